@@ -1,0 +1,279 @@
+"""The result of a run, a search or a check: everything that reports and CI read.
+
+A :class:`Result` is written as ``result.json`` under ``result.schema.json`` (in this package).
+Reports are made from it alone.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from importlib import metadata, resources
+from pathlib import Path
+from typing import Any, Literal
+
+import jsonschema
+
+from bettong.lineage.errors import UsageError
+
+SCHEMA_VERSION = 1
+
+Verdict = Literal["valid", "invalid", "unknown"]
+Guarantee = Literal["effectively-once", "at-least-once", "at-most-once", "none"]
+Ordering = Literal["per-key", "none"]
+AnomalyKind = Literal[
+    "Loss",
+    "Duplicate",
+    "Reorder",
+    "Phantom",
+    "Corrupt",
+    "Torn",
+    "StateDivergence",
+    "Stuck",
+    "Violation",
+]
+Outcome = Literal["good", "violation", "vacuous", "not-injected", "unknown"]
+
+GUARANTEES: tuple[Guarantee, ...] = ("effectively-once", "at-least-once", "at-most-once", "none")
+EXIT_CODES: Mapping[Verdict, int] = {"valid": 0, "invalid": 1, "unknown": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Anomaly:
+    """One way in which what was seen differs from what was expected.
+
+    Attributes:
+        kind: what went wrong. ``Violation`` is a protocol's postcondition that does not hold.
+        messages: ids of the messages concerned, the witnesses.
+        key: their key, when they have one in common.
+        expected: what should have been seen, as a reader would see it.
+        seen: what was seen.
+        note: a finer class or a sentence, e.g. ``"tail lost"``.
+    """
+
+    kind: AnomalyKind
+    messages: tuple[str, ...] = ()
+    key: str | None = None
+    expected: Any = None
+    seen: Any = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A minimal set of faults that breaks the system.
+
+    Attributes:
+        faults: stable ids of the faults, sorted.
+        anomalies: what they cause.
+        schedule: the fault schedule as it is injected, in the form of a schedule file.
+        replay: the command that shows it again.
+        words: what happens, told for someone who has never seen the system.
+        advice: what to repair.
+        frontier: the firings of the good run, nearest the goal first, that this one lacks.
+        trace: file of the run's trace, relative to the result.
+    """
+
+    faults: tuple[str, ...]
+    anomalies: tuple[Anomaly, ...] = ()
+    schedule: Mapping[str, Any] = field(default_factory=dict)
+    replay: str = ""
+    words: str = ""
+    advice: str = ""
+    frontier: tuple[str, ...] = ()
+    trace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What a verdict rests on. Counts are of fault sets unless they say otherwise.
+
+    Attributes:
+        goals: goals whose lineage was read.
+        supports: distinct supports of those goals that runs have shown.
+        hypotheses: fault sets that the lineage put up.
+        injected: of these, run with every fault fired.
+        not_injected: planned but not fired.
+        vacuous: run, but with the precondition not met.
+        pruned: not run, because equivalent to or dominated by one that was.
+        combinations: size of what was considered when hypotheses were drawn up.
+        executions: all runs, the failure-free ones included.
+        fault_space: schedules within the bounds, when that can be counted.
+        violated: runs that broke the goal.
+        to_first: executions up to and with the first violation.
+        complete: nothing within the bounds is left to be tried.
+    """
+
+    goals: int = 0
+    supports: int = 0
+    hypotheses: int = 0
+    injected: int = 0
+    not_injected: int = 0
+    vacuous: int = 0
+    pruned: int = 0
+    combinations: int = 0
+    executions: int = 0
+    fault_space: int | None = None
+    violated: int = 0
+    to_first: int | None = None
+    complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution under one fault schedule.
+
+    Attributes:
+        faults: ids of the faults that were planned.
+        outcome: how it was judged.
+        evidence: for each fault id, the proof that it fired.
+        not_fired: planned faults without such proof.
+        anomalies: what was wrong with the outputs.
+        seconds: wall time.
+        trace: file of the run's trace, relative to the result.
+        note: why the outcome is unknown, or anything else worth a line.
+    """
+
+    faults: tuple[str, ...]
+    outcome: Outcome
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    not_fired: tuple[str, ...] = ()
+    anomalies: tuple[Anomaly, ...] = ()
+    seconds: float = 0.0
+    trace: str | None = None
+    note: str = ""
+
+
+def environment() -> dict[str, str]:
+    """The versions and the machine that a result was made with."""
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    for name in ("pyspark", "pyarrow", "pandas", "python-sat"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "missing"
+    return found
+
+
+def tool_version() -> str:
+    """Bettong's own version."""
+    return metadata.version("bettong")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The answer to one question, with what it rests on.
+
+    Attributes:
+        scenario: name of the scenario, sink, protocol or comparison that was judged.
+        verdict: ``valid``, ``invalid`` or ``unknown``.
+        guarantee: the level that was found.
+        ordering: the ordering that was found.
+        expected: the level that was asked for.
+        reason: one sentence: why this verdict.
+        rests_on: what the verdict takes for granted: crash model, bounds, foldings, limits.
+        started_at: ISO 8601, UTC.
+        duration_s: seconds.
+        kind: what was judged.
+        details: further facts of this kind of question, JSON values only.
+    """
+
+    scenario: str
+    verdict: Verdict
+    guarantee: Guarantee = "none"
+    ordering: Ordering = "none"
+    anomalies: tuple[Anomaly, ...] = ()
+    counterexamples: tuple[Counterexample, ...] = ()
+    coverage: Coverage = Coverage()
+    runs: tuple[Run, ...] = ()
+    seed: int = 0
+    started_at: str = ""
+    duration_s: float = 0.0
+    environment: Mapping[str, str] = field(default_factory=environment)
+    kind: Literal["scenario", "sink", "protocol", "check"] = "scenario"
+    expected: Guarantee | None = None
+    reason: str = ""
+    rests_on: tuple[str, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+    schema_version: int = SCHEMA_VERSION
+    tool_version: str = field(default_factory=tool_version)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, as ``result.json`` holds them."""
+        value: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return value
+
+    def write(self, directory: Path) -> Path:
+        """Write ``result.json`` into the directory and return its path."""
+        directory.mkdir(parents=True, exist_ok=True)
+        path = directory / "result.json"
+        path.write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
+        return path
+
+    @classmethod
+    def from_dict(cls, value: Any) -> Result:
+        """The result of parsed JSON; raises UsageError when it does not fit the schema."""
+        try:
+            jsonschema.validate(value, schema())
+        except jsonschema.ValidationError as e:
+            where = "/".join(str(p) for p in e.absolute_path) or "the top"
+            raise UsageError(f"not a Bettong result: at {where}: {e.message[:300]}") from e
+
+        def anomaly(a: dict[str, Any]) -> Anomaly:
+            return Anomaly(**{**a, "messages": tuple(a["messages"])})
+
+        def anomalies(items: list[dict[str, Any]]) -> tuple[Anomaly, ...]:
+            return tuple(anomaly(a) for a in items)
+
+        return cls(
+            **{
+                **value,
+                "anomalies": anomalies(value["anomalies"]),
+                "counterexamples": tuple(
+                    Counterexample(
+                        **{
+                            **c,
+                            "faults": tuple(c["faults"]),
+                            "frontier": tuple(c["frontier"]),
+                            "anomalies": anomalies(c["anomalies"]),
+                        }
+                    )
+                    for c in value["counterexamples"]
+                ),
+                "coverage": Coverage(**value["coverage"]),
+                "runs": tuple(
+                    Run(
+                        **{
+                            **r,
+                            "faults": tuple(r["faults"]),
+                            "not_fired": tuple(r["not_fired"]),
+                            "anomalies": anomalies(r["anomalies"]),
+                        }
+                    )
+                    for r in value["runs"]
+                ),
+                "rests_on": tuple(value["rests_on"]),
+            }
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Result:
+        """The result in a file, or in a directory's ``result.json``; raises UsageError."""
+        file = path / "result.json" if path.is_dir() else path
+        try:
+            value = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as e:
+            raise UsageError(f"cannot read a result from {file}: {e}") from e
+        try:
+            return cls.from_dict(value)
+        except UsageError as e:
+            raise UsageError(f"{file}: {e}") from e
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of ``result.json``."""
+    text = resources.files("bettong.lineage").joinpath("result.schema.json").read_text("utf-8")
+    value: dict[str, Any] = json.loads(text)
+    return value
