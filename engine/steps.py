@@ -104,15 +104,11 @@ class ConductorRecorder:
     def __init__(self, address: str, run: str) -> None:
         host, _, port = address.rpartition(":")
         self._address = (host, int(port))
-        self._run = run
+        self._run_json = json.dumps(run)
         self._local = threading.local()
 
     def tell(self, event: TraceEvent) -> None:
-        line = '{"run":%s,"pid":%d,"event":%s}\n' % (
-            json.dumps(self._run),
-            os.getpid(),
-            event.to_json(),
-        )
+        line = f'{{"run":{self._run_json},"pid":{os.getpid()},"event":{event.to_json()}}}\n'
         try:
             answer = json.loads(self._exchange(line.encode()))
         except (OSError, ValueError) as e:

@@ -8,4 +8,4 @@ class BettongError(Exception):
 
 
 class UsageError(BettongError):
-    """A mistake in what the user gave: a name, a file, an option. Ends the command with exit code 2."""
+    """A mistake in what the user gave: a name, a file, an option. Exit code 2."""
