@@ -49,7 +49,7 @@ def cli() -> None:
 def main() -> None:
     """Entry point: exit codes 0 held, 1 violated, 2 usage or set-up error, 3 unknown."""
     try:
-        cli.main(standalone_mode=False)
+        code = cli.main(standalone_mode=False)
     except click.ClickException as e:
         e.show()
         sys.exit(EXIT_USAGE)
@@ -59,3 +59,4 @@ def main() -> None:
     except BettongError as e:
         click.echo(f"bettong: {e}", err=True)
         sys.exit(EXIT_USAGE)
+    sys.exit(code if isinstance(code, int) else 0)
