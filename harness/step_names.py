@@ -1,0 +1,69 @@
+"""The grammar of step ids: which names a step can have, and the nearest right one for a misspelled.
+
+A *shape* is a step id with every number as ``N`` and every stream's name as ``STREAM``:
+``batch=3/sink.commit`` has the shape ``batch=N/sink.commit``.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+_NUMBER = re.compile(r"(?<==)\d+")
+_WITH_MESSAGE = re.compile(
+    r"(?P<head>(?:sender|gateway)\.[A-Za-z_-]+)/(?P<stream>[^/]+)(?:/(?P<number>\d+))?$"
+)
+
+SHAPES = frozenset(
+    {
+        "sender.connect/STREAM",
+        "sender.send/STREAM/N",
+        "sender.forget/STREAM/N",
+        "gateway.append/STREAM/N",
+        "gateway.ack/STREAM/N",
+        "gateway.release/STREAM/N",
+        "epoch=N/open",
+        "receiver.open/epoch=N",
+        "batch=N/source.plan",
+        "batch=N/offsets",
+        "batch=N/stage=N/p=N/a=N/task",
+        "batch=N/p=N/a=N/source.read",
+        "batch=N/p=N/a=N/state.write",
+        "batch=N/p=N/a=N/sink.prepare",
+        "receiver.prepare/batch=N/p=N/a=N",
+        "batch=N/state.manifest",
+        "batch=N/sink.commit",
+        "receiver.commit/batch=N",
+        "batch=N/commits",
+        "batch=N/source.commit",
+        "batch=N/_spark_metadata",
+        "metadata",
+    }
+)
+_FREE_TAIL = re.compile(r"batch=\d+/state/\S+$")
+
+
+def shape_of(step: str) -> str:
+    """The shape of a step id; what fits no known pattern keeps its letters."""
+    named = _WITH_MESSAGE.match(step)
+    if named:
+        return f"{named['head']}/STREAM" + ("/N" if named["number"] is not None else "")
+    return _NUMBER.sub("N", step)
+
+
+def is_step(step: str, shapes: Iterable[str] = SHAPES) -> bool:
+    """Whether a step of this name can exist."""
+    return shape_of(step) in set(shapes) or _FREE_TAIL.match(step) is not None
+
+
+def nearest_step(step: str, shapes: Iterable[str] = SHAPES) -> str | None:
+    """The step id most like a misspelled one, with the numbers that were given."""
+    found = difflib.get_close_matches(shape_of(step), sorted(shapes), n=1, cutoff=0.5)
+    if not found:
+        return None
+    named = _WITH_MESSAGE.match(step)
+    stream = named["stream"] if named else "STREAM"
+    numbers = iter(re.findall(r"(?<==)\d+|(?<=/)\d+$", step))
+    filled = found[0].replace("STREAM", stream)
+    return re.sub(r"(?<==)N|(?<=/)N$", lambda m: next(numbers, m.group()), filled)
