@@ -1,0 +1,80 @@
+"""What the search asks of a system: run one fault schedule, judge it, and say why.
+
+Protocols in the simulator and real clusters implement the same :class:`Executor`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from bettong.lineage.faults import CLEAN, Schedule
+from bettong.lineage.graph import Lineage
+from bettong.lineage.results import Anomaly, Outcome, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One run under one schedule, judged.
+
+    Attributes:
+        schedule: ids of the faults that were planned.
+        outcome: ``good``; ``violation``: a goal is broken; ``vacuous``: nothing was tested,
+            because the precondition did not hold; ``not-injected``: a planned fault did not fire;
+            ``unknown``: the run could not be judged.
+        lineage: why the goals hold that do hold (their facts are marked as goals); of the clean
+            run this tells which goals there are.
+        anomalies: what was wrong.
+        evidence: for each fault id, the proof that it fired.
+        not_fired: planned faults without such proof.
+        fingerprint: equal for runs that behaved alike; two clean runs with different
+            non-empty fingerprints make the whole answer unknown.
+        seconds: wall time.
+        trace: file of the run's trace, relative to the output directory.
+        note: why the outcome is unknown, or anything else worth a line.
+        details: anything that a report of this kind of system shows, JSON values only.
+    """
+
+    schedule: Schedule
+    outcome: Outcome
+    lineage: Lineage = field(default_factory=Lineage)
+    anomalies: tuple[Anomaly, ...] = ()
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    not_fired: tuple[str, ...] = ()
+    fingerprint: str = ""
+    seconds: float = 0.0
+    trace: str | None = None
+    note: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_run(self) -> Run:
+        """The line of this execution in a result's run table."""
+        return Run(
+            faults=tuple(sorted(self.schedule)),
+            outcome=self.outcome,
+            evidence=dict(self.evidence),
+            not_fired=self.not_fired,
+            anomalies=self.anomalies,
+            seconds=self.seconds,
+            trace=self.trace,
+            note=self.note,
+        )
+
+
+class Executor(Protocol):
+    """A system under test.
+
+    ``run`` may be called from several threads at once, at most ``parallel`` of them. It raises
+    BettongError only when no answer can be had at all (the system does not start); a run that
+    merely went wrong is an :class:`Execution` with outcome ``unknown``.
+    """
+
+    @property
+    def parallel(self) -> int:
+        """How many runs may be under way at the same time; 1 for most systems."""
+        ...
+
+    def run(self, schedule: Schedule = CLEAN) -> Execution:
+        """Run the system from its beginning with exactly these faults."""
+        ...

@@ -1,0 +1,75 @@
+"""Faults, and the bounds within which they may be combined.
+
+A fault is known by a stable id. Round-based protocols use ``O(a,b,1)`` and ``C(a,2)``; a real
+system uses ids of its own, such as ``crash(driver, before batch=1/sink.commit)``. The search knows
+nothing of either: it combines faults by their kind and group only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+CRASH = "crash"
+LOSS = "loss"
+DUPLICATE = "duplicate"
+DELAY = "delay"
+
+Schedule = frozenset[str]
+"""Ids of the faults that one execution injects; empty for a clean run."""
+
+CLEAN: Schedule = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that can go wrong, at one place in logical time.
+
+    Attributes:
+        id: stable id, the same in every run of the same input.
+        kind: what the bounds count it as, e.g. ``crash`` or ``loss``.
+        group: faults with the same non-empty group exclude each other. ``C(a,1)`` and ``C(a,2)``
+            share one because a node crashes at most once; where incarnations are told apart, the
+            incarnation is part of the group.
+        place: the node or the link ``a->b`` that it strikes, for people.
+        time: logical time for ordering among equals: lower is tried earlier.
+    """
+
+    id: str
+    kind: str
+    group: str = ""
+    place: str = ""
+    time: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many faults may strike together.
+
+    Attributes:
+        at_most: for each kind the largest number of its faults in one schedule; a kind that is
+            not named is unlimited.
+        total: the largest number of faults of all kinds, or None.
+    """
+
+    at_most: Mapping[str, int] = field(default_factory=dict)
+    total: int | None = None
+
+    def allow(self, faults: Iterable[Fault]) -> bool:
+        """Whether these faults may strike together."""
+        chosen = list(faults)
+        if self.total is not None and len(chosen) > self.total:
+            return False
+        kinds = Counter(f.kind for f in chosen)
+        groups = Counter(f.group for f in chosen if f.group)
+        return all(kinds[k] <= n for k, n in self.at_most.items()) and all(
+            n == 1 for n in groups.values()
+        )
+
+    def words(self) -> str:
+        """The bounds in words, e.g. ``at most 1 crash, at most 2 loss``."""
+        parts = [f"at most {n} {kind}" for kind, n in sorted(self.at_most.items())]
+        if self.total is not None:
+            parts.append(f"at most {self.total} faults in all")
+        return ", ".join(parts) or "no bound"
