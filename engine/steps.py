@@ -178,7 +178,12 @@ class Step:
         )
 
     def __enter__(self) -> Step:
-        self._tell("before")
+        try:
+            self._tell("before")
+        except OSError as e:
+            self._detail["error"] = f"{type(e).__name__}: {e}"
+            self._tell("failed")
+            raise
         return self
 
     def __exit__(

@@ -75,6 +75,14 @@ class TraceEvent:
         """The event of one line; raises TraceError when the line is not an event."""
         try:
             value = json.loads(line)
+        except ValueError as e:
+            raise TraceError(f"not a trace event: {line[:200]!r}: {e}") from e
+        return cls.from_value(value)
+
+    @classmethod
+    def from_value(cls, value: Any) -> TraceEvent:
+        """The event of parsed JSON; raises TraceError when it is not an event."""
+        try:
             if not isinstance(value["step"], str) or not isinstance(value["node"], str):
                 raise TypeError("step and node are strings")
             if value["phase"] not in PHASES:
@@ -92,7 +100,7 @@ class TraceEvent:
                 detail=value.get("detail", {}),
             )
         except (KeyError, TypeError, ValueError) as e:
-            raise TraceError(f"not a trace event: {line[:200]!r}: {e}") from e
+            raise TraceError(f"not a trace event: {str(value)[:200]}: {e}") from e
 
 
 def read_trace(path: Path) -> Iterator[TraceEvent]:

@@ -1,0 +1,327 @@
+"""The conductor with small instrumented processes, which are really killed and really stopped."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bettong.engine import steps
+from bettong.engine.steps import ConductorRecorder, Instrumentation, RunOverError, Step
+from bettong.harness.conductor import Conductor
+from bettong.harness.faults import Crash, Cut, Delay, LinkFault, Omit, Pause, Point, Storage
+from bettong.harness.run_control import RunControl
+from bettong.harness.schedule import Schedule
+from bettong.harness.sessions import ProcessSession
+from bettong.lineage.trace import TraceEvent, read_trace
+
+CHILD = """
+import sys, time
+from bettong.engine import steps
+from bettong.engine.steps import Instrumentation, step
+steps.install(Instrumentation.from_env())
+for name in sys.argv[1:]:
+    with step(name):
+        pass
+with step("done"):
+    pass
+time.sleep(600)
+"""
+
+
+class Children:
+    """An actuator over children that take the steps they are given."""
+
+    def __init__(self, conductor: Conductor, folder: Path) -> None:
+        self.conductor = conductor
+        self.folder = folder
+        self.sessions: dict[str, ProcessSession] = {}
+        self.incarnation: dict[str, int] = {}
+        self.names: dict[str, tuple[str, ...]] = {}
+        self.calls: list[str] = []
+        self.control: RunControl | None = None
+
+    def start(self, node: str, *names: str) -> None:
+        self.names[node] = names
+        self.incarnation[node] = self.incarnation.get(node, 0) + 1
+        instr = Instrumentation("r1", node, self.incarnation[node], self.conductor.address)
+        self.sessions[node] = ProcessSession.start(
+            [sys.executable, "-c", CHILD, *names],
+            env={**os.environ, **instr.to_env()},
+            log=self.folder / "log",
+        )
+
+    def crash(self, node: str) -> tuple[int, str]:
+        ended = self.sessions[node].kill()
+        assert ended.status == -9
+        return self.incarnation[node], str(ended)
+
+    def restart(self, node: str) -> None:
+        self.start(node, *self.names[node])
+
+    def pause(self, node: str) -> str:
+        return self.sessions[node].pause()
+
+    def resume(self, node: str) -> str:
+        self.sessions[node].resume()
+        return "resumed"
+
+    def arm(self, fault: LinkFault | Cut) -> str:
+        self.calls.append(f"arm {fault.id}")
+        return "armed"
+
+    def heal(self, fault: LinkFault | Cut) -> str:
+        self.calls.append(f"heal {fault.id}")
+        return "healed"
+
+
+@pytest.fixture
+def children(tmp_path: Path) -> Iterator[Children]:
+    with Conductor() as conductor:
+        found = Children(conductor, tmp_path)
+        yield found
+        for session in found.sessions.values():
+            session.kill()
+
+
+Begin = Callable[..., RunControl]
+
+
+@pytest.fixture
+def begin(children: Children, tmp_path: Path) -> Begin:
+    def begin(*faults: object) -> RunControl:
+        control = RunControl(
+            "r1",
+            children,
+            Schedule(tuple(faults)),
+            tmp_path / "trace",  # type: ignore[arg-type]
+        )
+        children.conductor.begin(control)
+        return control
+
+    return begin
+
+
+def steps_of(control: RunControl, node: str) -> list[tuple[str, str, int]]:
+    return [(e.step, e.phase, e.incarnation) for e in control.events if e.node == node]
+
+
+def begun(control: RunControl, step: str, times: int = 1) -> bool:
+    return control.wait(lambda: control.occurrences(step) >= times, 60)
+
+
+class Taker:
+    """Takes steps from this process, as one thread of a node."""
+
+    def __init__(self, children: Children, node: str, run: str = "r1", incarnation: int = 1):
+        self._recorder = ConductorRecorder(children.conductor.address, run)
+        self._node, self._incarnation = node, incarnation
+
+    def step(self, name: str, link: str | None = None) -> Step:
+        event = TraceEvent(name, "before", self._node, self._incarnation, link=link)
+        return Step(self._recorder, event)
+
+
+def test_a_crash_strikes_exactly_before_its_step_and_the_node_comes_back(
+    children: Children, begin: Begin, tmp_path: Path
+) -> None:
+    control = begin(Crash("a", Point("two", "before")))
+    children.start("a", "one", "two", "three")
+    first = children.sessions["a"].pid
+    assert begun(control, "done")
+    assert [s for s in steps_of(control, "a") if s[2] == 1 and "/" not in s[0]] == [
+        ("one", "before", 1),
+        ("one", "after", 1),
+        ("two", "before", 1),
+    ]
+    assert ("three", "after", 2) in steps_of(control, "a")
+    assert not control.not_fired
+    assert control.evidence["crash(a, before two)"].startswith(f"pid {first} ended with status -9")
+    assert not psutil.pid_exists(first)
+    children.conductor.end(control)
+    assert list(read_trace(tmp_path / "trace")) == control.events
+
+
+def test_a_crash_after_a_step_and_a_second_one_at_its_second_occurrence(
+    children: Children, begin: Begin
+) -> None:
+    control = begin(Crash("a", Point("one", "after")), Crash("a", Point("one", "after", 2), False))
+    children.start("a", "one", "two")
+    assert control.wait(lambda: not control.not_fired, 60)
+    assert children.sessions["a"].poll() == -9
+    assert control.occurrences("one") == 2
+    assert control.occurrences("two") == 0
+
+
+def test_two_nodes_are_killed_at_once_by_a_step_of_one(children: Children, begin: Begin) -> None:
+    control = begin(Crash("b", Point("one")), Crash("a", Point("one")))
+    children.start("b")
+    assert begun(control, "done")
+    children.start("a", "one")
+    assert begun(control, "done", 3)
+    assert not control.not_fired
+    assert children.incarnation == {"a": 2, "b": 2}
+
+
+def test_a_step_that_never_comes_is_a_fault_that_did_not_fire(
+    children: Children, begin: Begin
+) -> None:
+    control = begin(Crash("a", Point("one", "before", 2)))
+    children.start("a", "one")
+    assert begun(control, "done")
+    assert control.not_fired == ("crash(a, before one#2)",)
+    assert control.evidence == {}
+
+
+def test_a_paused_node_stands_still_until_it_is_resumed(children: Children, begin: Begin) -> None:
+    control = begin(Pause("a", Point("one", "after"), Point("release")))
+    children.start("a", "one", "two")
+    assert begun(control, "one") and control.wait(lambda: len(control.events) >= 3, 60)
+    assert psutil.Process(children.sessions["a"].pid).status() == "stopped"
+    assert control.occurrences("two") == 0
+    with Taker(children, "b").step("release"):
+        pass
+    assert begun(control, "done")
+    assert not control.not_fired
+
+
+def test_another_run_and_a_dead_incarnation_are_refused(children: Children, begin: Begin) -> None:
+    control = begin(Crash("a", Point("one"), restart=False))
+    with (
+        pytest.raises(RunOverError, match="run 'r0' is over"),
+        Taker(children, "a", "r0").step("x"),
+    ):
+        pass
+    children.start("a", "one")
+    assert control.wait(lambda: not control.not_fired, 60)
+    with pytest.raises(RunOverError, match="dead"), Taker(children, "a").step("late"):
+        pass
+    with Taker(children, "a", incarnation=2).step("fresh"):
+        pass
+    children.conductor.end(control)
+    with pytest.raises(RunOverError, match="over"), Taker(children, "b").step("x"):
+        pass
+    assert "late" not in {e.step for e in control.events}
+
+
+def test_a_storage_fault_fails_the_step_as_the_system_would(
+    children: Children, begin: Begin
+) -> None:
+    control = begin(Storage(Point("write"), "ENOSPC"))
+    with pytest.raises(OSError) as caught, Taker(children, "a").step("write"):
+        pass
+    assert caught.value.errno == errno.ENOSPC
+    with Taker(children, "a").step("write"):
+        pass
+    assert not control.not_fired
+
+
+def test_an_omission_is_armed_before_the_answer_and_healed_when_the_step_failed(
+    children: Children, begin: Begin
+) -> None:
+    fault = Omit("a->b", Point("send"))
+    control = begin(fault)
+    taker = Taker(children, "a")
+    with pytest.raises(ConnectionError), taker.step("send", "a->b"):
+        assert children.calls == [f"arm {fault.id}"]
+        raise ConnectionError("lost")
+    assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
+    assert "ConnectionError: lost" in control.evidence[fault.id]
+
+
+def test_a_push_that_is_lost_is_known_when_its_peer_connects_again(
+    children: Children, begin: Begin
+) -> None:
+    fault = Omit("b->a", Point("ack"))
+    control = begin(fault)
+    with Taker(children, "b").step("ack", "b->a"):
+        pass
+    assert control.not_fired == (fault.id,)
+    with Taker(children, "a").step("sender.connect/lines", "a->b"):
+        assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
+    assert not control.not_fired
+
+
+def test_a_fault_on_a_link_strikes_one_step_and_holds_the_others(
+    children: Children, begin: Begin
+) -> None:
+    begin(Delay("a->b", Point("slow"), 5))
+    order: list[str] = []
+    entered, other_began = threading.Event(), threading.Event()
+
+    def other() -> None:
+        other_began.set()
+        with Taker(children, "a").step("quick", "a->b"):
+            order.append("quick")
+
+    with Taker(children, "a").step("slow", "a->b"):
+        entered.set()
+        thread = threading.Thread(target=other)
+        thread.start()
+        other_began.wait(60)
+        order.append("slow")
+    thread.join(60)
+    assert order == ["slow", "quick"]
+
+
+def test_a_fault_on_a_link_waits_for_the_steps_that_are_under_way(
+    children: Children, begin: Begin
+) -> None:
+    begin(Delay("a->b", Point("slow"), 5))
+    order: list[str] = []
+
+    def slow() -> None:
+        with Taker(children, "a").step("slow", "a->b"):
+            order.append("slow")
+
+    with Taker(children, "a").step("quick", "a->b"):
+        thread = threading.Thread(target=slow)
+        thread.start()
+        order.append("quick")
+    thread.join(60)
+    assert order == ["quick", "slow"]
+
+
+def test_a_cut_lasts_from_one_step_until_another(children: Children, begin: Begin) -> None:
+    fault = Cut(("a",), ("b",), Point("one"), Point("two", "after"))
+    control = begin(fault)
+    taker = Taker(children, "a")
+    with taker.step("one"):
+        assert children.calls == [f"arm {fault.id}"]
+    with taker.step("two"):
+        assert len(children.calls) == 1
+    assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
+    assert not control.not_fired
+
+
+def test_a_cut_whose_end_never_comes_did_not_fire_and_is_healed_all_the_same(
+    children: Children, begin: Begin
+) -> None:
+    fault = Cut(("a",), ("b",), Point("one"), Point("two"))
+    control = begin(fault)
+    with Taker(children, "a").step("one"):
+        pass
+    children.conductor.end(control)
+    assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
+    assert control.not_fired == (fault.id,)
+
+
+@pytest.mark.parametrize(
+    "line", [b"\n", b"{}\n", b"[1]\n", b'{"run":"r1","event":[]}\n', b"\xff\n"]
+)
+def test_what_is_not_a_step_is_refused(children: Children, begin: Begin, line: bytes) -> None:
+    begin()
+    recorder = ConductorRecorder(children.conductor.address, "r1")
+    assert b'"go": false' in recorder._exchange(line)
+
+
+def test_nothing_is_recorded_when_nothing_is_installed() -> None:
+    with steps.step("x") as s:
+        s.note(a=1)
+    assert type(s).__name__ == "_NullStep"
