@@ -1,0 +1,198 @@
+"""A driver host as its owner sees it: started, given jobs, killed, paused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bettong.engine.steps import Instrumentation
+from bettong.harness.sessions import (
+    Ended,
+    ProcessSession,
+    guard_folder,
+    unguard_folder,
+)
+from bettong.harness.spark.session import SessionConfig
+from bettong.lineage.errors import BettongError
+
+START_S = 120.0
+_LOG_TAIL = 2_000
+
+
+class DriverError(BettongError):
+    """A driver host that did not do what it was asked."""
+
+
+class DriverDiedError(DriverError):
+    """The host ended, killed or by itself, before it answered."""
+
+
+class JobError(DriverError):
+    """The job's function raised.
+
+    Attributes:
+        kind: name of the exception's class.
+        remote_traceback: the traceback inside the host.
+    """
+
+    def __init__(self, kind: str, message: str, remote_traceback: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+        self.remote_traceback = remote_traceback
+
+
+class DriverHost:
+    """One driver host. All processes of the node (host, JVM, Python workers) are in the session
+    ``pid``; temporary files are in ``home``, removed when the host is gone.
+
+    Attributes:
+        pid: process id of the host, and its session id.
+        jvm: process id of the JVM, once ready.
+        home: directory of its temporary files.
+        log: file with everything that the host, Spark and the workers print.
+    """
+
+    def __init__(self, config: SessionConfig, env: Mapping[str, str] | None = None) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="bettong-"))
+        guard_folder(self.home)
+        self.log = self.home / "host.log"
+        self.jvm: int | None = None
+        self._jobs: dict[int, Future[Any]] = {}
+        self._lock = threading.Lock()
+        self._ready: Future[int] = Future()
+        self._count = 0
+        with self.log.open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "bettong.harness.spark.host"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**config.environment(self.home), **(env or {})},
+                start_new_session=True,
+            )
+        assert process.stdin is not None and process.stdout is not None
+        self._requests, self._answers = process.stdin, process.stdout
+        self._session = ProcessSession(process)
+        self.pid = self._session.pid
+        threading.Thread(target=self._read, name=f"driver-{self.pid}", daemon=True).start()
+        self._send({"config": asdict(config), "home": str(self.home)})
+
+    def wait_ready(self, timeout: float = START_S) -> None:
+        """Return when the session is warm. Raises DriverError when it cannot be started."""
+        try:
+            self.jvm = self._ready.result(timeout)
+        except TimeoutError as e:
+            raise DriverError(
+                f"Spark was not ready after {timeout:.0f} s: {self.log_tail()}"
+            ) from e
+
+    @property
+    def alive(self) -> bool:
+        """Whether the host's own process lives."""
+        return self._session.poll() is None
+
+    def submit(
+        self,
+        call: str,
+        args: Mapping[str, Any] | None = None,
+        instrumentation: Instrumentation | None = None,
+    ) -> Future[Any]:
+        """Have ``module:function`` called as ``function(spark, **args)`` after the jobs before it.
+
+        The future holds its JSON value, JobError, or DriverDiedError.
+        """
+        request: dict[str, Any] = {"call": call, "args": dict(args or {})}
+        if instrumentation is not None:
+            request["instrumentation"] = asdict(instrumentation)
+        return self._request(request)
+
+    def run(
+        self,
+        call: str,
+        args: Mapping[str, Any] | None = None,
+        instrumentation: Instrumentation | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """``submit`` and wait; raises TimeoutError after ``timeout`` seconds."""
+        return self.submit(call, args, instrumentation).result(timeout)
+
+    def reset(self, timeout: float = 60.0) -> None:
+        """Undo what jobs left in the session. Raises JobError when that cannot be done."""
+        self._request({"reset": True}).result(timeout)
+
+    def kill(self) -> Ended:
+        """SIGKILL every process of the node, paused ones included; no clean-up code runs."""
+        ended = self._session.kill()
+        shutil.rmtree(self.home, ignore_errors=True)
+        unguard_folder(self.home)
+        return ended
+
+    def pause(self) -> str:
+        """SIGSTOP every process of the node; the evidence that they stand still."""
+        return self._session.pause()
+
+    def resume(self) -> None:
+        """SIGCONT every process of the node."""
+        self._session.resume()
+
+    def log_tail(self) -> str:
+        """The end of the log."""
+        try:
+            return self.log.read_bytes()[-_LOG_TAIL:].decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def _request(self, request: dict[str, Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+        with self._lock:
+            self._count += 1
+            self._jobs[self._count] = future
+            request["id"] = self._count
+        try:
+            self._send(request)
+        except OSError:
+            self._fail_all()
+        return future
+
+    def _send(self, request: dict[str, Any]) -> None:
+        with self._lock:
+            self._requests.write(json.dumps(request).encode() + b"\n")
+            self._requests.flush()
+
+    def _read(self) -> None:
+        for line in self._answers:
+            answer = json.loads(line)
+            if answer.get("ready"):
+                self._ready.set_result(answer["jvm"])
+            elif "ready" in answer:
+                self._ready.set_exception(
+                    DriverError(f"Spark did not start: {answer['error']}\n{self.log_tail()}")
+                )
+            else:
+                with self._lock:
+                    future = self._jobs.pop(answer["id"])
+                if answer["ok"]:
+                    future.set_result(answer["value"])
+                else:
+                    future.set_exception(
+                        JobError(answer["kind"], answer["error"], answer["traceback"])
+                    )
+        self._fail_all()
+
+    def _fail_all(self) -> None:
+        with self._lock:
+            jobs, self._jobs = list(self._jobs.values()), {}
+        error = DriverDiedError(f"driver host {self.pid} ended before it answered")
+        for future in jobs:
+            future.set_exception(error)
+        if not self._ready.done():
+            self._ready.set_exception(DriverError(f"Spark did not start: {self.log_tail()}"))

@@ -1,0 +1,99 @@
+package bettong.hooks;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.util.Map;
+import org.apache.spark.TaskContext;
+import org.apache.spark.api.plugin.DriverPlugin;
+import org.apache.spark.api.plugin.ExecutorPlugin;
+import org.apache.spark.api.plugin.PluginContext;
+import org.apache.spark.api.plugin.SparkPlugin;
+import org.apache.spark.util.TaskCompletionListener;
+import org.apache.spark.util.TaskFailureListener;
+
+/** Makes each task attempt of a streaming batch a step, taken in the task's own thread. */
+public final class TaskAttempts implements SparkPlugin {
+    public DriverPlugin driverPlugin() {
+        return null;
+    }
+
+    public ExecutorPlugin executorPlugin() {
+        return new Attempts();
+    }
+
+    public static final class Attempts implements ExecutorPlugin {
+        private String executor = "";
+
+        public void init(PluginContext context, Map<String, String> configuration) {
+            executor = context.executorID();
+        }
+
+        public void onTaskStart() {
+            TaskContext task = TaskContext.get();
+            String batch = task.getLocalProperty("streaming.sql.batchId");
+            String instrumentation = batch == null ? null : Conductor.current();
+            if (instrumentation == null) {
+                return;
+            }
+            Attempt attempt = new Attempt(instrumentation, batch, executor, task);
+            try {
+                Conductor.tell(instrumentation, attempt.step, "before", attempt.detail);
+            } catch (Conductor.RunOverException e) {
+                untilKilled();
+                return;
+            } catch (IOException e) {
+                // Spark swallows what a plugin throws; an interrupted task it kills and retries.
+                task.markInterrupted(e.getMessage());
+                return;
+            }
+            // Spark calls listeners last added first: these run after everything the task does.
+            task.addTaskCompletionListener((TaskCompletionListener) attempt);
+            task.addTaskFailureListener((TaskFailureListener) attempt);
+        }
+
+        /** Nothing may be done any more, and nothing that is thrown here would stop the task. */
+        private static void untilKilled() {
+            try {
+                while (true) {
+                    Thread.sleep(Long.MAX_VALUE);
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    static final class Attempt implements TaskCompletionListener, TaskFailureListener {
+        final String instrumentation;
+        final String step;
+        final ObjectNode detail = Conductor.detail();
+        private boolean failed = false;
+
+        Attempt(String instrumentation, String batch, String executor, TaskContext task) {
+            this.instrumentation = instrumentation;
+            step = "batch=" + batch + "/stage=" + task.stageId() + "/p=" + task.partitionId()
+                + "/a=" + task.attemptNumber() + "/task";
+            detail.put("task", task.taskAttemptId());
+            detail.put("stageAttempt", task.stageAttemptNumber());
+            detail.put("executor", executor);
+            String query = task.getLocalProperty("sql.streaming.queryId");
+            if (query != null) {
+                detail.put("query", query);
+            }
+        }
+
+        public void onTaskFailure(TaskContext task, Throwable error) {
+            failed = true;
+            detail.put("error", String.valueOf(error));
+        }
+
+        public void onTaskCompletion(TaskContext task) {
+            try {
+                Conductor.tell(instrumentation, step, failed ? "failed" : "after", detail);
+            } catch (IOException e) {
+                // Thrown here, it fails an attempt whose work is done.
+                throw new IllegalStateException(e.getMessage(), e);
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+"""The driver host: a process with a warm Spark session that takes jobs one at a time.
+
+Protocol: JSON lines, requests on stdin, answers on the file descriptor that stdout was at start
+(standard output itself then goes to standard error, the host's log)::
+
+    -> {"config": {SessionConfig's fields}, "home": DIRECTORY}
+    <- {"ready": true, "jvm": PID}
+    -> {"id": N, "call": "module:function", "args": {...}, "instrumentation": {...} | null}
+    <- {"id": N, "ok": true, "value": JSON}
+    <- {"id": N, "ok": false, "kind": "ValueError", "error": TEXT, "traceback": TEXT}
+    -> {"id": N, "reset": true}
+    <- {"id": N, "ok": true, "value": null}
+
+The function is called as ``function(spark, **args)``. When stdin ends, the host and every process
+of its session are killed: a host outlives nobody.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bettong.engine.steps import Instrumentation
+from bettong.harness.sessions import session_members
+from bettong.harness.spark import instrument
+from bettong.harness.spark.archive import current_archive
+from bettong.harness.spark.reset import Resetter
+from bettong.harness.spark.session import SessionConfig
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_POLL_S = 0.02
+
+
+def start_session(
+    config: SessionConfig, home: Path, java_options: tuple[str, ...] = ()
+) -> tuple[SparkSession, subprocess.Popen[bytes]]:
+    """Start the JVM of a session in ``home`` and join it; imports pyspark while the JVM starts."""
+    settings = config.settings(home)
+    command = config.java_command(settings, None if java_options else current_archive())
+    command[1:1] = java_options
+    with tempfile.TemporaryDirectory(dir=home) as directory:
+        info = Path(directory) / "gateway"
+        jvm = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,  # the JVM ends when this is closed
+            env={
+                **os.environ,
+                "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info),
+                "SPARK_CONNECT_MODE": "0",
+            },
+        )
+        from pyspark.serializers import UTF8Deserializer, read_int
+        from pyspark.sql import SparkSession
+
+        while not info.exists():
+            if jvm.poll() is not None:
+                raise RuntimeError(f"the JVM ended with {jvm.returncode} while it started")
+            time.sleep(_POLL_S)
+        with info.open("rb") as file:
+            os.environ["PYSPARK_GATEWAY_PORT"] = str(read_int(file))  # type: ignore[no-untyped-call]
+            secret = UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]
+            os.environ["PYSPARK_GATEWAY_SECRET"] = secret
+    builder = SparkSession.builder
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate(), jvm
+
+
+def _function(call: str) -> Callable[..., Any]:
+    module, _, name = call.partition(":")
+    function: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return function
+
+
+def _answer(spark: SparkSession, resetter: Resetter, request: Mapping[str, Any]) -> Any:
+    if request.get("reset"):
+        return resetter.reset()
+    instrument.install(spark, Instrumentation(**(request.get("instrumentation") or {})))
+    return _function(request["call"])(spark, **request.get("args", {}))
+
+
+def serve(requests: queue.SimpleQueue[dict[str, Any]], answer: Callable[[Any], None]) -> None:
+    """Start the session that the first request asks for, then answer requests for ever."""
+    first = requests.get()
+    spark, jvm = start_session(SessionConfig(**first["config"]), Path(first["home"]))
+    spark.range(1).count()  # what every job would otherwise wait for
+    resetter = Resetter(spark)
+    answer({"ready": True, "jvm": jvm.pid})
+    while True:
+        request = requests.get()
+        try:
+            value = _answer(spark, resetter, request)
+            answer({"id": request["id"], "ok": True, "value": value})
+        except Exception as e:
+            answer(
+                {
+                    "id": request["id"],
+                    "ok": False,
+                    "kind": type(e).__name__,
+                    "error": str(e),
+                    "traceback": traceback.format_exc(),
+                }
+            )
+
+
+def _end() -> None:
+    """Kill every process of this session, ourselves last."""
+    for pid in sorted(session_members(os.getsid(0)), key=lambda pid: pid == os.getpid()):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def main() -> None:
+    """Serve on stdin and stdout."""
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    os.set_inheritable(out.fileno(), False)
+    requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in sys.stdin:
+            requests.put(json.loads(line))
+        _end()
+
+    threading.Thread(target=read, name="requests", daemon=True).start()
+    try:
+        serve(requests, lambda value: print(json.dumps(value), file=out, flush=True))
+    except Exception as e:
+        print(json.dumps({"ready": False, "error": f"{type(e).__name__}: {e}"}), file=out)
+        raise
+
+
+if __name__ == "__main__":
+    main()

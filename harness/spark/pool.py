@@ -1,0 +1,98 @@
+"""Warm spares: driver hosts that are started ahead, so that a killed one is replaced at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+
+from bettong.harness.spark import archive
+from bettong.harness.spark.driver import START_S, DriverError, DriverHost
+from bettong.harness.spark.session import SessionConfig
+
+
+class DriverPool:
+    """Keeps ``size`` idle hosts ready or starting beside those in use::
+
+        with DriverPool(1) as pool:
+            driver = pool.acquire()
+            ...
+            driver.kill()              # or the conductor does, by session id
+            driver = pool.acquire()    # the spare; the next one starts meanwhile
+
+    Not for several threads. Attributes: ``started``, ``killed``: how many hosts so far.
+    """
+
+    def __init__(
+        self,
+        size: int = 1,
+        config: SessionConfig | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self._size = size
+        self._config = config or SessionConfig()
+        self._env = dict(env or {})
+        self._idle: list[DriverHost] = []
+        self._busy: list[DriverHost] = []
+        self.started = 0
+        self.killed = 0
+        if self._config.short:
+            archive.make_in_background()
+        self._refill()
+
+    def acquire(self, timeout: float = START_S) -> DriverHost:
+        """A ready host, which is the caller's until released or killed.
+
+        Raises DriverError when Spark cannot be started.
+        """
+        host = self._idle.pop(0) if self._idle else self._start()
+        self._busy.append(host)
+        host.wait_ready(timeout)
+        self._refill()
+        return host
+
+    def release(self, host: DriverHost) -> None:
+        """Give a host back: it is reset for the next job, or killed when that fails."""
+        self._busy.remove(host)
+        try:
+            host.reset()
+        except (DriverError, TimeoutError):
+            self._end(host)
+        else:
+            self._idle.insert(0, host)
+            while len(self._idle) > self._size:
+                self._end(self._idle.pop())
+        self._refill()
+
+    def kill(self, host: DriverHost) -> None:
+        """SIGKILL a host in use, or clear up after one that was killed."""
+        self._busy.remove(host)
+        self._end(host)
+        self._refill()
+
+    def close(self) -> None:
+        """Kill every host. The pool must not be used afterwards."""
+        while self._busy or self._idle:
+            self._end((self._busy or self._idle).pop())
+
+    def _start(self) -> DriverHost:
+        self.started += 1
+        return DriverHost(self._config, self._env)
+
+    def _end(self, host: DriverHost) -> None:
+        self.killed += 1
+        host.kill()
+
+    def _refill(self) -> None:
+        while len(self._idle) < self._size:
+            self._idle.append(self._start())
+
+    def __enter__(self) -> DriverPool:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

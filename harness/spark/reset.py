@@ -1,0 +1,72 @@
+"""Make a session that served one job as good as new for the next."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from bettong.engine.steps import Instrumentation
+from bettong.harness.spark import instrument
+from bettong.lineage.errors import BettongError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUIET_S = 10.0
+_POLL_S = 0.01
+
+
+class NotCleanError(BettongError):
+    """Something of the last job still runs; the session must not be used again."""
+
+
+class Resetter:
+    """Remembers how a session was at first, and brings it back there."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._settings = dict(spark.conf.getAll)
+
+    def reset(self) -> None:
+        """Stop queries and jobs, drop views and caches, restore settings, turn hooks off.
+
+        Raises NotCleanError when tasks still run after 10 s: they could act in the next job.
+        """
+        spark = self._spark
+        instrument.install(spark, Instrumentation())
+        for query in spark.streams.active:
+            query.stop()
+        spark.streams.resetTerminated()
+        self._until_quiet()
+        _state_stores(spark).stop()
+        spark.catalog.clearCache()
+        for table in spark.catalog.listTables():
+            if table.isTemporary:
+                spark.catalog.dropTempView(table.name)
+        self._restore_settings()
+        properties = spark.sparkContext._jvm.java.util.Properties()  # type: ignore[union-attr]
+        spark.sparkContext._jsc.sc().setLocalProperties(properties)
+
+    def _until_quiet(self) -> None:
+        context = self._spark.sparkContext
+        context.cancelAllJobs()
+        tracker = context._jsc.sc().statusTracker()
+        deadline = time.monotonic() + QUIET_S
+        while any(int(e.numRunningTasks()) for e in tracker.getExecutorInfos()):
+            if time.monotonic() > deadline:
+                raise NotCleanError(f"tasks of the last job still run after {QUIET_S:.0f} s")
+            time.sleep(_POLL_S)
+
+    def _restore_settings(self) -> None:
+        now = dict(self._spark.conf.getAll)
+        for name in now.keys() - self._settings.keys():
+            self._spark.conf.unset(name)
+        for name, value in self._settings.items():
+            if now.get(name) != value:
+                self._spark.conf.set(name, value)
+
+
+def _state_stores(spark: SparkSession):  # type: ignore[no-untyped-def]  # a py4j view
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    return jvm.org.apache.spark.sql.execution.streaming.state.StateStore

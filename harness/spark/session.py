@@ -1,0 +1,180 @@
+"""How a Spark session under test is configured and its JVM started: fast, quiet, on loopback."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bettong.harness.spark import jar
+from bettong.lineage.errors import UsageError
+
+# Settings that are lists: what two sides set is joined, ours first.
+_JOINED = {
+    "spark.jars": ",",
+    "spark.jars.packages": ",",
+    "spark.plugins": ",",
+    "spark.sql.extensions": ",",
+    "spark.driver.extraClassPath": os.pathsep,
+    "spark.executor.extraClassPath": os.pathsep,
+    "spark.driver.extraJavaOptions": " ",
+    "spark.executor.extraJavaOptions": " ",
+}
+# Options of spark-submit that are only another way to write a setting.
+_OPTIONS = {
+    "--master": "spark.master",
+    "--jars": "spark.jars",
+    "--packages": "spark.jars.packages",
+    "--repositories": "spark.jars.repositories",
+    "--py-files": "spark.submit.pyFiles",
+    "--driver-class-path": "spark.driver.extraClassPath",
+    "--driver-java-options": "spark.driver.extraJavaOptions",
+    "--driver-memory": "spark.driver.memory",
+    "--name": "spark.app.name",
+}
+
+
+@dataclass(frozen=True)
+class SessionConfig:
+    """What kind of session a driver host starts.
+
+    Attributes:
+        master: Spark's master URL. ``local[2]`` fails a query with its first failed task,
+            ``local[2,4]`` tries each task up to four times, as a cluster does.
+        spark_config: settings that win over ours, except that lists (jars, plugins, extensions,
+            class paths, Java options) are joined with ours. ``PYSPARK_SUBMIT_ARGS`` of the
+            environment is read in the same way and wins over these.
+        short: for runs of seconds: compile with C1 only, share class data. Off for throughput.
+        hooks: make Spark's own steps visible to the conductor.
+    """
+
+    master: str = "local[2]"
+    spark_config: Mapping[str, str] = field(default_factory=dict)
+    short: bool = True
+    hooks: bool = True
+
+    def settings(self, home: Path) -> dict[str, str]:
+        """All Spark settings of a session that keeps its temporary files in ``home``."""
+        submitted = submit_settings(os.environ.get("PYSPARK_SUBMIT_ARGS", ""))
+        return merged(self._own(home), self.spark_config, submitted)
+
+    def _own(self, home: Path) -> dict[str, str]:
+        own = {
+            "spark.app.name": "bettong",
+            "spark.master": self.master,
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.local.dir": str(home),
+            "spark.log.level": "WARN",
+            "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
+            "spark.sql.adaptive.enabled": "false",
+            "spark.sql.catalogImplementation": "in-memory",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.warehouse.dir": str(home / "warehouse"),
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+        }
+        if self.hooks:
+            path = str(jar.hooks().path)
+            own |= {
+                "spark.driver.extraClassPath": path,
+                "spark.executor.extraClassPath": path,
+                "spark.plugins": jar.PLUGIN,
+                "spark.sql.streaming.checkpointFileManagerClass": jar.CHECKPOINT_FILE_MANAGER,
+            }
+        return own
+
+    def java_command(self, settings: Mapping[str, str], archive: Path | None) -> list[str]:
+        """The command that starts the driver's JVM for pyspark to join.
+
+        The JVM is started directly, not by ``spark-submit``, which takes a second JVM to find
+        out this command.
+        """
+        home = jar.spark_home()
+        classpath = [settings.get("spark.driver.extraClassPath", "")]
+        classpath += [str(home / "conf"), str(home / "jars" / "*")]
+        options = [
+            *jar.hooks().jvm_options,
+            "-XX:-UsePerfData",
+            f"-Xmx{settings.get('spark.driver.memory', '1g')}",
+            f"-Djava.io.tmpdir={settings['spark.local.dir']}",
+        ]
+        if self.short:
+            options += ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        if self.short and archive is not None:
+            options += [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"]
+        options += shlex.split(settings.get("spark.driver.extraJavaOptions", ""))
+        submit = ["org.apache.spark.deploy.SparkSubmit"]
+        for name, value in settings.items():
+            if name != "spark.jars":
+                submit += ["--conf", f"{name}={value}"]
+        if settings.get("spark.jars"):
+            submit += ["--jars", settings["spark.jars"]]
+        joined = os.pathsep.join(p for p in classpath if p)
+        return [jar.java(), *options, "-cp", joined, *submit, "pyspark-shell"]
+
+    def environment(self, home: Path) -> dict[str, str]:
+        """The environment of the driver host: our Python for workers, loopback only."""
+        return {
+            **os.environ,
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "TMPDIR": str(home),
+        }
+
+
+def merged(*layers: Mapping[str, str]) -> dict[str, str]:
+    """Settings of several layers: the last wins, lists are joined."""
+    result: dict[str, str] = {}
+    for layer in layers:
+        for name, value in layer.items():
+            separator = _JOINED.get(name)
+            if separator and result.get(name):
+                result[name] = result[name] + separator + value
+            else:
+                result[name] = value
+    return result
+
+
+def submit_settings(arguments: str) -> dict[str, str]:
+    """The settings that ``PYSPARK_SUBMIT_ARGS`` stands for.
+
+    Raises UsageError for an option that is not a setting, instead of ignoring it.
+    """
+    settings: dict[str, str] = {}
+    words = iter(shlex.split(arguments))
+    for word in words:
+        option, equals, value = word.partition("=")
+        if word == "pyspark-shell":
+            continue
+        if option in ("--verbose", "-v"):
+            continue
+        if option not in _OPTIONS and option not in ("--conf", "-c", "--properties-file"):
+            raise UsageError(
+                f"PYSPARK_SUBMIT_ARGS: {word!r} is not understood; use --conf, "
+                + ", ".join(sorted(_OPTIONS))
+            )
+        if not equals:
+            value = next(words, "")
+        if option in _OPTIONS:
+            settings = merged(settings, {_OPTIONS[option]: value})
+        elif option == "--properties-file":
+            settings = merged(settings, _properties(Path(value)))
+        else:
+            name, _, text = value.partition("=")
+            settings = merged(settings, {name: text})
+    return settings
+
+
+def _properties(path: Path) -> dict[str, str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as e:
+        raise UsageError(f"PYSPARK_SUBMIT_ARGS: cannot read {path}: {e}") from e
+    pairs = (line.split(None, 1) for line in lines if line.strip() and line[0] != "#")
+    return {pair[0]: pair[1].strip() if len(pair) > 1 else "" for pair in pairs}

@@ -1,0 +1,106 @@
+"""Jobs that the tests have driver hosts do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+ROWS_PER_BATCH = 20
+
+
+def _rows(spark: SparkSession, batches: int) -> DataFrame:
+    """``batches`` micro-batches of 20 rows in two partitions, then none."""
+    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", ROWS_PER_BATCH)
+    rows = source.option("numPartitions", 2).load().select("value")
+    return rows.where(f.col("value") < batches * ROWS_PER_BATCH)
+
+
+def _until(query: Any, batches: int) -> None:
+    """Run until ``batches`` batches are committed; raises what made the query fail."""
+    while (query.lastProgress or {"batchId": -1})["batchId"] < batches - 1:
+        if query.awaitTermination(0.05):
+            return
+    query.stop()
+
+
+def foreach_batch(spark: SparkSession, workdir: str, batches: int) -> None:
+    """Append each batch's values to a file, one line a batch, with no guard at all."""
+    out = Path(workdir) / "out"
+
+    def append(batch: DataFrame, batch_id: int) -> None:
+        values = sorted(row.value for row in batch.collect())
+        with out.open("a") as file:
+            file.write(" ".join(map(str, values)) + "\n")
+
+    query = (
+        _rows(spark, batches)
+        .writeStream.foreachBatch(append)
+        .option("checkpointLocation", f"{workdir}/checkpoint")
+        .start()
+    )
+    _until(query, batches)
+
+
+def parquet(spark: SparkSession, workdir: str, batches: int) -> list[int]:
+    """Write each batch with Spark's file sink; returns what a reader sees, sorted."""
+    query = (
+        _rows(spark, batches)
+        .writeStream.format("parquet")
+        .option("path", f"{workdir}/out")
+        .option("checkpointLocation", f"{workdir}/checkpoint")
+        .start()
+    )
+    _until(query, batches)
+    return sorted(row.value for row in spark.read.parquet(f"{workdir}/out").collect())
+
+
+def stateful(spark: SparkSession, workdir: str, batches: int) -> None:
+    """Count values by parity in Spark's state store."""
+    out = Path(workdir) / "out"
+
+    def append(batch: DataFrame, batch_id: int) -> None:
+        with out.open("a") as file:
+            file.write(f"{sorted((r.parity, r.n) for r in batch.collect())}\n")
+
+    query = (
+        _rows(spark, batches)
+        .groupBy((f.col("value") % 2).alias("parity"))
+        .agg(f.count("*").alias("n"))
+        .writeStream.foreachBatch(append)
+        .outputMode("update")
+        .option("checkpointLocation", f"{workdir}/checkpoint")
+        .start()
+    )
+    _until(query, batches)
+
+
+def count(spark: SparkSession, n: int) -> int:
+    """How many rows ``range(n)`` has."""
+    return spark.range(n).count()
+
+
+def litter(spark: SparkSession, workdir: str) -> None:
+    """Leave everything behind that a job should not: a query, a view, a setting, a property."""
+    _rows(spark, 1000).writeStream.format("noop").option(
+        "checkpointLocation", f"{workdir}/litter"
+    ).start()
+    spark.range(3).createTempView("litter")
+    spark.conf.set("spark.sql.shuffle.partitions", "7")
+    spark.conf.set("spark.sql.litter", "yes")
+    spark.sparkContext.setLocalProperty("bettong.litter", "yes")
+    raise ValueError("and an error")
+
+
+def look_for_litter(spark: SparkSession) -> dict[str, Any]:
+    """What of :func:`litter` is still there."""
+    return {
+        "queries": len(spark.streams.active),
+        "views": [t.name for t in spark.catalog.listTables()],
+        "partitions": spark.conf.get("spark.sql.shuffle.partitions"),
+        "setting": spark.conf.get("spark.sql.litter", None),
+        "property": spark.sparkContext.getLocalProperty("bettong.litter"),
+        "instrumentation": spark.sparkContext.getLocalProperty("bettong.instrumentation"),
+    }
