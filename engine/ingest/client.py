@@ -1,0 +1,104 @@
+"""The reader's end of the gateway: what Spark's planner and executors use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from bettong.engine.ingest.frames import (
+    CODEC,
+    Batch,
+    Hello,
+    Read,
+    Release,
+    Released,
+    Status,
+    StatusReply,
+    Welcome,
+    check_stream,
+)
+from bettong.engine.net.block import Block
+from bettong.engine.net.client import Client, Patience, Watched
+from bettong.engine.net.connection import Connection
+from bettong.engine.net.doors import Address, Key
+from bettong.engine.net.errors import FrameError
+from bettong.lineage.trace import MessageRange
+
+_FRAME_BYTES = 64 << 20
+
+
+class RangeClient(Client):
+    """Reads one stream of a gateway. Nothing it asks does harm when asked again, so it repeats
+    what a lost connection may have swallowed.
+
+    Where a method takes a ``step``, each attempt is an occurrence of it, on the link from this
+    process' node to the gateway.
+
+    All methods raise RefusedError (code ``range``: messages that are not there) and
+    ConnectionLostError when patience ends.
+    """
+
+    peer = "gateway"
+    codec = CODEC
+
+    def __init__(
+        self,
+        address: Address,
+        stream: str,
+        key: Key | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        super().__init__(address, key, patience, frame_bytes=_FRAME_BYTES)
+        self.stream = check_stream(stream)
+
+    def greet(self, connection: Connection) -> None:
+        connection.request(Hello(self.stream, "read", self.key.token), Welcome)
+
+    def status(
+        self, upto: int = 0, wait: float = 0.0, *, step: str = "", causes: Iterable[str] = ()
+    ) -> StatusReply:
+        """How far the stream has come; waits up to ``wait`` seconds until message ``upto - 1``
+        is there or the stream has ended."""
+        request = Status(upto, int(wait * 1000), step)
+
+        def ask(connection: Connection, watched: Watched) -> StatusReply:
+            reply = connection.request(request, StatusReply, wait)
+            _learn(watched, reply.step)
+            return reply
+
+        return self.attempt(ask, step, causes)
+
+    def read(
+        self, start: int, stop: int, *, step: str = "", causes: Iterable[str] = ()
+    ) -> list[Block]:
+        """Messages ``start`` up to but not including ``stop``, in blocks in their order.
+        ``block.payloads()`` gives bytes, ``block.to_arrow()`` a binary array."""
+        return self.attempt(
+            lambda connection, watched: list(self._blocks(connection, watched, start, stop, step)),
+            step,
+            causes,
+            [MessageRange(self.stream, start, stop)],
+        )
+
+    def _blocks(
+        self, connection: Connection, watched: Watched, start: int, stop: int, step: str
+    ) -> Iterator[Block]:
+        while start < stop:
+            reply = connection.request(Read(start, stop, step), Batch)
+            if reply.start != start or not 0 < len(reply.messages) <= stop - start:
+                raise FrameError(f"the gateway sent other messages than {start} to {stop}")
+            _learn(watched, *reply.steps)
+            yield reply.messages
+            start += len(reply.messages)
+
+    def release(self, upto: int, *, step: str = "", causes: Iterable[str] = ()) -> None:
+        """Let the gateway drop the messages below ``upto``; durable on return."""
+        request = Release(upto, step)
+
+        def ask(connection: Connection, watched: Watched) -> None:
+            _learn(watched, connection.request(request, Released).step)
+
+        self.attempt(ask, step, causes, [MessageRange(self.stream, upto - 1, upto)] if upto else [])
+
+
+def _learn(watched: Watched, *steps: str) -> None:
+    watched.caused_by(*filter(None, steps))

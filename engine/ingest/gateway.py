@@ -1,0 +1,349 @@
+"""The ingest gateway: keeps what senders send, and serves it to readers.
+
+Run it with ``python -m bettong.engine.ingest.gateway --listen 127.0.0.1:4000 --dir DIR``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import threading
+from pathlib import Path
+
+from bettong.engine import steps
+from bettong.engine.ingest.frames import (
+    CODEC,
+    NO_LIMIT,
+    Ack,
+    Batch,
+    Credit,
+    Data,
+    End,
+    Hello,
+    Ping,
+    Read,
+    Release,
+    Released,
+    Status,
+    StatusReply,
+    Welcome,
+    append_step,
+    check_stream,
+    message_id,
+)
+from bettong.engine.ingest.journal import Journal
+from bettong.engine.net.block import Block
+from bettong.engine.net.connection import Connection
+from bettong.engine.net.doors import Door, add_door_options, door_from
+from bettong.engine.net.errors import ConnectionLostError, RefusedError
+from bettong.engine.net.server import (
+    Limits,
+    Server,
+    load_class,
+    lock_directory,
+    run_process,
+)
+from bettong.lineage.trace import MessageRange
+
+_REPLY_BYTES = 4 << 20
+
+
+class Stream:
+    """A journal, the one sender that may append to it, and who waits for it to grow."""
+
+    def __init__(self, journal: Journal, max_unreleased: int) -> None:
+        self.journal = journal
+        self.sender: Connection | None = None
+        self.changed = threading.Condition()
+        self._max_unreleased = max_unreleased
+
+    @property
+    def limit(self) -> int:
+        """Messages below this number may be sent."""
+        if not self._max_unreleased:
+            return NO_LIMIT
+        return self.journal.released + self._max_unreleased
+
+    def take_over(self, sender: Connection) -> None:
+        """Make this the stream's only sender; an older one's frames are refused from now on."""
+        with self.changed:
+            before, self.sender = self.sender, sender
+        if before is not None:
+            before.close()
+
+    def append(self, sender: Connection, data: Data) -> None:
+        """Append a frame, if it comes from the stream's sender and follows the last one."""
+        with self.changed:
+            self._check(sender, data.first)
+            self.journal.append(data.messages)
+            self.changed.notify_all()
+
+    def finish(self, sender: Connection, end: End) -> None:
+        """Note the end, if it comes from the stream's sender and follows the last message."""
+        with self.changed:
+            self._check(sender, end.count)
+            self.journal.finish()
+            self.changed.notify_all()
+
+    def _check(self, sender: Connection, first: int) -> None:
+        if self.sender is not sender:
+            raise RefusedError("fenced", f"another sender has taken {self.journal.stream} over")
+        if first != self.journal.end:
+            raise RefusedError(
+                "gap", f"{message_id(self.journal.stream, self.journal.end)} is next, not {first}"
+            )
+
+    def wait_for(self, upto: int, seconds: float) -> None:
+        """Wait until message ``upto - 1`` is there or never comes, but not longer."""
+        with self.changed:
+            self.changed.wait_for(
+                lambda: self.journal.end >= upto or self.journal.ended, min(seconds, 60.0)
+            )
+
+
+class Gateway(Server):
+    """One gateway process.
+
+    Args:
+        directory: where the journals are, one directory for each stream; this process' own.
+        max_unreleased: messages of a stream that may wait to be released before its sender gets
+            no more credit; 0: any number.
+
+    Raises:
+        UsageError: it cannot listen there, or the directory is in use.
+        DamageError: a journal is damaged.
+    """
+
+    def __init__(
+        self,
+        door: Door,
+        directory: Path,
+        limits: Limits | None = None,
+        *,
+        max_unreleased: int = 0,
+        segment_bytes: int = 64 << 20,
+        max_streams: int = 1000,
+    ) -> None:
+        self._lock = lock_directory(directory)
+        self._directory = directory / "streams"
+        self._directory.mkdir(exist_ok=True)
+        self._max_unreleased = max_unreleased
+        self._segment_bytes = segment_bytes
+        self._max_streams = max_streams
+        self._streams: dict[str, Stream] = {}
+        self._opening = threading.Lock()
+        for path in sorted(self._directory.iterdir()):
+            self.stream(path.name)
+        super().__init__(door, CODEC, limits or Limits())
+
+    def stream(self, name: str) -> Stream:
+        """The stream of that name, made when it is new."""
+        check_stream(name)
+        with self._opening:
+            if name not in self._streams:
+                if len(self._streams) >= self._max_streams:
+                    raise RefusedError("streams", f"{len(self._streams)} streams are the most here")
+                journal = Journal(self._directory / name, name, segment_bytes=self._segment_bytes)
+                self._streams[name] = Stream(journal, self._max_unreleased)
+            return self._streams[name]
+
+    def serve(self, connection: Connection) -> None:
+        hello = connection.receive()
+        if not isinstance(hello, Hello) or hello.role not in ("send", "read"):
+            raise RefusedError("hello", "the first frame must be Hello, to send or to read")
+        if not self.door.admits(hello.token):
+            raise RefusedError("token", "the token is wrong or missing: give --token-file FILE")
+        stream = self.stream(hello.stream)
+        if hello.role == "send":
+            self.serve_sender(connection, stream)
+        else:
+            self.serve_reader(connection, stream)
+
+    # --- senders
+
+    def serve_sender(self, connection: Connection, stream: Stream) -> None:
+        """Take what a sender sends."""
+        stream.take_over(connection)
+        journal = stream.journal
+        connection.send(self.welcome(stream))
+        while True:
+            frame = connection.receive(self.limits.idle_s)
+            if isinstance(frame, Data):
+                self.take_data(connection, stream, frame)
+            elif isinstance(frame, End):
+                self.take_end(connection, stream, frame)
+            elif isinstance(frame, Ping):
+                connection.send(Credit(stream.limit))
+            else:
+                raise RefusedError(
+                    "frame", f"a sender of {journal.stream} sent {type(frame).__name__}"
+                )
+
+    def welcome(self, stream: Stream) -> Welcome:
+        """What a client is told first."""
+        journal = stream.journal
+        return Welcome(
+            journal.end, stream.limit, journal.ended, self.append_step_of(stream, journal.end)
+        )
+
+    def take_data(self, connection: Connection, stream: Stream, data: Data) -> None:
+        """Handle one frame of messages."""
+        self.append(connection, stream, data)
+        self.acknowledge(connection, stream, data)
+
+    def append(self, connection: Connection, stream: Stream, data: Data) -> None:
+        """Make the messages durable."""
+        name, last = stream.journal.stream, data.first + len(data.messages) - 1
+        with steps.step(
+            append_step(name, last),
+            causes=_known(data.cause),
+            carries=[MessageRange(name, data.first, last + 1)],
+        ):
+            stream.append(connection, data)
+
+    def acknowledge(self, connection: Connection, stream: Stream, data: Data) -> None:
+        """Tell the sender that the messages are safe."""
+        name, upto = stream.journal.stream, data.first + len(data.messages)
+        step = f"gateway.ack/{message_id(name, upto - 1)}"
+        with steps.step(
+            step,
+            causes=[append_step(name, upto - 1)],
+            carries=[MessageRange(name, data.first, upto)],
+            link=f"{steps.installed().node}->sender",
+        ):
+            connection.send(Ack(upto, stream.limit, False, _if_watched(step)))
+
+    def take_end(self, connection: Connection, stream: Stream, end: End) -> None:
+        """Handle the end of the stream: make it durable, then acknowledge it."""
+        name = stream.journal.stream
+        append, ack = f"gateway.append/{name}/end", f"gateway.ack/{name}/end"
+        with steps.step(append, causes=_known(end.cause)):
+            stream.finish(connection, end)
+        with steps.step(ack, causes=[append], link=f"{steps.installed().node}->sender"):
+            connection.send(Ack(end.count, stream.limit, True, _if_watched(ack)))
+
+    # --- readers
+
+    def serve_reader(self, connection: Connection, stream: Stream) -> None:
+        """Answer a reader's requests."""
+        connection.send(self.welcome(stream))
+        while True:
+            frame = connection.receive(self.limits.idle_s)
+            if isinstance(frame, Status):
+                connection.send(self.status(stream, frame))
+            elif isinstance(frame, Read):
+                connection.send(self.read(stream, frame))
+            elif isinstance(frame, Release):
+                connection.send(self.release(stream, frame))
+            else:
+                raise RefusedError(
+                    "frame", f"a reader of {stream.journal.stream} sent {type(frame).__name__}"
+                )
+
+    def status(self, stream: Stream, request: Status) -> StatusReply:
+        """How far the stream has come."""
+        stream.wait_for(request.upto, request.wait_ms / 1000)
+        journal = stream.journal
+        end = journal.end
+        step = self.append_step_of(stream, min(request.upto, end))
+        return StatusReply(journal.base, end, journal.released, journal.ended, step)
+
+    def read(self, stream: Stream, request: Read) -> Batch:
+        """Messages from the start of the wanted range, as many as one frame should hold."""
+        blocks: list[Block] = []
+        steps_: list[str] = []
+        size = 0
+        for piece in stream.journal.read(request.start, request.stop):
+            blocks.append(piece.messages)
+            if _watched():
+                steps_.append(append_step(stream.journal.stream, piece.last))
+            size += len(piece.messages.data) + 4 * len(piece.messages)
+            if size >= _REPLY_BYTES:
+                break
+        return Batch(request.start, Block.join(blocks), tuple(steps_))
+
+    def release(self, stream: Stream, request: Release) -> Released:
+        """Let go of the messages below a number, and let the sender send more."""
+        name = stream.journal.stream
+        if not request.upto:
+            return Released(0, "")
+        step = f"gateway.release/{message_id(name, request.upto - 1)}"
+        with steps.step(step, causes=_known(request.cause)):
+            stream.journal.release(request.upto)
+        sender = stream.sender
+        if self._max_unreleased and sender is not None:
+            with contextlib.suppress(ConnectionLostError):  # its own thread notices too
+                sender.send(Credit(stream.limit))
+        return Released(request.upto, _if_watched(step))
+
+    def append_step_of(self, stream: Stream, upto: int) -> str:
+        """The step that has made message ``upto - 1`` durable, where steps are watched."""
+        journal = stream.journal
+        if not _watched() or not journal.base < upto <= journal.end:
+            return ""
+        (piece,) = journal.read(upto - 1, upto)
+        return append_step(journal.stream, piece.last)
+
+
+def _known(cause: str) -> tuple[str, ...]:
+    return (cause,) if cause else ()
+
+
+def _watched() -> bool:
+    instrumentation = steps.installed()
+    return bool(instrumentation.conductor or instrumentation.trace)
+
+
+def _if_watched(step: str) -> str:
+    return step if _watched() else ""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bettong.engine.ingest.gateway", description=(__doc__ or "").split("\n")[0]
+    )
+    add_door_options(parser)
+    parser.add_argument("--dir", type=Path, required=True, help="where the journals are kept")
+    parser.add_argument(
+        "--max-unreleased",
+        type=int,
+        default=0,
+        metavar="N",
+        help="messages of a stream that may wait before its sender must (default: any number)",
+    )
+    parser.add_argument("--segment-bytes", type=int, default=64 << 20, metavar="N")
+    parser.add_argument("--max-frame-bytes", type=int, default=Limits.frame_bytes, metavar="N")
+    parser.add_argument("--max-connections", type=int, default=Limits.connections, metavar="N")
+    parser.add_argument("--idle", type=float, default=Limits.idle_s, metavar="SECONDS")
+    parser.add_argument(
+        "--class",
+        dest="class_path",
+        default="bettong.engine.ingest.gateway:Gateway",
+        metavar="MODULE:CLASS",
+        help="a class derived from Gateway to run instead",
+    )
+    options = parser.parse_args(arguments)
+
+    def start() -> Server:
+        steps.install(steps.Instrumentation.from_env())
+        return load_class(options.class_path, Gateway)(
+            door_from(options),
+            options.dir,
+            Limits(
+                connections=options.max_connections,
+                frame_bytes=options.max_frame_bytes,
+                idle_s=options.idle,
+            ),
+            max_unreleased=options.max_unreleased,
+            segment_bytes=options.segment_bytes,
+        )
+
+    return run_process("gateway", start)
+
+
+if __name__ == "__main__":
+    from bettong.engine.ingest.gateway import main as imported  # not a second copy of the classes
+
+    sys.exit(imported())

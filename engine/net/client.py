@@ -1,0 +1,151 @@
+"""The client's end: connects when needed, retries what is safe to repeat."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from bettong.engine import steps
+from bettong.engine.net.codec import Codec
+from bettong.engine.net.connection import Connection
+from bettong.engine.net.doors import Address, Key
+from bettong.engine.net.errors import ConnectionLostError
+from bettong.lineage.trace import MessageRange
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a client waits.
+
+    Attributes:
+        timeout_s: seconds for one message or connection.
+        give_up_s: seconds over all attempts; at least one attempt is made.
+    """
+
+    timeout_s: float = 10.0
+    give_up_s: float = 60.0
+
+
+def back_off(give_up_s: float) -> Iterator[int]:
+    """Numbers of attempts, with a growing pause (10 ms to 1 s) before each but the first, until
+    ``give_up_s`` seconds have gone."""
+    deadline = time.monotonic() + give_up_s
+    attempt = 0
+    while True:
+        yield attempt
+        pause = min(0.01 * 2**attempt, 1.0)
+        if time.monotonic() + pause > deadline:
+            return
+        time.sleep(pause)
+        attempt += 1
+
+
+class Watched(Protocol):
+    """What an action can say about its step."""
+
+    def caused_by(self, *steps: str) -> None: ...
+
+
+class _Unwatched:
+    def caused_by(self, *steps: str) -> None:
+        pass
+
+
+class Client(ABC):
+    """One connection to a server, opened again when it is lost. Safe for several threads."""
+
+    peer: str
+    codec: Codec
+
+    def __init__(
+        self,
+        address: Address,
+        key: Key | None = None,
+        patience: Patience | None = None,
+        *,
+        frame_bytes: int,
+    ) -> None:
+        self.address = address
+        self.key = key or Key()
+        self.patience = patience or Patience()
+        self._frame_bytes = frame_bytes
+        self._connection: Connection | None = None
+        self._lock = threading.Lock()
+
+    @abstractmethod
+    def greet(self, connection: Connection) -> None:
+        """Say on a new connection who this is."""
+
+    def attempt(
+        self,
+        action: Callable[[Connection, Watched], T],
+        step: str = "",
+        causes: Iterable[str] = (),
+        carries: Iterable[MessageRange] = (),
+    ) -> T:
+        """Run an action that is safe to repeat, as often as the connection is lost; each time is
+        an occurrence of the step, if it has a name.
+
+        Raises RefusedError for what the server refuses, ConnectionLostError when patience ends.
+        """
+        link = f"{steps.installed().node}->{self.peer}"
+        lost: ConnectionLostError | None = None
+        with self._lock:
+            for _ in back_off(self.patience.give_up_s):
+                try:
+                    connection = self._connected()
+                    if not step:
+                        return action(connection, _Unwatched())
+                    with steps.step(step, causes=causes, carries=carries, link=link) as s:
+                        return action(connection, s)
+                except ConnectionLostError as e:
+                    lost = e
+                    self._drop()
+                except BaseException:
+                    self._drop()
+                    raise
+        raise ConnectionLostError(f"gave up after {self.patience.give_up_s:g} s: {lost}")
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        with self._lock:
+            self._drop()
+
+    def _connected(self) -> Connection:
+        if self._connection is not None and self._connection.is_stale():
+            self._drop()
+        if self._connection is None:
+            connection = open_connection(
+                self.address, self.key, self.codec, self.patience.timeout_s, self._frame_bytes
+            )
+            try:
+                self.greet(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def open_connection(
+    address: Address, key: Key, codec: Codec, timeout: float, frame_bytes: int
+) -> Connection:
+    """A new connection; raises ConnectionLostError."""
+    return Connection(
+        key.connect(address, timeout),
+        codec,
+        limit=frame_bytes,
+        timeout=timeout,
+        peer=str(address),
+    )

@@ -1,0 +1,155 @@
+"""One connection: whole messages in and out, with time limits. Used by both ends."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import socket
+import threading
+import time
+from types import TracebackType
+from typing import Any, TypeVar
+
+from bettong.engine.net.codec import Codec, ErrorReply
+from bettong.engine.net.errors import ConnectionLostError, FrameError, RefusedError
+from bettong.engine.net.frame import HEADER_BYTES, check_body, encode, parse_header
+
+T = TypeVar("T")
+
+
+class Connection:
+    """A socket that carries messages of one protocol.
+
+    Several threads may send; one receives.
+
+    Args:
+        limit: the most bytes that the body of a received frame may have.
+        timeout: seconds that one message may take on its way in (from its first byte) or out.
+    """
+
+    def __init__(
+        self, sock: socket.socket, codec: Codec, *, limit: int, timeout: float, peer: str
+    ) -> None:
+        self._socket = sock
+        self._codec = codec
+        self._limit = limit
+        self._timeout = timeout
+        self._sending = threading.Lock()
+        self.peer = peer
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.settimeout(timeout)
+
+    def send(self, message: Any) -> None:
+        """Hand the message to the network; raises ConnectionLostError."""
+        data = encode(message.KIND, self._codec.encode(message))
+        with self._sending:
+            try:
+                self._socket.sendall(data)
+            except OSError as e:
+                raise ConnectionLostError(f"{self.peer}: sending failed: {e}") from e
+
+    def receive(self, idle: float | None = None) -> Any:
+        """The next message.
+
+        Args:
+            idle: seconds to wait for its first byte; None waits as long as one message may take.
+
+        Raises:
+            ConnectionLostError: closed, broken or too slow.
+            FrameError: what came is not a message.
+        """
+        first = self._timeout if idle is None else idle
+        data = self._read(HEADER_BYTES, first)
+        header = parse_header(bytes(data), self._limit)
+        body = self._read(header.length, self._timeout) if header.length else bytearray()
+        check_body(header, body)
+        return self._codec.decode(header.kind, body)
+
+    def request(self, message: Any, reply: type[T], wait: float = 0.0) -> T:
+        """Send a message and receive its answer, which may take ``wait`` seconds longer.
+
+        Raises RefusedError when the other end answers with an error, otherwise as ``receive``.
+        """
+        self.send(message)
+        return self.expect(reply, self._timeout + wait)
+
+    def expect(self, reply: type[T], idle: float | None = None) -> T:
+        """The next message, which must be of this type; see ``request``."""
+        answer = self.receive_reply(idle)
+        if not isinstance(answer, reply):
+            raise FrameError(f"{self.peer} sent {type(answer).__name__}, not {reply.__name__}")
+        return answer
+
+    def receive_reply(self, idle: float | None = None) -> Any:
+        """The next message; raises RefusedError when it is an error, otherwise as ``receive``."""
+        answer = self.receive(idle)
+        if isinstance(answer, ErrorReply):
+            raise RefusedError(answer.code, answer.text)
+        return answer
+
+    def poll(self, seconds: float) -> bool:
+        """Whether something comes in, or the connection ends, within so many seconds."""
+        try:
+            return bool(select.select([self._socket], [], [], seconds)[0])
+        except (OSError, ValueError):
+            return True
+
+    def is_stale(self) -> bool:
+        """Whether the other end has closed, or has sent what nobody asked for."""
+        return self.poll(0)
+
+    def _read(self, size: int, first: float) -> bytearray:
+        data = bytearray(size)
+        view = memoryview(data)
+        done = 0
+        deadline = time.monotonic() + first
+        try:
+            while done < size:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise TimeoutError(f"nothing within {first:g} s")
+                self._socket.settimeout(left)
+                got = self._socket.recv_into(view[done:])
+                if not got:
+                    raise ConnectionLostError(
+                        f"{self.peer}: connection closed" + (" inside a frame" if done else "")
+                    )
+                if not done:
+                    deadline = time.monotonic() + self._timeout
+                done += got
+            self._socket.settimeout(self._timeout)
+        except ConnectionLostError:
+            raise
+        except OSError as e:
+            raise ConnectionLostError(f"{self.peer}: receiving failed: {e}") from e
+        return data
+
+    def close(self) -> None:
+        """Close at once; a thread that is receiving gets ConnectionLostError."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def close_with(self, error: ErrorReply) -> None:
+        """Say why, then close. What the peer still sends is read for a moment and dropped:
+        closing over unread bytes would reset the connection and the reason would be lost."""
+        with contextlib.suppress(OSError):
+            self.send(error)
+            self._socket.shutdown(socket.SHUT_WR)
+            self._socket.settimeout(0.2)
+            deadline = time.monotonic() + 1
+            while time.monotonic() < deadline and self._socket.recv(1 << 16):
+                pass
+        self.close()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,181 @@
+"""A server with one thread for each connection, and limits so that nobody costs others anything."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import importlib
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TypeVar
+
+from bettong.engine.net.codec import Codec, ErrorReply
+from bettong.engine.net.connection import Connection
+from bettong.engine.net.doors import Address, Door
+from bettong.engine.net.errors import ConnectionLostError, FrameError, RefusedError
+from bettong.engine.steps import RunOverError
+from bettong.lineage.errors import BettongError, UsageError
+
+log = logging.getLogger("bettong")
+C = TypeVar("C")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one client may take.
+
+    Attributes:
+        connections: open at once, over all clients.
+        frame_bytes: the body of one frame.
+        frame_s: seconds from a frame's first byte to its last; also for TLS and the first frame.
+        idle_s: seconds without any frame.
+    """
+
+    connections: int = 256
+    frame_bytes: int = 16 << 20
+    frame_s: float = 10.0
+    idle_s: float = 300.0
+
+
+class Server:
+    """Accepts connections and runs :meth:`serve` for each in a thread of its own."""
+
+    def __init__(self, door: Door, codec: Codec, limits: Limits) -> None:
+        self.door = door
+        self.limits = limits
+        self._codec = codec
+        self._tls = door.tls()
+        self._listener = door.listen()
+        self._slots = threading.BoundedSemaphore(limits.connections)
+        host, port, *_ = self._listener.getsockname()
+        self.address = Address(host, port)
+
+    def serve(self, connection: Connection) -> None:
+        """Speak with one client until it is done. Errors raised here are told to it."""
+        raise NotImplementedError
+
+    def run(self) -> None:
+        """Accept until :meth:`close` is called."""
+        while True:
+            try:
+                sock, peer = self._listener.accept()
+            except OSError:
+                if self._listener.fileno() < 0:
+                    return
+                log.exception("accepting a connection failed")
+                continue
+            if self._slots.acquire(blocking=False):
+                threading.Thread(
+                    target=self._handle, args=(sock, str(Address(*peer[:2]))), daemon=True
+                ).start()
+            else:
+                log.warning("%s: too many connections", Address(*peer[:2]))
+                sock.close()
+
+    def close(self) -> None:
+        """Stop accepting; connections that are open go on."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _handle(self, sock: socket.socket, peer: str) -> None:
+        try:
+            self._speak(sock, peer)
+        except RunOverError as e:
+            log.error("%s", e)
+            os._exit(3)  # the run is over for every thread of this process
+        except Exception:
+            log.exception("%s: connection closed by a defect", peer)
+        finally:
+            sock.close()
+            self._slots.release()
+
+    def _speak(self, sock: socket.socket, peer: str) -> None:
+        sock.settimeout(self.limits.frame_s)
+        try:
+            if self._tls is not None:
+                sock = self._tls.wrap_socket(sock, server_side=True)
+        except OSError as e:
+            log.warning("%s: no TLS: %s", peer, e)
+            return
+        with Connection(
+            sock,
+            self._codec,
+            limit=self.limits.frame_bytes,
+            timeout=self.limits.frame_s,
+            peer=peer,
+        ) as connection:
+            try:
+                self.serve(connection)
+            except ConnectionLostError as e:
+                log.debug("%s", e)
+            except RunOverError:
+                raise
+            except (BettongError, OSError) as e:
+                log.warning("%s: %s", peer, e)
+                connection.close_with(ErrorReply(error_code(e), str(e)))
+            except Exception as e:
+                connection.close_with(ErrorReply("defect", f"{type(e).__name__}: {e}"))
+                raise
+
+
+def error_code(error: Exception) -> str:
+    """The word for an error that goes to the peer with its text."""
+    if isinstance(error, RefusedError):
+        return error.code
+    return "frame" if isinstance(error, FrameError) else "storage"
+
+
+def lock_directory(directory: Path) -> IO[bytes]:
+    """Make the directory this process' own as long as the returned file is open.
+
+    Raises UsageError when another process has it.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        file = (directory / "lock").open("wb")
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as e:
+        raise UsageError(f"{directory} belongs to another process that still runs") from e
+    except OSError as e:
+        raise UsageError(f"cannot use {directory}: {e.strerror}") from e
+    return file
+
+
+def load_class(path: str, base: type[C]) -> type[C]:
+    """The class ``module:Class``, which must be ``base`` or derived from it; raises UsageError."""
+    module, _, name = path.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as e:
+        raise UsageError(f"--class {path}: write module:Class ({e})") from e
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise UsageError(f"--class {path} is not derived from {base.__name__}")
+    return found
+
+
+def run_process(name: str, start: Callable[[], Server]) -> int:
+    """Run a server as this process: one JSON line ``{"listening": "HOST:PORT"}`` on stdout when
+    it accepts, log lines on stderr, exit code 0 after SIGTERM, 2 with one line when it cannot
+    start."""
+    logging.basicConfig(
+        level=logging.WARNING, format=f"{name}: %(message)s", stream=sys.stderr, force=True
+    )
+    try:
+        server = start()
+    except (BettongError, OSError) as e:
+        log.error("%s", e)
+        return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    print(json.dumps({"listening": str(server.address)}), flush=True)
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run()
+    return 0

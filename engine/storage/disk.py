@@ -1,0 +1,106 @@
+"""The file operations that durable code is built on, so that tests can put a disk under it that
+loses what was not synced."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+Buffer = bytes | bytearray | memoryview
+
+
+class AppendFile(Protocol):
+    """A file that grows at its end."""
+
+    def write(self, data: Buffer) -> None:
+        """Append all of it, or raise OSError; then any part of it may have been appended."""
+
+    def sync(self) -> None:
+        """Return when everything written is durable."""
+
+    def truncate(self, size: int) -> None:
+        """Cut the file; what is written next follows there."""
+
+    def close(self) -> None: ...
+
+
+class Disk(Protocol):
+    """A file system. Paths are absolute; names in a directory may be lost until it is synced."""
+
+    def append_to(self, path: Path) -> AppendFile:
+        """Open for appending; the file is made when there is none."""
+
+    def open(self, path: Path) -> BinaryIO:
+        """Open for reading, buffered."""
+
+    def size(self, path: Path) -> int:
+        """Bytes in the file; raises FileNotFoundError."""
+
+    def names(self, directory: Path) -> list[str]:
+        """Sorted names in a directory."""
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Put one file in the place of another, atomically."""
+
+    def remove(self, path: Path) -> None: ...
+
+    def make_directory(self, path: Path) -> None:
+        """Make it and its parents where they are missing."""
+
+    def sync_directory(self, path: Path) -> None:
+        """Return when the names in the directory are durable."""
+
+
+class _OsAppendFile:
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def write(self, data: Buffer) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._fd, view) :]
+
+    def sync(self) -> None:
+        os.fsync(self._fd)
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._fd, size)
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+class OsDisk:
+    """The machine's file system."""
+
+    def append_to(self, path: Path) -> AppendFile:
+        return _OsAppendFile(path)
+
+    def open(self, path: Path) -> BinaryIO:
+        return path.open("rb", buffering=1 << 18)
+
+    def size(self, path: Path) -> int:
+        return path.stat().st_size
+
+    def names(self, directory: Path) -> list[str]:
+        return sorted(entry.name for entry in directory.iterdir())
+
+    def rename(self, source: Path, target: Path) -> None:
+        source.replace(target)
+
+    def remove(self, path: Path) -> None:
+        path.unlink()
+
+    def make_directory(self, path: Path) -> None:
+        path.mkdir(parents=True, exist_ok=True)
+
+    def sync_directory(self, path: Path) -> None:
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+OS_DISK: Disk = OsDisk()
