@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,9 @@ from bettong.harness.spark.session import SessionConfig
 from bettong.lineage.errors import BettongError
 
 START_S = 120.0
-_LOG_TAIL = 2_000
+_TELLING = re.compile(
+    r"^(?:Exception in thread \S+ |Caused by: |Error: |py4j\S+: )\s*(\S.*)$", re.MULTILINE
+)
 
 
 class DriverError(BettongError):
@@ -144,12 +147,17 @@ class DriverHost:
         """SIGCONT every process of the node."""
         self._session.resume()
 
-    def log_tail(self) -> str:
-        """The end of the log."""
+    def log_tail(self, size: int = 2_000) -> str:
+        """The end of the log, ``size`` bytes of it."""
         try:
-            return self.log.read_bytes()[-_LOG_TAIL:].decode("utf-8", "replace")
+            return self.log.read_bytes()[-size:].decode("utf-8", "replace")
         except OSError:
             return ""
+
+    def _why(self, error: str) -> str:
+        """The line of the log that tells most of why the session could not be started."""
+        found = _TELLING.findall(self.log_tail(1 << 20))
+        return str(found[-1]) if found else f"{error} {self.log_tail()}"
 
     def _request(self, request: dict[str, Any]) -> Future[Any]:
         future: Future[Any] = Future()
@@ -175,7 +183,7 @@ class DriverHost:
                 self._ready.set_result(answer["jvm"])
             elif "ready" in answer:
                 self._ready.set_exception(
-                    DriverError(f"Spark did not start: {answer['error']}\n{self.log_tail()}")
+                    DriverError(f"Spark did not start: {self._why(answer['error'])}")
                 )
             else:
                 with self._lock:
@@ -195,4 +203,4 @@ class DriverHost:
         for future in jobs:
             future.set_exception(error)
         if not self._ready.done():
-            self._ready.set_exception(DriverError(f"Spark did not start: {self.log_tail()}"))
+            self._ready.set_exception(DriverError(f"Spark did not start: {self._why('')}"))

@@ -1,0 +1,90 @@
+"""Driver hosts and their pool: no trace of a predecessor, no process left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bettong.harness.sessions import session_members
+from bettong.harness.spark.driver import DriverDiedError, DriverError, DriverHost, JobError
+from bettong.harness.spark.pool import DriverPool
+from bettong.harness.spark.session import SessionConfig
+
+pytestmark = pytest.mark.spark
+
+CLEAN = {
+    "queries": 0,
+    "views": [],
+    "partitions": "2",
+    "setting": None,
+    "property": None,
+    "instrumentation": None,
+}
+
+
+def test_a_dirty_predecessor_leaves_nothing(pool: DriverPool, tmp_path: Path) -> None:
+    driver = pool.acquire()
+    with pytest.raises(JobError, match="ValueError: and an error") as raised:
+        driver.run("spark_jobs:litter", {"workdir": str(tmp_path)}, timeout=60)
+    assert "spark_jobs.py" in raised.value.remote_traceback
+    pool.release(driver)
+    again = pool.acquire()
+    assert again is driver
+    assert again.run("spark_jobs:look_for_litter", timeout=60) == CLEAN
+    pool.release(again)
+
+
+def test_a_killed_driver_is_replaced_by_the_spare(pool: DriverPool) -> None:
+    first = pool.acquire()
+    jvm = first.jvm
+    pending = first.submit("time:sleep", {})
+    members = session_members(first.pid)
+    assert jvm in members
+    pool.kill(first)
+    with pytest.raises((DriverDiedError, JobError)):
+        pending.result(10)
+    assert not any(psutil.pid_exists(pid) for pid in members if pid != jvm)
+    assert session_members(first.pid) == []
+    assert not first.home.exists()
+    second = pool.acquire()
+    assert second.run("spark_jobs:count", {"n": 7}, timeout=60) == 7
+    pool.release(second)
+
+
+def test_a_host_does_not_outlive_its_owner(tmp_path: Path) -> None:
+    owner = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from bettong.harness.spark.driver import DriverHost\n"
+            "from bettong.harness.spark.session import SessionConfig\n"
+            "host = DriverHost(SessionConfig()); host.wait_ready()\n"
+            "print(host.pid, host.home, flush=True); input()",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert owner.stdout is not None
+    session, _ = owner.stdout.readline().split()
+    members = [psutil.Process(pid) for pid in session_members(int(session))]
+    assert len(members) >= 2
+    os.kill(owner.pid, signal.SIGKILL)
+    owner.wait()
+    _, alive = psutil.wait_procs(members, timeout=20)
+    assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
+
+
+def test_a_session_that_cannot_start_says_why() -> None:
+    host = DriverHost(SessionConfig(master="nonsense://"))
+    try:
+        with pytest.raises(DriverError, match="SparkException: Master must either be"):
+            host.wait_ready()
+    finally:
+        host.kill()
