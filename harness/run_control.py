@@ -24,18 +24,28 @@ from bettong.lineage.trace import TraceEvent
 DRAIN_TIMEOUT = 10.0
 
 
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """What a fault has done: whether it struck anything, None where nobody can tell."""
+
+    fired: bool | None
+    evidence: str
+
+
 class Actuator(Protocol):
     """Does to nodes and links what a fault asks. Every call returns when its effect is in force
-    and tells the evidence for it."""
+    and tells the evidence for it. A fault that cannot be put in force raises BettongError."""
 
-    def crash(self, node: str) -> tuple[int, str]:
-        """Kill a node; its incarnation that is dead now, and the evidence."""
+    def crash(self, node: str) -> tuple[int, Struck]:
+        """Kill a node: its incarnation that is dead now, and whether it lived until then."""
 
     def restart(self, node: str) -> None: ...
     def pause(self, node: str) -> str: ...
     def resume(self, node: str) -> str: ...
     def arm(self, fault: f.LinkFault | f.Cut) -> str: ...
-    def heal(self, fault: f.LinkFault | f.Cut) -> str: ...
+    def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> Struck:
+        """Mend the link. When the step did not fail, as it waits for no reply, first wait until
+        the fault has struck what the step has sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +98,7 @@ class RunControl:
     ) -> None:
         self.run = run
         self.events: list[TraceEvent] = []
-        self.failure: BaseException | None = None
+        self.failure: Exception | None = None
         self._actuator = actuator
         self._normalise = normalise
         self._trace = trace.open("w", encoding="utf-8") if trace else None
@@ -103,7 +113,6 @@ class RunControl:
             _lane(p.fault.link) for p in self._planned if isinstance(p.fault, f.LinkFault)
         }
         self._closed_lanes: dict[frozenset[str], int] = {}
-        self._lingering: list[_Planned] = []
         self._counts: Counter[str] = Counter()
         self._taken: dict[int, list[_Taken]] = {}
         self._dead: dict[str, int] = {}
@@ -164,11 +173,15 @@ class RunControl:
             taken = self._enter(taker, event) if begun else self._leave(taker, event)
             self._record(event)
             ends, starts = self._due(event, taken)
-            reconnects = self._lingering and _is_connect(event)
-        if not (ends or starts or taken.held or reconnects):
+        ended_held = event.phase != "before" and taken.held
+        if not (ends or starts or ended_held):
             return _GO
         with self._acting:
-            return self._act(taker, taken, event, ends, starts)
+            try:
+                return self._act(taker, taken, event, ends, starts)
+            except Exception as e:
+                self._fail(e)
+                raise
 
     def gone(self, taker: int) -> None:
         """A connection has closed: what its steps held in force is healed."""
@@ -179,8 +192,7 @@ class RunControl:
         if held:
             with self._acting:
                 for planned in held:
-                    planned.evidence.append("the process ended within the step")
-                    self._heal(planned)
+                    self._heal(planned, "the process ended within the step")
 
     def close(self) -> None:
         """End the run: nobody of it goes on, what is in force is healed."""
@@ -192,7 +204,7 @@ class RunControl:
                 if planned.in_force and not planned.done:
                     # A cut without an end lasts; any other fault had an end that never came.
                     lasts = isinstance(planned.fault, f.Cut) and planned.fault.until is None
-                    self._heal(planned, done=lasts)
+                    self._heal(planned, "the run ended", done=lasts)
             if self._trace is not None:
                 self._trace.close()
                 self._trace = None
@@ -251,11 +263,6 @@ class RunControl:
     ) -> Go | None:
         if event.phase != "before":
             self._step_ended(taken, event)
-        elif _is_connect(event):
-            for planned in self._lingering:
-                planned.evidence.append(f"the connection broke: {event.step}")
-                self._heal(planned)
-            self._lingering.clear()
         for planned in ends:
             self._heal(planned)
         answer = _GO
@@ -263,10 +270,10 @@ class RunControl:
             fault = planned.fault
             match fault:
                 case f.Crash():
-                    incarnation, evidence = self._actuator.crash(fault.node)
+                    incarnation, struck = self._actuator.crash(fault.node)
                     with self._changed:
                         self._dead[fault.node] = max(incarnation, self._dead.get(fault.node, 0))
-                    self._in_force(planned, evidence, done=True)
+                    self._in_force(planned, struck.evidence, done=bool(struck.fired))
                 case f.Pause():
                     self._in_force(planned, self._actuator.pause(fault.node))
                 case f.Cut():
@@ -292,48 +299,48 @@ class RunControl:
 
     def _step_ended(self, taken: _Taken, event: TraceEvent) -> None:
         """The step within which faults were in force has come to its end."""
-        error = str(event.detail.get("error", ""))
+        failed = event.phase == "failed"
         for planned in taken.held:
-            lossy = isinstance(planned.fault, f.Omit | f.OmitReply | f.Reset)
-            if lossy and event.phase == "after":
-                # It did not wait for a reply: the loss shows when its peer connects again.
-                self._open_lane(planned)
-                self._lingering.append(planned)
-                continue
             took = (time.monotonic() - planned.since) * 1000
-            planned.evidence.append(
-                f"the step failed: {error}" if event.phase == "failed" else f"it took {took:.0f} ms"
-            )
-            self._heal(planned)
+            error = event.detail.get("error", "no word why")
+            self._heal(planned, f"step failed: {error}" if failed else f"step took {took:.0f} ms")
         taken.held.clear()
 
-    def _heal(self, planned: _Planned, done: bool = True) -> None:
-        fault, was_in_force = planned.fault, planned.in_force
+    def _heal(self, planned: _Planned, seen: str = "", done: bool = True) -> None:
+        if not planned.in_force:
+            return
         planned.in_force = False
+        fault = planned.fault
+        evidence = []
         match fault:
-            case f.Pause(node=node):
-                evidence = self._actuator.resume(node) if was_in_force else ""
+            case f.Pause():
+                evidence = [self._actuator.resume(fault.node)]
             case f.Crash() | f.Storage():
-                evidence = ""
-            case f.Cut():
-                evidence = self._actuator.heal(fault) if was_in_force else ""
+                pass
             case _:
-                evidence = self._actuator.heal(fault) if was_in_force else ""
-                self._open_lane(planned)
-        planned.done = done and was_in_force
-        if evidence:
-            planned.evidence.append(evidence)
-        if was_in_force:
-            self._note_fault(planned, evidence or "healed")
+                healed = self._actuator.heal(fault, step_failed=seen.startswith("step failed"))
+                evidence = [healed.evidence]
+                if not isinstance(fault, f.Cut):
+                    self._open_lane(fault)
+                    lossy = isinstance(fault, f.Omit | f.OmitReply | f.Reset)
+                    unseen = lossy and not seen.startswith("step failed")
+                    if healed.fired is False or (healed.fired is None and unseen):
+                        done = False
+        planned.done = done
+        planned.evidence += [text for text in (seen, *evidence) if text]
+        self._note_fault(planned, "; ".join(planned.evidence[1:]) or "healed")
 
     def _restart(self, node: str) -> None:
         try:
             self._actuator.restart(node)
-        except BaseException as e:
-            with self._changed:
-                if not self._over:
-                    self.failure = e
-                self._changed.notify_all()
+        except Exception as e:
+            self._fail(e)
+
+    def _fail(self, error: Exception) -> None:
+        with self._changed:
+            if not self._over and self.failure is None:
+                self.failure = error
+            self._changed.notify_all()
 
     def _note_fault(self, planned: _Planned, evidence: str) -> None:
         lasts = planned.in_force and not planned.done
@@ -365,10 +372,9 @@ class RunControl:
                 DRAIN_TIMEOUT,
             )
 
-    def _open_lane(self, planned: _Planned) -> None:
-        assert isinstance(planned.fault, f.LinkFault)
+    def _open_lane(self, fault: f.LinkFault) -> None:
         with self._changed:
-            self._closed_lanes.pop(_lane(planned.fault.link), None)
+            self._closed_lanes.pop(_lane(fault.link), None)
             self._changed.notify_all()
 
 
@@ -378,10 +384,6 @@ _GO = Go()
 def _lane(link: str) -> frozenset[str]:
     """Both directions of a link: they share the connections."""
     return frozenset(link.split("->"))
-
-
-def _is_connect(event: TraceEvent) -> bool:
-    return event.phase == "before" and event.step.partition("/")[0].endswith(".connect")
 
 
 def _where(fault: Fault) -> str:

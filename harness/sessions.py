@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -109,9 +110,18 @@ class ProcessSession:
 
     @classmethod
     def start(
-        cls, argv: Sequence[str], *, env: Mapping[str, str], log: Path, cwd: Path | None = None
+        cls,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        log: Path,
+        cwd: Path | None = None,
+        speaks: bool = False,
     ) -> ProcessSession:
-        """Start a process, its output appended to ``log``; raises ProcessError."""
+        """Start a process, its output appended to ``log``; raises ProcessError.
+
+        What a process that ``speaks`` prints on standard output is read by :meth:`first_line`.
+        """
         with log.open("ab") as output:
             try:
                 return cls(
@@ -120,13 +130,20 @@ class ProcessSession:
                         env=dict(env),
                         cwd=cwd,
                         stdin=subprocess.DEVNULL,
-                        stdout=output,
-                        stderr=subprocess.STDOUT,
+                        stdout=subprocess.PIPE if speaks else output,
+                        stderr=output,
                         start_new_session=True,
                     )
                 )
             except OSError as e:
                 raise ProcessError(f"cannot start {argv[0]}: {e}") from e
+
+    def first_line(self, timeout: float) -> bytes:
+        """The first line that the process prints; empty when it ends, or is silent, before."""
+        pipe = self._process.stdout
+        assert pipe is not None
+        ready, _, _ = select.select([pipe], [], [], timeout)
+        return pipe.readline() if ready else b""
 
     def poll(self) -> int | None:
         """Exit status of the leader, or None while it runs."""

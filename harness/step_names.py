@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 _NUMBER = re.compile(r"(?<==)\d+")
 _WITH_MESSAGE = re.compile(
-    r"(?P<head>(?:sender|gateway)\.[A-Za-z_-]+)/(?P<stream>[^/]+)(?:/(?P<number>\d+))?$"
+    r"(?P<head>(?:sender|gateway)\.[A-Za-z_-]+)/(?P<stream>[^/]+)(?:/(?P<number>\d+|end))?$"
 )
 
 SHAPES = frozenset(
@@ -30,6 +30,8 @@ SHAPES = frozenset(
         "batch=N/stage=N/p=N/a=N/task",
         "batch=N/p=N/a=N/source.read",
         "batch=N/p=N/a=N/state.write",
+        "batch=N/level=N/p=N/a=N/state.write",
+        "batch=N/level=N/p=N/a=N/sink.prepare",
         "batch=N/p=N/a=N/sink.prepare",
         "receiver.prepare/batch=N/p=N/a=N",
         "batch=N/state.manifest",
@@ -41,7 +43,7 @@ SHAPES = frozenset(
         "metadata",
     }
 )
-_FREE_TAIL = re.compile(r"batch=\d+/state/\S+$")
+_FREE_TAIL = re.compile(r"(?:batch=\d+/state|state\.metadata|source=\d+)/\S+$")
 
 
 def shape_of(step: str) -> str:

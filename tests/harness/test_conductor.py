@@ -16,7 +16,7 @@ from bettong.engine import steps
 from bettong.engine.steps import ConductorRecorder, Instrumentation, RunOverError, Step
 from bettong.harness.conductor import Conductor
 from bettong.harness.faults import Crash, Cut, Delay, LinkFault, Omit, Pause, Point, Storage
-from bettong.harness.run_control import RunControl
+from bettong.harness.run_control import Struck, RunControl
 from bettong.harness.schedule import Schedule
 from bettong.harness.sessions import ProcessSession
 from bettong.lineage.trace import TraceEvent, read_trace
@@ -45,6 +45,7 @@ class Children:
         self.incarnation: dict[str, int] = {}
         self.names: dict[str, tuple[str, ...]] = {}
         self.calls: list[str] = []
+        self.fired: bool | None = None
         self.control: RunControl | None = None
 
     def start(self, node: str, *names: str) -> None:
@@ -57,10 +58,9 @@ class Children:
             log=self.folder / "log",
         )
 
-    def crash(self, node: str) -> tuple[int, str]:
+    def crash(self, node: str) -> tuple[int, Struck]:
         ended = self.sessions[node].kill()
-        assert ended.status == -9
-        return self.incarnation[node], str(ended)
+        return self.incarnation[node], Struck(ended.status == -9, str(ended))
 
     def restart(self, node: str) -> None:
         self.start(node, *self.names[node])
@@ -76,9 +76,9 @@ class Children:
         self.calls.append(f"arm {fault.id}")
         return "armed"
 
-    def heal(self, fault: LinkFault | Cut) -> str:
+    def heal(self, fault: LinkFault | Cut, step_failed: bool) -> Struck:
         self.calls.append(f"heal {fault.id}")
-        return "healed"
+        return Struck(self.fired, "healed")
 
 
 @pytest.fixture
@@ -235,17 +235,17 @@ def test_an_omission_is_armed_before_the_answer_and_healed_when_the_step_failed(
     assert "ConnectionError: lost" in control.evidence[fault.id]
 
 
-def test_a_push_that_is_lost_is_known_when_its_peer_connects_again(
-    children: Children, begin: Begin
+@pytest.mark.parametrize("fired", [True, False, None])
+def test_an_omission_that_no_step_noticed_needs_the_proxy_s_word(
+    children: Children, begin: Begin, fired: bool | None
 ) -> None:
     fault = Omit("b->a", Point("ack"))
     control = begin(fault)
+    children.fired = fired
     with Taker(children, "b").step("ack", "b->a"):
         pass
-    assert control.not_fired == (fault.id,)
-    with Taker(children, "a").step("sender.connect/lines", "a->b"):
-        assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
-    assert not control.not_fired
+    assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
+    assert control.not_fired == (() if fired else (fault.id,))
 
 
 def test_a_fault_on_a_link_strikes_one_step_and_holds_the_others(

@@ -1,0 +1,93 @@
+"""The nodes and links of one run together: what faults act upon."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+
+from bettong.harness import faults as f
+from bettong.harness.links import Links
+from bettong.harness.nodes import Node, NodeError, log_tail
+from bettong.harness.run_control import RunControl, Struck
+from bettong.lineage.trace import TraceEvent
+
+MOST_RESTARTS = 5
+
+
+class Cluster:
+    """An :class:`~bettong.harness.run_control.Actuator`, and the supervisor of the nodes.
+
+    Attributes:
+        control: the book of the run, set before the first node is started.
+        restarts: how often each node has been started again after it ended by itself.
+    """
+
+    def __init__(self, nodes: Mapping[str, Node], links: Links) -> None:
+        self.control: RunControl
+        self.nodes = dict(nodes)
+        self.links = links
+        self.restarts: dict[str, int] = {}
+        self._wanted: set[str] = set()
+
+    def start(self, name: str) -> None:
+        """Start a node as its next incarnation."""
+        node = self.nodes[name]
+        node.start()
+        self._wanted.add(name)
+        self.control.note(
+            TraceEvent(f"node.start/{name}", "after", name, incarnation=node.incarnation)
+        )
+
+    restart = start
+
+    def crash(self, node: str) -> tuple[int, Struck]:
+        """SIGKILL a node and reap it."""
+        self._wanted.discard(node)
+        incarnation, ended = self.nodes[node].kill()
+        if ended is None:
+            return incarnation, Struck(False, f"{node} was not running")
+        return incarnation, Struck(ended.status == -signal.SIGKILL, str(ended))
+
+    def pause(self, node: str) -> str:
+        return self.nodes[node].pause()
+
+    def resume(self, node: str) -> str:
+        self.nodes[node].resume()
+        return "resumed"
+
+    def arm(self, fault: f.LinkFault | f.Cut) -> str:
+        return self.links.arm(fault)
+
+    def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> Struck:
+        return self.links.heal(fault, step_failed)
+
+    def ended(self) -> dict[str, int]:
+        """Nodes that ended by themselves, with their exit status."""
+        found = {name: self.nodes[name].poll() for name in sorted(self._wanted)}
+        return {
+            name: status
+            for name, status in found.items()
+            if status is not None and name in self._wanted  # not killed meanwhile
+        }
+
+    def forget(self, name: str) -> None:
+        """The node has done its work; that it ended is right."""
+        self._wanted.discard(name)
+
+    def supervise(self, name: str) -> None:
+        """Start a node again that ended by itself, as an operator's supervisor would.
+
+        Raises NodeError when it has done so too often.
+        """
+        self.restarts[name] = self.restarts.get(name, 0) + 1
+        if self.restarts[name] > MOST_RESTARTS:
+            log = log_tail(self.nodes[name].log)
+            raise NodeError(f"{name} has ended by itself {self.restarts[name]} times: {log}")
+        self.start(name)
+
+    def close(self) -> None:
+        """Kill every node and remove every proxy."""
+        self._wanted.clear()
+        for node in self.nodes.values():
+            node.kill()
+        self.links.close()

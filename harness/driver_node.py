@@ -1,0 +1,123 @@
+"""The driver of a run: a warm host of the pool, with one start of the query at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from bettong.engine.steps import Instrumentation
+from bettong.harness.nodes import Node
+from bettong.harness.sessions import Ended
+from bettong.harness.spark.driver import DriverDiedError, DriverHost
+from bettong.harness.spark.pool import DriverPool
+
+
+class DriverSupply:
+    """A pool of driver hosts for several threads."""
+
+    def __init__(self, pool: DriverPool) -> None:
+        self._pool = pool
+        self._lock = threading.Lock()
+
+    def acquire(self) -> DriverHost:
+        """A ready host."""
+        with self._lock:
+            return self._pool.acquire()
+
+    def release(self, host: DriverHost) -> None:
+        """Give back a host that lives, to be reset."""
+        with self._lock:
+            self._pool.release(host)
+
+    def bury(self, host: DriverHost) -> None:
+        """Give back a host that was killed."""
+        with self._lock:
+            self._pool.kill(host)
+
+
+class DriverNode(Node):
+    """The node ``driver``; each of its incarnations is one start of the query.
+
+    Args:
+        call, args: the job, as :meth:`DriverHost.submit` takes it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        instrumentation: Instrumentation,
+        log: Path,
+        supply: DriverSupply,
+        call: str,
+        args: Mapping[str, Any],
+    ) -> None:
+        super().__init__(name, instrumentation, log)
+        self._supply = supply
+        self._call = call
+        self._args = args
+        self._host: DriverHost | None = None
+        self._job: Future[Any] | None = None
+        self._logged = 0
+
+    def _start(self, instrumentation: Instrumentation) -> None:
+        self.finish()
+        self._host = self._supply.acquire()
+        self._logged = self._host.log.stat().st_size
+        self._job = self._host.submit(self._call, self._args, instrumentation)
+
+    def _kill(self) -> Ended | None:
+        host, self._host = self._host, None
+        if host is None:
+            return None
+        self._keep_log(host)
+        ended = host.kill()
+        self._supply.bury(host)
+        return ended
+
+    def finish(self) -> None:
+        """Give the host back, if the query has ended."""
+        with self._lock:
+            host, self._host = self._host, None
+            if host is None:
+                return
+            self._keep_log(host)
+            if host.alive and self._job is not None and self._job.done():
+                self._supply.release(host)
+            else:
+                self._supply.bury(host)
+
+    def pause(self) -> str:
+        return self._host.pause() if self._host is not None else "not running"
+
+    def resume(self) -> None:
+        if self._host is not None:
+            self._host.resume()
+
+    def poll(self) -> int | None:
+        """None while the query runs, 0 when it has done its work, 1 when it failed."""
+        job = self._job
+        if job is None or not job.done():
+            return None
+        error = job.exception()
+        if error is not None and not isinstance(error, DriverDiedError):
+            self._say(f"the query ended: {error}")
+        return 0 if error is None else 1
+
+    def value(self) -> Any:
+        """What the job gave back when it had done its work."""
+        assert self._job is not None
+        return self._job.result()
+
+    def _keep_log(self, host: DriverHost) -> None:
+        with host.log.open("rb") as file:
+            file.seek(self._logged)
+            said = file.read()
+        with self.log.open("ab") as log:
+            log.write(said)
+
+    def _say(self, text: str) -> None:
+        with self.log.open("a", encoding="utf-8") as log:
+            log.write(text + "\n")

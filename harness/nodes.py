@@ -1,0 +1,138 @@
+"""The nodes of a run on this machine: each a process with all that it starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from bettong.engine.steps import ENV_TRACE, Instrumentation
+from bettong.harness.sessions import Ended, ProcessSession
+from bettong.lineage.errors import BettongError
+
+START_TIMEOUT = 30.0
+
+
+class NodeError(BettongError):
+    """A node that did not start, or ended when it should not have."""
+
+
+class Node(ABC):
+    """One node: alive or not, in its n-th incarnation.
+
+    Attributes:
+        name: as faults and the trace name it.
+        incarnation: which process it is, counted from 1 at each start.
+        log: file with all that its processes print.
+    """
+
+    def __init__(self, name: str, instrumentation: Instrumentation, log: Path) -> None:
+        self.name = name
+        self.incarnation = 0
+        self.log = log
+        self._instrumentation = instrumentation
+        self._lock = threading.RLock()
+
+    def start(self) -> None:
+        """Start it, as a new incarnation; returns when it is ready. Raises NodeError."""
+        with self._lock:
+            self.incarnation += 1
+            self._start(self._instrumentation.on(self.name, self.incarnation))
+
+    def kill(self) -> tuple[int, Ended | None]:
+        """SIGKILL all of it: the incarnation that is dead, and how (None when there was none)."""
+        with self._lock:
+            return self.incarnation, self._kill()
+
+    @abstractmethod
+    def _start(self, instrumentation: Instrumentation) -> None: ...
+
+    @abstractmethod
+    def _kill(self) -> Ended | None: ...
+
+    @abstractmethod
+    def pause(self) -> str:
+        """SIGSTOP all of it; the evidence."""
+
+    @abstractmethod
+    def resume(self) -> None:
+        """SIGCONT all of it."""
+
+    @abstractmethod
+    def poll(self) -> int | None:
+        """None while it runs, else how its process ended."""
+
+
+class CommandNode(Node):
+    """A node that is one command, which may say where it listens.
+
+    Args:
+        command: arguments after the interpreter, for each incarnation the same.
+        host: address on which it listens, at a port that its first incarnation chooses and that
+            it tells by ``{"listening": "HOST:PORT"}`` when it is ready; None for a mere client.
+        env: variables added to the environment.
+
+    Attributes:
+        address: ``HOST:PORT`` once it listens.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        instrumentation: Instrumentation,
+        log: Path,
+        command: Sequence[str],
+        *,
+        host: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(name, instrumentation, log)
+        self.address = f"{host}:0" if host else ""
+        self._command = list(command)
+        self._env = {k: v for k, v in {**os.environ, **(env or {})}.items() if k != ENV_TRACE}
+        self._session: ProcessSession | None = None
+
+    def _start(self, instrumentation: Instrumentation) -> None:
+        command = [sys.executable, *self._command]
+        if self.address:
+            command += ["--listen", self.address]
+        session = ProcessSession.start(
+            command,
+            env={**self._env, **instrumentation.to_env()},
+            log=self.log,
+            speaks=bool(self.address),
+        )
+        self._session = session
+        if self.address:
+            line = session.first_line(START_TIMEOUT)
+            try:
+                self.address = json.loads(line)["listening"]
+            except (ValueError, KeyError) as e:
+                session.kill()
+                raise NodeError(f"{self.name} did not start: {log_tail(self.log)}") from e
+
+    def _kill(self) -> Ended | None:
+        session, self._session = self._session, None
+        return session.kill() if session is not None else None
+
+    def pause(self) -> str:
+        return self._session.pause() if self._session is not None else "not running"
+
+    def resume(self) -> None:
+        if self._session is not None:
+            self._session.resume()
+
+    def poll(self) -> int | None:
+        return self._session.poll() if self._session is not None else -1
+
+
+def log_tail(log: Path, size: int = 500) -> str:
+    """The end of a log, on one line."""
+    try:
+        return " ".join(log.read_text("utf-8", "replace")[-size:].split()) or "it said nothing"
+    except OSError:
+        return "it said nothing"
