@@ -49,4 +49,7 @@ class Container:
         return str(self._container.logs(tail=5).decode(errors="replace"))
 
     def stop(self) -> None:
+        self.kill()
+
+    def kill(self) -> None:
         self._container.remove(force=True)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Literal, Protocol
 
@@ -34,6 +34,7 @@ _PORT_TRIES = 5
 class _Running(Protocol):
     def failure(self) -> str | None: ...
     def stop(self) -> None: ...
+    def kill(self) -> None: ...
 
 
 class _Process:
@@ -59,12 +60,13 @@ class _Process:
         return None if code is None else f"{self.command[0]} ended with status {code}"
 
     def stop(self) -> None:
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
-            try:
-                self._process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
+        self._process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_STOP_SECONDS)
+        self.kill()
+
+    def kill(self) -> None:
+        self._process.kill()
         self._process.wait()
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -132,7 +134,8 @@ class ToxiproxyServer:
         gone then. Raises ToxiproxyError when it is not ours or does not start."""
         if not self.ours:
             raise ToxiproxyError(f"Toxiproxy at {self.url} hangs: restart it")
-        self.stop()
+        if self._running is not None:
+            self._running.kill()  # one that hangs would not end by itself
         self._start_on(int(self.url.rpartition(":")[2]))
 
     def stop(self) -> None:

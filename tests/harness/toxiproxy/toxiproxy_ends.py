@@ -1,0 +1,66 @@
+"""Both ends of a connection, in the test's hands."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+
+Connect = Callable[[], tuple[socket.socket, socket.socket]]
+
+
+class Upstream:
+    """A server whose every move the test decides."""
+
+    def __init__(self) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.listener.settimeout(10)
+        host, port = self.listener.getsockname()
+        self.address = f"{host}:{port}"
+
+    def accept(self) -> socket.socket:
+        connection, _ = self.listener.accept()
+        connection.settimeout(10)
+        return connection
+
+
+def receive(sock: socket.socket, count: int) -> bytes:
+    """Exactly ``count`` bytes, or fewer if the stream ends."""
+    data = b""
+    while len(data) < count and (chunk := sock.recv(count - len(data))):
+        data += chunk
+    return data
+
+
+def receive_all(sock: socket.socket) -> bytes:
+    """Everything until the peer closes."""
+    data = b""
+    while chunk := sock.recv(65536):
+        data += chunk
+    return data
+
+
+class EchoServer:
+    """Echoes on every connection, each in a thread."""
+
+    def __init__(self) -> None:
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        host, port = self.listener.getsockname()
+        self.address = f"{host}:{port}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._echo, args=(connection,), daemon=True).start()
+
+    def _echo(self, connection: socket.socket) -> None:
+        with connection:
+            try:
+                while data := connection.recv(65536):
+                    connection.sendall(data)
+            except OSError:
+                pass
