@@ -14,13 +14,14 @@ from bettong.engine.ingest.frames import (
     Status,
     StatusReply,
     Welcome,
-    check_stream,
 )
 from bettong.engine.net.block import Block
 from bettong.engine.net.client import Client, Patience, Watched
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.doors import Address, Key
 from bettong.engine.net.errors import FrameError
+from bettong.engine.net.names import check_name
+from bettong.engine.net.watched import known
 from bettong.lineage.trace import MessageRange
 
 _FRAME_BYTES = 64 << 20
@@ -48,7 +49,7 @@ class RangeClient(Client):
         patience: Patience | None = None,
     ) -> None:
         super().__init__(address, key, patience, frame_bytes=_FRAME_BYTES)
-        self.stream = check_stream(stream)
+        self.stream = check_name("a stream", stream)
 
     def greet(self, connection: Connection) -> None:
         connection.request(Hello(self.stream, "read", self.key.token), Welcome)
@@ -62,7 +63,7 @@ class RangeClient(Client):
 
         def ask(connection: Connection, watched: Watched) -> StatusReply:
             reply = connection.request(request, StatusReply, wait)
-            _learn(watched, reply.step)
+            watched.caused_by(*known(reply.step))
             return reply
 
         return self.attempt(ask, step, causes)
@@ -86,7 +87,7 @@ class RangeClient(Client):
             reply = connection.request(Read(start, stop, step), Batch)
             if reply.start != start or not 0 < len(reply.messages) <= stop - start:
                 raise FrameError(f"the gateway sent other messages than {start} to {stop}")
-            _learn(watched, *reply.steps)
+            watched.caused_by(*known(*reply.steps))
             yield reply.messages
             start += len(reply.messages)
 
@@ -95,10 +96,6 @@ class RangeClient(Client):
         request = Release(upto, step)
 
         def ask(connection: Connection, watched: Watched) -> None:
-            _learn(watched, connection.request(request, Released).step)
+            watched.caused_by(*known(connection.request(request, Released).step))
 
         self.attempt(ask, step, causes, [MessageRange(self.stream, upto - 1, upto)] if upto else [])
-
-
-def _learn(watched: Watched, *steps: str) -> None:
-    watched.caused_by(*filter(None, steps))

@@ -10,26 +10,13 @@ are ids of the gateway's steps that it rests on. All are empty in production.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import ClassVar
 
 from bettong.engine.net.block import Block
 from bettong.engine.net.codec import Codec
-from bettong.lineage.errors import UsageError
 
 NO_LIMIT = 2**63
-_STREAM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
-
-def check_stream(name: str) -> str:
-    """The name, if a stream can have it; otherwise raises UsageError."""
-    if not _STREAM.fullmatch(name):
-        raise UsageError(
-            f"a stream cannot be called {name!r}: 1 to 100 letters, digits, '.', '_', '-', "
-            "the first a letter or digit"
-        )
-    return name
 
 
 def message_id(stream: str, number: int) -> str:

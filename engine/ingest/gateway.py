@@ -29,7 +29,6 @@ from bettong.engine.ingest.frames import (
     StatusReply,
     Welcome,
     append_step,
-    check_stream,
     message_id,
 )
 from bettong.engine.ingest.journal import Journal
@@ -37,6 +36,7 @@ from bettong.engine.net.block import Block
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.doors import Door, add_door_options, door_from
 from bettong.engine.net.errors import ConnectionLostError, RefusedError
+from bettong.engine.net.names import check_name
 from bettong.engine.net.server import (
     Limits,
     Server,
@@ -44,6 +44,7 @@ from bettong.engine.net.server import (
     lock_directory,
     run_process,
 )
+from bettong.engine.net.watched import if_watched, is_watched, known
 from bettong.lineage.trace import MessageRange
 
 _REPLY_BYTES = 4 << 20
@@ -139,7 +140,7 @@ class Gateway(Server):
 
     def stream(self, name: str) -> Stream:
         """The stream of that name, made when it is new."""
-        check_stream(name)
+        check_name("a stream", name)
         with self._opening:
             if name not in self._streams:
                 if len(self._streams) >= self._max_streams:
@@ -197,7 +198,7 @@ class Gateway(Server):
         name, last = stream.journal.stream, data.first + len(data.messages) - 1
         with steps.step(
             append_step(name, last),
-            causes=_known(data.cause),
+            causes=known(data.cause),
             carries=[MessageRange(name, data.first, last + 1)],
         ):
             stream.append(connection, data)
@@ -212,16 +213,16 @@ class Gateway(Server):
             carries=[MessageRange(name, data.first, upto)],
             link=f"{steps.installed().node}->sender",
         ):
-            connection.send(Ack(upto, stream.limit, False, _if_watched(step)))
+            connection.send(Ack(upto, stream.limit, False, if_watched(step)))
 
     def take_end(self, connection: Connection, stream: Stream, end: End) -> None:
         """Handle the end of the stream: make it durable, then acknowledge it."""
         name = stream.journal.stream
         append, ack = f"gateway.append/{name}/end", f"gateway.ack/{name}/end"
-        with steps.step(append, causes=_known(end.cause)):
+        with steps.step(append, causes=known(end.cause)):
             stream.finish(connection, end)
         with steps.step(ack, causes=[append], link=f"{steps.installed().node}->sender"):
-            connection.send(Ack(end.count, stream.limit, True, _if_watched(ack)))
+            connection.send(Ack(end.count, stream.limit, True, if_watched(ack)))
 
     # --- readers
 
@@ -256,7 +257,7 @@ class Gateway(Server):
         size = 0
         for piece in stream.journal.read(request.start, request.stop):
             blocks.append(piece.messages)
-            if _watched():
+            if is_watched():
                 steps_.append(append_step(stream.journal.stream, piece.last))
             size += len(piece.messages.data) + 4 * len(piece.messages)
             if size >= _REPLY_BYTES:
@@ -269,34 +270,21 @@ class Gateway(Server):
         if not request.upto:
             return Released(0, "")
         step = f"gateway.release/{message_id(name, request.upto - 1)}"
-        with steps.step(step, causes=_known(request.cause)):
+        with steps.step(step, causes=known(request.cause)):
             stream.journal.release(request.upto)
         sender = stream.sender
         if self._max_unreleased and sender is not None:
             with contextlib.suppress(ConnectionLostError):  # its own thread notices too
                 sender.send(Credit(stream.limit))
-        return Released(request.upto, _if_watched(step))
+        return Released(request.upto, if_watched(step))
 
     def append_step_of(self, stream: Stream, upto: int) -> str:
         """The step that has made message ``upto - 1`` durable, where steps are watched."""
         journal = stream.journal
-        if not _watched() or not journal.base < upto <= journal.end:
+        if not is_watched() or not journal.base < upto <= journal.end:
             return ""
         (piece,) = journal.read(upto - 1, upto)
         return append_step(journal.stream, piece.last)
-
-
-def _known(cause: str) -> tuple[str, ...]:
-    return (cause,) if cause else ()
-
-
-def _watched() -> bool:
-    instrumentation = steps.installed()
-    return bool(instrumentation.conductor or instrumentation.trace)
-
-
-def _if_watched(step: str) -> str:
-    return step if _watched() else ""
 
 
 def main(arguments: list[str] | None = None) -> int:

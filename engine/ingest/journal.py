@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from bettong.engine.ingest.frames import check_stream
 from bettong.engine.net.block import Block
 from bettong.engine.net.errors import FrameError, RefusedError
+from bettong.engine.net.names import check_name
 from bettong.engine.storage.disk import OS_DISK, Disk
 from bettong.engine.storage.log import DamageError, Position, Record, RecordLog, segment_path
 
@@ -51,7 +51,7 @@ class Journal:
     def __init__(
         self, directory: Path, stream: str, *, segment_bytes: int = 64 << 20, disk: Disk = OS_DISK
     ) -> None:
-        self.stream = check_stream(stream)
+        self.stream = check_name("a stream", stream)
         self.base = self.end = self.released = 0
         self.ended = False
         self._directory = directory

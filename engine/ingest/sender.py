@@ -29,7 +29,6 @@ from bettong.engine.ingest.frames import (
     Ping,
     Welcome,
     append_step,
-    check_stream,
     message_id,
 )
 from bettong.engine.net.block import Block
@@ -37,6 +36,7 @@ from bettong.engine.net.client import Patience, back_off, open_connection
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.doors import Address, Key, add_key_options, key_from
 from bettong.engine.net.errors import ConnectionLostError, RefusedError
+from bettong.engine.net.names import check_name
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.trace import MessageRange
 
@@ -95,7 +95,7 @@ class Sender:
         patience: Patience | None = None,
     ) -> None:
         self._address = address
-        self._stream = check_stream(stream)
+        self._stream = check_name("a stream", stream)
         self._messages = iter(messages)
         self._acked = acked
         self._pace = pace or Pace()

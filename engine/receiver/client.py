@@ -1,0 +1,106 @@
+"""The driver's and the executors' end of the receiver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from bettong.engine.net.client import Client, Patience, Watched
+from bettong.engine.net.connection import Connection
+from bettong.engine.net.doors import Address, Key
+from bettong.engine.net.names import check_name
+from bettong.engine.net.watched import known
+from bettong.engine.receiver.protocol import (
+    CODEC,
+    Commit,
+    Committed,
+    Hello,
+    Open,
+    Opened,
+    Prepare,
+    Prepared,
+    Welcome,
+)
+from bettong.engine.receiver.rows import Row, columns, parts
+from bettong.lineage.trace import MessageRange
+
+_FRAME_BYTES = 1 << 20
+
+
+class ReceiverClient(Client):
+    """Speaks for one application in one epoch. All requests may be repeated without harm, so a
+    lost connection is made again and the request with it; each attempt is an occurrence of the
+    request's step, on the link from this process' node to the receiver.
+
+    All methods raise RefusedError (code ``fenced``: a newer epoch has begun; others mean a defect
+    of the caller) and ConnectionLostError when patience ends.
+    """
+
+    peer = "receiver"
+    codec = CODEC
+
+    def __init__(
+        self,
+        address: Address,
+        application: str,
+        epoch: int,
+        key: Key | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        super().__init__(address, key, patience, frame_bytes=_FRAME_BYTES)
+        self.application = check_name("an application", application)
+        self.epoch = epoch
+
+    def greet(self, connection: Connection) -> None:
+        connection.request(Hello(self.application, self.key.token), Welcome)
+
+    def open(self, *, causes: Iterable[str] = ()) -> None:
+        """Fence all older epochs; durable on return. Step ``epoch=E/sink.open``."""
+        step = f"epoch={self.epoch}/sink.open"
+
+        def ask(connection: Connection, watched: Watched) -> None:
+            reply = connection.request(Open(self.epoch, step), Opened)
+            watched.caused_by(*known(reply.step))
+
+        self.attempt(ask, step, causes)
+
+    def prepare(
+        self,
+        batch: int,
+        partition: int,
+        attempt: int,
+        rows: Sequence[Row],
+        *,
+        causes: Iterable[str] = (),
+        carries: Iterable[MessageRange] = (),
+    ) -> bool:
+        """Stage an attempt's rows; durable on return. Returns True when the batch has been
+        committed before and nothing needs to be done. Step ``batch=N/p=P/a=A/sink.prepare``."""
+        step = f"batch={batch}/p={partition}/a={attempt}/sink.prepare"
+
+        def ask(connection: Connection, watched: Watched) -> bool:
+            rest = list(parts(rows))
+            for number, part in enumerate(rest):
+                last = number == len(rest) - 1
+                request = Prepare(
+                    self.epoch, batch, partition, attempt, number, last, *columns(part), step
+                )
+                reply = connection.request(request, Prepared)
+                watched.caused_by(*known(reply.step))
+                if reply.recorded:
+                    break
+            return reply.recorded
+
+        return self.attempt(ask, step, causes, carries)
+
+    def commit(self, batch: int, winners: Mapping[int, int], *, causes: Iterable[str] = ()) -> bool:
+        """Make visible what the winners ``{partition: attempt}`` have prepared; durable on
+        return. Returns True when that was done before. Step ``batch=N/sink.commit``."""
+        step = f"batch={batch}/sink.commit"
+
+        def ask(connection: Connection, watched: Watched) -> bool:
+            request = Commit(self.epoch, batch, dict(winners), step)
+            reply = connection.request(request, Committed)
+            watched.caused_by(*known(reply.step))
+            return reply.recorded
+
+        return self.attempt(ask, step, causes)

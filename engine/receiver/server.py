@@ -1,0 +1,182 @@
+"""The receiver: stages rows and makes whole batches of them visible.
+
+Run it with ``python -m bettong.engine.receiver.server --listen 127.0.0.1:5000 --dir DIR``; the
+rows of application ``a`` appear in ``DIR/a/output.jsonl``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from pathlib import Path
+
+from bettong.engine import steps
+from bettong.engine.net.connection import Connection
+from bettong.engine.net.doors import Door, add_door_options, door_from
+from bettong.engine.net.errors import RefusedError
+from bettong.engine.net.names import check_name
+from bettong.engine.net.server import Limits, Server, load_class, lock_directory, run_process
+from bettong.engine.net.watched import if_watched, known
+from bettong.engine.receiver.ledger import Ledger
+from bettong.engine.receiver.protocol import (
+    CODEC,
+    Commit,
+    Committed,
+    Hello,
+    Open,
+    Opened,
+    Prepare,
+    Prepared,
+    Welcome,
+    prepare_step,
+)
+from bettong.engine.receiver.rows import Columns, lines
+
+
+class Receiver(Server):
+    """One receiver process.
+
+    Args:
+        directory: one directory in it for each application; this process' own.
+
+    Raises:
+        UsageError: it cannot listen there, or the directory is in use.
+        DamageError: what is in the directory is damaged.
+    """
+
+    ledger_class: type[Ledger] = Ledger
+
+    def __init__(
+        self,
+        door: Door,
+        directory: Path,
+        limits: Limits | None = None,
+        *,
+        segment_bytes: int = 64 << 20,
+        max_applications: int = 1000,
+    ) -> None:
+        self._lock = lock_directory(directory)
+        self._directory = directory
+        self._segment_bytes = segment_bytes
+        self._max_applications = max_applications
+        self._ledgers: dict[str, Ledger] = {}
+        self._opening = threading.Lock()
+        for path in sorted(directory.iterdir()):
+            if path.is_dir():
+                self.ledger(path.name)
+        super().__init__(door, CODEC, limits or Limits())
+
+    def ledger(self, application: str) -> Ledger:
+        """The application's ledger, made when it is new."""
+        check_name("an application", application)
+        with self._opening:
+            if application not in self._ledgers:
+                if len(self._ledgers) >= self._max_applications:
+                    raise RefusedError(
+                        "applications", f"{len(self._ledgers)} applications are the most here"
+                    )
+                self._ledgers[application] = self.ledger_class(
+                    self._directory / application, application, segment_bytes=self._segment_bytes
+                )
+            return self._ledgers[application]
+
+    def serve(self, connection: Connection) -> None:
+        hello = connection.receive()
+        if not isinstance(hello, Hello):
+            raise RefusedError("hello", "the first frame must be Hello")
+        if not self.door.admits(hello.token):
+            raise RefusedError("token", "the token is wrong or missing: give --token-file FILE")
+        ledger = self.ledger(hello.application)
+        connection.send(Welcome(ledger.epoch))
+        while True:
+            request = connection.receive(self.limits.idle_s)
+            if isinstance(request, Prepare):
+                connection.send(self.prepare(ledger, request))
+            elif isinstance(request, Commit):
+                connection.send(self.commit(ledger, request))
+            elif isinstance(request, Open):
+                connection.send(self.open(ledger, request))
+            else:
+                raise RefusedError("frame", f"a client sent {type(request).__name__}")
+
+    def open(self, ledger: Ledger, request: Open) -> Opened:
+        """Begin an epoch."""
+        step = f"receiver.open/epoch={request.epoch}"
+        with steps.step(step, causes=known(request.cause)):
+            ledger.open(request.epoch)
+        return Opened(if_watched(step))
+
+    def prepare(self, ledger: Ledger, request: Prepare) -> Prepared:
+        """Stage one part of an attempt's rows; the last one is the step."""
+        rows = lines(request.batch, Columns(request.ids, request.keys, request.keyed, request.data))
+        if not request.last:
+            return Prepared(self.stage(ledger, request, rows), "")
+        step = prepare_step(request.batch, request.partition, request.attempt)
+        with steps.step(step, causes=known(request.cause)) as s:
+            recorded = self.stage(ledger, request, rows)
+            s.note(recorded=recorded)
+        return Prepared(recorded, if_watched(step))
+
+    def stage(self, ledger: Ledger, request: Prepare, rows: bytes) -> bool:
+        """Whether the batch has been committed before; otherwise its rows are staged."""
+        return ledger.prepare(
+            request.epoch,
+            request.batch,
+            request.partition,
+            request.attempt,
+            request.part,
+            request.last,
+            rows,
+        )
+
+    def commit(self, ledger: Ledger, request: Commit) -> Committed:
+        """Make a batch visible."""
+        step = f"receiver.commit/batch={request.batch}"
+        prepared = (prepare_step(request.batch, p, a) for p, a in sorted(request.winners.items()))
+        with steps.step(step, causes=[*known(request.cause), *prepared]) as s:
+            recorded = ledger.commit(request.epoch, request.batch, request.winners)
+            s.note(recorded=recorded)
+        return Committed(recorded, if_watched(step))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bettong.engine.receiver.server", description=(__doc__ or "").split("\n")[0]
+    )
+    add_door_options(parser)
+    parser.add_argument("--dir", type=Path, required=True, help="where rows are kept")
+    parser.add_argument("--segment-bytes", type=int, default=64 << 20, metavar="N")
+    parser.add_argument("--max-frame-bytes", type=int, default=Limits.frame_bytes, metavar="N")
+    parser.add_argument("--max-connections", type=int, default=Limits.connections, metavar="N")
+    parser.add_argument("--idle", type=float, default=Limits.idle_s, metavar="SECONDS")
+    parser.add_argument(
+        "--class",
+        dest="class_path",
+        default="bettong.engine.receiver.server:Receiver",
+        metavar="MODULE:CLASS",
+        help="a class derived from Receiver to run instead",
+    )
+    options = parser.parse_args(arguments)
+
+    def start() -> Server:
+        steps.install(steps.Instrumentation.from_env())
+        return load_class(options.class_path, Receiver)(
+            door_from(options),
+            options.dir,
+            Limits(
+                connections=options.max_connections,
+                frame_bytes=options.max_frame_bytes,
+                idle_s=options.idle,
+            ),
+            segment_bytes=options.segment_bytes,
+        )
+
+    return run_process("receiver", start)
+
+
+if __name__ == "__main__":
+    from bettong.engine.receiver.server import main as imported  # not a second copy of the classes
+
+    sys.exit(imported())
