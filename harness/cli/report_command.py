@@ -1,0 +1,100 @@
+"""``bettong report``: rebuild reports from stored results, and join shards into one verdict."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from bettong.lineage.errors import UsageError
+from bettong.lineage.results import EXIT_CODES, Result
+from bettong.reports import announce, join, overall, write_all_reports, write_reports
+from bettong.reports.words import VERDICT_SIGN, level_line
+
+
+@click.command()
+@click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=click.Path())
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Where to write; default: one DIR's own."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the joined results and nothing else.")
+@click.pass_context
+def command(
+    ctx: click.Context, directories: tuple[str, ...], out: Path | None, as_json: bool
+) -> None:
+    """Rebuild report.html, report.md and junit.xml of the results in each DIR.
+
+    DIR holds a result.json, or directories that do. Shards of one question are joined into one
+    verdict, which is unknown while one of them is missing.
+    """
+    files = [file for name in directories for file in result_files(Path(name))]
+    if out is None:
+        if len(directories) > 1:
+            raise UsageError("several directories: say with --out where the joined report goes")
+        out = Path(directories[0]) if Path(directories[0]).is_dir() else files[0].parent
+    out.mkdir(parents=True, exist_ok=True)
+    results = [moved(Result.read(file), file.parent, out, n) for n, file in enumerate(files, 1)]
+    joined = join(results)
+    if len(joined) == 1:
+        joined[0].write(out)
+        paths = write_reports(joined[0], out)
+    else:
+        paths = write_all_reports([(result, out) for result in joined], out)
+    if as_json:
+        values = [result.to_dict() for result in joined]
+        click.echo(json.dumps(values[0] if len(values) == 1 else values, indent=1))
+    else:
+        for result in joined:
+            sign = VERDICT_SIGN[result.verdict]
+            click.echo(f"{sign} {result.scenario}: {result.verdict}, {level_line(result)}")
+            if result.verdict != "valid":
+                click.echo(f"  {result.reason}")
+        for line in announce(joined):
+            click.echo(line)
+        click.echo(f"reports: {', '.join(map(str, paths))}")
+    ctx.exit(EXIT_CODES[overall(joined)])
+
+
+def result_files(path: Path) -> list[Path]:
+    """The result of a directory (or a file), or those of the directories in it."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise UsageError(f"{path}: no such directory; give one that holds a result.json")
+    if (path / "result.json").is_file():
+        return [path / "result.json"]
+    found = sorted(path.glob("**/result.json"))
+    if not found:
+        raise UsageError(
+            f"{path}: no result.json in it or below; make one with `bettong run --out`"
+        )
+    return found
+
+
+def moved(result: Result, source: Path, out: Path, number: int) -> Result:
+    """The result as told from another directory: its traces are named from there, and copied
+    there when they lie elsewhere."""
+    if source.resolve() == out.resolve():
+        return result
+
+    def trace(name: str | None) -> str | None:
+        if not name:
+            return None
+        file = (source / name).resolve()
+        if not file.is_relative_to(source.resolve()) or not file.is_file():
+            return name
+        if file.is_relative_to(out.resolve()):
+            return str(file.relative_to(out.resolve()))
+        copy = out / f"from-{number}" / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+        return str(copy.relative_to(out))
+
+    details = dict(result.details)
+    if details.get("good_trace"):
+        details["good_trace"] = trace(str(details["good_trace"]))
+    examples = tuple(replace(c, trace=trace(c.trace)) for c in result.counterexamples)
+    return replace(result, counterexamples=examples, details=details)

@@ -1,0 +1,106 @@
+"""Joining what several machines brought: the shards of one question into one verdict."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+from bettong.lineage.results import GUARANTEES, Coverage, Guarantee, Result, Verdict
+from bettong.reports.sample import anomaly_counts
+from bettong.reports.words import shard_of
+
+_SHARED = frozenset(["goals", "supports", "fault_space", "combinations"])
+"""Coverage counts that each shard tells of the whole question."""
+
+
+def join(results: Sequence[Result]) -> list[Result]:
+    """One result for each scenario, in the order in which they first came.
+
+    Results that are not shards and stand alone are left as they are. Of shards the worst verdict
+    and the weakest level count, and when one is missing or comes twice a valid verdict becomes
+    unknown: a part of the answer proves nothing of the whole.
+    """
+    groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for result in results:
+        groups[result.kind, result.scenario].append(result)
+    return [g[0] if len(g) == 1 and shard_of(g[0]) is None else _joined(g) for g in groups.values()]
+
+
+def _joined(parts: list[Result]) -> Result:
+    problem = _incomplete(parts)
+    verdicts = {part.verdict for part in parts}
+    verdict: Verdict = (
+        "invalid"
+        if "invalid" in verdicts
+        else "unknown"
+        if problem or "unknown" in verdicts
+        else "valid"
+    )
+    worst = [p for p in parts if p.verdict == verdict] or parts
+    reasons = dict.fromkeys(p.reason for p in worst if p.reason)
+    counts = {
+        kind: sum(anomaly_counts(p).get(kind, 0) for p in parts)
+        for kind in sorted({kind for p in parts for kind in anomaly_counts(p)})
+    }
+    details = {k: v for p in parts for k, v in p.details.items() if k != "shard"}
+    details |= {"joined": len(parts)} | ({"anomaly_counts": counts} if counts else {})
+    return replace(
+        parts[0],
+        verdict=verdict,
+        guarantee=_weakest([p.guarantee for p in parts if p.verdict != "unknown"]),
+        ordering="per-key" if all(p.ordering == "per-key" for p in parts) else "none",
+        anomalies=tuple(a for p in parts for a in p.anomalies),
+        counterexamples=tuple(c for p in parts for c in p.counterexamples),
+        coverage=_coverage([p.coverage for p in parts], complete=not problem),
+        runs=tuple(r for p in parts for r in p.runs),
+        started_at=min(p.started_at for p in parts),
+        duration_s=max(p.duration_s for p in parts),
+        reason="; ".join([*([problem] if problem else []), *reasons]),
+        rests_on=tuple(dict.fromkeys(line for p in parts for line in p.rests_on)),
+        details=details,
+    )
+
+
+def _incomplete(parts: list[Result]) -> str:
+    """Why these are not all the shards of one question, or nothing."""
+    shards = [shard_of(p) for p in parts]
+    told = [s for s in shards if s is not None]
+    if len(told) < len(parts):
+        return f"{len(parts)} results of {parts[0].scenario} are not all shards of one question"
+    if len({of for _, of in told}) > 1 or len({p.seed for p in parts}) > 1:
+        return "the shards come from different splits or seeds"
+    numbers = sorted(index for index, _ in told)
+    of = told[0][1]
+    missing = sorted(set(range(1, of + 1)) - set(numbers))
+    if missing:
+        return f"shards {', '.join(map(str, missing))} of {of} are missing"
+    if len(numbers) > of:
+        return "a shard came twice"
+    return ""
+
+
+def _weakest(levels: list[Guarantee]) -> Guarantee:
+    """The strongest level that all of these satisfy."""
+    found = set(levels)
+    if not found:
+        return "none"
+    if {"at-least-once", "at-most-once"} <= found:
+        return "none"
+    return max(found, key=GUARANTEES.index)
+
+
+def _coverage(parts: list[Coverage], *, complete: bool) -> Coverage:
+    values: dict[str, int | bool | None] = {}
+    for field in fields(Coverage):
+        told = [getattr(part, field.name) for part in parts]
+        known = [value for value in told if value is not None]
+        if field.name == "complete":
+            values[field.name] = complete and all(told)
+        elif field.name == "to_first":
+            values[field.name] = min(known, default=None)
+        else:
+            values[field.name] = (
+                None if not known else max(known) if field.name in _SHARED else sum(known)
+            )
+    return Coverage(**values)  # type: ignore[arg-type]

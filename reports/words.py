@@ -1,0 +1,61 @@
+"""The sentences that all reports share."""
+
+from __future__ import annotations
+
+from bettong.lineage.results import Result
+
+VERDICT_SIGN = {"valid": "✔", "invalid": "✘", "unknown": "?"}
+VERDICT_WORD = {
+    "valid": "Every expectation held",
+    "invalid": "A violation was found",
+    "unknown": "The answer is not known",
+}
+
+KIND_MEANING = {
+    "Loss": "expected, never seen",
+    "Duplicate": "seen more often than once",
+    "Reorder": "seen in another order than sent",
+    "Phantom": "seen, never expected",
+    "Corrupt": "seen with other content",
+    "Torn": "a reader saw part of an atomic batch",
+    "StateDivergence": "state differs from the sequential interpreter's",
+    "Stuck": "the run never finished",
+    "Violation": "a postcondition does not hold",
+}
+
+LEVEL_MEANING = {
+    "effectively-once": "each message takes effect exactly once",
+    "at-least-once": "no message is lost; some may take effect more than once",
+    "at-most-once": "no message takes effect twice; some may be lost",
+    "none": "messages can be lost, repeated or wrong",
+}
+
+OUTCOME_MEANING = {
+    "good": "the outputs were right",
+    "violation": "the outputs were wrong",
+    "vacuous": "the precondition was not met: proves nothing",
+    "not-injected": "a planned fault never fired: proves nothing",
+    "unknown": "could not be judged",
+}
+
+
+def level_line(result: Result) -> str:
+    """What level was found, and which was asked for."""
+    order = ", in order per key" if result.ordering == "per-key" else ""
+    asked = f" ({result.expected} was asked for)" if result.expected else ""
+    if result.verdict == "unknown":
+        return f"Level not known{asked}"
+    return f"{result.guarantee}{order}{asked}"
+
+
+def faults_line(faults: tuple[str, ...]) -> str:
+    """A fault set in words."""
+    return " + ".join(faults) if faults else "no fault"
+
+
+def shard_of(result: Result) -> tuple[int, int] | None:
+    """(I, N) when the result is the I-th of N shards."""
+    shard = result.details.get("shard")
+    if isinstance(shard, dict) and {"index", "of"} <= shard.keys():
+        return int(shard["index"]), int(shard["of"])
+    return None

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from click.testing import CliRunner
+from report_samples import FAULT, bad_trace, broken_sink, good_trace
+
+from bettong.harness.cli import cli
+from bettong.lineage.results import Anomaly, Coverage, Result
+from bettong.reports import (
+    announce,
+    github_annotations,
+    join,
+    junit_report,
+    markdown_report,
+    write_reports,
+)
+from bettong.reports.lineage_cut import lineage_of
+from bettong.reports.rounds import rounds_diagram, told_lineage
+from bettong.reports.sample import sample_anomalies
+from bettong.reports.spacetime import around, struck_steps, taken_steps
+
+
+@pytest.mark.parametrize(
+    ("fault", "steps"),
+    [
+        ("crash(driver, before batch=1/commits)", [("batch=1/commits", 1)]),
+        ("crash(driver, after batch=1/commits#2, for good)", [("batch=1/commits", 2)]),
+        ("omit(driver->receiver, batch=1/sink.commit)", [("batch=1/sink.commit", 1)]),
+        ("delay(a->b, batch=1/sink.commit, 200 ms)", [("batch=1/sink.commit", 1)]),
+        (
+            "cut(w1|w2, from batch=1/offsets until after batch=1/commits#2)",
+            [("batch=1/offsets", 1), ("batch=1/commits", 2)],
+        ),
+        ("O(a,b,1)", []),
+    ],
+)
+def test_steps_that_a_fault_id_names(fault: str, steps: list[tuple[str, int]]) -> None:
+    assert struck_steps(fault) == steps
+
+
+def test_diagram_shows_the_fault_and_the_replay() -> None:
+    diagram = around(bad_trace(), [FAULT], ["lines/12.0"], good_trace())
+    (fault,) = diagram.faults
+    assert fault.node == "driver"
+    struck = next(m for m in diagram.marks if m.row == fault.row)
+    assert (struck.label, struck.look, struck.ending) == ("batch=1/commits", "fault", "never")
+    assert "batch=1/sink.commit #2" in [m.label for m in diagram.marks]
+    assert "node.start/driver" in [m.label for m in diagram.marks if m.look == "only"]
+    assert diagram.nodes == ("gateway", "driver", "w1", "w2", "receiver")
+    commit = next(a for a in diagram.arrows if a.target == "receiver" and a.source == "driver")
+    assert not commit.lost
+    assert not around(good_trace(), [FAULT], struck=False).faults
+
+
+def test_diagram_of_long_traces_is_short() -> None:
+    long = [e for _ in range(50) for e in good_trace()]
+    diagram = around(long, [FAULT], ["lines/12.0"])
+    assert diagram.rows <= 48
+    assert len(taken_steps(long)) - diagram.rows >= sum(diagram.gaps.values()) > 100
+    assert around([], [FAULT]).rows == 0
+
+
+def test_lineage_reaches_back_over_requests_and_replies() -> None:
+    lineage = lineage_of(good_trace(), bad_trace(), [FAULT], ["lines/12.0"])
+    assert lineage is not None
+    looks = {b.step: b.look for b in lineage.boxes}
+    assert looks["batch=1/commits"] == "fault"
+    assert looks["receiver.commit/batch=1"] == "again"
+    assert looks["batch=1/source.plan"] == "again"
+    assert lineage_of(good_trace(), bad_trace(), [], ["elsewhere/1"]) is None
+    died = [e for e in bad_trace() if e.incarnation == 1 and "batch=2" not in e.step]
+    cut = lineage_of(good_trace(), died, [], ["lines/22.0"])
+    assert cut is not None
+    assert "receiver.commit/batch=2" in cut.cut
+
+
+def test_protocol_pictures() -> None:
+    diagram = rounds_diagram(
+        {
+            "nodes": ["a", "b"],
+            "rounds": 3,
+            "messages": [
+                {"name": "log", "sender": "a", "receiver": "b", "sent": 1, "arrives": None},
+                {"name": "ack", "sender": "b", "receiver": "a", "sent": 2, "arrives": 3},
+            ],
+            "crashes": [{"node": "b", "round": 2}],
+        }
+    )
+    assert [(a.source, a.row, a.end_row, a.lost) for a in diagram.arrows] == [
+        ("a", 0, 2, True),
+        ("b", 2, 4, False),
+    ]
+    assert [f.row for f in diagram.faults] == [2]
+    nodes = [
+        {"id": "x", "kind": "leaf", "label": "a->b@1", "cut": True},
+        {"id": "y", "kind": "fact", "label": "post(b)", "cut": True},
+    ]
+    lineage = told_lineage({"nodes": nodes, "edges": [["x", "y"]]})
+    assert lineage is not None
+    assert [(b.look, b.depth) for b in lineage.boxes] == [("fault", 0), ("cut", 1)]
+    assert told_lineage({"nodes": nodes, "edges": [["x", "y"], ["y", "x"]]}) is None
+    assert told_lineage({}) is None
+
+
+def test_sample_takes_the_same_share_of_each_kind() -> None:
+    anomalies = [Anomaly("Loss", (str(i),)) for i in range(1000)]
+    anomalies += [Anomaly("Phantom", (str(i),)) for i in range(3)]
+    kinds = [a.kind for a in sample_anomalies(anomalies, 10)]
+    assert (kinds.count("Loss"), kinds.count("Phantom")) == (7, 3)
+
+
+def test_junit(tmp_path: Path) -> None:
+    result = broken_sink(tmp_path)
+    odd = replace(result.runs[1], faults=("crash(a, \x00\ud800 <&>)",))
+    root = ET.fromstring(junit_report([replace(result, runs=(*result.runs, odd))]))
+    suite = root.find("testsuite")
+    assert suite is not None
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("26", "3", "1")
+    failure = suite.find("testcase[@name='verdict']/failure")
+    assert failure is not None and failure.text is not None
+    assert "Duplicate lines/10.0 (key word3)" in failure.text
+    assert "replay: bettong replay" in failure.text
+    valid = replace(result, verdict="valid", guarantee="at-least-once", expected="at-least-once")
+    suite = ET.fromstring(junit_report([valid])).find("testsuite")
+    assert suite is not None and suite.get("failures") == "0"
+
+
+def test_markdown_cannot_be_escaped_from(tmp_path: Path) -> None:
+    text = markdown_report(broken_sink(tmp_path))
+    assert text.startswith("## ✘ `word_count_commits_again`: invalid")
+    assert "bettong replay out/counterexample-1.json" in text
+    evil = replace(broken_sink(tmp_path), scenario="a`b", reason="<img src=x>[x](y)|")
+    assert "`` a`b ``" in markdown_report(evil)
+    assert "\\<img src=x\\>\\[x\\](y)\\|" in markdown_report(evil)
+
+
+def test_github(tmp_path: Path) -> None:
+    result = broken_sink(tmp_path)
+    (line,) = github_annotations([result])
+    assert line.startswith("::error title=word_count_commits_again%3A invalid::crash(driver")
+    assert "%0A" in line and "\n" not in line
+    assert github_annotations([replace(result, verdict="valid")]) == []
+    summary = tmp_path / "summary.md"
+    env = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)}
+    assert announce([result], env) == [line]
+    assert summary.read_text().startswith("## ✘")
+    assert announce([result], {}) == []
+
+
+def shard(index: int, of: int, **changes: object) -> Result:
+    base = Result(
+        scenario="s", verdict="valid", guarantee="effectively-once", ordering="per-key",
+        coverage=Coverage(executions=10, complete=True, goals=3),
+        details={"shard": {"index": index, "of": of}},
+    )  # fmt: skip
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def test_joining_shards() -> None:
+    (whole,) = join([shard(2, 2), shard(1, 2)])
+    assert (whole.verdict, whole.guarantee) == ("valid", "effectively-once")
+    assert whole.coverage == Coverage(executions=20, complete=True, goals=3)
+    (part,) = join([shard(1, 2)])
+    assert part.verdict == "unknown"
+    assert "shards 2 of 2 are missing" in part.reason
+    assert not part.coverage.complete
+    (twice,) = join([shard(1, 2), shard(2, 2), shard(2, 2)])
+    assert "came twice" in twice.reason
+    broken = shard(2, 2, verdict="invalid", guarantee="at-least-once", reason="1 Duplicate")
+    (bad,) = join([shard(1, 2), broken])
+    assert (bad.verdict, bad.guarantee, bad.reason) == ("invalid", "at-least-once", "1 Duplicate")
+    (none,) = join([shard(1, 2, verdict="invalid", guarantee="at-most-once"), broken])
+    assert none.guarantee == "none"
+    (seeds,) = join([shard(1, 2), shard(2, 2, seed=7)])
+    assert seeds.verdict == "unknown"
+    alone = Result(scenario="alone", verdict="valid")
+    assert join([alone, shard(1, 1)])[0] is alone
+
+
+def run(*args: str | Path) -> tuple[int, str]:
+    found = CliRunner().invoke(cli, ["report", *map(str, args)])
+    return found.exit_code, found.output
+
+
+def test_report_command_rebuilds(tmp_path: Path) -> None:
+    broken_sink(tmp_path).write(tmp_path)
+    code, output = run(tmp_path)
+    assert code == 1
+    assert "✘ word_count_commits_again: invalid" in output
+    assert 'id="ce1-bad"' in (tmp_path / "report.html").read_text()
+    code, output = run(tmp_path, "--json")
+    assert json.loads(output)["verdict"] == "invalid"
+
+
+def test_report_command_joins_shards_with_their_traces(tmp_path: Path) -> None:
+    for index in (1, 2):
+        place = tmp_path / f"ci-{index}"
+        place.mkdir()
+        found = broken_sink(place)
+        details = {**found.details, "shard": {"index": index, "of": 2}}
+        replace(found, details=details).write(place)
+    code, _ = run(tmp_path / "ci-1", tmp_path / "ci-2", "--out", tmp_path / "all")
+    assert code == 1
+    page = (tmp_path / "all" / "report.html").read_text()
+    assert 'id="ce1-bad"' in page and 'id="ce2-bad"' in page
+    assert len(Result.read(tmp_path / "all").runs) == 48
+    assert run(tmp_path / "all")[0] == 1
+
+
+def test_report_command_of_several_scenarios_makes_an_index(tmp_path: Path) -> None:
+    Result(scenario="good one", verdict="valid", guarantee="effectively-once").write(tmp_path / "a")
+    Result(scenario="../evil", verdict="unknown").write(tmp_path / "b")
+    code, _ = run(tmp_path)
+    assert code == 3
+    assert 'href="good_one/report.html"' in (tmp_path / "report.html").read_text()
+    assert sorted(p.name for p in tmp_path.iterdir() if p.is_dir()) == [
+        "_evil",
+        "a",
+        "b",
+        "good_one",
+    ]
+
+
+def test_report_command_says_what_is_wrong(tmp_path: Path) -> None:
+    assert run(tmp_path / "nowhere")[0] != 0
+    (tmp_path / "result.json").write_text('{"verdict": 3}')
+    found = CliRunner().invoke(cli, ["report", str(tmp_path)])
+    assert "not a Bettong result" in str(found.exception)
+
+
+def test_a_trace_outside_of_the_directory_is_not_read(tmp_path: Path) -> None:
+    result = broken_sink(tmp_path)
+    example = replace(result.counterexamples[0], trace="../../etc/passwd")
+    path = write_reports(replace(result, counterexamples=(example,)), tmp_path)[0]
+    assert "is outside of the result" in path.read_text()
