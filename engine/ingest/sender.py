@@ -137,11 +137,8 @@ class Sender:
 
     def _converse(self) -> int:
         """All that is said on one connection."""
-        with open_connection(
-            self._address, self._key, CODEC, self._patience.timeout_s, _FRAME_BYTES
-        ) as connection:
-            hello = Hello(self._stream, "send", self._key.token)
-            welcome = connection.request(hello, Welcome)
+        connection, welcome = self._connect()
+        with connection:
             self._resume(welcome)
             while frame := self._next_frame():
                 while frame.stop > self._limit or len(self._waiting) >= self._pace.window:
@@ -152,6 +149,20 @@ class Sender:
             if not welcome.ended:
                 self._end(connection)
             return self._taken
+
+    def _connect(self) -> tuple[Connection, Welcome]:
+        """A new connection, and what the gateway says first."""
+        link = f"{steps.installed().node}->gateway"
+        with steps.step(f"sender.connect/{self._stream}", link=link):
+            connection = open_connection(
+                self._address, self._key, CODEC, self._patience.timeout_s, _FRAME_BYTES
+            )
+            try:
+                hello = Hello(self._stream, "send", self._key.token)
+                return connection, connection.request(hello, Welcome)
+            except BaseException:
+                connection.close()
+                raise
 
     def _resume(self, welcome: Welcome) -> None:
         """Go on where the gateway is."""

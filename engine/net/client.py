@@ -89,8 +89,8 @@ class Client(ABC):
         causes: Iterable[str] = (),
         carries: Iterable[MessageRange] = (),
     ) -> T:
-        """Run an action that is safe to repeat, as often as the connection is lost; each time is
-        an occurrence of the step, if it has a name.
+        """Run an action that is safe to repeat, as often as the connection is lost; each time,
+        connecting included, is an occurrence of the step, if it has a name.
 
         Raises RefusedError for what the server refuses, ConnectionLostError when patience ends.
         """
@@ -99,11 +99,10 @@ class Client(ABC):
         with self._lock:
             for _ in back_off(self.patience.give_up_s):
                 try:
-                    connection = self._connected()
                     if not step:
-                        return action(connection, _Unwatched())
+                        return action(self._connected(), _Unwatched())
                     with steps.step(step, causes=causes, carries=carries, link=link) as s:
-                        return action(connection, s)
+                        return action(self._connected(), s)
                 except ConnectionLostError as e:
                     lost = e
                     self._drop()
