@@ -103,7 +103,7 @@ class Sender:
         self._patience = patience or Patience()
         self._taken = 0  # messages taken from the input
         self._waiting: deque[Frame] = deque()  # sent on this connection, not acknowledged
-        self._again: deque[Frame] = deque()  # not acknowledged, to be sent on this connection
+        self._ready: deque[Frame] = deque()  # taken from the input, to be sent on this connection
         self._limit = 0
 
     def run(self) -> int:
@@ -174,10 +174,10 @@ class Sender:
                 f"now wants {message_id(name, at)}"
             )
         self._limit = welcome.limit
-        self._again = self._waiting + self._again
+        self._ready = self._waiting + self._ready
         self._waiting = deque()
-        while self._again and self._again[0].stop <= at:
-            self._forget(self._again.popleft(), append_step(name, at - 1))
+        while self._ready and self._ready[0].stop <= at:
+            self._forget(self._ready.popleft(), append_step(name, at - 1))
         skipped = sum(1 for _ in islice(self._messages, max(0, at - self._taken)))
         self._taken += skipped
         if self._taken < at:
@@ -186,13 +186,16 @@ class Sender:
                 "it is another input, or the stream's name is in use"
             )
         if at > self._acked.upto:
-            self._acked.note(at, welcome.ended)
-        if welcome.ended and (self._again or next(self._messages, None) is not None):
+            self._acked.note(at, False)
+        if welcome.ended and (self._ready or next(self._messages, None) is not None):
             raise UsageError(f"stream {name} has ended with {at} messages, but the input goes on")
+        if welcome.ended and not self._acked.ended:
+            self._forget_end(f"gateway.append/{name}/end")
 
     def _next_frame(self) -> Frame | None:
-        if self._again:
-            return self._again.popleft()
+        """The first frame to be sent; it stays ready until it is."""
+        if self._ready:
+            return self._ready[0]
         size = self._pace.frame - self._taken % self._pace.frame
         messages = Block.of(list(islice(self._messages, size)))
         if not len(messages):
@@ -202,13 +205,13 @@ class Sender:
                 f"messages {self._taken} to {self._taken + len(messages) - 1} have "
                 f"{len(messages.data)} bytes, too many for a frame: put fewer into one"
             )
-        frame = Frame(self._taken, messages)
+        self._ready.append(Frame(self._taken, messages))
         self._taken += len(messages)
-        return frame
+        return self._ready[0]
 
     def _send(self, connection: Connection, frame: Frame) -> None:
         step = f"sender.send/{message_id(self._stream, frame.stop - 1)}"
-        self._waiting.append(frame)
+        self._waiting.append(self._ready.popleft())
         with steps.step(
             step,
             carries=[MessageRange(self._stream, frame.first, frame.stop)],
@@ -241,14 +244,14 @@ class Sender:
         with steps.step(step, link=f"{steps.installed().node}->gateway"):
             connection.send(End(self._taken, step))
         while not self._acked.ended:
-            self._await_end(connection)
+            reply = connection.receive_reply()
+            if isinstance(reply, Ack) and reply.ended:
+                self._forget_end(reply.step)
 
-    def _await_end(self, connection: Connection) -> None:
-        reply = connection.receive_reply()
-        if isinstance(reply, Ack) and reply.ended:
-            self._acked.note(reply.upto, True)
-            with steps.step(f"sender.forget/{self._stream}/end", causes=[reply.step]):
-                pass
+    def _forget_end(self, cause: str) -> None:
+        self._acked.note(self._taken, True)
+        with steps.step(f"sender.forget/{self._stream}/end", causes=[cause]):
+            pass
 
 
 def read_lines(path: Path) -> Iterator[bytes]:

@@ -1,9 +1,11 @@
 """A log of checksummed records in segment files.
 
-A segment is ``segment-<number>.log``: ``magic "BTLG" | version u8 | number u32 | head length u32 |
-crc32 u32 | head``, then records: ``kind u8 | body length u32 | tag u64 | crc32 of the body u32 |
-crc32 of this header u32 | body | 0xA5``, little endian. The head is whatever the owner wants to
-know when older segments are gone.
+A segment is ``segment-<number>.log``, all numbers little endian::
+
+    "BTLG" | version u8 | number u32 | size of the segment before u64 | head length u32 | crc32 u32
+    head: whatever the owner wants to know when older segments are gone
+    records, each: kind u8 | body length u32 | tag u64 | crc32 of the body u32
+                   | crc32 of these u32 | body | 0xA5
 
 A crash can leave one record unfinished at the very end: cut short, or its end never written
 (zeros). That torn tail is cut when the log is opened; it was never durable, so nobody was told
@@ -24,7 +26,7 @@ from typing import BinaryIO, NamedTuple
 from bettong.engine.storage.disk import OS_DISK, AppendFile, Buffer, Disk
 from bettong.lineage.errors import BettongError
 
-_HEAD = struct.Struct("<4sBIII")
+_HEAD = struct.Struct("<4sBIQII")
 _MAGIC = b"BTLG"
 _VERSION = 1
 _RECORD = struct.Struct("<BIQI")
@@ -177,9 +179,10 @@ class RecordLog:
 
     def _begin(self, number: int) -> None:
         head = self._head()
-        start = _HEAD.pack(_MAGIC, _VERSION, number, len(head), 0)
+        before = self._segments[-1].size if self._segments else 0
+        start = _HEAD.pack(_MAGIC, _VERSION, number, before, len(head), 0)
         checksum = zlib.crc32(head, zlib.crc32(start))
-        content = _HEAD.pack(_MAGIC, _VERSION, number, len(head), checksum) + head
+        content = _HEAD.pack(_MAGIC, _VERSION, number, before, len(head), checksum) + head
         unfinished = self.directory / "segment.new"
         with contextlib.suppress(FileNotFoundError):
             self._disk.remove(unfinished)
@@ -235,17 +238,22 @@ class RecordLog:
         start = file.read(_HEAD.size)
         if len(start) < _HEAD.size:
             raise DamageError(f"{path} is cut short at byte {len(start)}, inside its head")
-        magic, version, named, length, checksum = _HEAD.unpack(start)
+        magic, version, named, before, length, checksum = _HEAD.unpack(start)
         if magic != _MAGIC:
             raise DamageError(f"{path} is not a segment of a log: damaged at byte 0")
         head = file.read(length) if length < 1 << 24 else b""
-        unsigned = _HEAD.pack(magic, version, named, length, 0)
+        unsigned = _HEAD.pack(magic, version, named, before, length, 0)
         if zlib.crc32(head, zlib.crc32(unsigned)) != checksum or len(head) != length:
             raise DamageError(f"{path} is damaged between byte 0 and {_HEAD.size + length}")
         if version != _VERSION:
             raise DamageError(f"{path} has version {version}; this program reads {_VERSION}")
         if named != number:
             raise DamageError(f"{path} holds segment {named}: it has been renamed")
+        if self._segments and self._segments[-1].size != before:
+            raise DamageError(
+                f"{segment_path(self.directory, number - 1)} is cut short at byte "
+                f"{self._segments[-1].size}; it had {before}"
+            )
         return head
 
     def _records(self, file: BinaryIO, number: int, offset: int, end: int) -> Iterator[Record]:
