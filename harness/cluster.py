@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
 
 from bettong.harness import faults as f
 from bettong.harness.links import Links
@@ -22,9 +23,9 @@ class Cluster:
         restarts: how often each node has been started again after it ended by itself.
     """
 
-    def __init__(self, nodes: Mapping[str, Node], links: Links) -> None:
+    def __init__(self, links: Links) -> None:
         self.control: RunControl
-        self.nodes = dict(nodes)
+        self.nodes: dict[str, Node] = {}
         self.links = links
         self.restarts: dict[str, int] = {}
         self._wanted: set[str] = set()
@@ -91,3 +92,14 @@ class Cluster:
         for node in self.nodes.values():
             node.kill()
         self.links.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

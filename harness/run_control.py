@@ -144,6 +144,14 @@ class RunControl:
         """Seconds since anything happened."""
         return time.monotonic() - self._latest
 
+    def standing(self) -> str:
+        """Where the run stands: the steps that have begun and not ended, and the last one told."""
+        with self._changed:
+            open_steps = sorted({t.event.step for stack in self._taken.values() for t in stack})
+            last = self.events[-1] if self.events else None
+        begun = ", ".join(open_steps[:8]) or "no step is open"
+        return f"open: {begun}; last: {last.phase} {last.step}" if last else "no step was taken"
+
     def occurrences(self, step: str) -> int:
         """How often a step has been begun."""
         return self._counts[step]
@@ -317,15 +325,18 @@ class RunControl:
                 evidence = [self._actuator.resume(fault.node)]
             case f.Crash() | f.Storage():
                 pass
+            case f.Cut():
+                evidence = [self._actuator.heal(fault, step_failed=True).evidence]
             case _:
-                healed = self._actuator.heal(fault, step_failed=seen.startswith("step failed"))
+                failed = seen.startswith("step failed")
+                if not failed:
+                    self._open_lane(fault)  # what is lost may be another step's: a reply
+                healed = self._actuator.heal(fault, failed)
+                self._open_lane(fault)
                 evidence = [healed.evidence]
-                if not isinstance(fault, f.Cut):
-                    self._open_lane(fault)
-                    lossy = isinstance(fault, f.Omit | f.OmitReply | f.Reset)
-                    unseen = lossy and not seen.startswith("step failed")
-                    if healed.fired is False or (healed.fired is None and unseen):
-                        done = False
+                silent = isinstance(fault, f.Omit | f.OmitReply | f.Reset) and not failed
+                if healed.fired is False or (healed.fired is None and silent):
+                    done = False
         planned.done = done
         planned.evidence += [text for text in (seen, *evidence) if text]
         self._note_fault(planned, "; ".join(planned.evidence[1:]) or "healed")

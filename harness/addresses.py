@@ -1,0 +1,35 @@
+"""Loopback addresses: one for each node and one for each link, where the system has more than
+127.0.0.1; else nodes and links are told apart by their ports."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from functools import cache
+
+
+@cache
+def many_loopback_addresses() -> bool:
+    """Whether all of 127.0.0.0/8 is this machine, as on Linux."""
+    try:
+        with socket.create_server(("127.1.2.3", 0)):
+            return True
+    except OSError:
+        return False
+
+
+class Addresses:
+    """Addresses of the nodes and links of one run."""
+
+    def __init__(self, nodes: Sequence[str]) -> None:
+        self._number = {name: i for i, name in enumerate(nodes, 1)}
+
+    def node(self, name: str) -> str:
+        """Where a node listens."""
+        return f"127.0.0.{10 + self._number[name]}" if many_loopback_addresses() else "127.0.0.1"
+
+    def link(self, a: str, b: str) -> str:
+        """Where node a finds node b."""
+        if not many_loopback_addresses():
+            return "127.0.0.1"
+        return f"127.1.{self._number[a]}.{self._number[b]}"

@@ -1,0 +1,71 @@
+"""What there is to run, by name: the entries of every catalog that is installed.
+
+A catalog is a function ``entries() -> Sequence[CatalogEntry]`` named by an entry point of the
+group ``bettong.catalog``, so that users ship scenarios of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from typing import Any, Literal
+
+from bettong.harness.names import one_of
+from bettong.lineage.errors import BettongError
+
+Kind = Literal["scenario", "suite", "protocol", "sink"]
+GROUP = "bettong.catalog"
+
+
+class CatalogError(BettongError):
+    """A catalog that cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogEntry:
+    """One thing to run.
+
+    Attributes:
+        title: one line for a list.
+        expect: whether it is right.
+        load: gives the thing itself; called only when it is wanted.
+        schedule: for a broken one, the fault file that shows it.
+    """
+
+    name: str
+    kind: Kind
+    title: str
+    load: Callable[[], Any]
+    expect: Literal["valid", "invalid"] = "valid"
+    schedule: str | None = None
+
+    def to_dict(self) -> dict[str, str]:
+        """As ``bettong list --json`` prints it."""
+        value = {
+            "name": self.name,
+            "kind": self.kind,
+            "title": self.title,
+            "expect": self.expect,
+        }
+        return value if self.schedule is None else {**value, "schedule": self.schedule}
+
+
+def entries(kind: Kind | None = None) -> list[CatalogEntry]:
+    """All entries, or those of a kind, by kind and name; raises CatalogError."""
+    found: dict[tuple[str, str], CatalogEntry] = {}
+    for point in metadata.entry_points(group=GROUP):
+        try:
+            given: Sequence[CatalogEntry] = point.load()()
+        except Exception as e:
+            raise CatalogError(f"the catalog {point.value} cannot be read: {e}") from e
+        for entry in given:
+            if found.setdefault((entry.kind, entry.name), entry) is not entry:
+                raise CatalogError(f"two catalogs have a {entry.kind} called {entry.name}")
+    return [e for key, e in sorted(found.items()) if kind in (None, e.kind)]
+
+
+def find(name: str, *kinds: Kind) -> CatalogEntry:
+    """The entry of that name; raises UsageError with the nearest name."""
+    known = {e.name: e for e in entries() if e.kind in kinds}
+    return known[one_of(name, tuple(known), " or ".join(kinds))]

@@ -1,0 +1,289 @@
+"""One run of a scenario under one fault schedule, from its first process to the verdict.
+
+A run ends when nothing more can happen: the sender has been told that all its messages are safe,
+the query has committed and released every one of them, and its last batch has then been forced
+to be done once more, by deleting Spark's note that it was done. A run that does not get there is
+``Stuck``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bettong.engine.ingest.acked import read_acked
+from bettong.engine.ingest.journal import Journal
+from bettong.engine.receiver.output import read_rows
+from bettong.harness.backend import Layout, LocalBackend
+from bettong.harness.checkers import Judgement, check_outputs, stuck
+from bettong.harness.cluster import Cluster
+from bettong.harness.nodes import NodeError, log_tail
+from bettong.harness.oracle import expected_outputs, seen_outputs
+from bettong.harness.run_control import RunControl
+from bettong.harness.scenario import Scenario
+from bettong.harness.schedule import Schedule
+from bettong.harness.stages import StageNumbers
+from bettong.lineage.errors import BettongError
+from bettong.lineage.results import Anomaly, Outcome, Run
+from bettong.lineage.trace import TraceEvent
+
+_LOOK_S = 0.05
+_SENDER_LOST = 1
+_SENDER_GAVE_UP = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a run counts as stuck.
+
+    Attributes:
+        idle_s: seconds in which nothing happens.
+        wall_s: seconds in all.
+        repeats: steps taken again without any new one between.
+    """
+
+    idle_s: float = 30.0
+    wall_s: float = 180.0
+    repeats: int = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One run, judged.
+
+    Attributes:
+        schedule: what was planned.
+        outcome: ``good``, ``violation``, ``not-injected``, ``vacuous`` or ``unknown``.
+        events: the trace, in the order of arrival.
+        judgement: expected against seen.
+        evidence: for each fault id, the proof that it fired.
+        not_fired: planned faults without such proof.
+        seconds: wall time.
+        timings: seconds of each phase.
+        outputs: ids and contents that a reader saw, in their order.
+        note: why the outcome is unknown, or what else went on.
+    """
+
+    schedule: Schedule
+    outcome: Outcome
+    events: Sequence[TraceEvent]
+    judgement: Judgement
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    not_fired: tuple[str, ...] = ()
+    seconds: float = 0.0
+    timings: Mapping[str, float] = field(default_factory=dict)
+    outputs: tuple[tuple[str, str], ...] = ()
+    note: str = ""
+
+    @property
+    def anomalies(self) -> tuple[Anomaly, ...]:
+        """What was wrong with the outputs."""
+        return self.judgement.anomalies
+
+    @property
+    def step_ids(self) -> frozenset[str]:
+        """Every step that was begun."""
+        return frozenset(e.step for e in self.events if e.phase == "before")
+
+    def to_run(self, trace: str | None = None) -> Run:
+        """The line of this run in a result."""
+        return Run(
+            self.schedule.ids,
+            self.outcome,
+            dict(self.evidence),
+            self.not_fired,
+            self.anomalies,
+            round(self.seconds, 3),
+            trace,
+            self.note,
+        )
+
+
+class _StuckError(Exception):
+    """The run does not end; the text says where it stands."""
+
+
+class _Course:
+    """The way of one run to its end."""
+
+    def __init__(self, cluster: Cluster, control: RunControl, limits: Limits) -> None:
+        self.cluster = cluster
+        self.control = control
+        self.limits = limits
+        self.deadline = time.monotonic() + limits.wall_s
+        self.notes: list[str] = []
+        self.sender_done = False
+        self.sender_failed = False
+
+    def until_drained(self) -> None:
+        """Wait until the sender and the query have done all their work; raises _StuckError."""
+        driver = self.cluster.nodes["driver"]
+        while not (self.sender_done and driver.poll() == 0):
+            self._look_after(driver)
+            if self.sender_failed and self.control.idle_seconds > 1.0:
+                self.notes.append("the sender gave up; what was accepted has been waited for")
+                return
+            self._check_limits()
+            self.control.wait(self._something_ended, _LOOK_S)
+        self.cluster.forget("driver")
+
+    def replay(self, spark_checkpoint: Path) -> None:
+        """Have the last batch done once more, as after a crash right before its commit."""
+        done = [int(p.name) for p in (spark_checkpoint / "commits").glob("[0-9]*")]
+        if not done:
+            return
+        for name in (str(max(done)), f".{max(done)}.crc"):
+            (spark_checkpoint / "commits" / name).unlink(missing_ok=True)
+        self.control.note(TraceEvent(f"replay/batch={max(done)}", "after", "driver"))
+        self.cluster.start("driver")
+        self.until_drained()
+
+    def _something_ended(self) -> bool:
+        return bool(self.cluster.ended())
+
+    def _look_after(self, driver: object) -> None:
+        if self.control.failure is not None:
+            raise self.control.failure
+        for name, status in self.cluster.ended().items():
+            if name == "sender" and status == 0:
+                self.sender_done = True
+                self.cluster.forget(name)
+            elif name == "sender" and status != _SENDER_GAVE_UP:
+                log = log_tail(self.cluster.nodes[name].log)
+                if status != _SENDER_LOST:
+                    raise NodeError(f"the sender ended with status {status}: {log}")
+                self.notes.append(log)
+                self.sender_failed = True
+                self.cluster.forget(name)
+            elif name == "driver" and status == 0:
+                continue
+            else:
+                self.notes.append(f"{name} ended with status {status} and was started again")
+                try:
+                    self.cluster.supervise(name)
+                except NodeError as e:
+                    raise _StuckError(str(e)) from e
+
+    def _check_limits(self) -> None:
+        c = self.control
+        if c.idle_seconds > self.limits.idle_s:
+            raise _StuckError(f"nothing happened for {self.limits.idle_s:g} s; {c.standing()}")
+        if c.repeats > self.limits.repeats:
+            raise _StuckError(f"{c.repeats} steps without a new one; {c.standing()}")
+        if time.monotonic() > self.deadline:
+            raise _StuckError(f"not done after {self.limits.wall_s:g} s; {c.standing()}")
+
+
+def run_once(
+    backend: LocalBackend,
+    scenario: Scenario,
+    schedule: Schedule,
+    folder: Path,
+    *,
+    messages: Sequence[bytes] | None = None,
+    limits: Limits = Limits(),
+    trace: Path | None = None,
+) -> Observed:
+    """Run a scenario once under a schedule and judge it.
+
+    Args:
+        folder: a folder of this run's own; what remains in it are logs and data.
+        messages: the input, by default the scenario's.
+        trace: file for the trace.
+
+    Raises:
+        ScheduleError: the schedule names what this backend does not have.
+        BettongError: the system cannot be started.
+    """
+    schedule.check(backend.topology)
+    began = time.monotonic()
+    input_ = scenario.messages() if messages is None else messages
+    application = scenario.load_application()
+    layout = Layout(folder, application.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    layout.input.write_bytes(b"\n".join(input_) + b"\n")
+    clock = _Clock(began)
+    run = f"{scenario.name}-{uuid.uuid4().hex[:12]}"
+
+    also: list[Anomaly] = []
+    with backend.cluster(scenario, layout) as cluster:
+        control = RunControl(run, cluster, schedule, trace, StageNumbers())
+        backend.conductor.begin(control)
+        try:
+            cluster.begin(control)
+            clock.lap("start")
+            course = _Course(cluster, control, limits)
+            try:
+                course.until_drained()
+                clock.lap("run")
+                if course.sender_done:
+                    course.replay(layout.checkpoint / "spark")
+                clock.lap("replay")
+            except _StuckError as e:
+                also.append(stuck(str(e), ()))
+            notes = course.notes
+            cluster.finish()
+        finally:
+            backend.conductor.end(control)
+    clock.lap("end")
+    accepted = _accepted(layout, scenario.stream, len(input_))
+    seen = seen_outputs(read_rows(layout.receiver / application.name))
+    judgement = check_outputs(
+        expected_outputs(application, scenario.stream, input_[:accepted]), seen, also=also
+    )
+    clock.lap("judge")
+    return Observed(
+        schedule,
+        _outcome(judgement, control.not_fired),
+        control.events,
+        judgement,
+        control.evidence,
+        control.not_fired,
+        time.monotonic() - began,
+        clock.laps,
+        tuple((str(r.id), str(r.value)) for r in seen),
+        "; ".join([*notes, judgement.reason if judgement.verdict == "unknown" else ""]).strip("; "),
+    )
+
+
+def _outcome(judgement: Judgement, not_fired: tuple[str, ...]) -> Outcome:
+    if judgement.verdict == "unknown":
+        return "unknown"
+    if judgement.verdict == "invalid":
+        return "violation"
+    return "not-injected" if not_fired else "good"
+
+
+def _accepted(layout: Layout, stream: str, sent: int) -> int:
+    """How many messages count: those that the journal has, and those that the sender was told
+    are safe, whether the journal has them or not."""
+    upto = read_acked(layout.acked, stream)[0] if layout.acked.exists() else 0
+    journal = layout.gateway / "streams" / stream
+    if journal.exists():
+        try:
+            upto = max(upto, Journal(journal, stream).end)
+        except BettongError:
+            return sent  # damaged: whatever it had, it was given
+    return min(upto, sent)
+
+
+class _Clock:
+    """Seconds of the phases of a run."""
+
+    def __init__(self, began: float) -> None:
+        self.laps: dict[str, float] = {}
+        self._last = began
+
+    def lap(self, name: str) -> None:
+        now = time.monotonic()
+        self.laps[name] = round(now - self._last, 3)
+        self._last = now
+
+
+def remove(folder: Path) -> None:
+    """Remove the data of a run."""
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,97 @@
+"""Which schedules to run: every single fault at the steps of one batch, or random ones.
+
+Both are drawn up from the trace of a clean run, so that every fault names a step that comes.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+
+from bettong.harness.faults import Crash, Fault, Omit, OmitReply, Point
+from bettong.harness.schedule import Schedule, Topology
+from bettong.lineage.errors import BettongError
+from bettong.lineage.trace import TraceEvent
+
+_OF_BATCH = re.compile(r"(?:^|/)batch=(\d+)(?:/|$)")
+_HARNESS = ("fault/", "node.start/", "replay/")
+
+
+class BatchUnknownError(BettongError):
+    """The clean run has no such batch."""
+
+
+def first_taken(events: Sequence[TraceEvent]) -> list[TraceEvent]:
+    """The first ``before`` event of every step, in the order in which they came."""
+    found: dict[str, TraceEvent] = {}
+    for event in events:
+        if event.phase == "before" and not event.step.startswith(_HARNESS):
+            found.setdefault(event.step, event)
+    return list(found.values())
+
+
+def steps_of_batch(events: Sequence[TraceEvent], batch: int) -> list[TraceEvent]:
+    """The steps that belong to a batch: its own, and those of its messages before they were in
+    one. Raises BatchUnknownError."""
+    carried = [
+        r for e in events if e.step.startswith(f"batch={batch}/source.plan") for r in e.carries
+    ]
+    if not carried:
+        raise BatchUnknownError(
+            f"the clean run has no batch {batch}: give it more messages, or a smaller batch"
+        )
+
+    def belongs(event: TraceEvent) -> bool:
+        named = _OF_BATCH.search(event.step)
+        if named:
+            return int(named[1]) == batch
+        return any(
+            event.step.endswith(f"/{r.stream}/{n}") for r in carried for n in range(r.start, r.stop)
+        )
+
+    return [event for event in first_taken(events) if belongs(event)]
+
+
+def faults_at(event: TraceEvent, topology: Topology) -> Iterator[Fault]:
+    """Every single fault at a step: each node killed before and after it, and, where it is a
+    request, the request lost and its reply lost.
+
+    The sender ends when all is safe, so it is killed only at steps during which it surely lives.
+    """
+    sending = event.node == "sender" or (event.link or "").endswith("->sender")
+    for node in topology.nodes:
+        if node != "sender" or sending:
+            yield Crash(node, Point(event.step, "before"))
+            yield Crash(node, Point(event.step, "after"))
+    if event.link in topology.links:
+        yield Omit(event.link, Point(event.step))
+        yield OmitReply(event.link, Point(event.step))
+
+
+def each_step(events: Sequence[TraceEvent], batch: int, topology: Topology) -> list[Schedule]:
+    """One schedule for every single fault at every step of a batch."""
+    return [
+        Schedule((fault,))
+        for event in steps_of_batch(events, batch)
+        for fault in faults_at(event, topology)
+    ]
+
+
+def random_schedules(
+    events: Sequence[TraceEvent], count: int, seed: int, topology: Topology, most: int = 2
+) -> list[Schedule]:
+    """Schedules of one to ``most`` faults at random steps; the same for the same seed."""
+    drawn = random.Random(seed)
+    steps = first_taken(events)
+    found: dict[tuple[str, ...], Schedule] = {}
+    for _ in range(count * 20):
+        chosen: dict[str, Fault] = {}
+        for event in drawn.sample(steps, min(len(steps), drawn.randint(1, most))):
+            fault = drawn.choice(list(faults_at(event, topology)))
+            chosen[fault.id] = fault
+        schedule = Schedule(tuple(chosen.values()))
+        found.setdefault(tuple(sorted(schedule.ids)), schedule)
+        if len(found) == count:
+            break
+    return list(found.values())

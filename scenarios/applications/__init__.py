@@ -1,0 +1,1 @@
+"""Ready-made applications, each in one short module that a user can copy."""

@@ -1,0 +1,11 @@
+"""Everything that ships with Bettong to be run, by name."""
+
+from __future__ import annotations
+
+from bettong.harness.catalog import CatalogEntry
+from bettong.scenarios import word_count
+
+
+def entries() -> list[CatalogEntry]:
+    """All scenarios, suites, protocols and sinks."""
+    return [*word_count.entries()]
