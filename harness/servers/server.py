@@ -1,0 +1,250 @@
+"""A real server on loopback: data in a temporary folder, ready when it answers, ended by pid."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, TypeVar
+
+import psutil
+
+from bettong.harness.servers.errors import ServerFailedError
+from bettong.harness.servers.programs import unprivileged_user
+
+HOST = "127.0.0.1"
+_ANSWER_SECONDS = 2.0
+_STOP_SECONDS = 10.0
+_LOG_BYTES = 2000
+
+Self = TypeVar("Self", bound="Server")
+
+
+class Server(ABC):
+    """One server. A context manager that starts it, and at last ends it and removes its data::
+
+        with PostgresServer() as postgres:
+            psycopg.connect(postgres.url())
+
+    Its address is known before it starts, so that a proxy can be put before it. All data survive
+    :meth:`kill` and :meth:`restart`. Raises ServerMissingError when a program is not installed,
+    ServerFailedError when the server does not become ready.
+
+    Attributes:
+        port: on 127.0.0.1; a free one unless given.
+    """
+
+    name: ClassVar[str]
+    ready_seconds: ClassVar[float] = 60.0
+    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
+    users: ClassVar[tuple[str, ...]] = ()  # to run it as instead of root, where it refuses root
+
+    def __init__(self, port: int | None = None) -> None:
+        self.host = HOST
+        self.port = port or free_port()
+        self._folder: Path | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """``host:port`` that it listens on."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def folder(self) -> Path:
+        """Where its data and its log are."""
+        if self._folder is None:
+            raise ServerFailedError(f"{self.name} is not started")
+        return self._folder
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Lay out the data folder, before the first start."""
+
+    @abstractmethod
+    def command(self) -> list[str]:
+        """The server's command line; it stays in the foreground."""
+
+    def environment(self) -> dict[str, str]:
+        """The server's environment, without our locale and without what would configure it."""
+        return {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.folder), "LC_ALL": "C"}
+
+    @abstractmethod
+    def greet(self, connection: socket.socket) -> None:
+        """A handshake of the server's protocol. Raises OSError or ValueError if it is not ready."""
+
+    def start(self: Self) -> Self:
+        if self._process is not None:
+            raise ServerFailedError(f"{self.name} runs already, pid {self.pid}")
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix=f"bettong-{self.name}-"))
+            try:
+                self._give_away(self._folder)
+                self.prepare()
+            except BaseException:
+                self.close()
+                raise
+        with (self.folder / "server.log").open("ab") as log:
+            user = unprivileged_user(*self.users) if self.users else None
+            self._process = subprocess.Popen(
+                self.command(),
+                cwd=self.folder,
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                user=user,
+                extra_groups=[] if user else None,
+            )
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def run(self, *command: str) -> None:
+        """Run a program to its end as the server's user. Raises ServerFailedError."""
+        user = unprivileged_user(*self.users) if self.users else None
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            user=user,
+            extra_groups=[] if user else None,
+            check=False,
+        )
+        if done.returncode != 0:
+            said = (done.stdout + done.stderr)[-_LOG_BYTES:].decode(errors="replace")
+            raise ServerFailedError(f"{self.name}: {command[0]} failed: {said.strip()}")
+
+    def _give_away(self, folder: Path) -> None:
+        user = unprivileged_user(*self.users) if self.users else None
+        if user is not None:
+            shutil.chown(folder, user)
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + self.ready_seconds
+        while True:
+            try:
+                with socket.create_connection((self.host, self.port), _ANSWER_SECONDS) as sock:
+                    self.greet(sock)
+                    return
+            except (OSError, ValueError) as e:
+                assert self._process is not None
+                code = self._process.poll()
+                if code is not None:
+                    reason = f"ended with status {code}"
+                elif time.monotonic() > deadline:
+                    reason = f"does not answer after {self.ready_seconds:g} s ({e})"
+                else:
+                    time.sleep(0.05)
+                    continue
+            raise ServerFailedError(f"{self.name} {reason}; its log ends: {self.log_tail()}")
+
+    def log_tail(self) -> str:
+        with contextlib.suppress(OSError):
+            return (self.folder / "server.log").read_bytes()[-_LOG_BYTES:].decode(errors="replace")
+        return ""
+
+    def _tree(self) -> Iterator[psutil.Process]:
+        """The server's processes, the first one last."""
+        if self._process is None:
+            return
+        with contextlib.suppress(psutil.NoSuchProcess):
+            parent = psutil.Process(self._process.pid)
+            yield from parent.children(recursive=True)
+            yield parent
+
+    def kill(self) -> None:
+        """SIGKILL all its processes at once: a crash. The data stay."""
+        self._kill(list(self._tree()))
+
+    def _kill(self, doomed: list[psutil.Process]) -> None:
+        if self._process is None:
+            return
+        for process in reversed(doomed):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        self._process.wait()
+        psutil.wait_procs(doomed, timeout=_STOP_SECONDS)
+        self._process = None
+
+    def stop(self) -> None:
+        """Ask it to end, and see to it that it does. The data stay."""
+        if self._process is not None:
+            processes = list(self._tree())
+            self._process.send_signal(self.stop_signal)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_STOP_SECONDS)
+            self._kill(processes)
+
+    def restart(self) -> None:
+        """A crash and a start on the same data and address."""
+        self.kill()
+        self.start()
+
+    def pause(self) -> None:
+        """SIGSTOP all its processes: connections stay, nothing is answered."""
+        for process in reversed(list(self._tree())):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.suspend()
+
+    def resume(self) -> None:
+        for process in self._tree():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.resume()
+
+    def close(self) -> None:
+        """Kill it and remove its data."""
+        self.kill()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def __enter__(self: Self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.resume()
+        self.stop()
+        self.close()
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.create_server((HOST, 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def receive_exactly(connection: socket.socket, count: int) -> bytes:
+    """``count`` bytes; raises OSError when the stream ends before."""
+    data = b""
+    while len(data) < count:
+        chunk = connection.recv(count - len(data))
+        if not chunk:
+            raise OSError("connection closed in the handshake")
+        data += chunk
+    return data

@@ -1,0 +1,1 @@
+"""Recorded conversations, and exact cuts in them."""
