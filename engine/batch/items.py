@@ -1,0 +1,212 @@
+"""Messages in columns: their ids, keys and values, on their way through one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bettong.engine.ids import MessageId
+from bettong.engine.keys import Key, canonical, hash_bytes, parse
+
+IntArray = np.ndarray[Any, np.dtype[Any]]
+
+_CACHED_KEYS = 1_000_000
+_cache: dict[Key, tuple[bytes, int]] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class KeyColumn:
+    """Keys of messages: each key once, and for each message its place among them.
+
+    Attributes:
+        codes: for each message the place of its key.
+        keys: canonical bytes, each once; some may be no message's.
+        hashes: of the keys, uint64.
+    """
+
+    codes: IntArray
+    keys: list[bytes]
+    hashes: IntArray
+
+    def take(self, places: IntArray) -> KeyColumn:
+        return replace(self, codes=self.codes[places])
+
+    def used(self) -> KeyColumn:
+        """The same without keys that no message has."""
+        used = np.unique(self.codes)
+        if len(used) == len(self.keys):
+            return self
+        place = np.zeros(len(self.keys), np.int64)
+        place[used] = np.arange(len(used))
+        return KeyColumn(place[self.codes], [self.keys[i] for i in used], self.hashes[used])
+
+    def values(self) -> list[Key]:
+        """The key of each message."""
+        parsed = [parse(k) for k in self.keys]
+        return list(map(parsed.__getitem__, self.codes.tolist()))
+
+
+def key_column(values: Sequence[Key]) -> KeyColumn:
+    """The column of plain keys; raises KeyTypeError for what cannot be a key."""
+    codes, distinct = _dictionary(values)
+    known = []
+    for key in distinct:
+        entry = _cache.get(key) if type(key) in (str, bytes, int) else None
+        if entry is None:
+            data = canonical(key)
+            entry = data, hash_bytes(data)
+            if len(_cache) >= _CACHED_KEYS:
+                _cache.clear()
+            _cache[key] = entry
+        known.append(entry)
+    return KeyColumn(codes, [data for data, _ in known], np.array([h for _, h in known], np.uint64))
+
+
+def _dictionary(values: Sequence[Key]) -> tuple[IntArray, list[Key]]:
+    kinds = set(map(type, values))
+    if len(kinds) == 1 and kinds <= {str, int, bytes}:
+        try:
+            encoded = pa.array(values).dictionary_encode()
+            return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
+        except (OverflowError, UnicodeError, pa.ArrowException):
+            pass  # numbers beyond 64 bits, text that is no Unicode: one by one below
+    places: dict[tuple[type, Key], int] = {}
+    codes = [places.setdefault((type(v), v), len(places)) for v in values]
+    return np.array(codes, np.int64), [v for _, v in places]
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Messages at one point of an application.
+
+    Attributes:
+        streams: for each message the place of its source in the application.
+        numbers: its number in the stream.
+        paths: one row for each message; unused places on the right are -1.
+        keys: None before the first key extractor.
+        values: what the last step made of it.
+    """
+
+    streams: IntArray
+    numbers: IntArray
+    paths: IntArray
+    keys: KeyColumn | None
+    values: list[Any]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, places: IntArray) -> Items:
+        """The messages at these places, in this order."""
+        return Items(
+            self.streams[places],
+            self.numbers[places],
+            self.paths[places],
+            self.keys and self.keys.take(places),
+            list(map(self.values.__getitem__, places.tolist())),
+        )
+
+    def with_values(self, values: list[Any]) -> Items:
+        return replace(self, values=values)
+
+    def one_to_many(self, groups: Sequence[Sequence[Any]]) -> Items:
+        """Each message replaced by its group; ``.k`` is appended to the ids."""
+        sizes = np.fromiter(map(len, groups), np.int64, len(groups))
+        places = np.repeat(np.arange(len(groups)), sizes)
+        first = np.cumsum(sizes) - sizes
+        within = np.arange(len(places)) - first[places]
+        return Items(
+            self.streams[places],
+            self.numbers[places],
+            append_path(self.paths[places], within),
+            self.keys and self.keys.take(places),
+            [value for group in groups for value in group],
+        )
+
+    def id_of(self, place: int, streams: Sequence[str]) -> MessageId:
+        path = tuple(int(k) for k in self.paths[place] if k >= 0)
+        return MessageId(streams[int(self.streams[place])], int(self.numbers[place]), path)
+
+    def key_of(self, place: int) -> Key | None:
+        return None if self.keys is None else parse(self.keys.keys[self.keys.codes[place]])
+
+    def ids(self, streams: Sequence[str]) -> list[str]:
+        """The id of each message as text."""
+        heads = [streams[s] + "/" for s in range(len(streams))]
+        texts = [
+            heads[s] + str(n)
+            for s, n in zip(self.streams.tolist(), self.numbers.tolist(), strict=True)
+        ]
+        for column in self.paths.T:
+            texts = [
+                t if k < 0 else f"{t}.{k}" for t, k in zip(texts, column.tolist(), strict=True)
+            ]
+        return texts
+
+
+def append_path(paths: IntArray, last: IntArray) -> IntArray:
+    """Paths with one more number at the end; the ends may stand at different places."""
+    longer = pad_paths(paths, paths.shape[1] + 1)
+    ends = (paths >= 0).sum(axis=1)
+    longer[np.arange(len(longer)), ends] = last
+    return longer
+
+
+def pad_paths(paths: IntArray, width: int) -> IntArray:
+    """A copy with as many columns as told."""
+    padded = np.full((len(paths), width), -1, np.int32)
+    padded[:, : paths.shape[1]] = paths
+    return padded
+
+
+def concat(parts: Sequence[Items]) -> Items:
+    """Items of several parts, one after the other; all have keys or none has."""
+    if len(parts) == 1:
+        return parts[0]
+    width = max(p.paths.shape[1] for p in parts)
+    return Items(
+        np.concatenate([p.streams for p in parts]),
+        np.concatenate([p.numbers for p in parts]),
+        np.concatenate([pad_paths(p.paths, width) for p in parts]),
+        _concat_keys([p.keys for p in parts if p.keys is not None]),
+        [value for p in parts for value in p.values],
+    )
+
+
+def _concat_keys(columns: list[KeyColumn]) -> KeyColumn | None:
+    if not columns:
+        return None
+    places: dict[bytes, int] = {}
+    codes = []
+    for column in columns:
+        own = np.array([places.setdefault(k, len(places)) for k in column.keys], np.int64)
+        codes.append(own[column.codes])
+    hashes = np.zeros(len(places), np.uint64)
+    for column in columns:
+        hashes[[places[k] for k in column.keys]] = column.hashes
+    return KeyColumn(np.concatenate(codes), list(places), hashes)
+
+
+def order_of(items: Items, ranks: IntArray | None = None) -> IntArray | None:
+    """Places in the order in which a state entity meets the messages: by number, stream, rank
+    of the step that it meets them in, and path. None when they are in that order already."""
+    columns = [items.numbers, items.streams]
+    columns += [] if ranks is None else [ranks]
+    columns += list(items.paths.T)
+    if _ordered(columns):
+        return None
+    return np.lexsort(columns[::-1])
+
+
+def _ordered(columns: list[IntArray]) -> bool:
+    undecided = np.ones(max(len(columns[0]) - 1, 0), bool)
+    for column in columns:
+        below, above = column[:-1], column[1:]
+        if (undecided & (below > above)).any():
+            return False
+        undecided &= below == above
+    return True

@@ -1,0 +1,201 @@
+"""The driver's side of a batch: the order of its steps is what makes it effectively-once.
+
+For batch N, in epoch E::
+
+    base      manifest N-1
+    execute   tasks write state files and prepare outputs; their reports name the winners
+    manifest  manifest N of epoch E is published
+    commit    each sink makes the winners' outputs visible
+
+A crash before ``manifest`` leaves files that nothing names. After it the batch is done again from
+manifest N-1 and gives the same state and outputs; a sink that has committed batch N already does
+nothing. A driver that was replaced without knowing it cannot commit, because sinks refuse its
+epoch, and its manifests stand under names that do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bettong.engine import steps
+from bettong.engine.batch.job import Job
+from bettong.engine.batch.tasks import LevelTask, ReadTask
+from bettong.engine.errors import FencedError
+from bettong.engine.graph import Application
+from bettong.engine.sinks import Noted, TwoPhaseSink
+from bettong.engine.state.files import FileEntry
+from bettong.engine.state.manifest import (
+    Manifest,
+    current_epoch,
+    read_manifest,
+    take_epoch,
+    write_manifest,
+)
+from bettong.engine.state.store import Store
+from bettong.engine.steps import step
+from bettong.lineage.errors import BettongError
+from bettong.lineage.trace import MessageRange
+
+Report = Mapping[str, Any]
+Execute = Callable[[Job], Sequence[Report]]
+
+
+class BatchError(BettongError):
+    """A batch whose tasks do not add up."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all batches of one start of a query share; see :class:`Job` for the attributes."""
+
+    app: Application
+    store: Store
+    partitions: int
+    sinks: Mapping[str, TwoPhaseSink]
+    instrumentation: steps.Instrumentation = field(default_factory=steps.Instrumentation)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class BatchProtocol:
+    """One start of an application's query. Subclasses may replace any stage.
+
+    Attributes:
+        read_task: what reads a range.
+        level_task: what applies state.
+        epoch: 0 until :meth:`open`.
+    """
+
+    read_task: type[ReadTask] = ReadTask
+    level_task: type[LevelTask] = LevelTask
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.epoch = 0
+
+    def open(self) -> None:
+        """Take the next epoch and begin it at every sink."""
+        self.epoch = take_epoch(self.settings.store, self.settings.instrumentation.node)
+        for name, sink in self.settings.sinks.items():
+            noted = Noted(self.sink_step(f"epoch={self.epoch}/sink.open", name))
+            sink.open(self.settings.app.name, self.epoch, noted)
+
+    def run(self, batch: int, execute: Execute) -> Manifest:
+        """Do a batch, for the first time or again.
+
+        Args:
+            batch: Spark's id of the batch.
+            execute: runs the tasks of a job and gives their reports.
+        """
+        base = read_manifest(self.settings.store, self.settings.app.name, batch - 1)
+        job = self.job(batch, base)
+        reports = execute(job)
+        manifest = self.manifest(job, reports)
+        self.finish(job, manifest, reports)
+        return manifest
+
+    def finish(self, job: Job, manifest: Manifest, reports: Sequence[Report]) -> None:
+        """Publish the state and then the outputs."""
+        self.write_manifest(job, manifest, reports)
+        self.commit(job, manifest)
+
+    def job(self, batch: int, base: Manifest) -> Job:
+        """What the tasks of a batch are told."""
+        s = self.settings
+        return Job(
+            s.app,
+            batch,
+            self.epoch,
+            s.partitions,
+            base,
+            s.store,
+            s.sinks,
+            s.instrumentation,
+            s.options,
+        )
+
+    def manifest(self, job: Job, reports: Sequence[Report]) -> Manifest:
+        """The state after the batch, put together from its tasks' reports."""
+        done: dict[tuple[int, int], Report] = {}
+        for report in reports:
+            place = report["level"], report["partition"]
+            if done.setdefault(place, report) is not report:
+                raise BatchError(
+                    f"batch {job.batch}: two reports of partition {place[1]} at level {place[0]}"
+                )
+        new = [FileEntry.from_json(f) for _, r in sorted(done.items()) for f in r["files"]]
+        return Manifest(
+            job.app.name,
+            job.batch,
+            self.epoch,
+            self.offsets(job, [MessageRange(*r["read"]) for r in reports if "read" in r]),
+            (*new, *job.base.files),
+            {
+                name: {p: r["attempt"] for (_, p), r in sorted(done.items()) if name in r["sinks"]}
+                for name in job.sinks
+            },
+        )
+
+    def offsets(self, job: Job, read: Sequence[MessageRange]) -> dict[str, int]:
+        """How far each stream is in the state after the batch.
+
+        Raises:
+            BatchError: the ranges that were read do not follow on the state before the batch.
+        """
+        ends = dict(job.base.offsets)
+        for planned in sorted(read):
+            expected = ends.get(planned.stream, 0)
+            if planned.start != expected:
+                raise BatchError(
+                    f"batch {job.batch} reads from {planned.stream}/{planned.start}, the state "
+                    f"before it ends at {planned.stream}/{expected}: the checkpoint's offsets and "
+                    "the state log do not belong together"
+                )
+            ends[planned.stream] = planned.stop
+        return ends
+
+    def write_manifest(self, job: Job, manifest: Manifest, reports: Sequence[Report]) -> None:
+        """Publish the manifest.
+
+        Raises:
+            FencedError: a newer epoch has been taken.
+        """
+        with step(
+            f"batch={job.batch}/state.manifest",
+            causes=[step_id for r in reports for step_id in r["steps"]],
+            carries=self._carried(job, manifest),
+        ):
+            newest = current_epoch(job.store)
+            if newest != self.epoch:
+                raise FencedError(
+                    f"epoch {self.epoch} of {job.app.name} has been replaced by epoch {newest}"
+                )
+            write_manifest(job.store, manifest)
+
+    def commit(self, job: Job, manifest: Manifest) -> None:
+        """Make the outputs visible at every sink."""
+        for name, sink in job.sinks.items():
+            prepared = self.sink_step("sink.prepare", name)
+            winners = manifest.winners[name]
+            noted = Noted(
+                self.sink_step(f"batch={job.batch}/sink.commit", name),
+                [
+                    f"batch={job.batch}/state.manifest",
+                    *(job.step_id(p, a, prepared) for p, a in winners.items()),
+                ],
+                self._carried(job, manifest),
+            )
+            sink.commit(self.epoch, job.batch, winners, noted)
+
+    def _carried(self, job: Job, manifest: Manifest) -> list[MessageRange]:
+        before = job.base.offsets
+        return [
+            MessageRange(stream, before.get(stream, 0), stop)
+            for stream, stop in sorted(manifest.offsets.items())
+            if before.get(stream, 0) < stop
+        ]
+
+    def sink_step(self, name: str, sink: str) -> str:
+        """Step id of what is done at a sink, which is named when there are several."""
+        return name if len(self.settings.sinks) == 1 else f"{name}/{sink}"

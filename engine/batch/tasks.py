@@ -1,0 +1,335 @@
+"""What the tasks of one batch do: read and prepare messages, then level by level apply state."""
+
+from __future__ import annotations
+
+import gc
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+
+from bettong.engine.batch.blocks import Block, by_partition, pack, unpack
+from bettong.engine.batch.flow import Flow, present
+from bettong.engine.batch.items import Items, concat, order_of
+from bettong.engine.batch.job import Job, install
+from bettong.engine.batch.plan import Plan
+from bettong.engine.errors import UserFunctionError
+from bettong.engine.graph import Node
+from bettong.engine.keys import bounds
+from bettong.engine.sinks import Noted, Row
+from bettong.engine.state.entities import FileCache, load, save
+from bettong.engine.state.files import FileEntry
+from bettong.engine.state.store import Store
+from bettong.engine.steps import step
+from bettong.lineage.errors import BettongError
+from bettong.lineage.trace import MessageRange
+
+DRIVER = -1
+"""Where a report is addressed to."""
+
+
+class Reader(Protocol):
+    """A source as tasks see it."""
+
+    def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Sequence[bytes]:
+        """The messages of a range, all of them; the reader takes the step of the trace."""
+        ...
+
+
+class ReadTask:
+    """Reads a range of one stream and takes it through all steps before the first state.
+
+    Args:
+        job: the batch; its base and sinks are not used.
+        reader: the stream.
+        slice_: the range's place among those of its stream.
+    """
+
+    def __init__(self, job: Job, reader: Reader, slice_: int, partition: int, attempt: int) -> None:
+        self.job = job
+        self.reader = reader
+        self.slice = slice_
+        self.partition = partition
+        self.attempt = attempt
+        install(job.instrumentation)
+        self.plan = Plan(job.app)
+
+    def run(self, planned: MessageRange) -> Iterator[tuple[int, bytes]]:
+        """Blocks and the state partitions that they go to."""
+        origin = self.job.step_id(self.partition, self.attempt, "source.read")
+        causes = [f"batch={self.job.batch}/source.plan", f"batch={self.job.batch}/offsets"]
+        messages = self.read(planned, origin, causes)
+        number = next(
+            i
+            for i, n in enumerate(self.plan.nodes)
+            if n.operation == "source" and n.name == planned.stream
+        )
+        flow = Flow(self.plan)
+        flow.source(number, planned.start, list(messages))
+        report = {
+            "level": 0,
+            "partition": self.partition,
+            "attempt": self.attempt,
+            "read": list(planned),
+            "files": [],
+            "sinks": {},
+            "steps": [origin],
+        }
+        yield 0, pack(Block(DRIVER, origin, None, report, (planned,)))
+        yield from _moved(self.job, flow, origin, (planned,), self.slice)
+
+    def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Sequence[bytes]:
+        """The messages of a range."""
+        messages = self.reader.read(planned, step, causes)
+        if len(messages) != planned.stop - planned.start:
+            raise BettongError(
+                f"source {planned.stream} gave {len(messages)} messages for "
+                f"[{planned.start}, {planned.stop})"
+            )
+        return messages
+
+
+class LevelTask:
+    """Applies the state steps of one level to the messages of one state partition."""
+
+    def __init__(self, job: Job, level: int, partition: int, attempt: int) -> None:
+        self.job = job
+        self.level = level
+        self.partition = partition
+        self.attempt = attempt
+        install(job.instrumentation)
+        self.plan = Plan(job.app)
+        self.files: list[FileEntry] = []
+        self.prepared: dict[str, int] = {}
+        self.steps: list[str] = []
+        self.causes: list[str] = []
+        self.carries: tuple[tuple[str, int, int], ...] = ()
+
+    def run(self, packed: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+        """Blocks of the next level with the state partitions that they go to; at the last level
+        reports for the driver only."""
+        inbox: dict[int, list[Items]] = {}
+        later: list[bytes] = []
+        for data in packed:
+            block = unpack(data)
+            if block.items is None or self.plan.level(block.to) > self.level:
+                later.append(data)
+                continue
+            inbox.setdefault(block.to, []).append(block.items)
+            self.causes.append(block.origin)
+            self.carries += block.carries
+        self.causes = sorted(set(self.causes))
+        yield from ((self.partition, data) for data in later)
+        if inbox:
+            with _no_collection():
+                yield from self._work({to: concat(parts) for to, parts in inbox.items()})
+
+    def _work(self, inbox: dict[int, Items]) -> Iterator[tuple[int, bytes]]:
+        flow = Flow(self.plan)
+        changed = [
+            self.apply_state(flow, {i: inbox[i] for i in members if i in inbox})
+            for members in self.plan.groups(self.level).values()
+            if any(i in inbox for i in members)
+        ]
+        if changed:
+            self._write_state(changed)
+        if self.level == self.plan.last_level:
+            arrived = {
+                i: concat([part for part in (inbox.get(i), flow.arrived.get(i)) if part])
+                for i, node in enumerate(self.plan.nodes)
+                if node.operation == "sink" and (i in inbox or i in flow.arrived)
+            }
+            self._prepare(arrived)
+            yield 0, pack(self._report())
+        else:
+            origin = self._step_id("state.write")
+            yield self.partition, pack(self._report())
+            yield from _moved(self.job, flow, origin, _joined(self.carries), 0)
+
+    def _step_id(self, name: str) -> str:
+        return self.job.step_id(self.partition, self.attempt, name, self.level)
+
+    def _report(self) -> Block:
+        report = {
+            "level": self.level,
+            "partition": self.partition,
+            "attempt": self.attempt,
+            "files": [f.to_json() for f in self.files],
+            "sinks": self.prepared,
+            "steps": self.steps,
+        }
+        return Block(DRIVER, self._step_id("state.write"), None, report)
+
+    def apply_state(self, flow: Flow, inbox: dict[int, Items]) -> Changed:
+        """Apply the steps that share one state to their messages, in the messages' order."""
+        items = concat(list(inbox.values()))
+        ranks = np.repeat(list(inbox), [len(part) for part in inbox.values()])
+        order = order_of(items, ranks)
+        if order is not None:
+            items, ranks = items.take(order), ranks[order]
+        assert items.keys is not None
+        node = self.plan.nodes[next(iter(inbox))]
+        keys = items.keys.used()
+        hashes = keys.hashes.tolist()
+        entities = self.load(node, keys.keys, hashes)
+        arguments = map(entities.__getitem__, keys.codes.tolist())
+        if len(inbox) == 1:
+            self._apply_one(flow, next(iter(inbox)), items, arguments)
+        else:
+            self._apply_several(flow, items, ranks, list(arguments))
+        return Changed(node, keys.keys, hashes, entities)
+
+    def load(self, node: Node, keys: list[bytes], hashes: list[int]) -> list[Any]:
+        """The entities of canonical keys as they were before the batch."""
+        low, high = bounds(self.partition, self.job.partitions)
+        files = self.job.base.files_of(node.state.name, low, high)
+        cache = _cache_of(self.job)
+        cache.keep_only(self.job.base.files)
+        return load(node.state, cache, files, keys, hashes)
+
+    def _apply_one(self, flow: Flow, number: int, items: Items, entities: Iterable[Any]) -> None:
+        if self.plan.nodes[number].operation == "state_computation_multi":
+            groups = flow.many(number, items, items.values, entities)
+            flow.push(number, items.one_to_many(groups))
+        else:
+            flow.push(number, present(items, flow.apply(number, items, items.values, entities)))
+
+    def _apply_several(
+        self, flow: Flow, items: Items, ranks: np.ndarray[Any, Any], entities: list[Any]
+    ) -> None:
+        """Message by message, because each may go through another step."""
+        results: dict[int, list[Any]] = {}
+        calls = {n: self.plan.nodes[n].function for n in set(ranks.tolist())}
+        multi = {n for n in calls if self.plan.nodes[n].operation == "state_computation_multi"}
+        done = 0
+        try:
+            for number, value, entity in zip(ranks.tolist(), items.values, entities, strict=True):
+                call = calls[number]
+                assert call is not None
+                result = call.call(value, entity)
+                results.setdefault(number, []).append(list(result) if number in multi else result)
+                done += 1
+        except Exception as e:  # whatever a user's function raises
+            name = self.plan.nodes[int(ranks[done])].name
+            message = items.id_of(done, self.plan.streams)
+            raise UserFunctionError.of(name, message, items.key_of(done), e) from e
+        for number, found in results.items():
+            own = items.take(np.flatnonzero(ranks == number))
+            flow.push(number, own.one_to_many(found) if number in multi else present(own, found))
+
+    def _write_state(self, changed: Sequence[Changed]) -> None:
+        with step(
+            self._step_id("state.write"),
+            causes=[*self.causes, *self._base_step()],
+            carries=_ranges(self.carries),
+        ):
+            for change in changed:
+                self.files.append(self.write(change))
+        self.steps.append(self._step_id("state.write"))
+
+    def _base_step(self) -> list[str]:
+        batch = self.job.base.batch
+        return [f"batch={batch}/state.manifest"] if batch >= 0 else []
+
+    def write(self, change: Changed) -> FileEntry:
+        """Write changed entities as one file under a name that no other attempt has."""
+        batch, state = self.job.batch, change.node.state
+        name = (
+            f"state/{state.name}/{batch:012d}-{self.partition:04d}-{self.attempt}-"
+            f"{uuid.uuid4().hex[:12]}.arrow"
+        )
+        return save(state, self.job.store, name, change.keys, change.hashes, change.entities)
+
+    def _prepare(self, arrived: dict[int, Items]) -> None:
+        names = {self.plan.nodes[i].name: items for i, items in arrived.items()}
+        for sink, items in names.items():
+            order = order_of(items)
+            rows = self.rows(items if order is None else items.take(order))
+            name = self.job.step_id(
+                self.partition, self.attempt, self.job.sink_step("sink.prepare", sink)
+            )
+            causes = list(self.causes)
+            if self.files:
+                causes.append(self._step_id("state.write"))
+            noted = Noted(
+                name, [*causes, f"epoch={self.job.epoch}/sink.open"], _ranges(self.carries)
+            )
+            self.prepare(sink, rows, noted)
+            self.prepared[sink] = len(rows)
+            self.steps.append(name)
+
+    def prepare(self, sink: str, rows: Sequence[Row], noted: Noted) -> None:
+        """Stage the outputs for a sink."""
+        self.job.sinks[sink].prepare(
+            self.job.epoch, self.job.batch, self.partition, self.attempt, rows, noted
+        )
+
+    def rows(self, items: Items) -> list[Row]:
+        """Outputs with their ids, in their order."""
+        ids = items.ids(self.plan.streams)
+        keys = items.keys.values() if items.keys is not None else [None] * len(ids)
+        return list(map(Row, ids, keys, items.values))
+
+
+class Changed:
+    """The entities that a level's task has applied messages to."""
+
+    def __init__(
+        self, node: Node, keys: list[bytes], hashes: list[int], entities: list[Any]
+    ) -> None:
+        self.node = node
+        self.keys = keys
+        self.hashes = hashes
+        self.entities = entities
+
+
+def _moved(
+    job: Job,
+    flow: Flow,
+    origin: str,
+    carries: tuple[tuple[str, int, int], ...],
+    slice_: int,
+) -> Iterator[tuple[int, bytes]]:
+    for number, items in flow.arrived.items():
+        for partition, part in by_partition(items, job.partitions, slice_ % job.partitions):
+            yield partition, pack(Block(number, origin, part, {}, carries))
+
+
+def _joined(ranges: Iterable[tuple[str, int, int]]) -> tuple[tuple[str, int, int], ...]:
+    """The same messages in as few ranges as will do."""
+    joined: list[tuple[str, int, int]] = []
+    for stream, start, stop in sorted(set(ranges)):
+        if joined and joined[-1][0] == stream and start <= joined[-1][2]:
+            joined[-1] = (stream, joined[-1][1], max(stop, joined[-1][2]))
+        else:
+            joined.append((stream, start, stop))
+    return tuple(joined)
+
+
+def _ranges(ranges: Iterable[tuple[str, int, int]]) -> list[MessageRange]:
+    return [MessageRange(*r) for r in _joined(ranges)]
+
+
+_caches: dict[Store, FileCache] = {}
+
+
+def _cache_of(job: Job) -> FileCache:
+    """This process's open files of a state log."""
+    return _caches.setdefault(job.store, FileCache(job.store))
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without cyclic garbage collection, which costs more than the user's function when many
+    small objects are made."""
+    was_enabled = gc.isenabled()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+        gc.unfreeze()

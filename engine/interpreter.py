@@ -1,0 +1,163 @@
+"""The sequential interpreter: an application applied to its messages, one at a time.
+
+It shares the user's functions with the runners and nothing else, so that it can say what they
+should have done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from bettong.engine.errors import UserFunctionError
+from bettong.engine.graph import Application, Node, overlapping
+from bettong.engine.ids import MessageId
+from bettong.engine.keys import Key
+from bettong.lineage.errors import UsageError
+
+
+class Output(NamedTuple):
+    """One output: the sink's name, the output's id, its key (None without one) and its bytes."""
+
+    sink: str
+    id: str
+    key: Key | None
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Interpretation:
+    """What an application does with its input.
+
+    Attributes:
+        outputs: in the order in which they came to be.
+        state: for each state its entities by key.
+    """
+
+    outputs: list[Output]
+    state: dict[str, dict[Key, Any]]
+
+
+class _Item(NamedTuple):
+    id: MessageId
+    key: Key | None
+    value: Any
+
+
+def interpret(
+    app: Application,
+    streams: Mapping[str, Sequence[bytes]],
+    boundaries: Sequence[Mapping[str, int]] | None = None,
+) -> Interpretation:
+    """Run the application over whole streams.
+
+    Args:
+        app: the application.
+        streams: the messages of each source.
+        boundaries: for each micro-batch how far each stream was read, when the batches were not
+            aligned; only of importance to applications in which several sources meet. By default
+            message n of every stream comes before message n+1 of any.
+
+    Raises:
+        UsageError: a stream is missing or unknown.
+        UserFunctionError: a user's function failed.
+    """
+    names = [s.name for s in app.sources]
+    if set(names) != set(streams):
+        raise UsageError(
+            f"application {app.name} reads {sorted(names)}, input was given for {sorted(streams)}"
+        )
+    run = _Run(app)
+    for stream, number in _order(names, streams, boundaries):
+        run.message(stream, number, streams[stream][number])
+    return Interpretation(run.outputs, run.state)
+
+
+def _order(
+    names: list[str],
+    streams: Mapping[str, Sequence[bytes]],
+    boundaries: Sequence[Mapping[str, int]] | None,
+) -> Iterator[tuple[str, int]]:
+    ends = boundaries if boundaries is not None else [{n: len(streams[n]) for n in names}]
+    done = dict.fromkeys(names, 0)
+    for end in ends:
+        batch = [(n, place) for place, s in enumerate(names) for n in range(done[s], end[s])]
+        for number, place in sorted(batch):
+            yield names[place], number
+        done = {s: end[s] for s in names}
+
+
+class _Run:
+    def __init__(self, app: Application) -> None:
+        self.app = app
+        self.outputs: list[Output] = []
+        self.state: dict[str, dict[Key, Any]] = {s.name: {} for s in app.states}
+
+    def message(self, stream: str, number: int, data: bytes) -> None:
+        """Carry one message through the whole graph, step by step in the graph's order; a step
+        meets its messages in the order of their ids."""
+        found: dict[Node, list[_Item]] = {}
+        for node in self._steps():
+            if node.operation == "source":
+                items = [_Item(MessageId(stream, number), None, data)]
+                found[node] = list(self._apply(node, items)) if node.name == stream else []
+            elif node.operation == "merge":
+                found[node] = self._merge(node, [found[i] for i in node.inputs])
+            else:
+                found[node] = list(self._apply(node, found[node.inputs[0]]))
+
+    def _steps(self) -> list[Node]:
+        return sorted(self.app.nodes, key=lambda n: self.app.level[n])
+
+    def _merge(self, node: Node, inputs: list[list[_Item]]) -> list[_Item]:
+        if not overlapping(node):
+            return [item for items in inputs for item in items]
+        apart = [
+            _Item(i.id._replace(path=(*i.id.path, place)), i.key, i.value)
+            for place, items in enumerate(inputs)
+            for i in items
+        ]
+        return sorted(apart, key=lambda i: i.id.path)
+
+    def _apply(self, node: Node, items: list[_Item]) -> Iterator[_Item]:
+        assert node.function is not None
+        call = node.function.call
+        for item in items:
+            ident, key, value = item
+            try:
+                match node.operation:
+                    case "source":
+                        yield _Item(ident, key, call(value))
+                    case "computation":
+                        if (result := call(value)) is not None:
+                            yield _Item(ident, key, result)
+                    case "computation_multi":
+                        yield from _numbered(item, call(value))
+                    case "filter":
+                        if call(value):
+                            yield item
+                    case "key_by":
+                        yield _Item(ident, call(value), value)
+                    case "state_computation":
+                        if (result := call(value, self._entity(node, key))) is not None:
+                            yield _Item(ident, key, result)
+                    case "state_computation_multi":
+                        yield from _numbered(item, call(value, self._entity(node, key)))
+                    case "sink":
+                        self.outputs.append(Output(node.name, str(ident), key, call(value)))
+                        yield item
+            except Exception as e:  # whatever a user's function raises
+                raise UserFunctionError.of(node.name, ident, key, e) from e
+
+    def _entity(self, node: Node, key: Key | None) -> Any:
+        assert key is not None
+        entities = self.state[node.state.name]
+        if key not in entities:
+            entities[key] = node.state.cls()
+        return entities[key]
+
+
+def _numbered(item: _Item, results: Any) -> Iterator[_Item]:
+    for k, result in enumerate(results):
+        yield _Item(item.id._replace(path=(*item.id.path, k)), item.key, result)

@@ -1,0 +1,1 @@
+"""The Spark runner: an application as a Structured Streaming query."""

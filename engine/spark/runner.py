@@ -1,0 +1,237 @@
+"""Running an application on Spark."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bettong.engine import steps
+from bettong.engine.batch.job import Job
+from bettong.engine.batch.protocol import BatchProtocol, Settings
+from bettong.engine.graph import Application
+from bettong.engine.names import load_class
+from bettong.engine.sinks import TwoPhaseSink
+from bettong.engine.sources import Extent, StreamSource
+from bettong.engine.spark.execution import execute
+from bettong.engine.spark.shipping import ship_modules, use_this_python
+from bettong.engine.spark.source import Offset, SourceSpec, data_source, release
+from bettong.engine.state.manifest import empty
+from bettong.engine.state.store import LocalStore
+from bettong.lineage.errors import BettongError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_POLL_S = 0.02
+_FOREVER = 1 << 62
+
+
+class QueryError(BettongError):
+    """The query failed; the message says why."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """How an application is run.
+
+    Attributes:
+        checkpoint: folder that the driver and all workers share. ``spark/`` in it is Spark's
+            checkpoint, ``state/`` the state log. To an application belongs one checkpoint.
+        sources: for each stream of the application where its messages come from.
+        sinks: for each sink of the application where its outputs go to.
+        batch_messages: how many messages of each stream make a batch.
+        state_partitions: how many tasks apply state; may change between runs.
+        read_slices: how many tasks read a stream's share of a batch.
+        poll_s: seconds for which planning waits for messages at a time.
+        instrumentation: how steps are recorded; by default as in this process.
+        batch_class: the protocol of a batch, a class or ``module:Class``.
+        options: for a batch class of the user's own.
+    """
+
+    checkpoint: Path
+    sources: Mapping[str, StreamSource]
+    sinks: Mapping[str, TwoPhaseSink]
+    batch_messages: int = 10_000
+    state_partitions: int = 4
+    read_slices: int = 2
+    poll_s: float = 0.2
+    instrumentation: steps.Instrumentation = field(default_factory=steps.installed)
+    batch_class: type[BatchProtocol] | str = BatchProtocol
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def spark_checkpoint(self) -> Path:
+        return self.checkpoint / "spark"
+
+    @property
+    def store(self) -> LocalStore:
+        return LocalStore(self.checkpoint / "state")
+
+
+def run(app: Application, spark: SparkSession, config: RunConfig) -> RunningPipeline:
+    """Start the application's query, or go on with it where its checkpoint ends.
+
+    Raises:
+        UsageError: sources or sinks do not match the application, or a number is out of range.
+    """
+    _check(app, config)
+    ship_modules(app)
+    use_this_python(spark)
+    steps.install(config.instrumentation)
+    cls = load_class(config.batch_class, BatchProtocol)
+    protocol = cls(
+        Settings(
+            app,
+            config.store,
+            config.state_partitions,
+            config.sinks,
+            config.instrumentation,
+            config.options,
+        )
+    )
+    protocol.open()
+    return RunningPipeline(app, spark, config, protocol)
+
+
+class RunningPipeline:
+    """A query that is running."""
+
+    def __init__(
+        self, app: Application, spark: SparkSession, config: RunConfig, protocol: BatchProtocol
+    ) -> None:
+        self._config = config
+        self._protocol = protocol
+        self._failure: BaseException | None = None
+        self._spec = _source_spec(app, config, protocol)
+        name = f"bettong_{app.name}_{uuid.uuid4().hex[:8]}"
+        spark.conf.set("spark.sql.adaptive.enabled", "false")
+        spark.dataSource.register(data_source(name, self._spec))
+        self.query: StreamingQuery = (
+            spark.readStream.format(name)
+            .load()
+            .writeStream.foreachBatch(self._run_batch)
+            .option("checkpointLocation", str(config.spark_checkpoint))
+            .start()
+        )
+
+    def _run_batch(self, frame: DataFrame, batch: int) -> None:
+        steps.install(self._config.instrumentation)
+        try:
+            self._protocol.run(batch, lambda job: execute(job, self._protocol.level_task, frame))
+        except BaseException as e:
+            self._failure = e
+            raise
+
+    def await_drained(self) -> int:
+        """Wait until every stream has ended and all its messages are counted and visible, stop
+        the query and release the messages at their sources.
+
+        Returns:
+            How many batches the application has done since its beginning.
+
+        Raises:
+            QueryError: the query failed.
+        """
+        ends = {name: self._end_of(source) for name, source in self._config.sources.items()}
+        try:
+            while (done := committed(self._config)) is None or done["streams"] != ends:
+                if not any(ends.values()):
+                    break
+                self._wait(_POLL_S)
+        finally:
+            self.stop()
+        if done is None:
+            return 0
+        release(self._spec, done["batch"] - 1, done["streams"])
+        return int(done["batch"])
+
+    def _end_of(self, source: StreamSource) -> int:
+        extent = Extent(0, False)
+        while not extent.ended:
+            extent = source.extent(_FOREVER, self._config.poll_s)
+            self._wait(0)
+        return extent.end
+
+    def _wait(self, seconds: float) -> None:
+        from pyspark.errors import StreamingQueryException
+
+        try:
+            over = self.query.awaitTermination(max(seconds, 0.001))  # type: ignore[arg-type]
+        except StreamingQueryException as e:
+            raise self._error(e) from (self._failure or e)
+        if over:
+            raise QueryError("the query was stopped before its streams were drained")
+
+    def _error(self, e: Exception) -> QueryError:
+        cause = self._failure
+        if isinstance(cause, BettongError):
+            return QueryError(str(cause))
+        return QueryError(_bettong_line(str(cause or e)))
+
+    def stop(self) -> None:
+        """Stop the query; a batch in the middle is done again at the next start."""
+        self.query.stop()
+
+
+def committed(config: RunConfig) -> Offset | None:
+    """The offset up to which Spark has recorded batches as done; None before the first."""
+    folder = config.spark_checkpoint / "commits"
+    done = [int(p.name) for p in folder.glob("[0-9]*") if p.name.isdigit()]
+    return offset_of(config, max(done)) if done else None
+
+
+def offset_of(config: RunConfig, batch: int) -> Offset:
+    """The end of a batch in Spark's log of offsets."""
+    lines = (config.spark_checkpoint / "offsets" / str(batch)).read_text().splitlines()
+    offset: Offset = json.loads(lines[-1])
+    return offset
+
+
+def _source_spec(app: Application, config: RunConfig, protocol: BatchProtocol) -> SourceSpec:
+    planned = [p.name for p in (config.spark_checkpoint / "offsets").glob("[0-9]*")]
+    last = max((int(n) for n in planned if n.isdigit()), default=-1)
+    return SourceSpec(
+        Job(
+            app,
+            -1,
+            protocol.epoch,
+            config.state_partitions,
+            empty(app.name),
+            config.store,
+            {},
+            config.instrumentation,
+            config.options,
+        ),
+        config.sources,
+        config.batch_messages,
+        config.read_slices,
+        config.poll_s,
+        offset_of(config, last) if last >= 0 else None,
+        protocol.read_task,
+    )
+
+
+def _check(app: Application, config: RunConfig) -> None:
+    for what, wanted, given in (
+        ("sources", {n.name for n in app.sources}, set(config.sources)),
+        ("sinks", {n.name for n in app.sinks}, set(config.sinks)),
+    ):
+        if wanted != given:
+            raise UsageError(
+                f"application {app.name} has the {what} {sorted(wanted)}, "
+                f"the run was given {sorted(given)}"
+            )
+    for name in ("batch_messages", "state_partitions", "read_slices"):
+        if getattr(config, name) < 1:
+            raise UsageError(f"{name} must be at least 1, got {getattr(config, name)}")
+
+
+def _bettong_line(text: str) -> str:
+    """The line of a worker's traceback that names the user's mistake, else the whole text."""
+    lines = [line for line in text.splitlines() if "Error: " in line and "bettong." in line]
+    return lines[-1].split("Error: ", 1)[1] if lines else text

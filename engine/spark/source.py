@@ -1,0 +1,170 @@
+"""The sources of an application as one Python data source of Spark.
+
+One data source serves all streams, so that a batch's offsets are decided in one place: an offset
+is ``{"batch": N, "streams": {stream: n}}``, where N counts the batches and messages from n on are
+not in it. A batch is planned when every stream has its full share of messages or has ended, and
+then holds exactly that; so the batches of an input are always the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyspark
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+
+from bettong.engine.batch.job import Job, install
+from bettong.engine.batch.local import slices
+from bettong.engine.batch.tasks import ReadTask
+from bettong.engine.sources import StreamSource
+from bettong.lineage.trace import MessageRange
+
+SCHEMA = StructType([StructField("p", IntegerType()), StructField("block", BinaryType())])
+ARROW_SCHEMA = pa.schema([("p", pa.int32()), ("block", pa.binary())])
+
+Offset = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SourceSpec:
+    """What the planner and the readers of one start of a query share.
+
+    Attributes:
+        job: the application, epoch and state partitions; its batch is replaced.
+        sources: by stream.
+        batch_messages: how many messages of each stream make a batch.
+        read_slices: in how many parts a stream's share is read.
+        wait: seconds for which planning waits for messages before Spark is told of none.
+        resume: the offset at which a restarted query goes on, or None.
+        read_task: what reads a range.
+    """
+
+    job: Job
+    sources: Mapping[str, StreamSource]
+    batch_messages: int
+    read_slices: int
+    wait: float
+    resume: Offset | None
+    read_task: type[ReadTask] = field(default=ReadTask)
+
+    def job_of(self, batch: int) -> Job:
+        from dataclasses import replace
+
+        return replace(self.job, batch=batch)
+
+    def source_step(self, batch: int, name: str, stream: str) -> str:
+        """Step id of what is done for a stream, which is named when there are several."""
+        step = f"batch={batch}/{name}"
+        return step if len(self.sources) == 1 else f"{step}/{stream}"
+
+
+class StreamReader(DataSourceStreamReader):
+    """Plans batches in the planner's process and reads ranges in executors."""
+
+    def __init__(self, spec: SourceSpec) -> None:
+        self.spec = spec
+
+    def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
+        return {"batch": 0, "streams": dict.fromkeys(self.spec.sources, 0)}
+
+    def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: N802
+        install(self.spec.job.instrumentation)
+        return self.plan(start)
+
+    def plan(self, start: Offset) -> Offset:
+        """Where the batch after ``start`` ends; ``start`` itself while there is none."""
+        ends: dict[str, int] = {}
+        for stream, source in self.spec.sources.items():
+            first = start["streams"][stream]
+            full = first + self.spec.batch_messages
+            end, ended = source.extent(full, self.spec.wait)
+            if end < full and not ended:
+                return start
+            ends[stream] = min(end, full)
+        if ends == start["streams"]:
+            return start
+        for stream, stop in ends.items():
+            if stop > start["streams"][stream]:
+                planned = MessageRange(stream, start["streams"][stream], stop)
+                step = self.spec.source_step(start["batch"], "source.plan", stream)
+                self.spec.sources[stream].plan(planned, step)
+        return {"batch": start["batch"] + 1, "streams": ends}
+
+    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
+        parts = [
+            (place, part)
+            for stream, stop in end["streams"].items()
+            for place, part in enumerate(
+                slices(MessageRange(stream, start["streams"][stream], stop), self.spec.read_slices)
+            )
+        ]
+        batch = end["batch"] - 1
+        return [InputPartition((batch, i, *part)) for i, part in enumerate(parts)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        batch, index, place, planned = partition.value
+        task = TaskContext.get()
+        reader = self.spec.sources[planned.stream]
+        work = self.spec.read_task(
+            self.spec.job_of(batch), reader, place, index, task.attemptNumber() if task else 0
+        )
+        yield to_batch(work.run(planned))
+
+    def commit(self, end: Offset) -> None:
+        install(self.spec.job.instrumentation)
+        release(self.spec, end["batch"] - 1, end["streams"])
+
+
+class UnlimitedStreamReader(StreamReader):
+    """For Spark before 4.2, which does not tell where the last batch ended."""
+
+    def __init__(self, spec: SourceSpec) -> None:
+        super().__init__(spec)
+        self._last = spec.resume or self.initialOffset()
+
+    def latestOffset(self) -> Offset:  # type: ignore[override]  # noqa: N802
+        install(self.spec.job.instrumentation)
+        self._last = self.plan(self._last)
+        return self._last
+
+
+def release(spec: SourceSpec, batch: int, ends: Mapping[str, int]) -> None:
+    """Tell the sources that a batch is done for good."""
+    for stream, stop in ends.items():
+        if stop:
+            step = spec.source_step(batch, "source.commit", stream)
+            spec.sources[stream].release(stop, step, [f"batch={batch}/commits"])
+
+
+def to_batch(moved: Iterator[tuple[int, bytes]]) -> pa.RecordBatch:
+    """Blocks with the partitions that they go to, as Spark takes them."""
+    rows = list(moved)
+    columns = [
+        pa.array([p for p, _ in rows], pa.int32()),
+        pa.array([bytes(b) for _, b in rows], pa.binary()),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
+
+
+def data_source(name: str, spec: SourceSpec) -> type[DataSource]:
+    """The class to be registered with a Spark session."""
+    with_limits = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 2)
+    reader = StreamReader if with_limits else UnlimitedStreamReader
+
+    class BettongSource(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return name
+
+        def schema(self) -> StructType:
+            return SCHEMA
+
+        def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802
+            return reader(spec)
+
+    return BettongSource

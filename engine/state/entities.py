@@ -1,0 +1,102 @@
+"""The entities that one task of a batch touches: read from the files of the version before it,
+changed by the user's functions, written as one new file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from bettong.engine.functions import State
+from bettong.engine.state.files import FileEntry, Rows, read_rows, sort_order, write_rows
+from bettong.engine.state.store import Store
+
+
+class FileCache:
+    """Files that are open in this process, so that each is checked once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._open: dict[FileEntry, Rows] = {}
+
+    def rows(self, entry: FileEntry) -> Rows:
+        found = self._open.get(entry)
+        if found is None:
+            found = self._open[entry] = read_rows(self._store, entry)
+        return found
+
+    def keep_only(self, files: Sequence[FileEntry]) -> None:
+        """Let go of files that the current version does not name."""
+        for entry in set(self._open).difference(files):
+            del self._open[entry]
+
+
+def load(
+    state: State,
+    cache: FileCache,
+    files: Sequence[FileEntry],
+    keys: Sequence[bytes],
+    hashes: Sequence[int],
+) -> list[Any]:
+    """The entities of canonical keys, made anew where no file has them.
+
+    Args:
+        state: what they are entities of.
+        cache: reads the files.
+        files: newest first.
+        keys: canonical, each once.
+        hashes: of the keys.
+    """
+    entities: list[Any] = [None] * len(keys)
+    missing = np.arange(len(keys))
+    hash_column = np.array(hashes, np.uint64)
+    key_column = pa.array(keys, pa.binary())
+    for entry in files:
+        if not len(missing):
+            break
+        rows = cache.rows(entry)
+        found = rows.find(hash_column[missing], key_column.take(pa.array(missing)))
+        hit = found >= 0
+        column = rows.entities.take(pa.array(found[hit]))
+        for place, entity in zip(
+            missing[hit].tolist(), decode_present(state, column, rows.version), strict=True
+        ):
+            entities[place] = entity
+        missing = missing[~hit]
+    make = state.cls
+    return [make() if e is None else e for e in entities]
+
+
+def decode_present(state: State, column: pa.Array, version: int) -> list[Any]:
+    """The entities of a column; None where the entity is gone."""
+    if not column.null_count:
+        return state.codec.decode(column, version)
+    decoded = iter(state.codec.decode(column.drop_null(), version))
+    return [next(decoded) if valid else None for valid in column.is_valid().to_pylist()]
+
+
+def save(
+    state: State,
+    store: Store,
+    name: str,
+    keys: Sequence[bytes],
+    hashes: Sequence[int],
+    entities: Sequence[Any],
+) -> FileEntry:
+    """Write the entities of canonical keys as one file; None says that an entity is gone."""
+    order = sort_order(hashes, keys)
+    present = [entities[i] for i in order if entities[i] is not None]
+    column = state.codec.encode(present)
+    if len(present) < len(order):
+        places = np.cumsum([entities[i] is not None for i in order]) - 1
+        gone = [entities[i] is None for i in order]
+        column = column.take(pa.array(places, mask=np.array(gone)))
+    rows = Rows(
+        np.array([hashes[i] for i in order], np.uint64),
+        pa.array([keys[i] for i in order], pa.binary()),
+        column,
+        state.codec.version,
+    )
+    return write_rows(store, name, state.name, rows)

@@ -1,0 +1,146 @@
+"""Runs applications batch by batch in this process, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bettong.engine.batch.local import execute
+from bettong.engine.batch.protocol import BatchProtocol, Settings
+from bettong.engine.errors import FencedError
+from bettong.engine.graph import Application
+from bettong.engine.keys import Key, bounds, canonical, hash_bytes, partition_of
+from bettong.engine.sinks import Noted, Row
+from bettong.engine.state.entities import FileCache, load
+from bettong.engine.state.manifest import Manifest
+from bettong.engine.state.store import Store
+from bettong.lineage.trace import MessageRange
+
+
+@dataclass(eq=False)
+class MemorySink:
+    """A two-phase sink that keeps everything in memory and checks how it is used."""
+
+    epoch: int = 0
+    staged: dict[tuple[int, int, int], list[Row]] = field(default_factory=dict)
+    committed: dict[int, list[Row]] = field(default_factory=dict)
+    commits: int = 0
+
+    def open(self, application: str, epoch: int, noted: Noted) -> None:
+        self._check(epoch)
+        self.epoch = epoch
+        self.staged.clear()
+
+    def prepare(
+        self,
+        epoch: int,
+        batch: int,
+        partition: int,
+        attempt: int,
+        rows: Sequence[Row],
+        noted: Noted,
+    ) -> None:
+        self._check(epoch)
+        self.staged[batch, partition, attempt] = list(rows)
+
+    def commit(self, epoch: int, batch: int, winners: Mapping[int, int], noted: Noted) -> None:
+        self._check(epoch)
+        self.commits += 1
+        if batch not in self.committed:
+            chosen = [self.staged[batch, p, a] for p, a in sorted(winners.items())]
+            self.committed[batch] = [row for rows in chosen for row in rows]
+
+    def _check(self, epoch: int) -> None:
+        if epoch < self.epoch:
+            raise FencedError(f"epoch {epoch} is older than {self.epoch}")
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for batch in sorted(self.committed) for row in self.committed[batch]]
+
+
+@dataclass(frozen=True)
+class MemoryReader:
+    """A stream that is a list."""
+
+    messages: Sequence[bytes]
+
+    def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Sequence[bytes]:
+        return self.messages[planned.start : planned.stop]
+
+
+@dataclass
+class Simulation:
+    """An application on this process' batch functions.
+
+    Attributes:
+        protocol_class: what drives the batches.
+    """
+
+    app: Application
+    store: Store
+    streams: Mapping[str, Sequence[bytes]]
+    partitions: int = 3
+    read_slices: int = 2
+    protocol_class: type[BatchProtocol] = BatchProtocol
+    sinks: dict[str, MemorySink] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for node in self.app.sinks:
+            self.sinks.setdefault(node.name, MemorySink())
+
+    def start(self) -> BatchProtocol:
+        protocol = self.protocol_class(
+            Settings(self.app, self.store, self.partitions, dict(self.sinks))
+        )
+        protocol.open()
+        return protocol
+
+    def batch(
+        self,
+        protocol: BatchProtocol,
+        number: int,
+        before: Mapping[str, int],
+        end: Mapping[str, int],
+    ) -> Manifest:
+        planned = [MessageRange(s, before.get(s, 0), end[s]) for s in sorted(end)]
+        readers = {s: MemoryReader(m) for s, m in self.streams.items()}
+        return protocol.run(
+            number,
+            lambda job: execute(
+                protocol, job, [p for p in planned if p.start < p.stop], readers, self.read_slices
+            ),
+        )
+
+    def run(self, boundaries: Sequence[Mapping[str, int]]) -> Manifest:
+        """All batches, one after the other; gives the last manifest."""
+        protocol = self.start()
+        before: Mapping[str, int] = {}
+        manifest = None
+        for number, end in enumerate(boundaries):
+            manifest = self.batch(protocol, number, before, end)
+            before = end
+        assert manifest is not None
+        return manifest
+
+    def entities(self, manifest: Manifest, state: str, keys: Sequence[Key]) -> dict[Key, Any]:
+        """What the state log has for keys."""
+        declared = next(s for s in self.app.states if s.name == state)
+        found = {}
+        for key in keys:
+            data = canonical(key)
+            hashed = hash_bytes(data)
+            low, high = bounds(partition_of(hashed, self.partitions), self.partitions)
+            files = manifest.files_of(state, low, high)
+            found[key] = load(declared, FileCache(self.store), files, [data], [hashed])[0]
+        return found
+
+
+def aligned(streams: Mapping[str, Sequence[bytes]], size: int) -> list[dict[str, int]]:
+    """Boundaries of batches of ``size`` messages of each stream."""
+    longest = max(len(m) for m in streams.values())
+    return [
+        {s: min(end, len(m)) for s, m in streams.items()}
+        for end in range(size, longest + size, size)
+    ]
