@@ -1,0 +1,117 @@
+"""The order in which relations are filled within a round, and what depends on what.
+
+A relation may depend on another's absence, or on an aggregate of it, only when that other one can
+be finished first: the program must be stratifiable. ``@next`` and ``@async`` rules reach into later
+rounds and restrict nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import networkx as nx
+
+from bettong.lineage.dedalus.errors import DedalusError
+from bettong.lineage.dedalus.lowering import Aggregation, Lowered, PlainRule, tick_relation
+from bettong.lineage.dedalus.syntax import Position
+
+
+class _Edge(NamedTuple):
+    source: str
+    target: str
+    strict: str  # why source must be finished first: "" when it need not be
+    position: Position | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stratum:
+    """Relations that are filled together.
+
+    Attributes:
+        relations: those that depend on each other, or a single one.
+        rules: deductive rules that fill them.
+        aggregations: aggregations that fill them.
+        recursive: whether a rule reads what the stratum fills.
+        ticks: pairs (relation, round) to be kept once the stratum is filled in that round.
+    """
+
+    relations: frozenset[str]
+    rules: tuple[PlainRule, ...]
+    aggregations: tuple[Aggregation, ...]
+    recursive: bool
+    ticks: tuple[tuple[str, int], ...]
+
+
+def stratify(lowered: Lowered) -> tuple[Stratum, ...]:
+    """Strata in the order in which they are filled; raises DedalusError when there is none."""
+    edges = list(_edges(lowered))
+    graph = nx.DiGraph()
+    graph.add_nodes_from(lowered.columns)
+    graph.add_edges_from((e.source, e.target) for e in edges)
+    condensed = nx.condensation(graph)
+    place = condensed.graph["mapping"]
+    for edge in edges:
+        if edge.strict and place[edge.source] == place[edge.target]:
+            raise _not_stratifiable(graph, edge)
+    return tuple(
+        _stratum(lowered, frozenset(condensed.nodes[c]["members"]), graph)
+        for c in nx.topological_sort(condensed)
+    )
+
+
+def _edges(lowered: Lowered) -> Iterator[_Edge]:
+    for rule in lowered.rules:
+        if rule.timing == "now":
+            for term in rule.reads:
+                strict = "notin" if term.negated else ""
+                where = term.predicate.position
+                yield _Edge(term.predicate.relation, rule.relation, strict, where)
+    for agg in lowered.aggregations:
+        yield _Edge(agg.source, agg.relation, "an aggregate", agg.position)
+    for relation, tick in lowered.ticks:
+        yield _Edge(relation, tick_relation(relation, tick), "", None)
+
+
+def _not_stratifiable(graph: nx.DiGraph, edge: _Edge) -> DedalusError:
+    back = nx.shortest_path(graph, edge.target, edge.source)
+    circle = " -> ".join(n.split("#")[0] for n in [edge.source, *back])
+    assert edge.position is not None
+    return DedalusError(
+        edge.position,
+        f"not stratifiable: {edge.target.split('#')[0]} depends on itself through {edge.strict} "
+        f"in the same round ({circle}); expected @next or @async on one of these rules",
+    )
+
+
+def _stratum(lowered: Lowered, members: frozenset[str], graph: nx.DiGraph) -> Stratum:
+    return Stratum(
+        members,
+        tuple(r for r in lowered.rules if r.timing == "now" and r.relation in members),
+        tuple(a for a in lowered.aggregations if a.relation in members),
+        any(graph.has_edge(a, b) for a in members for b in members),
+        tuple(sorted((r, t) for r, t in lowered.ticks if r in members)),
+    )
+
+
+def needed_for(lowered: Lowered, goals: Iterable[str], *, within_round: bool) -> frozenset[str]:
+    """Relations on which the goals depend, themselves included.
+
+    ``within_round`` follows deductive rules only.
+    """
+    above: dict[str, set[str]] = {}
+    for edge in _edges(lowered):
+        above.setdefault(edge.target, set()).add(edge.source)
+    if not within_round:
+        for rule in lowered.rules:
+            for term in rule.reads:
+                above.setdefault(rule.relation, set()).add(term.predicate.relation)
+    found: set[str] = set()
+    waiting = list(goals)
+    while waiting:
+        relation = waiting.pop()
+        if relation not in found:
+            found.add(relation)
+            waiting += above.get(relation, ())
+    return frozenset(found)
