@@ -128,6 +128,10 @@ class DriverHost:
         """``submit`` and wait; raises TimeoutError after ``timeout`` seconds."""
         return self.submit(call, args, instrumentation).result(timeout)
 
+    def stop_queries(self, timeout: float = 60.0) -> None:
+        """Stop the queries of the job that runs, at once; it then ends by itself."""
+        self._request({"stop": True}).result(timeout)
+
     def reset(self, timeout: float = 60.0) -> None:
         """Undo what jobs left in the session. Raises JobError when that cannot be done."""
         self._request({"reset": True}).result(timeout)

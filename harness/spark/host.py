@@ -8,7 +8,9 @@ Protocol: JSON lines, requests on stdin, answers on the file descriptor that std
     -> {"id": N, "call": "module:function", "args": {...}, "instrumentation": {...} | null}
     <- {"id": N, "ok": true, "value": JSON}
     <- {"id": N, "ok": false, "kind": "ValueError", "error": TEXT, "traceback": TEXT}
-    -> {"id": N, "reset": true}
+    -> {"id": N, "reset": true}       # after the jobs before it
+    <- {"id": N, "ok": true, "value": null}
+    -> {"id": N, "stop": true}        # at once: stops the queries of the job that runs
     <- {"id": N, "ok": true, "value": null}
 
 The function is called as ``function(spark, **args)``. When stdin ends, the host and every process
@@ -30,8 +32,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.sessions import session_members
@@ -94,28 +97,56 @@ def _answer(spark: SparkSession, resetter: Resetter, request: Mapping[str, Any])
     return _function(request["call"])(spark, **request.get("args", {}))
 
 
-def serve(requests: queue.SimpleQueue[dict[str, Any]], answer: Callable[[Any], None]) -> None:
+def _reply(request: Mapping[str, Any], work: Callable[[], Any]) -> dict[str, Any]:
+    try:
+        return {"id": request["id"], "ok": True, "value": work()}
+    except Exception as e:
+        return {
+            "id": request["id"],
+            "ok": False,
+            "kind": type(e).__name__,
+            "error": str(e),
+            "traceback": traceback.format_exc(),
+        }
+
+
+def _stop_queries(spark: SparkSession) -> None:
+    for query in spark.streams.active:
+        query.stop()
+
+
+def _serve(out: TextIO) -> None:
     """Start the session that the first request asks for, then answer requests for ever."""
-    first = requests.get()
-    spark, jvm = start_session(SessionConfig(**first["config"]), Path(first["home"]))
-    spark.range(1).count()  # what every job would otherwise wait for
-    resetter = Resetter(spark)
+    lock = threading.Lock()
+
+    def answer(value: Mapping[str, Any]) -> None:
+        with lock:
+            print(json.dumps(value), file=out, flush=True)
+
+    first = json.loads(sys.stdin.readline())
+    try:
+        spark, jvm = start_session(SessionConfig(**first["config"]), Path(first["home"]))
+        spark.range(1).count()  # what every job would otherwise wait for
+        resetter = Resetter(spark)
+    except Exception as e:
+        answer({"ready": False, "error": f"{type(e).__name__}: {e}"})
+        raise
+    jobs: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in sys.stdin:
+            request = json.loads(line)
+            if request.get("stop"):
+                answer(_reply(request, lambda: _stop_queries(spark)))
+            else:
+                jobs.put(request)
+        _end()
+
+    threading.Thread(target=read, name="requests", daemon=True).start()
     answer({"ready": True, "jvm": jvm.pid})
     while True:
-        request = requests.get()
-        try:
-            value = _answer(spark, resetter, request)
-            answer({"id": request["id"], "ok": True, "value": value})
-        except Exception as e:
-            answer(
-                {
-                    "id": request["id"],
-                    "ok": False,
-                    "kind": type(e).__name__,
-                    "error": str(e),
-                    "traceback": traceback.format_exc(),
-                }
-            )
+        request = jobs.get()
+        answer(_reply(request, partial(_answer, spark, resetter, request)))
 
 
 def _end() -> None:
@@ -130,19 +161,7 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     os.set_inheritable(out.fileno(), False)
-    requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-
-    def read() -> None:
-        for line in sys.stdin:
-            requests.put(json.loads(line))
-        _end()
-
-    threading.Thread(target=read, name="requests", daemon=True).start()
-    try:
-        serve(requests, lambda value: print(json.dumps(value), file=out, flush=True))
-    except Exception as e:
-        print(json.dumps({"ready": False, "error": f"{type(e).__name__}: {e}"}), file=out)
-        raise
+    _serve(out)
 
 
 if __name__ == "__main__":

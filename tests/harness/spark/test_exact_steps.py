@@ -13,7 +13,7 @@ import pytest
 from bettong.engine.steps import Instrumentation
 from bettong.harness import faults as f
 from bettong.harness.conductor import Conductor
-from bettong.harness.run_control import RunControl
+from bettong.harness.run_control import RunControl, Struck
 from bettong.harness.schedule import Schedule
 from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
@@ -33,8 +33,8 @@ class KillsDriver:
     def __init__(self, driver: DriverHost) -> None:
         self.driver = driver
 
-    def crash(self, node: str) -> tuple[int, str]:
-        return 1, str(self.driver.kill())
+    def crash(self, node: str) -> tuple[int, Struck]:
+        return 1, Struck(True, str(self.driver.kill()))
 
     def restart(self, node: str) -> None:
         raise NotImplementedError

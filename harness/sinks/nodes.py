@@ -1,0 +1,82 @@
+"""The nodes of a sink's run: a driver that can be crashed, paused and replaced."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from bettong.harness import faults as f
+from bettong.harness.run_control import Struck
+from bettong.harness.sinks.state import copy_state
+from bettong.harness.spark.driver import DriverHost
+
+DRIVER = "driver"
+Signal = Literal["ended", "crashed", "paused"]
+
+
+class DriverControl:
+    """Carries out on the driver what the faults ask, and tells the run's main thread.
+
+    A crash is one of two kinds. A *real* one is SIGKILL of all the driver's processes. A *kept*
+    one spares the warm JVM: at the crash's exact moment, while the step waits for its answer, the
+    durable state is copied and the links are cut; what the doomed query still does happens to
+    state that is thrown away, behind links that lead nowhere.
+
+    Attributes:
+        incarnation: of the driver in charge, counted from 1.
+        signals: what happened, for the main thread.
+    """
+
+    def __init__(self, state: Path, real: bool, cut_links: Callable[[int], None]) -> None:
+        self._state = state
+        self._real = real
+        self._cut_links = cut_links
+        self.incarnation = 0
+        self.host: DriverHost | None = None
+        self.paused: list[DriverHost] = []
+        self.kept: Path | None = None
+        self.signals: queue.SimpleQueue[tuple[Signal, int]] = queue.SimpleQueue()
+
+    def takes_over(self, host: DriverHost) -> int:
+        """This host is the driver from now on; its incarnation."""
+        self.host = host
+        self.incarnation += 1
+        return self.incarnation
+
+    def crash(self, node: str) -> tuple[int, Struck]:
+        """Crash the driver in charge."""
+        assert self.host is not None
+        if self._real:
+            evidence = str(self.host.kill())
+        else:
+            self._cut_links(self.incarnation)
+            self.kept = self._state.with_name(f"{self._state.name}-{self.incarnation}")
+            copy_state(self._state, self.kept)
+            evidence = f"incarnation {self.incarnation} ends here: its state was kept as it was"
+        self.signals.put(("crashed", self.incarnation))
+        return self.incarnation, Struck(True, evidence)
+
+    def restart(self, node: str) -> None:
+        """The main thread does it when it has been told of the crash."""
+
+    def pause(self, node: str) -> str:
+        """Stop the driver in charge; another one takes over."""
+        assert self.host is not None
+        evidence = self.host.pause()
+        self.paused.append(self.host)
+        self.signals.put(("paused", self.incarnation))
+        return evidence
+
+    def resume(self, node: str) -> str:
+        """Let the paused drivers go on: zombies."""
+        for host in self.paused:
+            host.resume()
+        return f"{len(self.paused)} driver(s) went on"
+
+    def arm(self, fault: f.LinkFault | f.Cut) -> str:
+        raise NotImplementedError(fault.id)
+
+    def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> Struck:
+        raise NotImplementedError(fault.id)

@@ -1,0 +1,83 @@
+"""The rows that a sink under test is given; the Python side of ``hooks/Rows.java``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from bettong.harness.checkers import Record
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FORMAT = "bettong.hooks.Rows"
+_JUDGED = ("key", "seq", "value")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """How many rows there are, and how they are dealt out.
+
+    Attributes:
+        batches: micro-batches in all.
+        rows: in each batch.
+        keys: distinct keys.
+        partitions: of each batch.
+        layout: 0, or another number for another order and partitioning of the same rows.
+        empty: the batch that has no rows, or -1.
+    """
+
+    batches: int = 4
+    rows: int = 20
+    keys: int = 5
+    partitions: int = 2
+    layout: int = 0
+    empty: int = -1
+
+    def stream(self, spark: SparkSession) -> DataFrame:
+        """The rows as a streaming DataFrame."""
+        options = {name: str(value) for name, value in asdict(self).items()}
+        return spark.readStream.format(FORMAT).options(**options).load()
+
+    def batch(self, number: int) -> Iterator[dict[str, Any]]:
+        """The rows of one batch, in the order of the stream."""
+        if number == self.empty:
+            return
+        for n in range(number * self.rows, (number + 1) * self.rows):
+            yield {
+                "id": f"m/{n:06d}",
+                "key": f"k{n % self.keys}",
+                "seq": n // self.keys,
+                "value": n * 7919 % 1000,
+            }
+
+    def all(self) -> list[dict[str, Any]]:
+        """Every row, in the order of the stream."""
+        return [row for number in range(self.batches) for row in self.batch(number)]
+
+    def batch_of(self, id: str) -> int | None:
+        """The batch that a row belongs to, by its id; None for an id that no row has."""
+        head, _, tail = id.partition("/")
+        number = int(tail) // self.rows if head == "m" and tail.isdigit() else -1
+        return number if 0 <= number < self.batches and number != self.empty else None
+
+
+def judged_fields(seen: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Those of key, seq and value that every row read has."""
+    common = set(_JUDGED)
+    for row in seen:
+        common &= row.keys()
+    return tuple(name for name in _JUDGED if name in common)
+
+
+def records(rows: Iterable[Mapping[str, Any]], fields: tuple[str, ...]) -> list[Record]:
+    """Rows as the checkers take them: the content is what both sides have."""
+    return [
+        Record(
+            id=None if row.get("id") is None else str(row["id"]),
+            key=str(row["key"]) if "key" in fields else None,
+            value={name: row[name] for name in fields if name != "key"},
+        )
+        for row in rows
+    ]

@@ -1,0 +1,245 @@
+"""One run of a sink under one fault schedule, from an empty target until the source is drained."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bettong.engine.steps import Instrumentation
+from bettong.harness.conductor import Conductor
+from bettong.harness.run_control import RunControl
+from bettong.harness.schedule import Schedule
+from bettong.harness.sinks.job import CALL, Target
+from bettong.harness.sinks.nodes import DRIVER, DriverControl
+from bettong.harness.sinks.rows import Input
+from bettong.harness.sinks.state import replace_state
+from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
+from bettong.harness.spark.pool import DriverPool
+from bettong.harness.stages import StageNumbers
+from bettong.lineage.errors import BettongError
+from bettong.lineage.trace import TraceEvent, write_trace
+
+INCARNATION_S = 60.0
+MOST_INCARNATIONS = 8
+STOP_S = 10.0
+
+
+class SinkError(BettongError):
+    """The sink itself cannot be judged: which part of it failed, and how."""
+
+
+@dataclass
+class SinkRun:
+    """What one run showed.
+
+    Attributes:
+        rows: what a reader saw at the end.
+        looks: what a reader saw after each crash, before the query was started again.
+        events: the trace.
+        evidence, not_fired: of the planned faults.
+        errors: why incarnations of the query failed, other than by a crash.
+        drained: whether every batch was committed in the end.
+    """
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    looks: list[tuple[str, list[dict[str, Any]]]] = field(default_factory=list)
+    events: list[TraceEvent] = field(default_factory=list)
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    not_fired: tuple[str, ...] = ()
+    errors: list[str] = field(default_factory=list)
+    drained: bool = False
+    incarnations: int = 0
+    seconds: float = 0.0
+
+    def write_trace(self, path: Path) -> None:
+        """Write the trace as JSON lines."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_trace(path, self.events)
+
+
+class Arena:
+    """What runs need and share: warm drivers, the conductor, a folder."""
+
+    def __init__(self, pool: DriverPool, conductor: Conductor, folder: Path) -> None:
+        self.pool = pool
+        self.conductor = conductor
+        self.folder = folder
+        self._count = 0
+
+    def next_run(self) -> str:
+        """A new run's id."""
+        self._count += 1
+        return f"run{self._count:04d}"
+
+
+class SinkRunner:
+    """Runs one sink, again and again."""
+
+    def __init__(self, arena: Arena, target: Target, source: Input) -> None:
+        self._arena = arena
+        self._target = target
+        self._source = source
+
+    def run(
+        self,
+        schedule: Schedule = Schedule(),
+        *,
+        replay_layout: int = 0,
+        real: bool = False,  # noqa: B008
+    ) -> SinkRun:
+        """One run.
+
+        Args:
+            schedule: the faults.
+            replay_layout: layout of the rows from the second incarnation on.
+            real: crashes are SIGKILL.
+
+        Raises SinkError when the sink cannot even set up or read back.
+        """
+        return _Run(self._arena, self._target, self._source, schedule, replay_layout, real).run()
+
+
+class _Run:
+    def __init__(
+        self,
+        arena: Arena,
+        target: Target,
+        source: Input,
+        schedule: Schedule,
+        replay_layout: int,
+        real: bool,
+    ) -> None:
+        self._arena = arena
+        self._target = target
+        self._source = source
+        self._replay_layout = replay_layout
+        self._id = arena.next_run()
+        self._state = arena.folder / self._id
+        self._driver = DriverControl(self._state, real, lambda incarnation: None)
+        self._stages = StageNumbers()
+        self._control = RunControl(self._id, self._driver, schedule, None, self._stages)
+        self._jobs: dict[int, Future[Any]] = {}
+        self._hosts: list[DriverHost] = []
+        self._real = real
+        self._result = SinkRun()
+
+    def run(self) -> SinkRun:
+        begun = time.monotonic()
+        self._state.mkdir(parents=True)
+        self._arena.conductor.begin(self._control)
+        try:
+            self._incarnations()
+            self._end_paused()
+            self._read_back()
+        finally:
+            self._arena.conductor.end(self._control)
+            for host in self._hosts:
+                self._arena.pool.release(host)
+            shutil.rmtree(self._state, ignore_errors=True)
+        result = self._result
+        result.events = self._control.events
+        result.evidence = self._control.evidence
+        result.not_fired = self._control.not_fired
+        result.incarnations = self._driver.incarnation
+        result.seconds = time.monotonic() - begun
+        return result
+
+    def _incarnations(self) -> None:
+        self._start(["setup", "write"])
+        while self._driver.incarnation < MOST_INCARNATIONS:
+            signal, number = self._driver.signals.get()
+            if signal == "crashed":
+                self._bury()
+                self._start(["look", "write"])
+            elif signal == "paused":
+                self._start(["write"])
+            elif number == self._driver.incarnation and self._take_result(number):
+                self._result.drained = self._is_drained()
+                if self._result.drained:
+                    return
+                self._start(["write"])
+
+    def _start(self, parts: list[str]) -> None:
+        if self._driver.host is None or self._driver.host in self._driver.paused:
+            host = self._arena.pool.acquire()
+            self._hosts.append(host)
+        else:
+            host = self._driver.host
+        self._stages.restart()
+        number = self._driver.takes_over(host)
+        instrumentation = Instrumentation(self._id, DRIVER, number, self._arena.conductor.address)
+        job = host.submit(CALL, self._arguments(parts, number), instrumentation)
+        self._jobs[number] = job
+        job.add_done_callback(lambda _: self._driver.signals.put(("ended", number)))
+
+    def _arguments(self, parts: list[str], number: int) -> dict[str, Any]:
+        layout = 0 if number == 1 else self._replay_layout
+        return {
+            "target": asdict(self._target),
+            "directory": str(self._state),
+            "run_id": self._id,
+            "addresses": {},
+            "source": {**asdict(self._source), "layout": layout},
+            "parts": parts,
+        }
+
+    def _take_result(self, number: int) -> bool:
+        """The outcome of an incarnation that ended by itself; False when it was killed."""
+        try:
+            done = self._jobs[number].result(0)
+        except DriverDiedError:
+            return False
+        except JobError as e:
+            raise SinkError(str(e)) from e
+        if done["error"] is not None:
+            self._result.errors.append(done["error"])
+        if done.get("looked") is not None:
+            self._result.looks.append((f"restart {number - 1}", done["looked"]))
+        return True
+
+    def _bury(self) -> None:
+        """See the crashed incarnation off, and bring back the state that it left."""
+        host, number = self._driver.host, self._driver.incarnation
+        assert host is not None
+        if self._real:
+            self._lose(host)
+        else:
+            try:
+                host.stop_queries(STOP_S)
+                self._jobs[number].exception(STOP_S)
+            except (TimeoutError, DriverDiedError):
+                self._lose(host)
+            assert self._driver.kept is not None
+            replace_state(self._state, self._driver.kept)
+
+    def _lose(self, host: DriverHost) -> None:
+        self._hosts.remove(host)
+        self._arena.pool.kill(host)
+        self._driver.host = None
+
+    def _end_paused(self) -> None:
+        """Zombies do what they do, until their queries end or have nothing left to do."""
+        for number, job in self._jobs.items():
+            if not job.done():
+                try:
+                    job.exception(INCARNATION_S)
+                except TimeoutError:
+                    self._result.errors.append(f"incarnation {number} did not end")
+
+    def _is_drained(self) -> bool:
+        last = f"batch={self._source.batches - 1}/commits"
+        return any(e.step == last and e.phase == "after" for e in self._control.events)
+
+    def _read_back(self) -> None:
+        host = self._driver.host
+        assert host is not None
+        arguments = self._arguments(["read", "teardown"], self._driver.incarnation)
+        try:
+            self._result.rows = host.run(CALL, arguments, timeout=INCARNATION_S)["rows"]
+        except JobError as e:
+            raise SinkError(f"read: {e}") from e

@@ -1,0 +1,1 @@
+"""Sinks under test that ship: what users write, and how each of them fails."""
