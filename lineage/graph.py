@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Literal
 
 import networkx as nx
 
@@ -20,6 +20,7 @@ from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import Fault, Schedule
 
 FACT, FIRING, LEAF = "fact", "firing", "leaf"
+View = Literal["", "present", "absent"]
 
 
 class LineageError(BettongError):
@@ -31,27 +32,42 @@ class Lineage:
     """Facts, firings and leaves of one run, or of several.
 
     Node attributes in ``graph``: ``kind`` (``fact`` | ``firing`` | ``leaf``), ``label``; a fact
-    has ``absent`` (the fact says that something was *not* there); a firing has ``rule``; a leaf
+    has ``absent`` and ``further`` (see :meth:`fact`); a firing has ``rule`` and ``view``; a leaf
     has ``faults`` (ids that decide it) and ``lost`` (see :meth:`leaf`).
 
     Attributes:
         graph: the networkx graph, cause to effect.
-        goals: ids of the facts that a violation must prevent; each on its own.
+        goals: ids of the facts that a violation must prevent, each on its own; for each of them
+            the id of the fact without which nobody asks for it (its precondition), or None.
         faults: every fault that some leaf names, by id.
     """
 
     graph: nx.DiGraph = field(default_factory=nx.DiGraph)
-    goals: dict[str, None] = field(default_factory=dict)
+    goals: dict[str, str | None] = field(default_factory=dict)
     faults: dict[str, Fault] = field(default_factory=dict)
 
-    def fact(self, id: str, *, goal: bool = False, absent: bool = False, label: str = "") -> str:
-        """Add a fact, or mark a known one as a goal; returns its id."""
+    def fact(
+        self,
+        id: str,
+        *,
+        goal: bool = False,
+        given: str | None = None,
+        absent: bool = False,
+        further: bool = False,
+        label: str = "",
+    ) -> str:
+        """Add a fact, or mark a known one as a goal (asked for given another fact, if said);
+        returns its id.
+
+        An ``absent`` fact says that something was not there; with ``further``, that there was
+        nothing else of a kind than what was there.
+        """
         if id not in self.graph:
-            self.graph.add_node(id, kind=FACT, absent=absent, label=label or id)
+            self.graph.add_node(id, kind=FACT, absent=absent, further=further, label=label or id)
         elif self.graph.nodes[id]["kind"] != FACT:
             raise LineageError(f"{id} is a {self.graph.nodes[id]['kind']}, not a fact")
         if goal:
-            self.goals[id] = None
+            self.goals[id] = given
         return id
 
     def leaf(
@@ -71,11 +87,15 @@ class Lineage:
             self.graph.add_node(id, kind=LEAF, faults=tuple(ids), lost=lost, label=label or id)
         return id
 
-    def firing(self, head: str, premises: Iterable[str], rule: str, *, label: str = "") -> str:
+    def firing(
+        self, head: str, premises: Iterable[str], rule: str, *, view: View = "", label: str = ""
+    ) -> str:
         """Say that the rule derived ``head`` from these premises; returns the firing's id.
 
         Head and premises are added as facts when they are not known yet. The id depends on
         nothing but the arguments, so that the same firing of two runs merges into one.
+        ``view``: ``absent`` for a firing that counts only where absences are looked into,
+        ``present`` for a rule of thumb that stands in for it where they are not.
         """
         chosen = tuple(dict.fromkeys(premises))
         digest = blake2b("\0".join(sorted(chosen)).encode(), digest_size=8).hexdigest()
@@ -83,7 +103,7 @@ class Lineage:
         if id in self.graph:
             return id
         self.fact(head)
-        self.graph.add_node(id, kind=FIRING, rule=rule, label=label or rule)
+        self.graph.add_node(id, kind=FIRING, rule=rule, view=view, label=label or rule)
         for premise in chosen:
             if premise not in self.graph:
                 self.fact(premise)

@@ -100,8 +100,9 @@ class RoundProgram(Protocol):
         """The world at the start of round ``time + 1``."""
         ...
 
-    def judge(self, world: World, eot: int, crashed: frozenset[str]) -> Judged:
-        """What holds in round EOT, given the world at its start and the nodes that crashed."""
+    def judge(self, world: World, eot: int, faults: RoundFaults, crashed: frozenset[str]) -> Judged:
+        """What holds in round EOT, given the world at its start, the faults of that round and
+        the nodes that crashed in any round."""
         ...
 
 

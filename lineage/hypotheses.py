@@ -1,0 +1,396 @@
+"""Fault hypotheses: the smallest sets of faults that could have prevented every known way to a goal.
+
+The AND/OR lineage is given to a SAT solver by Tseitin's encoding, one-sided (Plaisted and
+Greenbaum 1986): a fact fails only if each of its firings does, a firing only if some premise does,
+a leaf only by its faults. Crashes of one node share a chain of variables "has crashed by round t",
+so that one crash explains many losses. Sets of the smallest size are found by core-guided search
+(OLL: Andres et al. 2012; Morgado, Dodaro, Marques-Silva 2014): each unsatisfiable core says that
+one more fault is needed. Everything is incremental: more lineage only adds clauses, so that no
+work is done twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Literal
+
+from pysat.card import ITotalizer
+from pysat.solvers import Solver
+
+from bettong.lineage.faults import Bounds, Fault, Schedule
+from bettong.lineage.graph import FACT, FIRING, Lineage, View
+
+Mode = Literal["asked", "given", "hunt", "present", "absent"]
+"""What a hypothesis may attack.
+
+- ``asked``: what was there and led to a goal, while a known way to the goal's precondition stays.
+- ``given``: what was there and led to a goal, its precondition taken as met.
+- ``hunt``: the same, and what was not there but could be.
+- ``present``: all that was there and led to a goal.
+- ``absent``: everything, also that there was nothing further of a kind.
+
+Only ``absent`` is exact where rules ask for absence; the others come first because what they put
+up is likelier to break something.
+"""
+
+MODES: tuple[Mode, ...] = ("asked", "given", "hunt", "present", "absent")
+
+VIEWS: Mapping[View, int] = {"": 0, "present": 1, "absent": -1}
+"""Sign of the literal that switches a firing off."""
+
+
+@dataclass(slots=True)
+class _Search:
+    """State of the core-guided search in one mode: the assumptions, and what they bound."""
+
+    fixed: list[int]
+    soft: dict[int, tuple[ITotalizer, int] | None] = field(default_factory=dict)
+    over: bool = False
+
+
+class Hypotheses:
+    """Minimal fault sets that falsify at least one goal of a growing lineage, smallest first.
+
+    The goals are those of the first lineage given.
+    """
+
+    def __init__(self, lineage: Lineage, bounds: Bounds) -> None:
+        self.seconds = 0.0
+        self._bounds = bounds
+        self._solver = Solver(name="glucose4")
+        self._top = 0
+        self._fails: dict[str, int] = {}
+        self._encoded: dict[str, set[str]] = {}
+        self._faults: dict[str, int] = {}
+        self._known: dict[int, Fault] = {}
+        self._groups: dict[str, list[int]] = {}
+        self._totals: dict[str, ITotalizer] = {}
+        self._counted: dict[str, list[int]] = {}
+        self._chains: dict[tuple[str, ...], int] = {}
+        self._tried: list[tuple[Schedule, int]] = []
+        absences, further = self._absences, self._further = self._new(), self._new()
+        asked, given = self._asked, self._given = self._new(), self._new()
+        self._searches: dict[Mode, _Search] = {
+            "asked": _Search([-absences, -further, given, asked]),
+            "given": _Search([-absences, -further, given]),
+            "hunt": _Search([absences, -further, given]),
+            "present": _Search([-absences, -further]),
+            "absent": _Search([absences]),
+        }
+        self._goals = dict(lineage.goals)
+        self._chosen = {goal: self._new() for goal in self._goals}
+        self._clause(*self._chosen.values())
+        self._pinned: set[tuple[str, str]] = set()
+        self.extend(lineage)
+        self._ask(lineage)
+
+    def __enter__(self) -> Hypotheses:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._solver.delete()
+        for total in self._totals.values():
+            total.delete()
+
+    def _new(self) -> int:
+        self._top += 1
+        return self._top
+
+    def _clause(self, *literals: int) -> None:
+        self._solver.add_clause(literals)
+
+    # encoding
+
+    def extend(self, lineage: Lineage) -> None:
+        """Take in more lineage: what it adds to the lineage of the goals."""
+        began = perf_counter()
+        pred = lineage.graph.pred
+        nodes = lineage.graph.nodes
+        fresh: list[Fault] = []
+        todo = [g for g in self._goals if g in nodes]
+        seen = set(todo)
+        clauses: list[list[int]] = []
+        while todo:
+            id = todo.pop()
+            attributes = nodes[id]
+            kind = attributes["kind"]
+            fails = self._failing(id)
+            new = id not in self._encoded
+            causes = pred[id]
+            if kind == FACT:
+                known = self._encoded.setdefault(id, set())
+                if new:
+                    if not causes:
+                        clauses.append([-fails])
+                    elif attributes["absent"]:
+                        further = attributes["further"]
+                        clauses.append([-fails, self._further if further else self._absences])
+                for firing in causes:
+                    if firing not in known:
+                        known.add(firing)
+                        view = VIEWS[nodes[firing]["view"]] * self._absences
+                        clause = [-fails, self._failing(firing)]
+                        clauses.append([*clause, view] if view else clause)
+            elif kind == FIRING:
+                if new:
+                    self._encoded[id] = set()
+                    clauses.append([-fails, *map(self._failing, causes)])
+            elif new:
+                self._encoded[id] = set()
+                faults = [lineage.faults[f] for f in attributes["faults"]]
+                clauses += self._leaf(fails, faults, attributes["lost"], fresh)
+            for cause in causes:
+                if cause not in seen:
+                    seen.add(cause)
+                    todo.append(cause)
+        self._solver.append_formula(clauses)
+        if fresh:
+            self._bound(fresh)
+        self._take_as_met(lineage)
+        self.seconds += perf_counter() - began
+
+    def _failing(self, id: str) -> int:
+        found = self._fails.get(id)
+        if found is None:
+            found = self._fails[id] = self._new()
+        return found
+
+    def _leaf(
+        self, fails: int, faults: list[Fault], lost: bool, fresh: list[Fault]
+    ) -> list[list[int]]:
+        variables = [self._fault(f, fresh) for f in faults]
+        if lost:
+            return [[-fails, -v] for v in variables]
+        alone = [v for v, f in zip(variables, faults, strict=True) if not f.group]
+        grouped: dict[str, list[str]] = {}
+        for fault in faults:
+            if fault.group:
+                grouped.setdefault(fault.group, []).append(fault.id)
+        return [[-fails, *alone, *(self._chain(tuple(ids)) for ids in grouped.values())]]
+
+    def _chain(self, ids: tuple[str, ...]) -> int:
+        if len(ids) == 1:
+            return self._faults[ids[0]]
+        if ids not in self._chains:
+            self._chains[ids] = some = self._new()
+            self._clause(-some, self._chain(ids[:-1]), self._faults[ids[-1]])
+        return self._chains[ids]
+
+    def _fault(self, fault: Fault, fresh: list[Fault]) -> int:
+        found = self._faults.get(fault.id)
+        if found is None:
+            found = self._faults[fault.id] = self._new()
+            self._known[found] = fault
+            fresh.append(fault)
+        return found
+
+    def _bound(self, fresh: list[Fault]) -> None:
+        kinds: dict[str, list[int]] = {}
+        for fault in fresh:
+            variable = self._faults[fault.id]
+            for search in self._searches.values():
+                search.soft[-variable] = None
+            if fault.group:
+                members = self._groups.setdefault(fault.group, [])
+                for other in members:
+                    self._clause(-variable, -other)
+                members.append(variable)
+            kinds.setdefault(fault.kind, []).append(variable)
+            kinds.setdefault("", []).append(variable)
+        limits = dict(self._bounds.at_most)
+        if self._bounds.total is not None:
+            limits[""] = self._bounds.total
+        for kind, variables in kinds.items():
+            if kind in limits:
+                self._at_most(kind, variables, limits[kind])
+        self._block_tried()
+
+    def _at_most(self, kind: str, variables: list[int], limit: int) -> None:
+        if limit == 0:
+            for variable in variables:
+                self._clause(-variable)
+            return
+        counted = self._counted.setdefault(kind, [])
+        counted += variables
+        total = self._totals.get(kind)
+        if total is None:
+            if len(counted) <= limit:
+                return
+            total = self._totals[kind] = ITotalizer(counted, ubound=limit, top_id=self._top)
+            self._solver.append_formula(total.cnf.clauses)
+        else:
+            total.extend(lits=variables, ubound=limit, top_id=self._top)
+            self._solver.append_formula(total.cnf.clauses[-total.nof_new :])
+        self._top = max(self._top, total.top_id)
+        self._clause(-total.rhs[limit])
+
+    def _take_as_met(self, lineage: Lineage) -> None:
+        """Where the precondition is given, what it reads cannot fail."""
+        pred = lineage.graph.pred
+        for goal, given in self._goals.items():
+            for firing in pred[given] if given is not None and given in lineage.graph else ():
+                for premise in pred[firing]:
+                    if (goal, premise) not in self._pinned:
+                        self._pinned.add((goal, premise))
+                        self._clause(-self._chosen[goal], -self._given, -self._failing(premise))
+
+    def _ask(self, lineage: Lineage) -> None:
+        """A goal fails only if it is chosen; when asked, its precondition keeps a way to hold."""
+        began = perf_counter()
+        holds: dict[str, int] = {}
+        for goal, given in self._goals.items():
+            some = self._chosen[goal]
+            self._clause(-some, self._failing(goal))
+            if given is not None and given in lineage.graph:
+                self._clause(-some, -self._asked, self._holding(lineage, given, holds))
+        self.seconds += perf_counter() - began
+
+    def _holding(self, lineage: Lineage, goal: str, holds: dict[str, int]) -> int:
+        """A variable that implies that the fact holds in a way that this lineage knows."""
+        todo = [goal]
+        holds.setdefault(goal, self._new())
+        while todo:
+            id = todo.pop()
+            attributes = lineage.graph.nodes[id]
+            causes = [] if attributes.get("absent") else list(lineage.graph.pred[id])
+            for cause in causes:
+                if cause not in holds:
+                    holds[cause] = self._new()
+                    todo.append(cause)
+            own = holds[id]
+            if attributes["kind"] == FIRING:
+                for cause in causes:
+                    self._clause(-own, holds[cause])
+            elif attributes["kind"] == FACT:
+                if causes:
+                    self._clause(-own, *(holds[c] for c in causes))
+            else:
+                known = [self._faults[f] for f in attributes["faults"] if f in self._faults]
+                if attributes["lost"]:
+                    self._clause(-own, *known)
+                else:
+                    for fault in known:
+                        self._clause(-own, -fault)
+        return holds[goal]
+
+    # what is known
+
+    def exclude_supersets(self, schedule: Schedule) -> None:
+        """Put up no set any more that contains these faults: they break the goal already."""
+        self._clause(*(-self._faults[f] for f in schedule if f in self._faults))
+
+    def exclude(self, schedule: Schedule) -> None:
+        """Do not put up exactly this set again; its supersets may still come."""
+        if any(schedule == known for known, _ in self._tried):
+            return
+        self._tried.append((schedule, 0))
+        self._block_tried()
+
+    def _block_tried(self) -> None:
+        # a set is told apart by the faults known now; when more become known, the old clause is
+        # switched off and a wider one takes its place
+        for i, (schedule, switch) in enumerate(self._tried):
+            if switch:
+                self._clause(switch)
+                for search in self._searches.values():
+                    search.fixed.remove(-switch)
+            switch = self._new()
+            inside = [-v for f, v in self._faults.items() if f in schedule]
+            outside = [v for f, v in self._faults.items() if f not in schedule]
+            self._clause(*inside, *outside, switch)
+            self._tried[i] = (schedule, switch)
+            for search in self._searches.values():
+                search.fixed.append(-switch)
+
+    # search
+
+    def smallest(self, mode: Mode = "present") -> Schedule | None:
+        """A smallest fault set within the bounds that falsifies a goal as far as is known, or
+        None when there is none."""
+        began = perf_counter()
+        search = self._searches[mode]
+        found = None if search.over else self._solve(search)
+        search.over = found is None
+        self.seconds += perf_counter() - began
+        return found
+
+    def _solve(self, search: _Search) -> Schedule | None:
+        while not self._solver.solve(assumptions=[*search.fixed, *search.soft]):
+            core = [v for v in self._solver.get_core() or () if v in search.soft]
+            if not core:
+                return None
+            core = self._trimmed(search, core)
+            self._relax(search, core)
+        model = [v for v in self._solver.get_model() or () if v > 0 and v in self._known]
+        return self._weakest(search, model)
+
+    def _weakest(self, search: _Search, model: list[int]) -> Schedule:
+        """The same with each grouped fault (a crash) moved as late as it may be: the later, the
+        less it takes with it."""
+        chosen = set(model)
+        for variable in model:
+            fault = self._known[variable]
+            if not fault.group:
+                continue
+            members = self._groups[fault.group]
+            for other in sorted(members, key=lambda v: self._known[v].time, reverse=True):
+                if self._known[other].time <= fault.time:
+                    break
+                attempt = (chosen - {variable}) | {other}
+                exactly = [v if v in attempt else -v for v in self._known]
+                if self._solver.solve(assumptions=[*search.fixed, *exactly]):
+                    chosen = attempt
+                    break
+        return frozenset(self._known[v].id for v in chosen)
+
+    def _trimmed(self, search: _Search, core: list[int]) -> list[int]:
+        """A core with each literal left out that is quickly seen not to be needed."""
+        for literal in tuple(core):
+            if len(core) == 1:
+                break
+            rest = [v for v in core if v != literal]
+            self._solver.conf_budget(200)
+            if self._solver.solve_limited(assumptions=[*search.fixed, *rest]) is False:
+                needed = set(self._solver.get_core() or ())
+                core = [v for v in rest if v in needed]
+                if not core:
+                    break
+        return core
+
+    def _relax(self, search: _Search, core: list[int]) -> None:
+        for literal in core:
+            counter = search.soft.pop(literal)
+            if counter is not None:
+                total, bound = counter
+                self._output(search, total, bound + 1)
+        if len(core) > 1:
+            total = ITotalizer([-v for v in core], ubound=2, top_id=self._top)
+            self._top = max(self._top, total.top_id)
+            self._solver.append_formula(total.cnf.clauses)
+            self._output(search, total, 1)
+
+    def _output(self, search: _Search, total: ITotalizer, bound: int) -> None:
+        """Assume that at most ``bound`` of the counted literals hold."""
+        if bound >= len(total.lits):
+            return
+        if bound >= len(total.rhs):
+            total.increase(ubound=bound + 1, top_id=self._top)
+            self._top = max(self._top, total.top_id)
+            self._solver.append_formula(total.cnf.clauses[-total.nof_new :])
+        search.soft[-total.rhs[bound]] = (total, bound)
+
+    def kinds(self) -> Counter[str]:
+        """How many faults of each kind the lineage names so far."""
+        return Counter(f.kind for f in self._known.values())
+
+
+def minimal(sets: Iterable[Schedule]) -> list[Schedule]:
+    """Those sets of which no proper subset is among them, smallest first, in a fixed order."""
+    found: list[Schedule] = []
+    for candidate in sorted(set(sets), key=lambda s: (len(s), sorted(s))):
+        if not any(other <= candidate for other in found):
+            found.append(candidate)
+    return found

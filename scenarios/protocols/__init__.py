@@ -1,0 +1,1 @@
+"""Distributed protocols as plain Python, to be tested by ``bettong protocol``."""
