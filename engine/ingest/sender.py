@@ -37,6 +37,7 @@ from bettong.engine.net.connection import Connection
 from bettong.engine.net.doors import Address, Key, add_key_options, key_from
 from bettong.engine.net.errors import ConnectionLostError, RefusedError
 from bettong.engine.net.names import check_name
+from bettong.engine.net.watched import known
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.trace import MessageRange
 
@@ -105,6 +106,7 @@ class Sender:
         self._waiting: deque[Frame] = deque()  # sent on this connection, not acknowledged
         self._ready: deque[Frame] = deque()  # taken from the input, to be sent on this connection
         self._limit = 0
+        self._freed_by = ""  # the step after which the next frame could be sent
 
     def run(self) -> int:
         """Send everything; returns how many messages the stream has when all are safe.
@@ -153,13 +155,16 @@ class Sender:
     def _connect(self) -> tuple[Connection, Welcome]:
         """A new connection, and what the gateway says first."""
         link = f"{steps.installed().node}->gateway"
-        with steps.step(f"sender.connect/{self._stream}", link=link):
+        self._freed_by = f"sender.connect/{self._stream}"
+        with steps.step(self._freed_by, link=link) as s:
             connection = open_connection(
                 self._address, self._key, CODEC, self._patience.timeout_s, _FRAME_BYTES
             )
             try:
                 hello = Hello(self._stream, "send", self._key.token)
-                return connection, connection.request(hello, Welcome)
+                welcome = connection.request(hello, Welcome)
+                s.caused_by(*known(welcome.step))
+                return connection, welcome
             except BaseException:
                 connection.close()
                 raise
@@ -214,6 +219,7 @@ class Sender:
         self._waiting.append(self._ready.popleft())
         with steps.step(
             step,
+            causes=[self._freed_by],
             carries=[MessageRange(self._stream, frame.first, frame.stop)],
             link=f"{steps.installed().node}->gateway",
         ):
@@ -232,8 +238,9 @@ class Sender:
             self._limit = max(self._limit, reply.limit)
 
     def _forget(self, frame: Frame, cause: str) -> None:
+        self._freed_by = f"sender.forget/{message_id(self._stream, frame.stop - 1)}"
         with steps.step(
-            f"sender.forget/{message_id(self._stream, frame.stop - 1)}",
+            self._freed_by,
             causes=[cause],
             carries=[MessageRange(self._stream, frame.first, frame.stop)],
         ):
@@ -241,7 +248,8 @@ class Sender:
 
     def _end(self, connection: Connection) -> None:
         step = f"sender.send/{self._stream}/end"
-        with steps.step(step, link=f"{steps.installed().node}->gateway"):
+        link = f"{steps.installed().node}->gateway"
+        with steps.step(step, causes=[self._freed_by], link=link):
             connection.send(End(self._taken, step))
         while not self._acked.ended:
             reply = connection.receive_reply()

@@ -14,6 +14,11 @@ from bettong.engine.net.block import Block
 from bettong.engine.net.codec import Codec
 
 
+def open_step(epoch: int) -> str:
+    """The receiver's step that begins an epoch."""
+    return f"receiver.open/epoch={epoch}"
+
+
 def prepare_step(batch: int, partition: int, attempt: int) -> str:
     """The receiver's step that stages what an attempt has made."""
     return f"receiver.prepare/batch={batch}/p={partition}/a={attempt}"

@@ -29,6 +29,7 @@ from bettong.engine.receiver.protocol import (
     Prepare,
     Prepared,
     Welcome,
+    open_step,
     prepare_step,
 )
 from bettong.engine.receiver.rows import Columns, lines
@@ -102,7 +103,7 @@ class Receiver(Server):
 
     def open(self, ledger: Ledger, request: Open) -> Opened:
         """Begin an epoch."""
-        step = f"receiver.open/epoch={request.epoch}"
+        step = open_step(request.epoch)
         with steps.step(step, causes=known(request.cause)):
             ledger.open(request.epoch)
         return Opened(if_watched(step))
@@ -113,7 +114,8 @@ class Receiver(Server):
         if not request.last:
             return Prepared(self.stage(ledger, request, rows), "")
         step = prepare_step(request.batch, request.partition, request.attempt)
-        with steps.step(step, causes=known(request.cause)) as s:
+        causes = [*known(request.cause), open_step(request.epoch)]
+        with steps.step(step, causes=causes) as s:
             recorded = self.stage(ledger, request, rows)
             s.note(recorded=recorded)
         return Prepared(recorded, if_watched(step))
