@@ -77,7 +77,8 @@ class LocalBackend:
     A context manager; leaving it ends everything that was started.
     """
 
-    def __init__(self, *, spares: int = 1) -> None:
+    def __init__(self, *, workers: int = 0, spares: int = 1) -> None:
+        self.workers = workers
         self._spares = spares
         self._stack = contextlib.ExitStack()
         self.topology = Topology(NODES, _links(("driver",)))

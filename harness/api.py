@@ -1,0 +1,128 @@
+"""Running scenarios from Python, as ``bettong run`` does."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from bettong.harness.backend import LocalBackend
+from bettong.harness.campaign import Budget, Campaign, run_campaign
+from bettong.harness.catalog import find
+from bettong.harness.counterexample import CounterexampleFile
+from bettong.harness.execution import Limits, Observed
+from bettong.harness.fault_plan import FaultPlan, parse_plan
+from bettong.harness.scenario import Scenario
+from bettong.harness.schedule import Schedule
+from bettong.lineage.results import Guarantee, Result
+
+Progress = Callable[[int, int | None, Observed], None]
+
+
+def run_scenario(
+    scenario: Scenario | str,
+    faults: str | Schedule | FaultPlan = "none",
+    *,
+    backend: LocalBackend,
+    out: Path,
+    input_file: Path | None = None,
+    seed: int = 0,
+    budget: Budget | None = None,
+    expected: Guarantee = "effectively-once",
+    limits: Limits | None = None,
+    progress: Progress = lambda *_: None,
+) -> Result:
+    """Run a scenario without faults, then under faults, and judge it.
+
+    Args:
+        scenario: one, or its name in the catalog.
+        faults: ``none``, ``each-step``, ``random:N``, the name of a schedule's file, or a schedule.
+        backend: where it runs, entered already; good for any number of calls.
+        out: folder for result.json, traces and counterexamples.
+        input_file: messages, one for each line, in place of the scenario's.
+        seed: of random schedules.
+        budget: how much may be run.
+        expected: the level asked for.
+
+    Raises:
+        UsageError: the scenario, the faults or the input cannot be meant.
+        BettongError: the system cannot be started.
+    """
+    found = load_scenario(scenario)
+    if isinstance(faults, Schedule):
+        faults.check(backend.topology)
+        plan = FaultPlan("schedule", faults)
+    elif isinstance(faults, FaultPlan):
+        plan = faults
+    else:
+        plan = parse_plan(faults, seed, backend.topology)
+    campaign = _campaign(found, backend, out, input_file, seed, limits, progress)
+    result = run_campaign(
+        campaign,
+        lambda clean: plan.schedules(clean[0], backend.topology),
+        clean_runs=plan.clean_runs,
+        expected=expected,
+        budget=budget or Budget(),
+        wanted=plan.wanted,
+        rests_on=plan.rests_on,
+    )
+    result.write(out)
+    return result
+
+
+def replay(
+    file: Path,
+    *,
+    backend: LocalBackend,
+    out: Path,
+    progress: Progress = lambda *_: None,
+) -> Result:
+    """Run the one schedule of a counterexample's file again; raises UsageError."""
+    found = CounterexampleFile.read(file)
+    own_input = found.options.get("input")
+    input_file = file.parent / own_input if isinstance(own_input, str) else None
+    scenario = load_scenario(found.scenario)
+    plan = FaultPlan("schedule", found.schedule)
+    campaign = _campaign(scenario, backend, out, input_file, 0, None, progress)
+    result = run_campaign(
+        campaign, lambda _: [found.schedule], clean_runs=0, rests_on=plan.rests_on
+    )
+    result.write(out)
+    return result
+
+
+def load_scenario(scenario: Scenario | str) -> Scenario:
+    """A scenario by its name; raises UsageError with the nearest name."""
+    if isinstance(scenario, Scenario):
+        return scenario
+    found: Scenario = find(scenario, "scenario").load()
+    return found
+
+
+def _campaign(
+    scenario: Scenario,
+    backend: LocalBackend,
+    out: Path,
+    input_file: Path | None,
+    seed: int,
+    limits: Limits | None,
+    progress: Progress,
+) -> Campaign:
+    messages: Sequence[bytes] = scenario.messages(input_file)
+    out.mkdir(parents=True, exist_ok=True)
+    options: dict[str, object] = {"workers": backend.workers}
+    if input_file is not None:
+        copy = out / "input"
+        if input_file.resolve() != copy.resolve():
+            shutil.copyfile(input_file, copy)
+        options["input"] = copy.name
+    return Campaign(
+        backend,
+        scenario,
+        out,
+        messages,
+        seed=seed,
+        options=options,
+        limits=limits or Limits(),
+        progress=progress,
+    )

@@ -1,0 +1,286 @@
+"""Many runs of one scenario, and the one answer that they give together."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from bettong.harness.backend import LocalBackend
+from bettong.harness.checkers import guarantee_of
+from bettong.harness.counterexample import CounterexampleFile
+from bettong.harness.execution import Limits, Observed, run_once
+from bettong.harness.scenario import Scenario
+from bettong.harness.schedule import Schedule
+from bettong.harness.sessions import guard_folder, unguard_folder
+from bettong.lineage.results import (
+    Anomaly,
+    Counterexample,
+    Coverage,
+    Guarantee,
+    Ordering,
+    Result,
+    Run,
+    Verdict,
+)
+
+CRASH_MODEL = "crash model: SIGKILL of every process of a node; what was written stays, the \
+node comes back with it unless the fault says otherwise"
+_ANOMALIES_SHOWN = 100
+
+Plan = Callable[[Sequence[Observed]], Iterable[Schedule]]
+"""Given the clean runs, the schedules to run after them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much may be run: at most so many runs and seconds; None: no bound."""
+
+    runs: int | None = None
+    seconds: float | None = None
+
+
+@dataclass
+class Campaign:
+    """Runs of one scenario and what they have shown.
+
+    Attributes:
+        out: folder for counterexamples and traces.
+        messages: the input.
+        options: how the runs are set up, to be repeated by a replay.
+        progress: told after each run: how many are done, how many there are if known, the run.
+    """
+
+    backend: LocalBackend
+    scenario: Scenario
+    out: Path
+    messages: Sequence[bytes]
+    seed: int = 0
+    options: dict[str, Any] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    progress: Callable[[int, int | None, Observed], None] = lambda *_: None
+
+    def __post_init__(self) -> None:
+        self._began = time.monotonic()
+        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._traces = self.out / "traces"
+        shutil.rmtree(self._traces, ignore_errors=True)
+        self._traces.mkdir(parents=True)
+        self.runs: list[Run] = []
+        self.observed: list[Observed] = []
+        self.counterexamples: list[Counterexample] = []
+        self.planned: int | None = None
+
+    def run(self, schedule: Schedule, name: str | None = None) -> Observed:
+        """Run one schedule. Its trace is kept when it has a name or was not good."""
+        number = len(self.runs) + 1
+        trace = self._traces / f"{name or number}.jsonl"
+        folder = Path(tempfile.mkdtemp(prefix="bettong-run-"))
+        guard_folder(folder)
+        try:
+            seen = run_once(
+                self.backend,
+                self.scenario,
+                schedule,
+                folder,
+                messages=self.messages,
+                limits=self.limits,
+                trace=trace,
+            )
+            if seen.outcome != "good":
+                logs = self.out / "logs" / (name or str(number))
+                logs.mkdir(parents=True, exist_ok=True)
+                for log in folder.glob("*.log"):
+                    shutil.copy(log, logs)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            unguard_folder(folder)
+        keep = name is not None or seen.outcome != "good"
+        if not keep:
+            trace.unlink()
+        self.runs.append(seen.to_run(f"traces/{trace.name}" if keep else None))
+        self.observed.append(seen)
+        self.progress(len(self.runs), self.planned, seen)
+        return seen
+
+    def add_counterexample(self, seen: Observed) -> None:
+        """Keep a schedule that breaks the scenario, with the file that replays it."""
+        number = len(self.counterexamples) + 1
+        file = self.out / f"counterexample-{number}.json"
+        CounterexampleFile(self.scenario.name, seen.schedule, self.options).write(file)
+        self.counterexamples.append(
+            Counterexample(
+                faults=tuple(sorted(seen.schedule.ids)),
+                anomalies=seen.anomalies[:_ANOMALIES_SHOWN],
+                schedule=seen.schedule.to_dict(),
+                replay=f"bettong replay {file}",
+                advice=self.scenario.advice,
+                trace=self.runs[self.observed.index(seen)].trace,
+            )
+        )
+
+    def shrink(self, seen: Observed) -> Observed:
+        """The same violation with as few of its faults as will do."""
+        for fault in seen.schedule.faults:
+            fewer = Schedule(tuple(f for f in seen.schedule.faults if f != fault))
+            if fewer.faults:
+                again = self.run(fewer)
+                if again.outcome == "violation":
+                    return self.shrink(again)
+        return seen
+
+    def result(
+        self,
+        verdict: Verdict,
+        reason: str,
+        expected: Guarantee,
+        rests_on: Sequence[str] = (),
+        complete: bool = False,
+    ) -> Result:
+        """The answer, with what it rests on."""
+        worst = [s for s in self.observed if s.outcome == "violation"]
+        anomalies = tuple(a for s in worst[:1] for a in s.anomalies)
+        outcomes = Counter(s.outcome for s in self.observed if s.schedule.faults)
+        return Result(
+            scenario=self.scenario.name,
+            verdict=verdict,
+            guarantee=_guarantee(verdict, anomalies),
+            ordering=_ordering(verdict, self.observed),
+            anomalies=anomalies[:_ANOMALIES_SHOWN],
+            counterexamples=tuple(self.counterexamples),
+            coverage=Coverage(
+                hypotheses=sum(outcomes.values()),
+                injected=outcomes["good"] + outcomes["violation"],
+                not_injected=outcomes["not-injected"],
+                executions=len(self.runs),
+                fault_space=self.planned,
+                violated=len(worst),
+                to_first=next(
+                    (i for i, s in enumerate(self.observed, 1) if s.outcome == "violation"), None
+                ),
+                complete=complete,
+            ),
+            runs=tuple(self.runs),
+            seed=self.seed,
+            started_at=self._started,
+            duration_s=round(time.monotonic() - self._began, 3),
+            expected=expected,
+            reason=reason,
+            rests_on=(CRASH_MODEL, *rests_on),
+            details=self._details(anomalies),
+        )
+
+    def _details(self, anomalies: Sequence[Anomaly]) -> dict[str, object]:
+        details: dict[str, object] = {
+            "toxiproxy": self.backend.toxiproxy.kind,
+            "seconds_by_phase": _mean([dict(s.timings) for s in self.observed]),
+        }
+        clean = next((r for r in self.runs if not r.faults and r.trace), None)
+        if clean is not None:
+            details["good_trace"] = clean.trace
+        if len(anomalies) > _ANOMALIES_SHOWN:
+            details["anomaly_counts"] = dict(Counter(a.kind for a in anomalies))
+        if self.backend.proxies.restarts:
+            details["toxiproxy_restarts"] = list(self.backend.proxies.restarts)
+        return details
+
+
+def run_campaign(
+    campaign: Campaign,
+    plan: Plan,
+    *,
+    clean_runs: int,
+    expected: Guarantee = "effectively-once",
+    budget: Budget = Budget(),
+    wanted: int | None = None,
+    rests_on: Sequence[str] = (),
+) -> Result:
+    """Run the scenario without faults, then under each schedule of the plan.
+
+    Args:
+        clean_runs: how many runs without faults come first, each of which has to be good; they
+            have to give the same outputs and the same steps, or the verdict is unknown.
+        wanted: how many schedules have to be injected; further ones of the plan stand in for
+            those that could not be. By default all of them have to be.
+    """
+    began = time.monotonic()
+    clean = [campaign.run(Schedule(), f"clean-{i}") for i in range(1, clean_runs + 1)]
+    for seen in clean:
+        if seen.outcome != "good":
+            if seen.outcome == "violation":
+                campaign.add_counterexample(seen)
+                return campaign.result("invalid", "it is wrong without any fault", expected)
+            return campaign.result("unknown", f"the clean run: {seen.note}", expected)
+    difference = _difference(clean)
+    if difference:
+        return campaign.result("unknown", f"two clean runs differ: {difference}", expected)
+    schedules = list(plan(clean))
+    campaign.planned = len(clean) + (len(schedules) if wanted is None else wanted)
+    injected, failed = 0, None
+    for done, schedule in enumerate(schedules):
+        if wanted is not None and injected >= wanted:
+            break
+        if _spent(budget, campaign, began):
+            left = len(schedules) - done
+            reason = f"the budget ended with {left} schedules not run"
+            return campaign.result("unknown", reason, expected, rests_on)
+        seen = campaign.run(schedule)
+        if seen.outcome == "violation":
+            campaign.add_counterexample(campaign.shrink(seen))
+            kinds = ", ".join(sorted({a.kind for a in seen.anomalies}))
+            reason = f"{kinds} under {' and '.join(campaign.counterexamples[-1].faults)}"
+            return campaign.result("invalid", reason, expected, rests_on)
+        injected += seen.outcome == "good"
+        if seen.outcome != "good" and failed is None:
+            failed = seen
+    short = wanted is not None and injected < wanted
+    if failed is not None and (wanted is None or short):
+        what = f"{failed.not_fired[0]} did not fire" if failed.not_fired else failed.note
+        return campaign.result("unknown", what, expected, rests_on)
+    reason = f"it holds under {injected} fault schedules" if injected else "it holds without faults"
+    return campaign.result("valid", reason, expected, rests_on, complete=not short)
+
+
+def _spent(budget: Budget, campaign: Campaign, began: float) -> bool:
+    if budget.runs is not None and len(campaign.runs) >= budget.runs:
+        return True
+    return budget.seconds is not None and time.monotonic() - began > budget.seconds
+
+
+def _difference(clean: Sequence[Observed]) -> str:
+    """How later clean runs differ from the first one; empty when they do not."""
+    for first, other in pairwise(clean):
+        steps = sorted(first.step_ids ^ other.step_ids)
+        if steps:
+            return f"steps taken in one only: {', '.join(steps[:5])}"
+        if sorted(first.outputs) != sorted(other.outputs):
+            wrong = sorted(set(first.outputs) ^ set(other.outputs))
+            return f"outputs: {', '.join(name for name, _ in wrong[:5])}"
+    return ""
+
+
+def _guarantee(verdict: Verdict, anomalies: Sequence[Anomaly]) -> Guarantee:
+    if verdict == "unknown":
+        return "none"
+    return guarantee_of({a.kind for a in anomalies})
+
+
+def _ordering(verdict: Verdict, observed: Sequence[Observed]) -> Ordering:
+    if verdict == "unknown":
+        return "none"
+    return "per-key" if all(s.judgement.ordering == "per-key" for s in observed) else "none"
+
+
+def _mean(timings: Sequence[dict[str, float]]) -> dict[str, float]:
+    names = {name for t in timings for name in t}
+    return {
+        name: round(sum(t.get(name, 0.0) for t in timings) / len(timings), 3)
+        for name in sorted(names)
+    }

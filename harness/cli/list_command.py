@@ -1,0 +1,25 @@
+"""``bettong list``."""
+
+from __future__ import annotations
+
+import json
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from bettong.harness.catalog import entries
+
+
+@click.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
+def command(as_json: bool) -> None:
+    """List the scenarios, suites, protocols and sinks that there are."""
+    found = entries()
+    if as_json:
+        click.echo(json.dumps([entry.to_dict() for entry in found], indent=1))
+        return
+    table = Table("name", "kind", "expect", "title", box=None)
+    for entry in found:
+        table.add_row(entry.name, entry.kind, entry.expect, entry.title)
+    Console().print(table)

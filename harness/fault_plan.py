@@ -1,0 +1,85 @@
+"""``--faults``: which schedules are run after the clean run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from bettong.harness.execution import Observed
+from bettong.harness.names import one_of
+from bettong.harness.planning import each_step, random_schedules
+from bettong.harness.schedule import Schedule, Topology
+from bettong.lineage.errors import UsageError
+
+EACH_STEP_BATCH = 1
+_SPARE = 4  # random schedules drawn for each one wanted, as some cannot be injected
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPlan:
+    """What ``--faults`` asks for.
+
+    Attributes:
+        kind: ``schedule`` is one schedule, from a file.
+        count: of random schedules.
+    """
+
+    kind: Literal["none", "each-step", "random", "schedule"]
+    schedule: Schedule = field(default_factory=Schedule)
+    count: int = 0
+    seed: int = 0
+
+    @property
+    def clean_runs(self) -> int:
+        """Runs without faults that come first; two show whether the scenario is deterministic."""
+        return 2 if self.kind in ("each-step", "random") else 1
+
+    @property
+    def wanted(self) -> int | None:
+        """How many schedules have to be injected; None: all of them."""
+        return self.count if self.kind == "random" else None
+
+    def schedules(self, clean: Observed, topology: Topology) -> Sequence[Schedule]:
+        """The schedules, drawn up from the clean run."""
+        match self.kind:
+            case "none":
+                return []
+            case "schedule":
+                return [self.schedule]
+            case "each-step":
+                return each_step(clean.events, EACH_STEP_BATCH, topology)
+            case "random":
+                return random_schedules(clean.events, self.count * _SPARE, self.seed, topology)
+
+    @property
+    def rests_on(self) -> tuple[str, ...]:
+        """What a verdict takes for granted."""
+        match self.kind:
+            case "each-step":
+                return (f"single faults only, at the steps of batch {EACH_STEP_BATCH}",)
+            case "random":
+                return (f"{self.count} random schedules of one or two faults, seed {self.seed}",)
+            case "schedule":
+                return ("this one fault schedule",)
+            case _:
+                return ("no fault at all",)
+
+
+def parse_plan(text: str, seed: int, topology: Topology) -> FaultPlan:
+    """What ``none``, ``each-step``, ``random:N`` or a schedule's file name asks for; raises
+    UsageError."""
+    if text in ("none", "each-step"):
+        return FaultPlan(text, seed=seed)  # type: ignore[arg-type]
+    kind, colon, number = text.partition(":")
+    if kind == "random":
+        if not number.isdecimal() or not 0 < int(number) <= 100_000:
+            raise UsageError(f"--faults {text}: write random:N with N from 1 to 100000")
+        return FaultPlan("random", count=int(number), seed=seed)
+    path = Path(text)
+    if not path.exists() and path.suffix not in (".yaml", ".yml", ".json") and not colon:
+        one_of(text, ("none", "each-step", "random:N", "ldfi"), "--faults")
+    schedule = Schedule.read(path)
+    schedule.check(topology)
+    return FaultPlan("schedule", schedule, seed=seed)
