@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
+import ssl
 import threading
 import time
 from types import TracebackType
@@ -34,17 +35,17 @@ class Connection:
         self._codec = codec
         self._limit = limit
         self._timeout = timeout
-        self._sending = threading.Lock()
+        self._using = threading.Lock()  # TLS cannot be used by two threads at a time
         self.peer = peer
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.settimeout(timeout)
 
     def send(self, message: Any) -> None:
         """Hand the message to the network; raises ConnectionLostError."""
         data = encode(message.KIND, self._codec.encode(message))
-        with self._sending:
+        with self._using:
             try:
+                self._socket.settimeout(self._timeout)
                 self._socket.sendall(data)
             except OSError as e:
                 raise ConnectionLostError(f"{self.peer}: sending failed: {e}") from e
@@ -90,10 +91,14 @@ class Connection:
 
     def poll(self, seconds: float) -> bool:
         """Whether something comes in, or the connection ends, within so many seconds."""
-        try:
-            return bool(select.select([self._socket], [], [], seconds)[0])
-        except (OSError, ValueError):
+        if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
             return True
+        poller = select.poll()
+        try:
+            poller.register(self._socket, select.POLLIN)
+        except ValueError:
+            return True  # closed on this side
+        return bool(poller.poll(seconds * 1000))
 
     def is_stale(self) -> bool:
         """Whether the other end has closed, or has sent what nobody asked for."""
@@ -104,26 +109,29 @@ class Connection:
         view = memoryview(data)
         done = 0
         deadline = time.monotonic() + first
+        while done < size:
+            got = self._read_some(view[done:], deadline)
+            if not got:
+                raise ConnectionLostError(
+                    f"{self.peer}: connection closed" + (" inside a frame" if done else "")
+                )
+            if not done:
+                deadline = time.monotonic() + self._timeout
+            done += got
+        return data
+
+    def _read_some(self, view: memoryview, deadline: float) -> int:
+        """Receive at least a byte, or 0 at the end."""
         try:
-            while done < size:
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    raise TimeoutError(f"nothing within {first:g} s")
-                self._socket.settimeout(left)
-                got = self._socket.recv_into(view[done:])
-                if not got:
-                    raise ConnectionLostError(
-                        f"{self.peer}: connection closed" + (" inside a frame" if done else "")
-                    )
-                if not done:
-                    deadline = time.monotonic() + self._timeout
-                done += got
-            self._socket.settimeout(self._timeout)
-        except ConnectionLostError:
-            raise
+            while True:
+                with self._using:
+                    self._socket.settimeout(0)
+                    with contextlib.suppress(BlockingIOError, ssl.SSLWantReadError):
+                        return self._socket.recv_into(view)
+                if not self.poll(max(0.0, deadline - time.monotonic())):
+                    raise TimeoutError("too slow")
         except OSError as e:
             raise ConnectionLostError(f"{self.peer}: receiving failed: {e}") from e
-        return data
 
     def close(self) -> None:
         """Close at once; a thread that is receiving gets ConnectionLostError."""

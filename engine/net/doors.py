@@ -118,17 +118,32 @@ class Key:
     key: Path | None = None
 
     def connect(self, address: Address, timeout: float) -> socket.socket:
-        """A connected socket; raises ConnectionLostError."""
+        """A connected socket; raises ConnectionLostError, or UsageError for unusable files."""
+        context = self._tls()
         try:
             sock = socket.create_connection(address, timeout)
-            if self.ca is None:
+            if context is None:
                 return sock
+            try:
+                return context.wrap_socket(sock, server_hostname=address.host)
+            except OSError:
+                sock.close()
+                raise
+        except OSError as e:
+            raise ConnectionLostError(f"cannot connect to {address}: {e}") from e
+
+    def _tls(self) -> ssl.SSLContext | None:
+        if self.ca is None:
+            if self.certificate is not None:
+                raise UsageError("--tls-cert needs --tls-ca, which says to speak TLS at all")
+            return None
+        try:
             context = ssl.create_default_context(cafile=str(self.ca))
             if self.certificate is not None:
                 context.load_cert_chain(self.certificate, self.key)
-            return context.wrap_socket(sock, server_hostname=address.host)
-        except OSError as e:
-            raise ConnectionLostError(f"cannot connect to {address}: {e}") from e
+        except (OSError, ssl.SSLError) as e:
+            raise UsageError(f"cannot use the TLS files of this client: {e}") from e
+        return context
 
 
 def add_door_options(parser: argparse.ArgumentParser) -> None:

@@ -1,0 +1,136 @@
+"""Who may come in."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bettong.engine.ingest.acked import AckedFile
+from bettong.engine.ingest.client import RangeClient
+from bettong.engine.ingest.gateway import Gateway
+from bettong.engine.ingest.sender import Pace, Sender
+from bettong.engine.net.client import Patience
+from bettong.engine.net.doors import Address, Door, Key
+from bettong.engine.net.errors import ConnectionLostError
+from bettong.lineage.errors import UsageError
+
+LOOPBACK = Address("127.0.0.1", 0)
+ONCE = Patience(timeout_s=5, give_up_s=0)
+
+
+def test_addresses() -> None:
+    assert Address.parse("127.0.0.1:4000") == ("127.0.0.1", 4000)
+    assert Address.parse("[::1]:4000") == ("::1", 4000)
+    assert str(Address("::1", 4000)) == "[::1]:4000"
+    for text in ("", "4000", ":4000", "host:", "host:x", "host:70000", "host:-1"):
+        with pytest.raises(UsageError, match="write HOST:PORT"):
+            Address.parse(text)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
+def test_loopback_needs_nothing(host: str) -> None:
+    Door(Address(host, 0)).check()
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
+@pytest.mark.parametrize(
+    "half",
+    [{}, {"token": "t"}, {"certificate": Path("c"), "key": Path("k")}],
+    ids=["nothing", "token alone", "TLS alone"],
+)
+def test_beyond_loopback_half_a_lock_is_none(host: str, half: dict[str, Path]) -> None:
+    with pytest.raises(UsageError, match=r"give --tls-cert FILE --tls-key FILE, and --token-file"):
+        Door(Address(host, 0), **half).check()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("lock", [{"token": "t"}, {"client_ca": Path("ca")}])
+def test_beyond_loopback_with_tls_and_a_token_or_client_certificates(
+    lock: dict[str, str | Path],
+) -> None:
+    Door(Address("0.0.0.0", 0), Path("c"), Path("k"), **lock).check()  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """ca.pem; server.pem and client.pem signed by it, each with its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl")
+    home = tmp_path_factory.mktemp("certificates")
+
+    def openssl(*arguments: str) -> None:
+        subprocess.run(["openssl", *arguments], cwd=home, check=True, capture_output=True)
+
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    openssl(
+        *("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=test"),
+        *("-addext", "keyUsage=critical,keyCertSign,digitalSignature"),
+    )
+    for name in ("server", "client"):
+        (home / "ext").write_text("subjectAltName=IP:127.0.0.1\nauthorityKeyIdentifier=keyid\n")
+        openssl("req", *key, "-keyout", f"{name}.key", "-out", "csr", "-subj", f"/CN={name}")
+        openssl(
+            *("x509", "-req", "-in", "csr", "-CA", "ca.pem", "-CAkey", "ca.key"),
+            *("-CAcreateserial", "-extfile", "ext", "-out", f"{name}.pem"),
+        )
+    return home
+
+
+@pytest.fixture
+def gateway(
+    request: pytest.FixtureRequest, certificates: Path, tmp_path: Path
+) -> Iterator[Gateway]:
+    client_ca = certificates / "ca.pem" if request.param else None
+    door = Door(
+        LOOPBACK,
+        certificates / "server.pem",
+        certificates / "server.key",
+        client_ca,
+        "" if request.param else "secret",
+    )
+    found = Gateway(door, tmp_path / "gateway", max_unreleased=10)
+    threading.Thread(target=found.run, daemon=True).start()
+    yield found
+    found.close()
+
+
+@pytest.mark.parametrize("gateway", [False], indirect=True)
+def test_tls_with_a_token(gateway: Gateway, certificates: Path, tmp_path: Path) -> None:
+    key = Key("secret", certificates / "ca.pem")
+    messages = [b"x" * 10_000] * 200
+    note = AckedFile(None, "lines")
+    sender = Sender(gateway.address, "lines", messages, note, pace=Pace(3, 2), key=key)
+    sending = threading.Thread(target=sender.run)
+    sending.start()
+    client = RangeClient(gateway.address, "lines", key)
+    seen = 0
+    while seen < len(messages):
+        end = client.status(seen + 1, wait=30).end
+        seen += sum(map(len, client.read(seen, end)))
+        client.release(seen)  # credit is sent while the sender's own thread receives
+    sending.join(30)
+    assert not sending.is_alive()
+    with pytest.raises(ConnectionLostError):
+        RangeClient(gateway.address, "lines", Key("secret"), ONCE).status()
+
+
+@pytest.mark.parametrize("gateway", [True], indirect=True)
+def test_client_certificates(gateway: Gateway, certificates: Path) -> None:
+    ca = certificates / "ca.pem"
+    with pytest.raises(ConnectionLostError):
+        RangeClient(gateway.address, "lines", Key(ca=ca), ONCE).status()
+    own = Key("", ca, certificates / "client.pem", certificates / "client.key")
+    assert RangeClient(gateway.address, "lines", own, ONCE).status().end == 0
+
+
+def test_unusable_files_are_named(tmp_path: Path) -> None:
+    door = Door(LOOPBACK, tmp_path / "none.pem", tmp_path / "none.key")
+    with pytest.raises(UsageError, match="cannot use the TLS files"):
+        door.tls()
+    for key in (Key(ca=tmp_path / "none.pem"), Key("", None, tmp_path / "none.pem")):
+        with pytest.raises(UsageError, match=r"TLS|tls"):
+            key.connect(LOOPBACK, 1)
