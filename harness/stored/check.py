@@ -1,0 +1,207 @@
+"""Checks two stored histories of any size: digests first, then only the groups that differ."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from bettong.harness.checkers.levels import Judgement, Order, judge, undecided
+from bettong.harness.stored.columns import Columns, hash_ids, ranks
+from bettong.harness.stored.digest import (
+    I64,
+    SLICES,
+    Digests,
+    KeyCodes,
+    id_slices,
+    record_hashes,
+)
+from bettong.harness.stored.hashing import U64, first_without_id
+from bettong.harness.stored.match import (
+    BUCKETS,
+    FIRST,
+    ROW,
+    Findings,
+    Matcher,
+    find_reorders,
+    row_buckets,
+)
+from bettong.harness.stored.readers import MalformedHistoryError, StoredHistory
+from bettong.harness.stored.spill import Buckets, repeated
+from bettong.harness.stored.witnesses import anomalies_of, named_rows
+from bettong.lineage.results import Guarantee
+
+Progress = Callable[[str, int], None]
+
+
+@dataclass(slots=True)
+class StoredCheck:
+    """One comparison of an expected with an observed history.
+
+    Attributes:
+        ordering: which order has to hold. With ``per-key``, records without a key have none.
+        witnesses: how many anomalies of each kind are told; all are counted.
+        memory: bytes that rows may take before they go to files.
+        spill: directory for these files, or None for the system's.
+        progress: called with what is being read and how many records were.
+    """
+
+    expected: StoredHistory
+    observed: StoredHistory
+    columns: Columns
+    ordering: Order = "per-key"
+    expect: Guarantee = "effectively-once"
+    witnesses: int = 1000
+    memory: int = 1 << 30
+    spill: Path | None = None
+    progress: Progress = lambda what, rows: None
+    rows: dict[str, int] = field(default_factory=dict)
+    _keys: KeyCodes = field(default_factory=KeyCodes)
+
+    def judge(self) -> Judgement:
+        """The verdict; ``unknown``, naming the record, for histories that cannot be judged."""
+        try:
+            with tempfile.TemporaryDirectory(dir=self.spill, prefix="bettong-check-") as name:
+                return self._judge(Path(name))
+        except MalformedHistoryError as e:
+            return undecided(str(e), [str(e)])
+
+    def _judge(self, directory: Path) -> Judgement:
+        ids = Buckets(256, np.uint64, directory, self.memory, "ids")
+        expected = self._digests(self.expected, self.columns.order, ids)
+        observed = self._digests(self.observed, self.columns.arrival, None)
+        if not expected.rows and not observed.rows:
+            return undecided("nothing was expected and nothing was seen: that proves nothing")
+        twice = repeated(ids)
+        if len(twice):
+            told = named_rows(self.expected, self.columns, twice)
+            if told:
+                return undecided(f"the histories cannot be judged: {told[0]}", told)
+        for digests in (expected, observed):
+            digests.grow(max(len(expected.sums), len(observed.sums)))
+        differ = (expected.sums != observed.sums) | (expected.counts != observed.counts)
+        differ |= expected.unsorted | observed.unsorted
+        findings = Findings(self.witnesses)
+        if differ.any():
+            matcher = self._match(expected, observed, differ, directory, findings)
+            anomalies = anomalies_of(
+                findings, matcher, self.expected, self.observed, self.columns, self.ordering
+            )
+        else:
+            anomalies = []
+        return judge(anomalies, expect=self.expect, order=self.ordering, counts=findings.counts)
+
+    def _groups(self, batch: pa.RecordBatch, ids: U64) -> I64:
+        if self.ordering == "none":
+            return id_slices(ids)
+        if self.ordering == "total" or self.columns.key is None:
+            return np.ones(len(ids), np.int64)
+        return self._keys.codes(batch.column(self.columns.key))
+
+    def _contents(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        names = [*self.columns.compare]
+        if self.ordering != "per-key" and self.columns.key is not None:
+            names.append(self.columns.key)
+        return [batch.column(name) for name in dict.fromkeys(names)]
+
+    def _digests(self, history: StoredHistory, rank: str | None, ids: Buckets | None) -> Digests:
+        digests = Digests(ordered=self.ordering != "none")
+        digests.grow({"none": SLICES + 1, "total": 2, "per-key": 1}[self.ordering])
+        for batch in self._read(history, self.columns.of(rank)):
+            words = hash_ids(batch, self.columns.id)
+            if ids is not None:
+                ids.add(words, words >> np.uint64(56))
+            groups = self._groups(batch, words)
+            if self.ordering == "per-key":
+                digests.grow(len(self._keys))
+            records = record_hashes(words, self._contents(batch))
+            digests.add(records, groups, ranks(batch, rank, digests.rows, history))
+        self.rows[history.name] = digests.rows
+        return digests
+
+    def _read(self, history: StoredHistory, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        rows = 0
+        for batch in history.batches(columns):
+            for name in self.columns.id:
+                at = first_without_id(batch.column(name))
+                if at is not None:
+                    raise MalformedHistoryError(
+                        f"{history.name} record {rows + at + 1} has no id: "
+                        f"{str(batch.slice(at, 1).to_pylist()[0])[:300]}"
+                    )
+            yield batch
+            rows += batch.num_rows
+            self.progress(history.name, rows)
+
+    def _match(
+        self,
+        expected: Digests,
+        observed: Digests,
+        differ: np.typing.NDArray[np.bool_],
+        directory: Path,
+        findings: Findings,
+    ) -> Matcher:
+        sides = []
+        for history, rank in (
+            (self.expected, self.columns.order),
+            (self.observed, self.columns.arrival),
+        ):
+            buckets = row_buckets(directory, self.memory, history.name)
+            self._gather(history, rank, differ, buckets)
+            sides.append(buckets)
+        seen_first = np.where(differ, np.iinfo(np.int64).max, expected.first)
+        seen_last = np.where(differ, np.iinfo(np.int64).min, expected.last)
+        arrivals = int(observed.first.min()), int(observed.last.max())
+        if observed.unsorted.any():
+            arrivals = self._arrivals()
+        ordered = self.ordering != "none"
+        firsts = Buckets(BUCKETS, FIRST, directory, self.memory, "firsts") if ordered else None
+        matcher = Matcher(findings, firsts, arrivals, seen_first, seen_last)
+        for rows_expected, rows_observed in zip(*sides, strict=True):
+            matcher.match(rows_expected, rows_observed)
+        if firsts is not None:
+            find_reorders(firsts, len(differ), findings)
+        return matcher
+
+    def _arrivals(self) -> tuple[int, int]:
+        """Lowest and highest rank of an observed history that is not in the order seen."""
+        column = self.columns.arrival
+        assert column is not None
+        found = [
+            (int(values.min()), int(values.max()))
+            for batch in self.observed.batches([column])
+            for values in (ranks(batch, column, 0, self.observed),)
+            if len(values)
+        ]
+        return min(low for low, _ in found), max(high for _, high in found)
+
+    def _gather(
+        self,
+        history: StoredHistory,
+        rank: str | None,
+        differ: np.typing.NDArray[np.bool_],
+        buckets: Buckets,
+    ) -> None:
+        start = 0
+        for batch in self._read(history, self.columns.of(rank)):
+            if self.ordering == "per-key":
+                groups = self._groups(batch, np.empty(batch.num_rows, np.uint64))
+                words = None
+            else:
+                words = hash_ids(batch, self.columns.id)
+                groups = self._groups(batch, words)
+            at = np.flatnonzero(differ[groups])
+            if len(at):
+                order = ranks(batch, rank, start, history)[at]
+                batch_rows = batch.take(pa.array(at)) if len(at) < batch.num_rows else batch
+                words = hash_ids(batch_rows, self.columns.id) if words is None else words[at]
+                rows = np.empty(len(at), ROW)
+                rows["id"], rows["rank"], rows["place"] = words, order, start + at
+                rows["content"] = record_hashes(words, self._contents(batch_rows))
+                rows["group"] = groups[at]
+                buckets.add(rows, words >> np.uint64(58))
+            start += batch.num_rows

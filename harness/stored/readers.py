@@ -1,0 +1,198 @@
+"""Stored histories: JSON lines, Parquet and Arrow files, read in batches of bounded size."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.json as pajson
+import pyarrow.parquet as pq
+
+from bettong.lineage.errors import BettongError, UsageError
+
+BATCH_ROWS = 1 << 20
+JSON_BLOCK = 16 << 20
+SUFFIXES = {
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".arrows": "stream",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+}
+
+
+class MalformedHistoryError(BettongError):
+    """A history with a record that cannot be read; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredHistory:
+    """Files of one history, in the order in which they are read.
+
+    Raises UsageError when there is none, or one whose kind its suffix does not tell.
+    """
+
+    name: str
+    files: tuple[Path, ...]
+
+    @classmethod
+    def at(cls, path: Path, name: str) -> StoredHistory:
+        """The file, or all files of a directory (hidden ones and ``_SUCCESS`` left out) in the
+        order of their names."""
+        if path.is_dir():
+            inside = sorted(f for f in path.rglob("*") if f.is_file() and f.name[0] not in "._")
+            files = tuple(f for f in inside if f.suffix in SUFFIXES)
+        else:
+            files = (path,)
+        if not path.exists() or not files:
+            raise UsageError(f"{path}: no such file, or no file of a known kind in it")
+        for file in files:
+            if file.suffix not in SUFFIXES:
+                known = ", ".join(SUFFIXES)
+                raise UsageError(
+                    f"{file}: not a history that can be read; its name ends in {known}"
+                )
+        return cls(name, files)
+
+    def columns(self) -> list[str]:
+        """Names of the columns of the first file."""
+        for file in self.files:
+            kind = SUFFIXES[file.suffix]
+            if kind == "parquet":
+                return list(pq.read_schema(file).names)
+            for batch in self._read(file, None):
+                return list(batch.schema.names)
+        return []
+
+    def require(self, column: str, option: str) -> None:
+        """Raise UsageError, with the nearest name, when there is no such column."""
+        names = self.columns()
+        if names and column not in names:
+            near = difflib.get_close_matches(column, names, 1)
+            hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(names)}"
+            raise UsageError(f"{option} {column}: no such column in {self.files[0]}{hint}")
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Batches of at most BATCH_ROWS rows with these columns, in order.
+
+        Raises MalformedHistoryError, naming file and line or the file, for what is unreadable.
+        """
+        for file in self.files:
+            yield from self._read(file, columns)
+
+    def _read(self, file: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        try:
+            match SUFFIXES[file.suffix]:
+                case "parquet":
+                    yield from _parquet(file, columns)
+                case "json":
+                    yield from _json(file, columns)
+                case "stream":
+                    with pa.OSFile(str(file)) as source, pa.ipc.open_stream(source) as stream:
+                        for batch in stream:
+                            yield from _slices(_select(batch, columns))
+                case _:
+                    with pa.memory_map(str(file)) as source, pa.ipc.open_file(source) as stream:
+                        for number in range(stream.num_record_batches):
+                            yield from _slices(_select(stream.get_batch(number), columns))
+        except (pa.ArrowException, OSError) as e:
+            raise MalformedHistoryError(f"{self.name}: {file} cannot be read: {e}") from e
+
+
+def _select(batch: pa.RecordBatch, columns: Sequence[str] | None) -> pa.RecordBatch:
+    return batch if columns is None else batch.select(list(columns))
+
+
+def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    for start in range(0, batch.num_rows, BATCH_ROWS):
+        yield batch.slice(start, BATCH_ROWS)
+
+
+def _parquet(file: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    plain = pq.ParquetFile(file)
+    coded = [n for n in plain.schema_arrow.names if _is_dictionary_coded(plain, n)]
+    with pq.ParquetFile(file, read_dictionary=coded) as source:
+        yield from source.iter_batches(batch_size=BATCH_ROWS, columns=columns)
+
+
+def _is_dictionary_coded(file: pq.ParquetFile, name: str) -> bool:
+    """Whether a text column is stored as codes: then they are read as they are, which is faster."""
+    kind = file.schema_arrow.field(name).type
+    if not (pa.types.is_string(kind) or pa.types.is_binary(kind)) or file.num_row_groups == 0:
+        return False
+    group = file.metadata.row_group(0)
+    for i in range(group.num_columns):
+        column = group.column(i)
+        if column.path_in_schema == name:
+            coded = column.total_uncompressed_size < 5 * column.num_values
+            return coded and "RLE_DICTIONARY" in column.encodings
+    return False
+
+
+def _json(file: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    """Blocks of lines; a column that a block lacks is null in it."""
+    options = pajson.ReadOptions(block_size=JSON_BLOCK)
+    first = 0
+    for block in _line_blocks(file):
+        try:
+            table = pajson.read_json(pa.BufferReader(block), read_options=options)
+        except pa.ArrowInvalid:
+            table = _json_by_line(block, file, first)
+        first += block.count(b"\n")
+        if columns is not None:
+            for name in columns:
+                if name not in table.column_names:
+                    table = table.append_column(name, pa.nulls(table.num_rows))
+            table = table.select(list(columns))
+        yield from table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
+
+
+def _line_blocks(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as source:
+        rest = b""
+        while chunk := source.read(JSON_BLOCK):
+            whole, line_end, rest_of_chunk = chunk.rpartition(b"\n")
+            if not line_end:
+                rest += chunk
+                continue
+            yield rest + whole + b"\n"
+            rest = rest_of_chunk
+        if rest.strip():
+            yield rest
+
+
+def _json_by_line(block: bytes, file: Path, before: int) -> pa.Table:
+    """The slow way, for values whose type changes from line to line; it names a bad line."""
+    rows: list[dict[str, Any]] = []
+    for number, line in enumerate(block.splitlines(), before + 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except ValueError as e:
+            raise MalformedHistoryError(f"{file}:{number}: not JSON: {line[:200]!r}: {e}") from e
+        if not isinstance(row, dict):
+            raise MalformedHistoryError(f"{file}:{number}: not a JSON object: {line[:200]!r}")
+        rows.append(row)
+    names = dict.fromkeys(name for row in rows for name in row)
+    arrays = {}
+    for name in names:
+        values = [row.get(name) for row in rows]
+        try:
+            arrays[name] = pa.array(values)
+        except pa.ArrowException:
+            arrays[name] = pa.array([None if v is None else as_text(v) for v in values])
+    return pa.table(arrays)
+
+
+def as_text(value: Any) -> str:
+    """A value as one text, the same for equal values: strings as they are, the rest as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
