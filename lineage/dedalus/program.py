@@ -11,13 +11,14 @@ from bettong.lineage.dedalus.evaluation import RuleSet, Tables
 from bettong.lineage.dedalus.explanation import Explainer, Seen
 from bettong.lineage.dedalus.lowering import Lowered, lower, uses_clock
 from bettong.lineage.dedalus.names import CRASH
+from bettong.lineage.dedalus.scenery import Scenery
 from bettong.lineage.dedalus.strata import needed_for, stratify
 from bettong.lineage.dedalus.syntax import Wildcard
 from bettong.lineage.dedalus.universe import Universe
 from bettong.lineage.dedalus.worlds import Crashes, Fact, Rounds, World
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import Schedule
-from bettong.lineage.rounds import Judged, Message, Play
+from bettong.lineage.rounds import Judged, Play
 from bettong.lineage.rounds import World as AnyWorld
 from bettong.lineage.spec import FailureSpec, RoundFaults
 
@@ -86,7 +87,7 @@ class DedalusProgram:
             )
 
         self._rounds = rounds(carried, relevant)
-        self._shown = rounds(everything, everything)
+        self._scenery = Scenery(rounds(everything, everything))
         self._crash_in_rules = _reads_crash(self._lowered, carried, relevant)
         self._crash_time = _reads_crash_time(self._lowered, relevant)
         self._judged: dict[Hashable, Judged] = {}
@@ -152,7 +153,7 @@ class DedalusProgram:
             schedule,
         )
         explainer = Explainer(self._universe(spec), seen)
-        messages, facts = self._show(spec, faults, crashes)
+        messages, facts = self._scenery.of(spec, faults, crashes)
         return Play(judged, messages, explainer.explain(judged.post, explain - judged.pre), facts)
 
     # -- inside ------------------------------------------------------------------------------
@@ -171,48 +172,6 @@ class DedalusProgram:
                 self._universes.clear()
             self._universes[spec] = Universe(self._rounds, spec, crash_time=self._crash_time)
         return self._universes[spec]
-
-    def _show(
-        self, spec: FailureSpec, faults: tuple[RoundFaults, ...], crashes: Crashes
-    ) -> tuple[tuple[Message, ...], dict[str, dict[str, list[int]]]]:
-        messages: list[Message] = []
-        facts: dict[str, dict[str, list[int]]] = {}
-        world = self._shown.start()
-        for time, now in enumerate(faults, 1):
-            tables = self._shown.tables(world, time, now, crashes, views=True)
-            for relation, row in _visible(tables):
-                held = facts.setdefault(str(row[0]), {})
-                held.setdefault(f"{relation}({_text(row)})", []).append(time)
-            if time < spec.eot:
-                messages += self._sent(world, time, now, faults[time], crashes, spec.eot)
-                world = self._shown.step(world, time, now, crashes)
-        return tuple(messages), facts
-
-    def _sent(
-        self,
-        world: World,
-        time: int,
-        now: RoundFaults,
-        after: RoundFaults,
-        crashes: Crashes,
-        eot: int,
-    ) -> list[Message]:
-        out = self._shown.outgoing(world, time, now, crashes)
-        found = []
-        for (a, b), facts in sorted(out.sent.items()):
-            if a == b or a in now.stopped:
-                continue
-            delayed = (a, b) in now.delayed
-            lost = (a, b) in now.lost or (b in after.stopped and not delayed)
-            arrives = None if lost else time + 2 if delayed else time + 1
-            if arrives is not None and arrives > eot:
-                arrives = None
-            found += [
-                Message(relation, a, b, time, arrives, row)
-                for relation, row in sorted(facts, key=repr)
-                if "#" not in relation
-            ]
-        return found
 
 
 def _check_goals(program: loader.Program, lowered: Lowered) -> None:
@@ -283,15 +242,3 @@ def _text(row: Sequence[object]) -> str:
 
 def _goals(tables: Tables, relation: str) -> frozenset[str]:
     return frozenset(_text(row) for row in tables[relation].rows)
-
-
-def _visible(tables: Tables) -> list[Fact]:
-    return sorted(
-        (
-            (relation, row)
-            for relation, table in tables.items()
-            if "#" not in relation and "@" not in relation and relation != CRASH
-            for row in table.rows
-        ),
-        key=repr,
-    )

@@ -22,7 +22,9 @@ Crashes = frozenset[tuple[str, int]]
 """Which nodes crash in a run, and when."""
 
 NOTHING: Facts = frozenset()
+# How many results are remembered: worlds are small, the tables of a round are not.
 REMEMBERED = 200_000
+REMEMBERED_TABLES = 4_000
 
 
 class World(NamedTuple):
@@ -95,6 +97,7 @@ class Rounds:
         self.volatile = volatile
         self.ticks = ticks
         self.clock = clock
+        self._tables: dict[Hashable, Tables] = {}
         self._outgoing: dict[Hashable, Outgoing] = {}
         self._worlds: dict[Hashable, World] = {}
 
@@ -113,7 +116,18 @@ class Rounds:
     def tables(
         self, world: World, time: int, faults: RoundFaults, crashes: Crashes, *, views: bool
     ) -> Tables:
-        """All facts of a round."""
+        """All facts of a round; not to be changed."""
+        key = (world, time, crashes, faults.stopped, faults.restarted, views)
+        found = self._tables.get(key)
+        if found is None:
+            if len(self._tables) > REMEMBERED_TABLES:
+                self._tables.clear()
+            found = self._tables[key] = self._fill(world, time, faults, crashes, views=views)
+        return found
+
+    def _fill(
+        self, world: World, time: int, faults: RoundFaults, crashes: Crashes, *, views: bool
+    ) -> Tables:
         chosen = self.views if views else self.rules
         tables = chosen.empty()
         arriving = [*self.given.get(time, ()), *world.due]

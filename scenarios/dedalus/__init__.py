@@ -14,9 +14,7 @@ LIBRARIES = ("broadcast", "commitment", "excuse", "two-phase", "two-phase-timeou
 def names() -> tuple[str, ...]:
     """Names of the programs that ship, sorted."""
     found = (Path(f.name) for f in _folder().iterdir())
-    return tuple(
-        sorted(f.stem for f in found if f.suffix == ".ded" and f.stem not in LIBRARIES)
-    )
+    return tuple(sorted(f.stem for f in found if f.suffix == ".ded" and f.stem not in LIBRARIES))
 
 
 def path(name: str) -> Path:
