@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from bettong.engine.functions import encoder as encoder
     from bettong.engine.functions import key_extractor as key_extractor
     from bettong.engine.functions import predicate as predicate
-    from bettong.engine.functions import state as state
     from bettong.engine.functions import state_computation as state_computation
     from bettong.engine.functions import state_computation_multi as state_computation_multi
+    from bettong.engine.functions import state_entity as state_entity
     from bettong.engine.graph import Application as Application
     from bettong.engine.graph import GraphError as GraphError
     from bettong.engine.graph import Pipeline as Pipeline
@@ -46,9 +46,9 @@ _MODULES = {
         "encoder",
         "key_extractor",
         "predicate",
-        "state",
         "state_computation",
         "state_computation_multi",
+        "state_entity",
     ),
     "graph": (
         "Application",

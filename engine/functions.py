@@ -152,7 +152,7 @@ def decoder(
     return mark if function is None else mark(function)
 
 
-def state(cls: type, *, name: str | None = None, codec: StateCodec | None = None) -> State:
+def state_entity(cls: type, *, name: str | None = None, codec: StateCodec | None = None) -> State:
     """Declare a kind of state entity.
 
     Args:
@@ -171,7 +171,7 @@ def state(cls: type, *, name: str | None = None, codec: StateCodec | None = None
 def _state_marker(
     kind: Literal["state_computation", "state_computation_multi"], of: type | State
 ) -> Callable[[Callable[[Any, Any], Any]], StateFunction]:
-    declared = of if isinstance(of, State) else state(of)
+    declared = of if isinstance(of, State) else state_entity(of)
 
     def mark(function: Callable[[Any, Any], Any]) -> StateFunction:
         return StateFunction(kind, _name_of(function, kind), _callable(function, kind), declared)

@@ -80,10 +80,11 @@ def run(app: Application, spark: SparkSession, config: RunConfig) -> RunningPipe
         UsageError: sources or sinks do not match the application, or a number is out of range.
     """
     _check(app, config)
-    ship_modules(app)
+    cls = load_class(config.batch_class, BatchProtocol)
+    endpoints = (*config.sources.values(), *config.sinks.values())
+    ship_modules(app, cls, cls.level_task, cls.read_task, *endpoints)
     use_this_python(spark)
     steps.install(config.instrumentation)
-    cls = load_class(config.batch_class, BatchProtocol)
     protocol = cls(
         Settings(
             app,

@@ -29,19 +29,17 @@ def use_this_python(spark: SparkSession) -> None:
         spark.sparkContext.pythonExec = sys.executable
 
 
-def ship_modules(app: Application) -> None:
-    """Make the modules in which the application's functions are travel with them, unless they
-    are installed and so can be imported by workers."""
-    for node in app.nodes:
-        if node.function is None:
-            continue
-        owners = [node.function.call]
-        if hasattr(node.function, "state"):
-            owners.append(node.function.state.cls)
-        for owner in owners:
-            module = sys.modules.get(getattr(owner, "__module__", None) or "")
-            if module is not None and not _installed(module):
-                cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+def ship_modules(app: Application, *used: object) -> None:
+    """Make the modules in which the application's functions and states are, and the classes of
+    other objects that workers use, travel with them, unless they are installed and so can be
+    imported by workers."""
+    owners: list[object] = [n.function.call for n in app.nodes if n.function is not None]
+    owners += [thing for s in app.states for thing in (s.cls, type(s.codec))]
+    owners += [thing if isinstance(thing, type) else type(thing) for thing in used]
+    for owner in owners:
+        module = sys.modules.get(getattr(owner, "__module__", None) or "")
+        if module is not None and not _installed(module):
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def _installed(module: ModuleType) -> bool:

@@ -320,5 +320,5 @@ def codec_for(cls: type) -> StateCodec:
         return DataclassCodec(cls)
     raise UsageError(
         f"state {cls.__name__} is no dataclass: make it one, or declare its codec with "
-        "state(cls, codec=…)"
+        "state_entity(cls, codec=…)"
     )

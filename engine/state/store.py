@@ -6,13 +6,16 @@ lose everything that was not promised. Object stores without rename can offer th
 
 from __future__ import annotations
 
+import contextlib
+import io
 import mmap
 import os
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
+from bettong.engine.storage.disk import OS_DISK, Disk
 from bettong.lineage.errors import BettongError
 
 
@@ -52,58 +55,72 @@ class Store(Protocol):
 
 @dataclass(frozen=True)
 class LocalStore:
-    """Files under a folder of a POSIX file system, shared by all who use the log."""
+    """Files under a folder of a POSIX file system, shared by all who use the log.
+
+    Attributes:
+        root: the folder.
+        disk: the file operations; another one in tests.
+    """
 
     root: Path
+    disk: Disk = field(default=OS_DISK, compare=False)
 
     def write(self, name: str, data: bytes | memoryview) -> None:
         path = self._path(name)
-        _write_durable(path, data)
-        _sync_folder(path.parent)
+        self._write(path, data)
+        self.disk.sync_directory(path.parent)
 
     def publish(self, name: str, data: bytes) -> None:
         path = self._path(name)
         temporary = _temporary(path)
-        _write_durable(temporary, data)
-        temporary.replace(path)
-        _sync_folder(path.parent)
+        self._write(temporary, data)
+        self.disk.rename(temporary, path)
+        self.disk.sync_directory(path.parent)
 
     def create(self, name: str, data: bytes) -> bool:
         path = self._path(name)
         temporary = _temporary(path)
-        _write_durable(temporary, data)
+        self._write(temporary, data)
         try:
-            path.hardlink_to(temporary)
+            self.disk.link(temporary, path)
         except FileExistsError:
             return False
         finally:
-            temporary.unlink()
-        _sync_folder(path.parent)
+            self.disk.remove(temporary)
+        self.disk.sync_directory(path.parent)
         return True
 
     def read(self, name: str) -> memoryview:
+        path = self.root / name
         try:
-            with (self.root / name).open("rb") as file:
-                if os.fstat(file.fileno()).st_size == 0:
-                    return memoryview(b"")
-                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            with self.disk.open(path) as file:
+                return _mapped(file)
         except OSError as e:
-            raise StoreError(f"{self.root / name} cannot be read: {e.strerror}") from e
+            raise StoreError(f"{path} cannot be read: {e.strerror or e}") from e
 
     def names(self, folder: str) -> list[str]:
         try:
-            names = [path.name for path in (self.root / folder).iterdir()]
+            names = self.disk.names(self.root / folder)
         except FileNotFoundError:
             return []
         return sorted(n for n in names if not n.startswith(_TEMPORARY))
 
     def remove(self, name: str) -> None:
-        (self.root / name).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            self.disk.remove(self.root / name)
 
     def _path(self, name: str) -> Path:
         path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        self.disk.make_directory(path.parent)
         return path
+
+    def _write(self, path: Path, data: bytes | memoryview) -> None:
+        file = self.disk.append_to(path)
+        try:
+            file.write(data)
+            file.sync()
+        finally:
+            file.close()
 
 
 _TEMPORARY = ".tmp-"
@@ -113,20 +130,12 @@ def _temporary(path: Path) -> Path:
     return path.with_name(f"{_TEMPORARY}{uuid.uuid4().hex}")
 
 
-def _write_durable(path: Path, data: bytes | memoryview) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+def _mapped(file: BinaryIO) -> memoryview:
+    """The file's bytes without a copy, where the machine can do that."""
     try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_folder(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        descriptor = file.fileno()
+    except io.UnsupportedOperation:
+        return memoryview(file.read())
+    if not os.fstat(descriptor).st_size:
+        return memoryview(b"")
+    return memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))

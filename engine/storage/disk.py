@@ -43,10 +43,13 @@ class Disk(Protocol):
     def rename(self, source: Path, target: Path) -> None:
         """Put one file in the place of another, atomically."""
 
+    def link(self, source: Path, target: Path) -> None:
+        """Give a file a second name; raises FileExistsError when there is such a name."""
+
     def remove(self, path: Path) -> None: ...
 
     def make_directory(self, path: Path) -> None:
-        """Make it and its parents where they are missing."""
+        """Make it and its parents where they are missing, durably."""
 
     def sync_directory(self, path: Path) -> None:
         """Return when the names in the directory are durable."""
@@ -89,11 +92,18 @@ class OsDisk:
     def rename(self, source: Path, target: Path) -> None:
         source.replace(target)
 
+    def link(self, source: Path, target: Path) -> None:
+        target.hardlink_to(source)
+
     def remove(self, path: Path) -> None:
         path.unlink()
 
     def make_directory(self, path: Path) -> None:
-        path.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            return
+        self.make_directory(path.parent)
+        path.mkdir(exist_ok=True)
+        self.sync_directory(path.parent)
 
     def sync_directory(self, path: Path) -> None:
         fd = os.open(path, os.O_RDONLY)

@@ -125,6 +125,12 @@ class SimulatedDisk:
         del self._files[source]
         self._names_changed()
 
+    def link(self, source: Path, target: Path) -> None:
+        if target in self._files:
+            raise FileExistsError(target)
+        self._files[target] = self._found(source)
+        self._names_changed()
+
     def remove(self, path: Path) -> None:
         self._found(path)
         del self._files[path]
