@@ -1,0 +1,167 @@
+"""Which fault sets of a real run are the same, so that only one of them needs to be run.
+
+What can follow a fault is decided by what was durable when it struck and by what the system did
+then. Two faults of the same batch position with the same durable facts before and the same steps
+after, both read from their own runs, are *alike*: a second fault on the way of recovery is tried
+behind one of them only. Nothing is folded among single faults. What was folded away is kept, so
+that a sample of it can be run as a check.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from bettong.harness import faults as harness
+from bettong.harness.faults import Fault, Point
+from bettong.harness.search.occurrences import Occurrence, Reading
+from bettong.harness.search.run_lineage import Batches
+from bettong.lineage.faults import Schedule
+
+_DURABLE = re.compile(
+    r"(?:gateway\.(?:append|release)/|receiver\.|epoch=)"
+    r"|batch=\d+/(?:offsets|state\.manifest|commits)$"
+)
+_BATCH = re.compile(r"batch=(\d+)")
+_EPOCH = re.compile(r"epoch=(\d+)")
+_PARTITION = re.compile(r"(?<=/)p=\d+")
+_MESSAGE = re.compile(r"(?:sender|gateway)\.\w+/.+/(?:\d+|end)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What a run with a single fault showed.
+
+    Attributes:
+        batch: the batch in which the fault struck, or None.
+        epoch: the epoch that was open then.
+        before: how often each step had been begun when it struck.
+        signature: equal for faults that are alike.
+    """
+
+    batch: int | None
+    epoch: int
+    before: Mapping[str, int]
+    signature: tuple[object, ...]
+
+
+def _relative(step: str, batch: int | None, epoch: int) -> str:
+    """The step with batch and epoch counted from the fault."""
+    if batch is not None:
+        step = _BATCH.sub(lambda m: f"batch=+{int(m[1]) - batch}", step)
+    return _EPOCH.sub(lambda m: f"epoch=+{int(m[1]) - epoch}", step)
+
+
+def _absolute(step: str, batch: int | None, epoch: int) -> str:
+    step = re.sub(r"batch=\+(-?\d+)", lambda m: f"batch={int(m[1]) + (batch or 0)}", step)
+    return re.sub(r"epoch=\+(-?\d+)", lambda m: f"epoch={int(m[1]) + epoch}", step)
+
+
+def recovery_of(fault: Fault, reading: Reading, batch_of: Batches) -> Recovery | None:
+    """What followed a fault in a run that had no other; None when it did not strike."""
+    struck = next((s.position for s in reading.struck if s.fault == fault.id), None)
+    if struck is None:
+        return None
+    batch = batch_of(harness.points(fault)[0].step)
+    earlier = [o for o in reading.occurrences if o.begun <= struck]
+    later = [o for o in reading.occurrences if o.begun > struck]
+    epochs = [int(m[1]) for o in earlier if (m := _EPOCH.search(o.step))]
+    epoch = max(epochs, default=0)
+
+    def here(o: Occurrence) -> bool:
+        found = batch_of(o.step)
+        return found == batch if found is not None else not _MESSAGE.match(o.step)
+
+    durable = frozenset(
+        _relative(o.step, batch, epoch)
+        for o in earlier
+        if o.done_at(struck) and _DURABLE.match(o.step) and here(o)
+    )
+    after = Counter(
+        (_relative(o.step, batch, epoch), o.failed or o.ended is None) for o in later if here(o)
+    )
+    return Recovery(
+        batch,
+        epoch,
+        Counter(o.step for o in earlier),
+        (type(fault).__name__, _struck_at(fault), durable, frozenset(after.items())),
+    )
+
+
+def _struck_at(fault: Fault) -> str:
+    match fault:
+        case harness.Crash(node=node) | harness.Pause(node=node):
+            return node
+        case harness.Cut() | harness.Storage():
+            return fault.id
+        case _:
+            return fault.link
+
+
+def _at(fault: Fault, point: Point) -> Fault | None:
+    """The fault moved to another moment; None for faults that span two."""
+    if isinstance(fault, harness.Cut | harness.Pause):
+        return None
+    return replace(fault, at=point)
+
+
+@dataclass(slots=True)
+class Folding:
+    """The classes of faults that are alike, as far as runs have shown them.
+
+    Attributes:
+        faults: every fault known, by id.
+        folded: fault sets that were not run, each with the one that was run in its stead.
+    """
+
+    faults: dict[str, Fault] = field(default_factory=dict)
+    folded: dict[Schedule, Schedule] = field(default_factory=dict)
+    _recoveries: dict[str, Recovery] = field(default_factory=dict)
+    _first: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+    def learn(self, fault: Fault, reading: Reading, batch_of: Batches) -> None:
+        """Take in the run of a single fault."""
+        recovery = recovery_of(fault, reading, batch_of)
+        if recovery is not None:
+            self.faults[fault.id] = fault
+            self._recoveries[fault.id] = recovery
+            self._first.setdefault(recovery.signature, fault.id)
+
+    def classes(self) -> int:
+        """How many classes of single faults there are so far."""
+        return len(self._first)
+
+    def canonical(self, schedule: Schedule) -> Schedule:
+        """The fault set to run in the stead of this one; itself when it stands for itself."""
+        if len(schedule) != 2:
+            return schedule
+        for first in sorted(schedule):
+            (second,) = schedule - {first}
+            moved = self._moved(first, second)
+            if moved is not None:
+                if moved != schedule:
+                    self.folded[schedule] = moved
+                return moved
+        return schedule
+
+    def _moved(self, first: str, second: str) -> Schedule | None:
+        """Both faults, the second on the way of the first one's recovery, moved to the run that
+        stands for the first one's class."""
+        recovery, fault = self._recoveries.get(first), self.faults.get(second)
+        if recovery is None or fault is None:
+            return None
+        point = harness.points(fault)[0]
+        again = point.occurrence - recovery.before.get(point.step, 0)
+        if again < 1:
+            return None  # it strikes before the first one does
+        chosen = self._first[recovery.signature]
+        target = self._recoveries[chosen]
+        relative = _relative(point.step, recovery.batch, recovery.epoch)
+        step = _absolute(_PARTITION.sub("p=0", relative), target.batch, target.epoch)
+        moved = _at(fault, Point(step, point.phase, target.before.get(step, 0) + again))
+        if moved is None:
+            return None
+        self.faults.setdefault(moved.id, moved)
+        return frozenset({chosen, moved.id})

@@ -1,0 +1,247 @@
+"""The steps of a trace, one by one: when each occurrence began and ended, and what caused it.
+
+Our own code names the causes of its steps. Spark's steps come from hooks that cannot know them;
+they are joined here by Spark's order of work in a micro-batch: a batch's offsets are written
+after they were decided, its tasks start after that, a stage after the one before it, whatever a
+task does happens inside its attempt, and ``commits/N`` follows the sink. A step whose cause can
+be told in neither way is named in :attr:`Reading.unread`, not guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from bettong.lineage.trace import MessageRange, TraceEvent
+
+_BATCH = re.compile(r"(?:^|/)batch=(\d+)(?:/|$)")
+_TASK = re.compile(r"batch=(\d+)/stage=(\d+)/p=(\d+)/a=(\d+)/task$")
+_IN_TASK = re.compile(r"batch=(\d+)/(?:level=\d+/)?p=(\d+)/a=(\d+)/\S+$")
+
+# Steps that begin something: nothing before them in the run has to have happened.
+_ROOTS = re.compile(r"(?:sender\.(?:connect|send)/|metadata$|epoch=\d+/|node\.start/)")
+
+
+def batch_of(step: str) -> int | None:
+    """The micro-batch that a step belongs to, or None."""
+    found = _BATCH.search(step)
+    return int(found[1]) if found else None
+
+
+@dataclass(slots=True)
+class Occurrence:
+    """One taking of a step.
+
+    Attributes:
+        step, number: the step's id, and which time it was taken, counted from 1.
+        node, incarnation: where.
+        link: ``a->b`` when it is a request.
+        begun: position of its ``before`` event in the trace.
+        ended: position of its ``after`` event, or None when it failed or never ended.
+        failed: it ended by an error.
+        causes: occurrences that it had read when it began.
+        answers: those that it read before it ended, such as a server's reply.
+        carries: the messages that it moved.
+    """
+
+    step: str
+    number: int
+    node: str
+    incarnation: int
+    link: str | None
+    begun: int
+    ended: int | None = None
+    failed: bool = False
+    causes: list[Occurrence] = field(default_factory=list)
+    answers: list[Occurrence] = field(default_factory=list)
+    carries: tuple[MessageRange, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The step with its occurrence, as schedules write it."""
+        return self.step if self.number == 1 else f"{self.step}#{self.number}"
+
+    def done_at(self, position: int) -> bool:
+        """Whether it had ended well at this place of the trace."""
+        return self.ended is not None and self.ended <= position
+
+
+@dataclass(slots=True)
+class Restart:
+    """A node that came back: its new incarnation, where in the trace."""
+
+    node: str
+    incarnation: int
+    position: int
+
+
+@dataclass(slots=True)
+class Struck:
+    """A fault that was in force from this place of the trace on."""
+
+    fault: str
+    node: str
+    position: int
+
+
+@dataclass(slots=True)
+class Reading:
+    """A trace as occurrences.
+
+    Attributes:
+        occurrences: in the order in which they began.
+        restarts, struck: what became of nodes, and of the planned faults.
+        unread: steps whose causes cannot be told, with why.
+    """
+
+    occurrences: list[Occurrence] = field(default_factory=list)
+    restarts: list[Restart] = field(default_factory=list)
+    struck: list[Struck] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+
+def read_occurrences(events: Iterable[TraceEvent]) -> Reading:
+    """Read a run's trace, given in the order in which its events arrived."""
+    return _Reader().read(events)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._reading = Reading()
+        self._counts: Counter[str] = Counter()
+        self._latest: dict[str, Occurrence] = {}
+        self._open: dict[tuple[str, int, str], Occurrence] = {}
+
+    def read(self, events: Iterable[TraceEvent]) -> Reading:
+        for position, event in enumerate(events):
+            if event.step.startswith("replay/"):
+                break  # the run is over; what follows is the check that a replay changes nothing
+            if event.step.startswith("fault/"):
+                self._fault(event, position)
+            elif event.step.startswith("node.start/"):
+                self._reading.restarts.append(Restart(event.node, event.incarnation, position))
+            elif event.phase == "before":
+                self._begin(event, position)
+            else:
+                self._end(event, position)
+        return self._reading
+
+    def _fault(self, event: TraceEvent, position: int) -> None:
+        fault = event.step.removeprefix("fault/")
+        if all(s.fault != fault for s in self._reading.struck):
+            self._reading.struck.append(Struck(fault, event.node, position))
+
+    def _begin(self, event: TraceEvent, position: int) -> None:
+        self._counts[event.step] += 1
+        occurrence = Occurrence(
+            event.step,
+            self._counts[event.step],
+            event.node,
+            event.incarnation,
+            event.link,
+            position,
+            carries=event.carries,
+        )
+        occurrence.causes = self._named(event, occurrence) + self._joined_begin(occurrence)
+        if not occurrence.causes and not _ROOTS.match(event.step):
+            self._reading.unread.append(f"{occurrence.name}: it names no cause")
+        self._latest[event.step] = occurrence
+        self._open[event.node, event.incarnation, event.step] = occurrence
+        self._reading.occurrences.append(occurrence)
+
+    def _end(self, event: TraceEvent, position: int) -> None:
+        occurrence = self._open.pop((event.node, event.incarnation, event.step), None)
+        if occurrence is None:
+            self._reading.unread.append(f"{event.step}: it ended without having begun")
+            return
+        if event.phase == "failed":
+            occurrence.failed = True
+            return
+        known = {id(c) for c in occurrence.causes}
+        found = self._named(event, occurrence) + self._joined_end(occurrence)
+        occurrence.answers = [c for c in found if id(c) not in known]
+        occurrence.carries = event.carries
+        occurrence.ended = position
+
+    def _named(self, event: TraceEvent, occurrence: Occurrence) -> list[Occurrence]:
+        found = []
+        for cause in event.causes:
+            latest = self._latest.get(cause)
+            if latest is None:
+                self._reading.unread.append(
+                    f"{occurrence.name}: its cause {cause} has not been seen"
+                )
+            elif latest is not occurrence:
+                found.append(latest)
+        return found
+
+    def _joined_begin(self, occurrence: Occurrence) -> list[Occurrence]:
+        step, batch = occurrence.step, batch_of(occurrence.step)
+        if batch is None:
+            return []
+        task = _TASK.match(step)
+        if task:
+            if task[2] == "0":
+                return self._done(f"batch={batch}/offsets")
+            return self._done_tasks(batch, int(task[2]) - 1)
+        inside = _IN_TASK.match(step)
+        if inside:
+            read = f"batch={batch - 1}/state.manifest" if step.endswith("/state.write") else ""
+            return self._done(read) + [
+                o
+                for o in self._open.values()
+                if (found := _TASK.match(o.step)) is not None
+                and (found[1], found[3], found[4]) == inside.groups()
+            ]
+        if step == f"batch={batch}/source.plan":
+            return self._done(f"batch={batch - 1}/commits") or self._last_epoch()
+        if step == f"batch={batch}/offsets":
+            return self._done(f"batch={batch}/source.plan") or self._done(
+                f"batch={batch - 1}/commits", "metadata"
+            )
+        if step == f"batch={batch}/commits":
+            return self._done(f"batch={batch}/sink.commit", f"batch={batch}/_spark_metadata") or [
+                *self._last_tasks(batch),
+                *self._done(f"batch={batch}/offsets"),
+            ]
+        if step.startswith(f"batch={batch}/_spark_metadata"):
+            return self._last_tasks(batch)
+        return []
+
+    def _joined_end(self, occurrence: Occurrence) -> list[Occurrence]:
+        task = _TASK.match(occurrence.step)
+        if task is None:
+            return []
+        inside = (task[1], task[3], task[4])
+        return [
+            o
+            for o in self._latest.values()
+            if (found := _IN_TASK.match(o.step)) is not None
+            and found.groups() == inside
+            and o.begun > occurrence.begun
+            and o.ended is not None
+        ]
+
+    def _last_epoch(self) -> list[Occurrence]:
+        opened = [o for o in self._latest.values() if o.step.startswith("epoch=") and o.ended]
+        return opened[-1:]
+
+    def _done(self, *steps: str) -> list[Occurrence]:
+        found = (self._latest.get(step) for step in steps)
+        return [o for o in found if o is not None and o.ended is not None]
+
+    def _done_tasks(self, batch: int, stage: int) -> list[Occurrence]:
+        prefix = f"batch={batch}/stage={stage}/"
+        return [
+            o for step, o in self._latest.items() if step.startswith(prefix) and o.ended is not None
+        ]
+
+    def _last_tasks(self, batch: int) -> list[Occurrence]:
+        stages = [
+            int(found[2])
+            for step in self._latest
+            if (found := _TASK.match(step)) is not None and int(found[1]) == batch
+        ]
+        return self._done_tasks(batch, max(stages)) if stages else []

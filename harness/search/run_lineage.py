@@ -1,0 +1,227 @@
+"""The lineage of a real run, read from its trace.
+
+Facts are ``begun(STEP)`` and ``done(STEP)`` of single occurrences (``STEP#2`` is the second), and
+``done(STEP)`` at all, which any occurrence derives: that is where a retry or a replay is an
+alternative. Leaves are
+
+- the delivery of a request and of its reply, falsified by losing them at that step;
+- a node's life until a step, falsified by a crash just before or just after an earlier one;
+- what a restart or a retry owes to the fault that made it necessary, which holds only *while*
+  that fault strikes.
+
+Facts that suppress a retry (an ack, a commit, a log write) are goals beside the outputs:
+preventing an output loses it, preventing such a fact can duplicate it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from bettong.harness import faults as harness
+from bettong.harness.faults import Point
+from bettong.harness.search.occurrences import Occurrence, Reading, batch_of, read_occurrences
+from bettong.lineage.faults import CRASH, LOSS, Fault
+from bettong.lineage.graph import Lineage
+from bettong.lineage.trace import TraceEvent
+
+# A push is not answered: only its own loss can be told apart from the loss of another message.
+_PUSHES = re.compile(r"(?:sender\.send|gateway\.ack)/")
+_MESSAGE_STEP = re.compile(r"(?:sender|gateway)\.\w+/(?P<stream>.+)/(?P<number>\d+)$")
+
+Batches = Callable[[str], int | None]
+
+
+def message_batches(events: Iterable[TraceEvent]) -> Batches:
+    """A function that tells the batch of any step: its own, or that of the message it names."""
+    planned = [
+        (carried, batch)
+        for event in events
+        if event.phase == "after"
+        and event.step.endswith("/source.plan")
+        and (batch := batch_of(event.step)) is not None
+        for carried in event.carries
+    ]
+
+    def find(step: str) -> int | None:
+        batch = batch_of(step)
+        if batch is not None:
+            return batch
+        named = _MESSAGE_STEP.match(step)
+        if named is None:
+            return None
+        number = int(named["number"])
+        return next(
+            (
+                batch
+                for carried, batch in planned
+                if carried.stream == named["stream"] and carried.start <= number < carried.stop
+            ),
+            None,
+        )
+
+    return find
+
+
+@dataclass(slots=True)
+class RunLineage:
+    """What one run says.
+
+    Attributes:
+        lineage: the graph; its faults carry the ids of :attr:`faults`.
+        faults: the harness's faults by id, to be put into schedules.
+        reading: the occurrences that it was read from.
+    """
+
+    lineage: Lineage
+    faults: dict[str, harness.Fault]
+    reading: Reading
+
+
+@dataclass(slots=True)
+class _Builder:
+    reading: Reading
+    events: tuple[TraceEvent, ...]
+    batches: int | None
+    batch: Batches
+    lineage: Lineage = field(default_factory=Lineage)
+    faults: dict[str, harness.Fault] = field(default_factory=dict)
+    alive: dict[tuple[str, int], str] = field(default_factory=dict)
+    origin: dict[tuple[str, int], list[str]] = field(default_factory=dict)
+
+    def build(self) -> RunLineage:
+        moments = self._moments()
+        restarts = {r.position: r for r in self.reading.restarts}
+        strikes: dict[int, str] = {s.position: s.fault for s in self.reading.struck}
+        killed: dict[str, str] = {}
+        struck: list[str] = []
+        for position in range(len(self.events)):
+            if position in strikes:
+                struck.append(strikes[position])
+                for node in _killed_by(strikes[position]):
+                    killed[node] = strikes[position]
+            if position in restarts:
+                restart = restarts[position]
+                cause = killed.get(restart.node)
+                self.origin[restart.node, restart.incarnation] = (
+                    [self._owed(cause)] if cause else []
+                )
+            if position in moments:
+                occurrence, begins = moments[position]
+                if begins:
+                    self._begin(occurrence, struck)
+                else:
+                    self._end(occurrence)
+        return RunLineage(self.lineage, self.faults, self.reading)
+
+    def _moments(self) -> dict[int, tuple[Occurrence, bool]]:
+        found: dict[int, tuple[Occurrence, bool]] = {}
+        for occurrence in self.reading.occurrences:
+            found[occurrence.begun] = (occurrence, True)
+            if occurrence.ended is not None:
+                found[occurrence.ended] = (occurrence, False)
+        return found
+
+    # --- facts
+
+    def _begin(self, occurrence: Occurrence, struck: list[str]) -> None:
+        premises = [self._live_until(occurrence, "before")]
+        premises += self._premises(occurrence.causes, occurrence, occurrence.begun)
+        first_here = not any(
+            o.step == occurrence.step
+            and o.number < occurrence.number
+            and (o.node, o.incarnation) == (occurrence.node, occurrence.incarnation)
+            for o in self.reading.occurrences
+        )
+        if not first_here and struck:
+            premises.append(self._owed(struck[-1]))
+        self.lineage.firing(f"begun({occurrence.name})", premises, "begin")
+
+    def _end(self, occurrence: Occurrence) -> None:
+        ended = occurrence.ended
+        assert ended is not None
+        name = occurrence.name
+        premises = [f"begun({name})"]
+        premises += self._premises(occurrence.answers, occurrence, ended)
+        if occurrence.link is not None:
+            premises.append(self._request(occurrence))
+            if not _PUSHES.match(occurrence.step):
+                premises.append(self._reply(occurrence))
+        self.lineage.fact(f"done({name})", label=name)
+        self.lineage.firing(f"done({name})", premises, "end")
+        self.lineage.fact(f"done({occurrence.step}) at all", goal=True, label=occurrence.step)
+        self.lineage.firing(
+            f"done({occurrence.step}) at all", [f"done({name})"], f"occurrence {occurrence.number}"
+        )
+        self._live_until(occurrence, "after")
+
+    def _premises(self, causes: list[Occurrence], of: Occurrence, position: int) -> Iterable[str]:
+        for cause in causes:
+            if cause.done_at(position):
+                yield f"done({cause.name})"
+            else:  # still open: a request that has arrived here, or what this step is a part of
+                yield f"begun({cause.name})"
+                if cause.link is not None and cause.link.endswith(f"->{of.node}"):
+                    yield self._request(cause)
+
+    # --- leaves
+
+    def _within(self, step: str) -> bool:
+        """Whether faults at this step are within the first batches."""
+        if self.batches is None:
+            return True
+        batch = self.batch(step)
+        return batch is not None and batch < self.batches
+
+    def _leaf(self, id: str, fault: harness.Fault, kind: str, place: str, at: Occurrence) -> str:
+        if not self._within(at.step):
+            return self.lineage.leaf(id)
+        self.faults[fault.id] = fault
+        return self.lineage.leaf(id, [Fault(fault.id, kind, place=place, time=at.begun)])
+
+    def _request(self, occurrence: Occurrence) -> str:
+        assert occurrence.link is not None
+        fault = harness.Omit(occurrence.link, Point(occurrence.step, "before", occurrence.number))
+        return self._leaf(f"arrives({occurrence.name})", fault, LOSS, occurrence.link, occurrence)
+
+    def _reply(self, occurrence: Occurrence) -> str:
+        assert occurrence.link is not None
+        at = Point(occurrence.step, "before", occurrence.number)
+        fault = harness.OmitReply(occurrence.link, at)
+        return self._leaf(f"answered({occurrence.name})", fault, LOSS, occurrence.link, occurrence)
+
+    def _live_until(self, occurrence: Occurrence, phase: harness.PointPhase) -> str:
+        """The fact that the node lives at this moment. Its id is a digest of all the moments it
+        has lived through, so that runs merge as far as they agree and no circle can arise."""
+        who = (occurrence.node, occurrence.incarnation)
+        point = Point(occurrence.step, phase, occurrence.number)
+        crash = harness.Crash(occurrence.node, point)
+        leaf = self._leaf(f"no {crash.id}", crash, CRASH, occurrence.node, occurrence)
+        before = self.alive.get(who)
+        premises = [*([before] if before else self.origin.get(who, [])), leaf]
+        history = blake2b("\0".join(premises).encode(), digest_size=6).hexdigest()
+        fact = f"alive({occurrence.node}.{occurrence.incarnation}, {point}) {history}"
+        self.lineage.fact(fact, label=f"{occurrence.node} lives, {point}")
+        self.lineage.firing(fact, premises, "live on")
+        self.alive[who] = fact
+        return fact
+
+    def _owed(self, fault: str) -> str:
+        """What happened only because a fault had struck."""
+        known = self.lineage.faults.get(fault)
+        kind = known.kind if known else (CRASH if fault.startswith("crash(") else LOSS)
+        return self.lineage.leaf(f"because of {fault}", [known or Fault(fault, kind)], lost=True)
+
+
+def _killed_by(fault: str) -> Iterable[str]:
+    found = re.match(r"crash\((.+?), ", fault)
+    return (found[1],) if found else ()
+
+
+def lineage_of(events: Iterable[TraceEvent], batches: int | None = None) -> RunLineage:
+    """The lineage of a run from its trace; faults only at steps of the first ``batches``."""
+    chosen = tuple(events)
+    reading = read_occurrences(chosen)
+    return _Builder(reading, chosen, batches, message_batches(chosen)).build()

@@ -1,0 +1,169 @@
+"""Lineage of real runs, from their traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bettong.harness.search.occurrences import read_occurrences
+from bettong.harness.search.run_lineage import lineage_of
+from bettong.lineage.faults import Bounds, Schedule
+from bettong.lineage.graph import Lineage
+from bettong.lineage.hypotheses import Hypotheses
+from bettong.lineage.trace import MessageRange, TraceEvent
+
+PLAN, OFFSETS, COMMIT = "batch=0/source.plan", "batch=0/offsets", "batch=0/sink.commit"
+SERVED, COMMITS, OPEN = "receiver.commit/batch=0", "batch=0/commits", "epoch=1/sink.open"
+LINK = "driver->receiver"
+
+
+class Trace:
+    """A trace written by hand."""
+
+    def __init__(self) -> None:
+        self.events: list[TraceEvent] = []
+        self.incarnation = 1
+
+    def begin(self, step: str, *causes: str, node: str = "driver", link: str | None = None) -> None:
+        n = self.incarnation if node == "driver" else 1
+        self.events.append(TraceEvent(step, "before", node, n, causes, link=link))
+
+    def end(self, step: str, *causes: str, node: str = "driver", link: str | None = None) -> None:
+        n = self.incarnation if node == "driver" else 1
+        carries = (MessageRange("lines", 0, 8),) if step == PLAN else ()
+        self.events.append(TraceEvent(step, "after", node, n, causes, carries, link))
+
+    def fail(self, step: str) -> None:
+        self.events.append(TraceEvent(step, "failed", "driver", self.incarnation))
+
+    def whole(self, step: str, *causes: str) -> None:
+        self.begin(step, *causes)
+        self.end(step, *causes)
+
+    def committed(self) -> None:
+        """The driver asks the receiver to commit, and is answered."""
+        self.begin(COMMIT, OFFSETS, link=LINK)
+        self.begin(SERVED, COMMIT, node="receiver")
+        self.end(SERVED, COMMIT, node="receiver")
+        self.end(COMMIT, OFFSETS, SERVED, link=LINK)
+
+    def strikes(self, fault: str, node: str) -> None:
+        self.events.append(TraceEvent(f"fault/{fault}", "after", node))
+
+    def restart(self) -> None:
+        self.incarnation += 1
+        self.events.append(TraceEvent("node.start/driver", "after", "driver", self.incarnation))
+
+
+def clean() -> Trace:
+    trace = Trace()
+    trace.whole(OPEN)
+    trace.whole(PLAN)
+    trace.whole(OFFSETS)
+    trace.committed()
+    trace.whole(COMMITS)
+    return trace
+
+
+def replayed(fault: str) -> Trace:
+    """The driver is killed before it asks for the commit, and does the batch again."""
+    trace = Trace()
+    trace.whole(OPEN)
+    trace.whole(PLAN)
+    trace.whole(OFFSETS)
+    trace.begin(COMMIT, OFFSETS, link=LINK)
+    trace.strikes(fault, "driver")
+    trace.restart()
+    trace.whole("epoch=2/sink.open")
+    trace.committed()
+    trace.whole(COMMITS)
+    return trace
+
+
+def hypotheses(
+    lineage: Lineage, crashes: int, losses: int, also: Sequence[Lineage] = ()
+) -> list[Schedule]:
+    """All minimal hypotheses about the goals of a clean run, given what other runs showed."""
+    found = []
+    with Hypotheses(lineage, Bounds({"crash": crashes, "loss": losses})) as search:
+        for other in also:
+            search.extend(other)
+        while (chosen := search.smallest()) is not None:
+            found.append(chosen)
+            search.exclude_supersets(chosen)
+    return found
+
+
+def test_every_leaf_of_a_clean_run_is_a_hypothesis_of_its_own() -> None:
+    run = lineage_of(clean().events)
+    assert not run.reading.unread
+    found = hypotheses(run.lineage, 0, 1)
+    assert set(found) == {
+        frozenset({f"omit({LINK}, {COMMIT})"}),
+        frozenset({f"omit-reply({LINK}, {COMMIT})"}),
+    }
+    crashes = {id for s in hypotheses(run.lineage, 1, 0) for id in s}
+    assert f"crash(driver, before {COMMIT})" in crashes
+    assert f"crash(driver, after {COMMIT})" in crashes  # it suppresses the replay: commits
+    assert f"crash(receiver, before {SERVED})" in crashes
+    assert f"crash(driver, after {COMMITS})" not in crashes
+    assert crashes <= run.faults.keys()
+
+
+def test_recovery_is_an_alternative_that_is_attacked_together_with_what_made_it_necessary() -> None:
+    first = f"crash(driver, before {COMMIT})"
+    run = lineage_of(clean().events)
+    found = hypotheses(run.lineage, 1, 1, [lineage_of(replayed(first).events).lineage])
+    assert frozenset({first}) not in found
+    assert frozenset({first, f"omit({LINK}, {COMMIT}#2)"}) in found
+    assert frozenset({first, f"omit-reply({LINK}, {COMMIT}#2)"}) in found
+    # The replay is no help against a crash that it was not seen to follow.
+    assert frozenset({f"crash(driver, before {PLAN})"}) in found
+
+
+def test_faults_are_placed_in_the_first_batches_only() -> None:
+    trace = clean()
+    trace.whole("batch=1/source.plan")
+    trace.whole("batch=1/offsets")
+    assert any("batch=1/" in id for id in lineage_of(trace.events).faults)
+    assert not any("batch=1/" in id for id in lineage_of(trace.events, batches=1).faults)
+    assert lineage_of(trace.events, batches=1).faults
+
+
+def test_a_retry_is_owed_to_the_fault_that_made_it_necessary() -> None:
+    lost = f"omit-reply({LINK}, {COMMIT})"
+    trace = Trace()
+    trace.whole(OPEN)
+    trace.whole(PLAN)
+    trace.whole(OFFSETS)
+    trace.begin(COMMIT, OFFSETS, link=LINK)
+    trace.begin(SERVED, COMMIT, node="receiver")
+    trace.strikes(lost, "driver")
+    trace.end(SERVED, COMMIT, node="receiver")
+    trace.fail(COMMIT)
+    trace.committed()
+    trace.whole(COMMITS)
+    run = lineage_of(clean().events)
+    found = hypotheses(run.lineage, 0, 2, [lineage_of(trace.events).lineage])
+    assert frozenset({lost, f"omit({LINK}, {COMMIT}#2)"}) in found
+    assert frozenset({f"omit({LINK}, {COMMIT})"}) in found
+
+
+def test_a_step_whose_cause_cannot_be_told_is_named() -> None:
+    trace = clean()
+    trace.whole("receiver.commit/batch=7")
+    trace.whole("batch=0/sink.extra", "batch=0/never")
+    unread = read_occurrences(trace.events).unread
+    assert unread == [
+        "receiver.commit/batch=7: it names no cause",
+        "batch=0/sink.extra: its cause batch=0/never has not been seen",
+        "batch=0/sink.extra: it names no cause",
+        "batch=0/sink.extra: its cause batch=0/never has not been seen",
+    ]
+
+
+def test_the_forced_replay_at_the_end_is_no_alternative() -> None:
+    trace = clean()
+    trace.events.append(TraceEvent("replay/batch=0", "after", "driver"))
+    before = len(read_occurrences(trace.events).occurrences)
+    trace.committed()
+    assert len(read_occurrences(trace.events).occurrences) == before
