@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any
 
 import networkx as nx
 
@@ -20,7 +20,6 @@ from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import Fault, Schedule
 
 FACT, FIRING, LEAF = "fact", "firing", "leaf"
-View = Literal["", "present", "absent"]
 
 
 class LineageError(BettongError):
@@ -32,7 +31,7 @@ class Lineage:
     """Facts, firings and leaves of one run, or of several.
 
     Node attributes in ``graph``: ``kind`` (``fact`` | ``firing`` | ``leaf``), ``label``; a fact
-    has ``absent`` and ``further`` (see :meth:`fact`); a firing has ``rule`` and ``view``; a leaf
+    has ``absent`` and ``further`` (see :meth:`fact`); a firing has ``rule``; a leaf
     has ``faults`` (ids that decide it) and ``lost`` (see :meth:`leaf`).
 
     Attributes:
@@ -87,15 +86,11 @@ class Lineage:
             self.graph.add_node(id, kind=LEAF, faults=tuple(ids), lost=lost, label=label or id)
         return id
 
-    def firing(
-        self, head: str, premises: Iterable[str], rule: str, *, view: View = "", label: str = ""
-    ) -> str:
+    def firing(self, head: str, premises: Iterable[str], rule: str, *, label: str = "") -> str:
         """Say that the rule derived ``head`` from these premises; returns the firing's id.
 
         Head and premises are added as facts when they are not known yet. The id depends on
         nothing but the arguments, so that the same firing of two runs merges into one.
-        ``view``: ``absent`` for a firing that counts only where absences are looked into,
-        ``present`` for a rule of thumb that stands in for it where they are not.
         """
         chosen = tuple(dict.fromkeys(premises))
         digest = blake2b("\0".join(sorted(chosen)).encode(), digest_size=8).hexdigest()
@@ -103,7 +98,7 @@ class Lineage:
         if id in self.graph:
             return id
         self.fact(head)
-        self.graph.add_node(id, kind=FIRING, rule=rule, view=view, label=label or rule)
+        self.graph.add_node(id, kind=FIRING, rule=rule, label=label or rule)
         for premise in chosen:
             if premise not in self.graph:
                 self.fact(premise)

@@ -12,7 +12,7 @@ work is done twice.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Literal
@@ -21,25 +21,26 @@ from pysat.card import ITotalizer
 from pysat.solvers import Solver
 
 from bettong.lineage.faults import Bounds, Fault, Schedule
-from bettong.lineage.graph import FACT, FIRING, Lineage, View
+from bettong.lineage.graph import FACT, FIRING, Lineage
 
-Mode = Literal["asked", "given", "hunt", "present", "absent"]
+Mode = Literal["asked", "kept", "given", "hunt", "present", "absent"]
 """What a hypothesis may attack.
 
 - ``asked``: what was there and led to a goal, while a known way to the goal's precondition stays.
+- ``kept``: what was there and led to a goal, but nothing that led to its precondition.
 - ``given``: what was there and led to a goal, its precondition taken as met.
 - ``hunt``: the same, and what was not there but could be.
 - ``present``: all that was there and led to a goal.
 - ``absent``: everything, also that there was nothing further of a kind.
 
+That something was not there because a message was lost counts in every mode: when it is not lost,
+the thing may be there.
+
 Only ``absent`` is exact where rules ask for absence; the others come first because what they put
 up is likelier to break something.
 """
 
-MODES: tuple[Mode, ...] = ("asked", "given", "hunt", "present", "absent")
-
-VIEWS: Mapping[View, int] = {"": 0, "present": 1, "absent": -1}
-"""Sign of the literal that switches a firing off."""
+MODES: tuple[Mode, ...] = ("asked", "kept", "given", "hunt", "present", "absent")
 
 
 @dataclass(slots=True)
@@ -49,6 +50,7 @@ class _Search:
     fixed: list[int]
     soft: dict[int, tuple[ITotalizer, int] | None] = field(default_factory=dict)
     over: bool = False
+    late: bool = False
 
 
 class Hypotheses:
@@ -63,7 +65,9 @@ class Hypotheses:
         self._solver = Solver(name="glucose4")
         self._top = 0
         self._fails: dict[str, int] = {}
+        self._arrives: dict[str, int] = {}
         self._encoded: dict[str, set[str]] = {}
+        self._arrivable: dict[str, set[str]] = {}
         self._faults: dict[str, int] = {}
         self._known: dict[int, Fault] = {}
         self._groups: dict[str, list[int]] = {}
@@ -73,17 +77,19 @@ class Hypotheses:
         self._tried: list[tuple[Schedule, int]] = []
         absences, further = self._absences, self._further = self._new(), self._new()
         asked, given = self._asked, self._given = self._new(), self._new()
+        kept = self._kept = self._new()
         self._searches: dict[Mode, _Search] = {
             "asked": _Search([-absences, -further, given, asked]),
+            "kept": _Search([-absences, -further, given, kept]),
             "given": _Search([-absences, -further, given]),
-            "hunt": _Search([absences, -further, given]),
+            "hunt": _Search([absences, -further, given], late=True),
             "present": _Search([-absences, -further]),
             "absent": _Search([absences]),
         }
         self._goals = dict(lineage.goals)
         self._chosen = {goal: self._new() for goal in self._goals}
         self._clause(*self._chosen.values())
-        self._pinned: set[tuple[str, str]] = set()
+        self._pinned: set[tuple[str, str, bool]] = set()
         self.extend(lineage)
         self._ask(lineage)
 
@@ -126,14 +132,12 @@ class Hypotheses:
                     if not causes:
                         clauses.append([-fails])
                     elif attributes["absent"]:
-                        further = attributes["further"]
-                        clauses.append([-fails, self._further if further else self._absences])
+                        switch = self._further if attributes["further"] else self._absences
+                        clauses.append([-fails, switch, self._arriving(id)])
                 for firing in causes:
                     if firing not in known:
                         known.add(firing)
-                        view = VIEWS[nodes[firing]["view"]] * self._absences
-                        clause = [-fails, self._failing(firing)]
-                        clauses.append([*clause, view] if view else clause)
+                        clauses.append([-fails, self._failing(firing)])
             elif kind == FIRING:
                 if new:
                     self._encoded[id] = set()
@@ -146,6 +150,7 @@ class Hypotheses:
                 if cause not in seen:
                     seen.add(cause)
                     todo.append(cause)
+        clauses += self._arrivals(lineage)
         self._solver.append_formula(clauses)
         if fresh:
             self._bound(fresh)
@@ -157,6 +162,48 @@ class Hypotheses:
         if found is None:
             found = self._fails[id] = self._new()
         return found
+
+    def _arriving(self, id: str) -> int:
+        """A variable that says: this fails because something that was lost is not."""
+        found = self._arrives.get(id)
+        if found is None:
+            found = self._arrives[id] = self._new()
+        return found
+
+    def _arrivals(self, lineage: Lineage) -> list[list[int]]:
+        """Clauses of :meth:`_arriving` for what this lineage adds."""
+        pred = lineage.graph.pred
+        nodes = lineage.graph.nodes
+        clauses: list[list[int]] = []
+        todo = [id for id in nodes if id in self._arrives]
+        seen = set(todo)
+        while todo:
+            id = todo.pop()
+            attributes = nodes[id]
+            arrives = self._arriving(id)
+            causes = pred[id]
+            known = self._arrivable.get(id)
+            new = known is None
+            if known is None:
+                known = self._arrivable[id] = set()
+            if attributes["kind"] == FACT:
+                if new and not causes:
+                    clauses.append([-arrives])
+                for firing in causes:
+                    if firing not in known:
+                        known.add(firing)
+                        clauses.append([-arrives, self._arriving(firing)])
+            elif new and attributes["kind"] == FIRING:
+                clauses.append([-arrives, *map(self._arriving, causes)])
+            elif new and attributes["lost"]:
+                clauses += [[-arrives, -self._faults[f]] for f in attributes["faults"]]
+            elif new:
+                clauses.append([-arrives])
+            for cause in causes:
+                if cause not in seen:
+                    seen.add(cause)
+                    todo.append(cause)
+        return clauses
 
     def _leaf(
         self, fails: int, faults: list[Fault], lost: bool, fresh: list[Fault]
@@ -228,14 +275,28 @@ class Hypotheses:
         self._clause(-total.rhs[limit])
 
     def _take_as_met(self, lineage: Lineage) -> None:
-        """Where the precondition is given, what it reads cannot fail."""
+        """Where the precondition is given, what it reads cannot fail; where it is kept, nothing
+        that led to it can."""
         pred = lineage.graph.pred
+        nodes = lineage.graph.nodes
         for goal, given in self._goals.items():
-            for firing in pred[given] if given is not None and given in lineage.graph else ():
-                for premise in pred[firing]:
-                    if (goal, premise) not in self._pinned:
-                        self._pinned.add((goal, premise))
-                        self._clause(-self._chosen[goal], -self._given, -self._failing(premise))
+            if given is None or given not in lineage.graph:
+                continue
+            direct = {premise for firing in pred[given] for premise in pred[firing]}
+            todo = list(direct)
+            seen = set(todo)
+            while todo:
+                id = todo.pop()
+                if id in direct and (goal, id, True) not in self._pinned:
+                    self._pinned.add((goal, id, True))
+                    self._clause(-self._chosen[goal], -self._given, -self._failing(id))
+                if (goal, id, False) not in self._pinned:
+                    self._pinned.add((goal, id, False))
+                    self._clause(-self._chosen[goal], -self._kept, -self._failing(id))
+                for cause in pred[id]:
+                    if cause not in seen and not nodes[cause].get("absent"):
+                        seen.add(cause)
+                        todo.append(cause)
 
     def _ask(self, lineage: Lineage) -> None:
         """A goal fails only if it is chosen; when asked, its precondition keeps a way to hold."""
@@ -317,6 +378,32 @@ class Hypotheses:
         self.seconds += perf_counter() - began
         return found
 
+    def extending(self, schedule: Schedule, mode: Mode) -> Schedule | None:
+        """The same with this set and one fault more, or None."""
+        began = perf_counter()
+        inside = [v for f, v in self._faults.items() if f in schedule]
+        outside: dict[int, tuple[ITotalizer, int] | None] = {
+            -v: None for f, v in self._faults.items() if f not in schedule
+        }
+        fixed = [*self._searches[mode].fixed, *inside]
+        search = _Search(fixed, outside, late=self._searches[mode].late)
+        found = self._solve(search) if len(inside) == len(schedule) else None
+        self.seconds += perf_counter() - began
+        return found if found is not None and len(found) == len(schedule) + 1 else None
+
+    def within(self, schedule: Schedule, mode: Mode) -> Schedule | None:
+        """The same among the proper subsets of a set."""
+        began = perf_counter()
+        inside = [v for f, v in self._faults.items() if f in schedule]
+        outside = [-v for f, v in self._faults.items() if f not in schedule]
+        switch = self._new()
+        self._clause(-switch, *(-v for v in inside))
+        soft: dict[int, tuple[ITotalizer, int] | None] = {-v: None for v in inside}
+        search = _Search([*self._searches[mode].fixed, *outside, switch], soft)
+        found = self._solve(search)
+        self.seconds += perf_counter() - began
+        return found
+
     def _solve(self, search: _Search) -> Schedule | None:
         while not self._solver.solve(assumptions=[*search.fixed, *search.soft]):
             core = [v for v in self._solver.get_core() or () if v in search.soft]
@@ -325,20 +412,26 @@ class Hypotheses:
             core = self._trimmed(search, core)
             self._relax(search, core)
         model = [v for v in self._solver.get_model() or () if v > 0 and v in self._known]
-        return self._weakest(search, model)
+        return self._latest(search, model)
 
-    def _weakest(self, search: _Search, model: list[int]) -> Schedule:
-        """The same with each grouped fault (a crash) moved as late as it may be: the later, the
-        less it takes with it."""
+    def _latest(self, search: _Search, model: list[int]) -> Schedule:
+        """The same with faults put off as long as may be: the later a crash, the less it takes
+        with it, and the later any fault, the less time is left for repair.
+
+        A fault of a group (a crash) is moved within its group. In a search that is for what was
+        not there, any fault may take the place of an earlier one.
+        """
         chosen = set(model)
-        for variable in model:
+        by_time = sorted(self._known, key=lambda v: self._known[v].time, reverse=True)
+        for variable in sorted(model, key=lambda v: self._known[v].time):
             fault = self._known[variable]
-            if not fault.group:
-                continue
-            members = self._groups[fault.group]
-            for other in sorted(members, key=lambda v: self._known[v].time, reverse=True):
+            for other in by_time:
                 if self._known[other].time <= fault.time:
                     break
+                if other in chosen or not (
+                    search.late or (fault.group and fault.group == self._known[other].group)
+                ):
+                    continue
                 attempt = (chosen - {variable}) | {other}
                 exactly = [v if v in attempt else -v for v in self._known]
                 if self._solver.solve(assumptions=[*search.fixed, *exactly]):

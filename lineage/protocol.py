@@ -32,6 +32,7 @@ from __future__ import annotations
 import dis
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, ClassVar, Literal, TypeVar
 
 from bettong.lineage.errors import BettongError
@@ -209,11 +210,9 @@ def _uses(function: Callable[..., Any], cls: type, seen: set[Any]) -> Iterator[t
             follows = following is not None and following.opname in ("LOAD_ATTR", "LOAD_METHOD")
             yield this.argval, following.argval if following and follows else "*"
             helper = getattr(cls, this.argval, None)
-            if (
-                hasattr(helper, "__code__")
-                and not hasattr(helper, "bettong_rule")
-                and helper not in seen
-            ):
+            if not isinstance(helper, FunctionType) or hasattr(helper, "bettong_rule"):
+                continue
+            if helper not in seen:
                 seen.add(helper)
                 yield from _uses(helper, cls, seen)
 

@@ -10,7 +10,7 @@ from bettong.lineage.executor import Execution
 from bettong.lineage.faults import CLEAN, Schedule
 from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Anomaly, Outcome
-from bettong.lineage.rounds import Judged, Message, Play, RoundProgram, loss
+from bettong.lineage.rounds import Judged, Message, Play, RoundProgram
 from bettong.lineage.spec import FailureSpec
 
 
@@ -66,14 +66,7 @@ class RoundExecutor:
             if goal in play.judged.post:
                 lineage.firing(f"goal({goal})", [f"post({goal})"], "holds")
             if goal not in play.judged.pre:
-                lineage.firing(f"goal({goal})", [f"!pre({goal})"], "vacuous", view="absent")
-                # more losses seldom bring a precondition about
-                lost = [
-                    loss(lineage, self.spec, m.sender, m.receiver, m.sent)
-                    for m in play.messages
-                    if m.arrives is None
-                ]
-                lineage.firing(f"goal({goal})", lost, "vacuous", view="present")
+                lineage.firing(f"goal({goal})", [f"!pre({goal})"], "vacuous")
         self.seconds += (seconds := perf_counter() - began)
         return Execution(
             schedule,

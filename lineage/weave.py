@@ -24,7 +24,7 @@ from bettong.lineage.local import (
     Read,
     matches,
 )
-from bettong.lineage.protocol import OTHERS, Message, Rule, Timer
+from bettong.lineage.protocol import OTHERS, Message, Rule, RuleKind, Timer
 from bettong.lineage.rounds import alive, crashed, delivery, loss, remembering, running
 from bettong.lineage.spec import FailureSpec, RoundFaults, delay, duplication
 from bettong.lineage.world import CRASHED, goal_calls
@@ -70,13 +70,14 @@ class Weaver:
         of the absence of those in ``explain``."""
         last = self._steps[-1]
         protocol, declared = self._rules.protocol, self._rules.declared
-        for kind in ("pre", "post"):
+        kinds: tuple[RuleKind, ...] = ("pre", "post")
+        for kind in kinds:
             for call, goal, after in goal_calls(
                 protocol,
                 declared,
                 kind,
                 last,
-                self._crashed,  # type: ignore[arg-type]
+                self._crashed,
             ):
                 self.lineage.firing(f"{kind}({goal})", self._world_premises(call, after), call.rule)
         for goal in sorted(explain):
@@ -146,9 +147,9 @@ class Weaver:
             premises = [self._sent(sender, node, sent, message)]
             if sender != node:
                 late = sent == time - 2
-                if link in faults.lost or (link in faults.delayed) != late:
-                    if link in faults.lost or not (late and link in faults.duplicated):
-                        continue
+                again = late and link in faults.duplicated
+                if link in faults.lost or ((link in faults.delayed) != late and not again):
+                    continue
                 premises.append(delivery(self.lineage, self._spec, sender, node, sent, time))
                 if late:
                     premises.append(self._late(sender, node, sent))
@@ -189,9 +190,9 @@ class Weaver:
         before = self._step(node, time - 1)
         relation = self._relations.get(name)
         memory = []
-        if relation is None or not (relation.keep and relation.durable):
-            if self._spec.forgetting(node, time):
-                memory.append(remembering(self.lineage, self._spec, node, time))
+        durable = relation is not None and relation.keep and relation.durable
+        if not durable and self._spec.forgetting(node, time):
+            memory.append(remembering(self.lineage, self._spec, node, time))
         running = self._running(node, time - 1)
         discarding = name in self._rules.discarding
         if self._stopped(node, time - 1):
@@ -201,14 +202,14 @@ class Weaver:
                     premises.append(self._is_stopped(node, time - 1))
                 self.lineage.firing(id, premises + memory, "stays")
             return
-        if relation is not None and relation.keep and fact in before.facts:
-            if (name + DISCARD, arguments) not in before.facts:
-                premises = [self.fact(node, time - 1, fact)]
-                if fact not in before.begun:
-                    premises += running
-                if discarding:
-                    premises.append(self.absent(node, time - 1, name + DISCARD, arguments))
-                self.lineage.firing(id, premises + memory, "keep")
+        kept = relation is not None and relation.keep and fact in before.facts
+        if kept and (name + DISCARD, arguments) not in before.facts:
+            premises = [self.fact(node, time - 1, fact)]
+            if fact not in before.begun:
+                premises += running
+            if discarding:
+                premises.append(self.absent(node, time - 1, name + DISCARD, arguments))
+            self.lineage.firing(id, premises + memory, "keep")
         for call, after in before.producers.get(("next", "", fact), ()):
             premises = self._premises(node, time - 1, call, after)
             self.lineage.firing(id, premises + running + memory, call.rule)
