@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bettong.lineage.dedalus import aggregates
 from bettong.lineage.dedalus.errors import DedalusError
 from bettong.lineage.dedalus.joins import CompiledRule, compile_rule
-from bettong.lineage.dedalus.lowering import Aggregation, Lowered, PlainRule, tick_relation
+from bettong.lineage.dedalus.lowering import Aggregation, Lowered, PlainRule
 from bettong.lineage.dedalus.strata import Stratum
 from bettong.lineage.dedalus.tables import Columns, Row, Table
 
@@ -95,22 +95,18 @@ class RuleSet:
                 time,
                 lambda rule, delta: [row for _, row in rule.heads(tables, delta)],
             )
-            for relation, tick in compiled.stratum.ticks:
-                if tick == time and tick_relation(relation, tick) in tables:
-                    for row in tables[relation].rows:
-                        tables[tick_relation(relation, tick)].add(row)
 
 
 def close(compiled: CompiledStratum, tables: Tables, time: int, run: Run) -> None:
     """Run a stratum's rules until they add no row (semi-naive where they are recursive)."""
     new: dict[str, list[Row]] = {}
     for rule in compiled.rules:
-        if time >= rule.rule.from_round:
+        if rule.rule.active(time):
             _add(tables, rule.rule, run(rule, None), new)
     while new and compiled.stratum.recursive:
         delta, new = new, {}
         for rule in compiled.rules:
-            if time >= rule.rule.from_round:
+            if rule.rule.active(time):
                 for i, relation in enumerate(rule.positive):
                     if relation in delta:
                         _add(tables, rule.rule, run(rule, (i, delta[relation])), new)

@@ -47,7 +47,8 @@ def tokens(text: str, file: str) -> Iterator[Token]:
             where = Position(file, line)
             if text[at] == '"':
                 raise DedalusError(where, "a string is not closed: expected '\"' on this line")
-            raise DedalusError(where, f"unexpected character {text[at]!r}")
+            hint = ": a clause ends with ';'" if text[at] == "." else ""
+            raise DedalusError(where, f"unexpected character {text[at]!r}{hint}")
         at = match.end()
         kind = match.lastgroup or ""
         if kind == "newline":

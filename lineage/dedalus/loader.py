@@ -60,6 +60,7 @@ class _Loader:
         self._rules: list[Rule] = []
         self._facts: list[Fact] = []
         self._seen: set[Path] = set()
+        self._mains: set[Path] = set()
         self._included: set[str] = set()
         self._bytes = 0
 
@@ -67,21 +68,21 @@ class _Loader:
         for file in files:
             if not file.is_file():
                 raise UsageError(f"{file}: no such Dedalus file")
+            self._mains.add(file.resolve())
         for file in files:
             # Includes wait in a list, not on the stack: a long chain of them is no deep recursion.
             waiting = self._read(file, None)
             while waiting:
-                path, cause = waiting.pop(0)
-                self._included.add(str(path))
-                waiting += self._read(path, cause)
-        named = {str(f) for f in files}
-        return Program(tuple(self._rules), tuple(self._facts), frozenset(self._included - named))
+                waiting += self._read(*waiting.pop(0))
+        return Program(tuple(self._rules), tuple(self._facts), frozenset(self._included))
 
     def _read(self, file: Path, cause: Position | None) -> list[tuple[Path, Position]]:
         identity = file.resolve()
         if identity in self._seen:
             return []
         self._seen.add(identity)
+        if identity not in self._mains:
+            self._included.add(str(file))
         if len(self._seen) > MAX_FILES:
             raise UsageError(f"{file}: more than {MAX_FILES} program files")
         try:

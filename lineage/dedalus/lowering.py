@@ -45,6 +45,7 @@ class PlainRule:
             that is ``_``.
         body: predicates over lowered relations, and comparisons.
         from_round: the first round in which it can fire.
+        to_round: the last one, or None.
         label: the relation's name for people, with the line: ``log (2pc.ded:7)``.
         position: its place in the program.
     """
@@ -58,6 +59,11 @@ class PlainRule:
     from_round: int
     label: str
     position: Position
+    to_round: int | None = None
+
+    def active(self, time: int) -> bool:
+        """Whether it can fire in a round."""
+        return self.from_round <= time and (self.to_round is None or time <= self.to_round)
 
     @property
     def reads(self) -> tuple[BodyTerm, ...]:
@@ -130,7 +136,27 @@ def lower(program: Program) -> Lowered:
                 rule.position,
             )
         )
+    rules += [
+        _tick_rule(relation, tick, widths[relation], len(rules) + i, program)
+        for i, (relation, tick) in enumerate(sorted(ticks))
+    ]
     return Lowered(tuple(rules), tuple(aggregations), program.facts, widths, frozenset(ticks))
+
+
+def _tick_rule(relation: str, tick: int, width: int, number: int, program: Program) -> PlainRule:
+    """What fills ``r@N`` in round N."""
+    position = next(
+        t.predicate.position
+        for r in program.rules
+        for t in r.body_terms
+        if (t.predicate.relation, t.tick) == (relation, tick)
+    )
+    columns = tuple(Variable(f"?{i}") for i in range(width))
+    read = BodyTerm(Predicate(relation, columns, position))
+    name = tick_relation(relation, tick)
+    return PlainRule(
+        number, name, columns, "now", None, (read,), tick, name, position, to_round=tick
+    )
 
 
 def _aggregate(

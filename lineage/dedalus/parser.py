@@ -70,11 +70,7 @@ class _Parser:
         return self._token.kind == "name" and self._token.text == name
 
     def _fail(self, expected: str) -> DedalusError:
-        hint = ""
-        if self._is("="):
-            hint = "; equality is written =="
-        elif self._token.text.endswith("."):
-            hint = "; a clause ends with ';', not '.'"
+        hint = "; equality is written ==" if self._is("=") else ""
         return DedalusError(self._here(), f"expected {expected}, found {self._token}{hint}")
 
     def _expect(self, mark: str, where: str) -> Token:
@@ -223,16 +219,19 @@ class _Parser:
         return self._next().text
 
     def _factor(self, depth: int) -> Expression:
+        if self._is("(", "-") and depth == MAX_NESTING:
+            raise DedalusError(self._here(), f"an expression nested deeper than {MAX_NESTING}")
         if self._is("("):
-            if depth == MAX_NESTING:
-                raise DedalusError(self._here(), f"parentheses nested deeper than {MAX_NESTING}")
             self._next()
             inner = self._sum(depth + 1)
             self._expect(")", "after an expression")
             return inner
-        if self._is("-") and self._peek().kind == "number":
+        if self._is("-"):
             self._next()
-            return Constant(-int(self._next().text))
+            negated = self._factor(depth + 1)
+            if isinstance(negated, Constant) and isinstance(negated.value, int):
+                return Constant(-negated.value)
+            return Arithmetic("-", Constant(0), negated)
         if self._token.kind == "number":
             return Constant(int(self._next().text))
         if self._token.kind == "string":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bettong.lineage.dedalus.errors import DedalusError, nearest
 from bettong.lineage.dedalus.syntax import (
+    Aggregate,
     Arithmetic,
     Comparison,
     Position,
@@ -36,6 +37,10 @@ def check_safety(rule: Rule) -> None:
     if not rule.body_terms:
         raise DedalusError(rule.position, "a rule's body names at least one relation")
     if rule.timing == "async":
+        if isinstance(rule.head.terms[0], Aggregate):
+            raise DedalusError(
+                rule.position, "the first column of an @async head is the receiver, no aggregate"
+            )
         where = rule.body_terms[0].predicate
         if isinstance(where.terms[0], Wildcard):
             raise DedalusError(

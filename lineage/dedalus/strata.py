@@ -14,7 +14,7 @@ from typing import NamedTuple
 import networkx as nx
 
 from bettong.lineage.dedalus.errors import DedalusError
-from bettong.lineage.dedalus.lowering import Aggregation, Lowered, PlainRule, tick_relation
+from bettong.lineage.dedalus.lowering import Aggregation, Lowered, PlainRule
 from bettong.lineage.dedalus.syntax import Position
 
 
@@ -22,7 +22,7 @@ class _Edge(NamedTuple):
     source: str
     target: str
     strict: str  # why source must be finished first: "" when it need not be
-    position: Position | None
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,12 @@ class Stratum:
         rules: deductive rules that fill them.
         aggregations: aggregations that fill them.
         recursive: whether a rule reads what the stratum fills.
-        ticks: pairs (relation, round) to be kept once the stratum is filled in that round.
     """
 
     relations: frozenset[str]
     rules: tuple[PlainRule, ...]
     aggregations: tuple[Aggregation, ...]
     recursive: bool
-    ticks: tuple[tuple[str, int], ...]
 
 
 def stratify(lowered: Lowered) -> tuple[Stratum, ...]:
@@ -70,14 +68,11 @@ def _edges(lowered: Lowered) -> Iterator[_Edge]:
                 yield _Edge(term.predicate.relation, rule.relation, strict, where)
     for agg in lowered.aggregations:
         yield _Edge(agg.source, agg.relation, "an aggregate", agg.position)
-    for relation, tick in lowered.ticks:
-        yield _Edge(relation, tick_relation(relation, tick), "", None)
 
 
 def _not_stratifiable(graph: nx.DiGraph, edge: _Edge) -> DedalusError:
     back = nx.shortest_path(graph, edge.target, edge.source)
     circle = " -> ".join(n.split("#")[0] for n in [edge.source, *back])
-    assert edge.position is not None
     return DedalusError(
         edge.position,
         f"not stratifiable: {edge.target.split('#')[0]} depends on itself through {edge.strict} "
@@ -91,7 +86,6 @@ def _stratum(lowered: Lowered, members: frozenset[str], graph: nx.DiGraph) -> St
         tuple(r for r in lowered.rules if r.timing == "now" and r.relation in members),
         tuple(a for a in lowered.aggregations if a.relation in members),
         any(graph.has_edge(a, b) for a in members for b in members),
-        tuple(sorted((r, t) for r, t in lowered.ticks if r in members)),
     )
 
 

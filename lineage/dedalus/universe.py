@@ -126,12 +126,6 @@ class Universe:
             for aggregation in compiled.aggregations:
                 self._aggregate(now, aggregation)
             self._derive(now, compiled)
-            for relation, tick in compiled.stratum.ticks:
-                name = tick_relation(relation, tick)
-                if tick == time and name in now.tables:
-                    for row in list(now.tables[relation].rows):
-                        source = Key(relation, row, time)
-                        self._add(now, Key(name, row, time), f"@{tick}", [source])
         if not last:
             self._go_out(now, rules)
             self._remember(now)
@@ -281,14 +275,14 @@ class Universe:
     def _go_out(self, now: _Round, rules: RuleSet) -> None:
         time = now.time
         for rule in rules.inductive:
-            if time >= rule.rule.from_round:
+            if rule.rule.active(time):
                 for match in rule.matches(now.tables, now.certain):
                     if match.location is None or match.location in self._rounds.nodes:
                         leaves = self._running(match.location, time)
                         candidate = self._candidate(now, rule, match).with_leaves(leaves)
                         self._keep(Key(rule.rule.relation, match.row, time + 1), candidate)
         for rule in rules.messages:
-            if time >= rule.rule.from_round:
+            if rule.rule.active(time):
                 for match in rule.matches(now.tables, now.certain):
                     a, b = match.location, match.row[0]
                     if a in self._rounds.nodes and b in self._rounds.nodes:

@@ -158,13 +158,13 @@ class Rounds:
         tables = self.tables(world, time, faults, crashes, views=False)
         located: dict[tuple[str | None, Fact], None] = {}
         for rule in self.rules.inductive:
-            if time >= rule.rule.from_round:
+            if rule.rule.active(time):
                 for node, row in rule.heads(tables):
                     if node is None or node in self.nodes:
                         located[node, (rule.rule.relation, row)] = None
         sent: dict[Link, set[Fact]] = {}
         for rule in self.rules.messages:
-            if time >= rule.rule.from_round:
+            if rule.rule.active(time):
                 for node, row in rule.heads(tables):
                     if node in self.nodes and row[0] in self.nodes:
                         link = (str(node), str(row[0]))
