@@ -84,6 +84,7 @@ def replay(
     scenario = load_scenario(found.scenario)
     plan = FaultPlan("schedule", found.schedule)
     campaign = _campaign(scenario, backend, out, input_file, 0, None, progress)
+    campaign.replay = found.options.get("replay") is not False
     result = run_campaign(
         campaign, lambda _: [found.schedule], clean_runs=0, rests_on=plan.rests_on
     )

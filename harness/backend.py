@@ -25,6 +25,7 @@ from bettong.harness.spark.session import SessionConfig
 from bettong.harness.toxiproxy import SupervisedToxiproxy, ToxiproxyServer
 
 NODES = ("sender", "gateway", "driver", "receiver")
+MASTER = "local[2,4]"  # a failed task is tried again, as on a cluster
 DRIVER_JOB = "bettong.harness.driver_job:run_query"
 Way = Callable[[str, str], str]  # how a node finds another: HOST:PORT
 
@@ -85,7 +86,7 @@ class LocalBackend:
 
     def __enter__(self) -> LocalBackend:
         with contextlib.ExitStack() as stack:
-            pool = stack.enter_context(DriverPool(self._spares, SessionConfig()))
+            pool = stack.enter_context(DriverPool(self._spares, SessionConfig(MASTER)))
             server = stack.enter_context(ToxiproxyServer())
             self.toxiproxy = server
             self.proxies = stack.enter_context(SupervisedToxiproxy(server))

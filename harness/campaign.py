@@ -54,6 +54,7 @@ class Campaign:
     Attributes:
         out: folder for counterexamples and traces.
         messages: the input.
+        replay: whether the last batch of each run is forced to be done once more.
         options: how the runs are set up, to be repeated by a replay.
         progress: told after each run: how many are done, how many there are if known, the run.
     """
@@ -64,6 +65,7 @@ class Campaign:
     messages: Sequence[bytes]
     seed: int = 0
     options: dict[str, Any] = field(default_factory=dict)
+    replay: bool = True
     limits: Limits = field(default_factory=Limits)
     progress: Callable[[int, int | None, Observed], None] = lambda *_: None
 
@@ -91,6 +93,7 @@ class Campaign:
                 schedule,
                 folder,
                 messages=self.messages,
+                replay=self.replay,
                 limits=self.limits,
                 trace=trace,
             )
@@ -114,7 +117,8 @@ class Campaign:
         """Keep a schedule that breaks the scenario, with the file that replays it."""
         number = len(self.counterexamples) + 1
         file = self.out / f"counterexample-{number}.json"
-        CounterexampleFile(self.scenario.name, seen.schedule, self.options).write(file)
+        options = {**self.options, "replay": self.replay}
+        CounterexampleFile(self.scenario.name, seen.schedule, options).write(file)
         self.counterexamples.append(
             Counterexample(
                 faults=tuple(sorted(seen.schedule.ids)),
@@ -218,6 +222,8 @@ def run_campaign(
                 campaign.add_counterexample(seen)
                 return campaign.result("invalid", "it is wrong without any fault", expected)
             return campaign.result("unknown", f"the clean run: {seen.note}", expected)
+    if any(seen.replay_changed for seen in clean):
+        campaign.replay = False  # what it would show, a crash at its place shows
     difference = _difference(clean)
     if difference:
         return campaign.result("unknown", f"two clean runs differ: {difference}", expected)

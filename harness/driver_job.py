@@ -6,6 +6,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.endpoints import GatewaySource, TcpSink
 from bettong.engine.net.doors import Address
 from bettong.engine.spark.runner import RunConfig, run
@@ -46,5 +47,6 @@ def run_query(
             {sink.name: TcpSink(Address.parse(receiver), app.name)},
             batch_messages=batch,
             state_partitions=partitions,
+            batch_class=classes.get("protocol", BatchProtocol),
         ),
     ).await_drained()

@@ -1,9 +1,9 @@
 """One run of a scenario under one fault schedule, from its first process to the verdict.
 
 A run ends when nothing more can happen: the sender has been told that all its messages are safe,
-the query has committed and released every one of them, and its last batch has then been forced
-to be done once more, by deleting Spark's note that it was done. A run that does not get there is
-``Stuck``.
+and the query has committed and released every one of them. Its last batch can then be forced to
+be done once more, by deleting Spark's note that it was done; so what is judged is not only right,
+but stays so. A run that does not get there is ``Stuck``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bettong.engine.ingest.acked import read_acked
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.receiver.output import read_rows
 from bettong.harness.backend import Layout, LocalBackend
-from bettong.harness.checkers import Judgement, check_outputs, stuck
+from bettong.harness.checkers import Judgement, Record, check_outputs, stuck
 from bettong.harness.cluster import Cluster
 from bettong.harness.nodes import NodeError, log_tail
 from bettong.harness.oracle import expected_outputs, seen_outputs
@@ -59,7 +59,8 @@ class Observed:
         schedule: what was planned.
         outcome: ``good``, ``violation``, ``not-injected``, ``vacuous`` or ``unknown``.
         events: the trace, in the order of arrival.
-        judgement: expected against seen.
+        judgement: expected against seen; after a forced replay, if one was asked for.
+        replay_changed: the outputs were right until the last batch was forced to be done again.
         evidence: for each fault id, the proof that it fired.
         not_fired: planned faults without such proof.
         seconds: wall time.
@@ -72,6 +73,7 @@ class Observed:
     outcome: Outcome
     events: Sequence[TraceEvent]
     judgement: Judgement
+    replay_changed: bool = False
     evidence: Mapping[str, str] = field(default_factory=dict)
     not_fired: tuple[str, ...] = ()
     seconds: float = 0.0
@@ -185,6 +187,7 @@ def run_once(
     folder: Path,
     *,
     messages: Sequence[bytes] | None = None,
+    replay: bool = True,
     limits: Limits = Limits(),
     trace: Path | None = None,
 ) -> Observed:
@@ -193,6 +196,8 @@ def run_once(
     Args:
         folder: a folder of this run's own; what remains in it are logs and data.
         messages: the input, by default the scenario's.
+        replay: whether to force the last batch to be done again. A run without faults is judged
+            by what was seen before that.
         trace: file for the trace.
 
     Raises:
@@ -210,6 +215,11 @@ def run_once(
     run = f"{scenario.name}-{uuid.uuid4().hex[:12]}"
 
     also: list[Anomaly] = []
+    drained: list[Record] | None = None
+
+    def seen() -> list[Record]:
+        return seen_outputs(read_rows(layout.receiver / application.name))
+
     with backend.cluster(scenario, layout) as cluster:
         control = RunControl(run, cluster, schedule, trace, StageNumbers())
         backend.conductor.begin(control)
@@ -220,33 +230,35 @@ def run_once(
             try:
                 course.until_drained()
                 clock.lap("run")
-                if course.sender_done:
+                if course.sender_done and replay:
+                    drained = seen()
                     course.replay(layout.checkpoint / "spark")
-                clock.lap("replay")
+                    clock.lap("replay")
             except _StuckError as e:
                 also.append(stuck(str(e), ()))
-            notes = course.notes
             cluster.finish()
         finally:
             backend.conductor.end(control)
     clock.lap("end")
     accepted = _accepted(layout, scenario.stream, len(input_))
-    seen = seen_outputs(read_rows(layout.receiver / application.name))
-    judgement = check_outputs(
-        expected_outputs(application, scenario.stream, input_[:accepted]), seen, also=also
-    )
+    expected = expected_outputs(application, scenario.stream, input_[:accepted])
+    last = seen()
+    judgement = check_outputs(expected, last, also=also)
+    before = judgement if drained is None else check_outputs(expected, drained)
     clock.lap("judge")
+    judged = judgement if schedule.faults else before
     return Observed(
         schedule,
-        _outcome(judgement, control.not_fired),
+        _outcome(judged, control.not_fired),
         control.events,
-        judgement,
+        judged,
+        before.verdict == "valid" and judgement.verdict != "valid",
         control.evidence,
         control.not_fired,
         time.monotonic() - began,
         clock.laps,
-        tuple((str(r.id), str(r.value)) for r in seen),
-        "; ".join([*notes, judgement.reason if judgement.verdict == "unknown" else ""]).strip("; "),
+        tuple((str(r.id), str(r.value)) for r in last),
+        "; ".join([*course.notes, *([judged.reason] if judged.verdict == "unknown" else [])]),
     )
 
 

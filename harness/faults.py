@@ -164,14 +164,15 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """The operating system refuses what a step writes, e.g. ``ENOSPC`` for a full disk."""
+    """The operating system refuses what a step writes, e.g. ``ENOSPC`` for a full disk; after
+    the step: it was written, but the writer is told that it failed."""
 
     at: Point
     errno: str = "ENOSPC"
 
     @property
     def id(self) -> str:
-        return f"storage({self.errno}, {self.at.place})"
+        return f"storage({self.errno}, {self.at})"
 
     @property
     def code(self) -> int:

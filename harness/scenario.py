@@ -13,7 +13,7 @@ from bettong.engine import Application
 from bettong.harness.schedule import Schedule
 from bettong.lineage.errors import UsageError
 
-Component = Literal["gateway", "receiver", "protocol", "reader"]
+Component = Literal["gateway", "receiver", "protocol"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,11 @@ class Resource:
 
     package: str
     name: str
+
+    @property
+    def path(self) -> str:
+        """Where it is in the file system."""
+        return str(resources.files(self.package).joinpath(self.name))
 
     def read_bytes(self) -> bytes:
         """The file's content."""

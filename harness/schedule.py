@@ -9,6 +9,7 @@
       - cut: {between: [[w1], [w2]], from: STEP, until: STEP, direction: both}
       - pause: {node: driver, from: STEP, until: after STEP}
       - delay: {link: driver->receiver, at: STEP, latency_ms: 200}
+      - storage: {before: batch=1/commits, errno: ENOSPC}        # or after:
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # needed, may 
     "reset": (("link", "at"), ()),
     "cut": (("between", "from"), ("until", "direction")),
     "pause": (("node", "from", "until"), ()),
-    "storage": (("at",), ("errno",)),
+    "storage": ((), ("before", "after", "errno")),
 }
 
 
@@ -204,20 +205,23 @@ def _fault(entry: Any, where: str) -> Fault:
             code = _text(given.get("errno", "ENOSPC"), f"{where}: errno")
             known = tuple(errno_codes.errorcode.values())
             one_of(code, known, f"{where}: errno", ScheduleError)
-            return f.Storage(_place(given["at"], f"{where}: at"), code)
+            return f.Storage(_moment(given, where), code)
     return _link_fault(kind, given, where)
 
 
-def _crash(given: Mapping[str, Any], where: str) -> f.Crash:
+def _moment(given: Mapping[str, Any], where: str) -> Point:
     if ("before" in given) == ("after" in given):
         raise ScheduleError(f"{where}: give one of before and after")
+    phase: f.PointPhase = "before" if "before" in given else "after"
+    place = _place(given[phase], f"{where}: {phase}")
+    return Point(place.step, phase, place.occurrence)
+
+
+def _crash(given: Mapping[str, Any], where: str) -> f.Crash:
     restart = given.get("restart", True)
     if not isinstance(restart, bool):
         raise ScheduleError(f"{where}: restart: expected true or false, got {_shown(restart)}")
-    phase: f.PointPhase = "before" if "before" in given else "after"
-    place = _place(given[phase], f"{where}: {phase}")
-    node = _text(given["node"], f"{where}: node")
-    return f.Crash(node, Point(place.step, phase, place.occurrence), restart)
+    return f.Crash(_text(given["node"], f"{where}: node"), _moment(given, where), restart)
 
 
 def _cut(given: Mapping[str, Any], where: str) -> f.Cut:
@@ -266,7 +270,7 @@ def _fault_to_dict(fault: Fault) -> dict[str, Any]:
         case f.Pause(node, start, until):
             return {"pause": {"node": node, "from": near(start), "until": near(until)}}
         case f.Storage(at, code):
-            return {"storage": {"at": at.place, "errno": code}}
+            return {"storage": {at.phase: at.place, "errno": code}}
     kind = fault.id.partition("(")[0]
     value: dict[str, Any] = {"link": fault.link, "at": fault.at.place}
     match fault:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bettong.harness.catalog import CatalogEntry
-from bettong.scenarios import word_count
+from bettong.scenarios import word_count, word_count_twins
 
 
 def entries() -> list[CatalogEntry]:
     """All scenarios, suites, protocols and sinks."""
-    return [*word_count.entries()]
+    return [*word_count.entries(), *word_count_twins.entries()]

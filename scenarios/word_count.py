@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from bettong.harness.catalog import CatalogEntry
+from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Resource, Scenario
 
 APPLICATION = "bettong.scenarios.applications.word_count:app"
@@ -42,4 +42,4 @@ SCENARIOS: Sequence[Scenario] = (WORD_COUNT, WORD_COUNT_20000)
 
 def entries() -> list[CatalogEntry]:
     """What the catalog says of them."""
-    return [CatalogEntry(s.name, "scenario", s.title, lambda s=s: s) for s in SCENARIOS]
+    return [CatalogEntry(s.name, "scenario", s.title, given(s)) for s in SCENARIOS]

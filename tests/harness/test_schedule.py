@@ -30,7 +30,7 @@ faults = st.one_of(
     st.builds(f.Slice, links, places, st.integers(1, 9999)),
     st.builds(f.Reset, links, places),
     st.builds(f.Pause, nodes, moments, moments),
-    st.builds(f.Storage, places, st.sampled_from(["ENOSPC", "EIO"])),
+    st.builds(f.Storage, moments, st.sampled_from(["ENOSPC", "EIO"])),
     st.builds(
         f.Cut,
         st.just(("w1",)),
@@ -109,7 +109,7 @@ def test_the_ids_are_stable() -> None:
           - cut: {between: [[w1], [w2, driver]], from: metadata, until: after batch=1/commits}
           - pause: {node: driver, from: batch=1/commits, until: batch=2/commits}
           - delay: {link: driver->receiver, at: batch=1/sink.commit, latency_ms: 200}
-          - storage: {at: batch=1/offsets}
+          - storage: {after: batch=1/offsets}
         """
     )
     assert schedule.ids == (
@@ -120,7 +120,7 @@ def test_the_ids_are_stable() -> None:
         "cut(w1|w2+driver, from metadata until after batch=1/commits)",
         "pause(driver, from batch=1/commits until batch=2/commits)",
         "delay(driver->receiver, batch=1/sink.commit, 200 ms)",
-        "storage(ENOSPC, batch=1/offsets)",
+        "storage(ENOSPC, after batch=1/offsets)",
     )
 
 
@@ -138,7 +138,7 @@ def test_the_ids_are_stable() -> None:
             "faults: [{omit: {link: driver->reciever, at: batch=1/sink.commit}}]",
             "did you mean driver->receiver?",
         ),
-        ("faults: [{storage: {at: metadata, errno: ENOSPACE}}]", "did you mean ENOSPC?"),
+        ("faults: [{storage: {before: metadata, errno: ENOSPACE}}]", "did you mean ENOSPC?"),
         ("faults: [{crash: {node: driver}}]", "give one of before and after"),
         ("faults: [{omit: {link: driver->gateway}}]", "at is missing"),
         ("faults: [{omit: {link: driver->gateway, at: after metadata}}]", "name the step alone"),
