@@ -50,6 +50,17 @@ class Node:
     inputs: tuple[Node, ...] = ()
     function: Function | None = None
 
+    def __repr__(self) -> str:
+        what = self.function.call.__name__ if self.function else ""
+        return f"{self.name}={self.operation}({what})<-{[i.name for i in self.inputs]}"
+
+    @property
+    def keyed(self) -> bool:
+        """Whether its messages have keys."""
+        if self.operation == "merge":
+            return all(i.keyed for i in self.inputs)
+        return self.operation == "key_by" or any(i.keyed for i in self.inputs)
+
     @property
     def state(self) -> State:
         """The state of a stateful step."""
@@ -86,7 +97,6 @@ class Stream:
     """Messages at one point of an application."""
 
     node: Node
-    keyed: bool = False
 
     def to(self, function: Function, *, name: str | None = None) -> Stream:
         """Apply a computation, a filter or a state computation.
@@ -105,11 +115,11 @@ class Stream:
                 "@computation_multi, @predicate, @state_computation or @state_computation_multi"
             )
         operation = _OPERATION[function.kind]
-        if operation in STATEFUL and not self.keyed:
+        if operation in STATEFUL and not self.node.keyed:
             raise GraphError(
                 f"step {step} keeps state but its messages have no key: put .key_by(…) before it"
             )
-        return Stream(Node(operation, step, (self.node,), function), self.keyed)
+        return Stream(Node(operation, step, (self.node,), function))
 
     def filter(self, condition: Callable[[Any], bool], *, name: str | None = None) -> Stream:
         """Keep the messages for which the condition holds."""
@@ -121,15 +131,13 @@ class Stream:
         step = name or _named(extractor)
         if not isinstance(extractor, Function) or extractor.kind != "key_extractor":
             raise GraphError(f"step {step}: .key_by() takes a function marked @key_extractor")
-        return Stream(Node("key_by", step, (self.node,), extractor), True)
+        return Stream(Node("key_by", step, (self.node,), extractor))
 
     def merge(self, *others: Stream, name: str | None = None) -> Stream:
-        """Join streams into one; it has keys when all of them have."""
+        """Join streams into one; its messages keep their keys when all of the streams have keys."""
         streams = (self, *others)
         step = name or "merge(" + ", ".join(s.node.name for s in streams) + ")"
-        return Stream(
-            Node("merge", step, tuple(s.node for s in streams)), all(s.keyed for s in streams)
-        )
+        return Stream(Node("merge", step, tuple(s.node for s in streams)))
 
     def to_sink(self, sink: Sink) -> Pipeline:
         """End the pipeline in a sink."""
@@ -322,6 +330,12 @@ def _levels(nodes: tuple[Node, ...]) -> dict[Node, int]:
             return level
     names = ", ".join(n.name for n in nodes if n.operation in STATEFUL)
     raise GraphError(f"states are shared in a cycle among the steps {names}")
+
+
+def reached_by_state(node: Node) -> bool:
+    """Whether a step keeps state or comes after one that does. Messages without keys come out of
+    it in no order, because each key's messages take their own way."""
+    return any(n.operation in STATEFUL for n in (node, *_upstream(node)))
 
 
 def sources_of(node: Node) -> frozenset[Node]:

@@ -111,14 +111,13 @@ class _Run:
         return sorted(self.app.nodes, key=lambda n: self.app.level[n])
 
     def _merge(self, node: Node, inputs: list[list[_Item]]) -> list[_Item]:
-        if not overlapping(node):
-            return [item for items in inputs for item in items]
-        apart = [
-            _Item(i.id._replace(path=(*i.id.path, place)), i.key, i.value)
-            for place, items in enumerate(inputs)
-            for i in items
-        ]
-        return sorted(apart, key=lambda i: i.id.path)
+        apart = overlapping(node)
+        merged = []
+        for place, items in enumerate(inputs):
+            for ident, key, value in items:
+                path = (*ident.path, place) if apart else ident.path
+                merged.append(_Item(ident._replace(path=path), key if node.keyed else None, value))
+        return sorted(merged, key=lambda i: i.id.path)
 
     def _apply(self, node: Node, items: list[_Item]) -> Iterator[_Item]:
         assert node.function is not None

@@ -69,13 +69,13 @@ class Flow:
                 self._arrived.setdefault(number, []).append(items)
 
     def _renamed(self, number: int, place: int, items: Items) -> Items:
-        width = self._plan.app.depth[self._plan.nodes[number]]
+        node = self._plan.nodes[number]
+        width = self._plan.app.depth[node]
         paths = items.paths
         if number in self._plan.overlapping:
             paths = append_path(paths, np.full(len(items), place))
-        return Items(
-            items.streams, items.numbers, pad_paths(paths, width), items.keys, items.values
-        )
+        keys = items.keys if node.keyed else None
+        return Items(items.streams, items.numbers, pad_paths(paths, width), keys, items.values)
 
     def _keyed(self, number: int, items: Items) -> Items:
         keys = self.apply(number, items, items.values)

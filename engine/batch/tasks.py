@@ -293,7 +293,7 @@ def _moved(
     slice_: int,
 ) -> Iterator[tuple[int, bytes]]:
     for number, items in flow.arrived.items():
-        for partition, part in by_partition(items, job.partitions, slice_ % job.partitions):
+        for partition, part in by_partition(items, job.partitions, min(slice_, job.partitions - 1)):
             yield partition, pack(Block(number, origin, part, {}, carries))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bettong.engine.batch import tasks
 from bettong.engine.batch.local import execute
 from bettong.engine.batch.protocol import BatchProtocol, Settings
 from bettong.engine.errors import FencedError
@@ -85,14 +86,16 @@ class Simulation:
     read_slices: int = 2
     protocol_class: type[BatchProtocol] = BatchProtocol
     sinks: dict[str, MemorySink] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        tasks._caches.clear()  # stores of different tests are equal
         for node in self.app.sinks:
             self.sinks.setdefault(node.name, MemorySink())
 
     def start(self) -> BatchProtocol:
         protocol = self.protocol_class(
-            Settings(self.app, self.store, self.partitions, dict(self.sinks))
+            Settings(self.app, self.store, self.partitions, dict(self.sinks), options=self.options)
         )
         protocol.open()
         return protocol

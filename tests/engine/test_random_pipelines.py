@@ -1,0 +1,131 @@
+"""The batch functions and the interpreter agree, whatever the application, its input, the batch
+boundaries, the numbers of partitions and the crashes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from batch_run import Simulation
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from random_pipelines import applications, number, rarely, remainder, running, text, upto
+
+from bettong.engine import Application, GraphError, application, interpret, sink, source
+from bettong.engine.batch.job import Job
+from bettong.engine.batch.protocol import BatchProtocol, Report
+from bettong.engine.graph import Node, reached_by_state
+from bettong.engine.ids import parse_id
+from bettong.engine.state.manifest import Manifest
+from bettong.engine.state.store import LocalStore
+from bettong.engine.storage.simulated import SimulatedDisk
+
+
+class _Crash(BaseException):
+    """The driver stops."""
+
+
+class CrashingProtocol(BatchProtocol):
+    """Stops at a stage of a batch in its first epoch."""
+
+    def _crash(self, job: Job, stage: str) -> None:
+        if self.epoch == 1 and self.settings.options.get("crash") == (job.batch, stage):
+            raise _Crash
+
+    def manifest(self, job: Job, reports: Sequence[Report]) -> Manifest:
+        self._crash(job, "before manifest")
+        return super().manifest(job, reports)
+
+    def commit(self, job: Job, manifest: Manifest) -> None:
+        self._crash(job, "before commit")
+        super().commit(job, manifest)
+        self._crash(job, "after commit")
+
+
+@st.composite
+def inputs(
+    draw: st.DrawFn, app: Application
+) -> tuple[dict[str, list[bytes]], list[dict[str, int]]]:
+    """Streams, and how far each batch reads each of them."""
+    texts = st.integers(-9, 30).map(lambda n: b"%d" % n)
+    streams = {n.name: draw(st.lists(texts, max_size=12)) for n in app.sources}
+    cuts = draw(st.lists(st.integers(1, 13), max_size=4, unique=True).map(sorted))
+    if draw(st.booleans()):
+        ends = [{s: min(c, len(m)) for s, m in streams.items()} for c in cuts]
+    else:
+        ends, at = [], dict.fromkeys(streams, 0)
+        for _ in cuts:
+            at = {s: draw(st.integers(at[s], len(streams[s]))) for s in streams}
+            ends.append(at)
+    return streams, [*ends, {s: len(m) for s, m in streams.items()}]
+
+
+def _ordered(node: Node, rows: Sequence[tuple[str, Any, bytes]]) -> Mapping[Any, list[Any]]:
+    """What has an order, by what has it: rows of one key, else of one stream."""
+    found = defaultdict(list)
+    for ident, key, data in rows:
+        place = (type(key), key) if node.keyed else parse_id(ident).stream
+        found[place].append((ident, data))
+    if not node.keyed and reached_by_state(node):
+        return {place: sorted(rows_) for place, rows_ in found.items()}
+    return found
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_batches_and_interpreter_agree(data: st.DataObject) -> None:
+    try:
+        app = data.draw(applications())
+    except GraphError as e:
+        assert "cycle" in str(e), e
+        return
+    event(f"levels {app.levels}")
+    streams, boundaries = data.draw(inputs(app))
+    expected = interpret(app, streams, boundaries)
+    simulation = Simulation(
+        app,
+        LocalStore(Path("/log"), SimulatedDisk()),
+        streams,
+        data.draw(st.integers(1, 3)),
+        data.draw(st.integers(1, 3)),
+        CrashingProtocol,
+    )
+    stages = st.sampled_from(["before manifest", "before commit", "after commit", "never"])
+    simulation.options["crash"] = (
+        data.draw(st.integers(0, len(boundaries) - 1)),
+        data.draw(stages),
+    )
+    try:
+        manifest = simulation.run(boundaries)
+    except _Crash:
+        simulation.partitions = data.draw(st.integers(1, 3))
+        first, _ = simulation.options["crash"]
+        protocol = simulation.start()
+        for number in range(first, len(boundaries)):
+            before = boundaries[number - 1] if number else {}
+            manifest = simulation.batch(protocol, number, before, boundaries[number])
+    for node in app.sinks:
+        rows = [tuple(r) for r in simulation.sinks[node.name].rows]
+        wanted = [(o.id, o.key, o.data) for o in expected.outputs if o.sink == node.name]
+        assert _ordered(node, rows) == _ordered(node, wanted)
+        assert len({i for i, _, _ in rows}) == len(rows), "ids are unique at a sink"
+    for name, entities in expected.state.items():
+        assert simulation.entities(manifest, name, list(entities)) == entities
+
+
+def test_a_message_that_meets_a_state_twice_meets_it_step_by_step() -> None:
+    """All of a message's parts go through the first step before any goes through the second."""
+    keyed = source("in0", number).to(upto).key_by(remainder)
+    first, second = keyed.to(running), keyed.to(rarely)
+    app = application(
+        "twice", first.to_sink(sink("out0", text)), second.to_sink(sink("out1", text))
+    )
+    streams = {"in0": [b"3", b"7", b"2", b"15"]}
+    expected = interpret(app, streams)
+    simulation = Simulation(app, LocalStore(Path("/log"), SimulatedDisk()), streams)
+    simulation.run([{"in0": 4}])
+    for name in ("out0", "out1"):
+        wanted = [(o.id, o.key, o.data) for o in expected.outputs if o.sink == name]
+        assert sorted(simulation.sinks[name].rows) == sorted(wanted)
