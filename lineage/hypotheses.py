@@ -1,4 +1,4 @@
-"""Fault hypotheses: the smallest sets of faults that could have prevented every known way to a goal.
+"""Fault hypotheses: the smallest sets of faults that break every known way to a goal.
 
 The AND/OR lineage is given to a SAT solver by Tseitin's encoding, one-sided (Plaisted and
 Greenbaum 1986): a fact fails only if each of its firings does, a firing only if some premise does,

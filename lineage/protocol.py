@@ -20,9 +20,10 @@ A protocol is a class. Its attributes declare what a node knows and sends, its m
 
 In each round every node runs the rules. A rule runs once for each fact of the relation that it
 names (for each combination, when it names several), after all rules that could add to what it
-reads, and otherwise from top to bottom. What a call reads is why it writes what it writes: that is the lineage. A call must
-therefore learn about facts from its arguments and from ``me`` only; constants of the protocol are
-free. Naming ``others`` among the relations runs the rule once for each other node.
+reads, and otherwise from top to bottom. What a call reads is why it writes what it writes: that
+is the lineage. A call must therefore learn about facts from its arguments and from ``me`` only;
+constants of the protocol are free. Naming ``others`` among the relations runs the rule once for
+each other node.
 
 Rounds, losses and crashes are those of :mod:`bettong.lineage.spec`.
 """

@@ -5,17 +5,12 @@ from __future__ import annotations
 from functools import cached_property
 from time import perf_counter
 
-from bettong.lineage.errors import BettongError
 from bettong.lineage.executor import Execution
 from bettong.lineage.faults import CLEAN, Schedule
 from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Anomaly, Outcome
 from bettong.lineage.rounds import Judged, Message, Play, RoundProgram
 from bettong.lineage.spec import FailureSpec
-
-
-class VacuousBaseline(BettongError):
-    """The clean run meets no precondition, so that nothing would be tested."""
 
 
 def judge(baseline: Judged, found: Judged) -> tuple[Outcome, frozenset[str]]:

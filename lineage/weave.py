@@ -116,7 +116,7 @@ class Weaver:
 
     def _derive(self, id: str, node: str, time: int, fact: Fact) -> None:
         step = self._step(node, time)
-        name, arguments = fact
+        name = fact[0]
         for call, after in step.producers.get(("add", "", fact), ()):
             self.lineage.firing(id, self._premises(node, time, call, after), call.rule)
         if fact not in step.begun:
