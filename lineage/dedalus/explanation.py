@@ -18,6 +18,7 @@ from bettong.lineage.dedalus.universe import Candidate, Group, Key, Universe
 from bettong.lineage.dedalus.worlds import Facts
 from bettong.lineage.faults import Schedule
 from bettong.lineage.graph import Lineage
+from bettong.lineage.rounds import Judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,27 +56,37 @@ class Explainer:
         self._todo: list[Callable[[], None]] = []
         self._known: dict[tuple[Key, bool], str] = {}
 
-    def explain(self, post: frozenset[str], missing: frozenset[str]) -> Lineage:
-        """The lineage of the goals ``post`` that hold and of the preconditions ``missing``."""
-        eot = self._universe.spec.eot
-        for relation, goals, holds in (("post", post, True), ("pre", missing, False)):
-            rows: dict[str, list[Key]] = {goal: [] for goal in goals}
-            for row in self._universe.possible(relation, eot):
-                text = ",".join(map(str, row))
-                if text in rows:
-                    rows[text].append(Key(relation, row, eot))
-            for goal, keys in sorted(rows.items()):
-                if holds:
-                    for key in keys:
-                        if self._seen.holds(key):
-                            self._lineage.firing(f"post({goal})", [self._present(key)], "post")
-                else:
-                    id = self._lineage.fact(f"!pre({goal})", absent=True)
-                    if keys:
-                        self._lineage.firing(id, [self._absent(k) for k in keys], "vacuous")
+    def explain(self, judged: Judged, goals: frozenset[str]) -> Lineage:
+        """The lineage of the goals that hold, and of preconditions, met or not, of ``goals``."""
+        post = self._rows("post")
+        for goal in sorted(judged.post):
+            self._goal(f"post({goal})", post[goal])
+        pre = self._rows("pre")
+        for goal in sorted(goals):
+            if goal in judged.pre:
+                self._goal(f"pre({goal})", pre[goal])
+            else:
+                id = self._lineage.fact(f"!pre({goal})", absent=True)
+                if goal in pre:
+                    self._lineage.firing(id, [self._absent(k) for k in pre[goal]], "vacuous")
         while self._todo:
             self._todo.pop()()
         return self._lineage
+
+    def _rows(self, relation: str) -> dict[str, list[Key]]:
+        eot = self._universe.spec.eot
+        found: dict[str, list[Key]] = {}
+        for row in self._universe.possible(relation, eot):
+            found.setdefault(",".join(map(str, row)), []).append(Key(relation, row, eot))
+        return found
+
+    def _goal(self, id: str, keys: list[Key]) -> None:
+        """A goal holds by whatever makes one of these facts hold."""
+        for key in keys:
+            if key in self._universe.certain:
+                self._lineage.firing(id, [self._present(key)], "always")
+            elif self._seen.holds(key):
+                self._derive(key, id)
 
     # -- what holds --------------------------------------------------------------------------
 

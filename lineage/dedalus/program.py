@@ -154,7 +154,7 @@ class DedalusProgram:
         )
         explainer = Explainer(self._universe(spec), seen)
         messages, facts = self._scenery.of(spec, faults, crashes)
-        return Play(judged, messages, explainer.explain(judged.post, explain - judged.pre), facts)
+        return Play(judged, messages, explainer.explain(judged, explain), facts)
 
     # -- inside ------------------------------------------------------------------------------
 
