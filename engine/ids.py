@@ -6,8 +6,8 @@ So word count's outputs for the message ``lines/17`` are ``lines/17.0``, ``lines
 order of its words. A merge of streams that come from the same source appends ``.i``, the place of
 the stream in the merge, because both may hold the same id.
 
-Ids are ordered by number first, then by the stream's place in the application, then by path: the
-order in which a state entity meets the messages of one micro-batch.
+A state entity meets the messages of one micro-batch by number first, then by the stream's place
+in the application, then by path.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ class MessageIdError(BettongError):
 
 
 class MessageId(NamedTuple):
-    """``stream/number.path``."""
+    """``stream/number.path``; -1 in a path holds the place of a step that was not on the way, so
+    that paths of different ways can be put in order, and is not written."""
 
     stream: str
     number: int
     path: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.stream}/{self.number}" + "".join(f".{k}" for k in self.path)
+        return f"{self.stream}/{self.number}" + "".join(f".{k}" for k in self.path if k >= 0)
 
 
 def parse_id(text: str) -> MessageId:

@@ -111,12 +111,12 @@ class _Run:
         return sorted(self.app.nodes, key=lambda n: self.app.level[n])
 
     def _merge(self, node: Node, inputs: list[list[_Item]]) -> list[_Item]:
-        apart = overlapping(node)
+        width, apart = self.app.depth[node], overlapping(node)
         merged = []
         for place, items in enumerate(inputs):
             for ident, key, value in items:
-                path = (*ident.path, place) if apart else ident.path
-                merged.append(_Item(ident._replace(path=path), key if node.keyed else None, value))
+                longer = _extended(ident, width - 1, place) if apart else _padded(ident, width)
+                merged.append(_Item(longer, key if node.keyed else None, value))
         return sorted(merged, key=lambda i: i.id.path)
 
     def _apply(self, node: Node, items: list[_Item]) -> Iterator[_Item]:
@@ -132,7 +132,7 @@ class _Run:
                         if (result := call(value)) is not None:
                             yield _Item(ident, key, result)
                     case "computation_multi":
-                        yield from _numbered(item, call(value))
+                        yield from self._numbered(node, item, call(value))
                     case "filter":
                         if call(value):
                             yield item
@@ -142,7 +142,8 @@ class _Run:
                         if (result := call(value, self._entity(node, key))) is not None:
                             yield _Item(ident, key, result)
                     case "state_computation_multi":
-                        yield from _numbered(item, call(value, self._entity(node, key)))
+                        results = call(value, self._entity(node, key))
+                        yield from self._numbered(node, item, results)
                     case "sink":
                         self.outputs.append(Output(node.name, str(ident), key, call(value)))
                         yield item
@@ -156,7 +157,14 @@ class _Run:
             entities[key] = node.state.cls()
         return entities[key]
 
+    def _numbered(self, node: Node, item: _Item, results: Any) -> Iterator[_Item]:
+        for k, result in enumerate(results):
+            yield _Item(_extended(item.id, self.app.depth[node] - 1, k), item.key, result)
 
-def _numbered(item: _Item, results: Any) -> Iterator[_Item]:
-    for k, result in enumerate(results):
-        yield _Item(item.id._replace(path=(*item.id.path, k)), item.key, result)
+
+def _padded(ident: MessageId, width: int) -> MessageId:
+    return ident._replace(path=ident.path + (-1,) * (width - len(ident.path)))
+
+
+def _extended(ident: MessageId, width: int, last: int) -> MessageId:
+    return ident._replace(path=(*_padded(ident, width).path, last))

@@ -71,11 +71,13 @@ class Flow:
     def _renamed(self, number: int, place: int, items: Items) -> Items:
         node = self._plan.nodes[number]
         width = self._plan.app.depth[node]
-        paths = items.paths
         if number in self._plan.overlapping:
-            paths = append_path(paths, np.full(len(items), place))
+            shorter = pad_paths(items.paths, width - 1)
+            paths = append_path(shorter, np.full(len(items), place))
+        else:
+            paths = pad_paths(items.paths, width)
         keys = items.keys if node.keyed else None
-        return Items(items.streams, items.numbers, pad_paths(paths, width), keys, items.values)
+        return Items(items.streams, items.numbers, paths, keys, items.values)
 
     def _keyed(self, number: int, items: Items) -> Items:
         keys = self.apply(number, items, items.values)

@@ -86,7 +86,8 @@ class Items:
     Attributes:
         streams: for each message the place of its source in the application.
         numbers: its number in the stream.
-        paths: one row for each message; unused places on the right are -1.
+        paths: one row for each message and one column for each step on the longest way here that
+            lengthens ids; -1 for a step that was not on the message's way.
         keys: None before the first key extractor.
         values: what the last step made of it.
     """
@@ -128,7 +129,7 @@ class Items:
         )
 
     def id_of(self, place: int, streams: Sequence[str]) -> MessageId:
-        path = tuple(int(k) for k in self.paths[place] if k >= 0)
+        path = tuple(self.paths[place].tolist())
         return MessageId(streams[int(self.streams[place])], int(self.numbers[place]), path)
 
     def key_of(self, place: int) -> Key | None:
@@ -149,10 +150,9 @@ class Items:
 
 
 def append_path(paths: IntArray, last: IntArray) -> IntArray:
-    """Paths with one more number at the end; the ends may stand at different places."""
+    """Paths with one more column."""
     longer = pad_paths(paths, paths.shape[1] + 1)
-    ends = (paths >= 0).sum(axis=1)
-    longer[np.arange(len(longer)), ends] = last
+    longer[:, -1] = last
     return longer
 
 
