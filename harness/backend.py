@@ -26,6 +26,7 @@ from bettong.harness.toxiproxy import SupervisedToxiproxy, ToxiproxyServer
 
 NODES = ("sender", "gateway", "driver", "receiver")
 MASTER = "local[2,4]"  # a failed task is tried again, as on a cluster
+SPARK_CONFIG = {"spark.python.daemon.module": "bettong.harness.python_daemon"}
 DRIVER_JOB = "bettong.harness.driver_job:run_query"
 Way = Callable[[str, str], str]  # how a node finds another: HOST:PORT
 
@@ -86,7 +87,7 @@ class LocalBackend:
 
     def __enter__(self) -> LocalBackend:
         with contextlib.ExitStack() as stack:
-            pool = stack.enter_context(DriverPool(self._spares, SessionConfig(MASTER)))
+            pool = stack.enter_context(DriverPool(self._spares, SessionConfig(MASTER, SPARK_CONFIG)))
             server = stack.enter_context(ToxiproxyServer())
             self.toxiproxy = server
             self.proxies = stack.enter_context(SupervisedToxiproxy(server))
