@@ -20,7 +20,7 @@ from bettong.engine.receiver.protocol import (
     Prepared,
     Welcome,
 )
-from bettong.engine.receiver.rows import Row, columns, parts
+from bettong.engine.receiver.rows import Columns, Row
 from bettong.lineage.trace import MessageRange
 
 _FRAME_BYTES = 1 << 20
@@ -68,7 +68,7 @@ class ReceiverClient(Client):
         batch: int,
         partition: int,
         attempt: int,
-        rows: Sequence[Row],
+        rows: Sequence[Row] | Columns,
         *,
         causes: Iterable[str] = (),
         carries: Iterable[MessageRange] = (),
@@ -77,13 +77,13 @@ class ReceiverClient(Client):
         committed before and nothing needs to be done. Step ``batch=N/p=P/a=A/sink.prepare``."""
         step = f"batch={batch}/p={partition}/a={attempt}/sink.prepare"
 
+        columns = rows if isinstance(rows, Columns) else Columns.of(rows)
+        parts = list(columns.parts())
+
         def ask(connection: Connection, watched: Watched) -> bool:
-            rest = list(parts(rows))
-            for number, part in enumerate(rest):
-                last = number == len(rest) - 1
-                request = Prepare(
-                    self.epoch, batch, partition, attempt, number, last, *columns(part), step
-                )
+            for number, part in enumerate(parts):
+                last = number == len(parts) - 1
+                request = Prepare(self.epoch, batch, partition, attempt, number, last, *part, step)
                 reply = connection.request(request, Prepared)
                 watched.caused_by(*known(reply.step))
                 if reply.recorded:

@@ -20,7 +20,7 @@ from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.names import check_name
 from bettong.engine.receiver.batches import Batches
 from bettong.engine.receiver.output import Output
-from bettong.engine.storage.disk import OS_DISK, Disk
+from bettong.engine.storage.disk import OS_DISK, Buffer, Disk
 from bettong.engine.storage.log import DamageError, Position, Record, RecordLog
 
 _OPEN, _ROWS, _COMMIT = 1, 2, 3
@@ -104,7 +104,7 @@ class Ledger:
         attempt: int,
         part: int,
         last: bool,
-        rows: bytes,
+        rows: Buffer,
     ) -> bool:
         """Stage rows; durable on return. Returns True when the batch has been committed already:
         then nothing is staged. The same again changes nothing.

@@ -15,6 +15,7 @@ from bettong.engine import steps
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.doors import Door, add_door_options, door_from
 from bettong.engine.net.errors import RefusedError
+from bettong.engine.net.frame import Buffer
 from bettong.engine.net.names import check_name
 from bettong.engine.net.server import Limits, Server, load_class, lock_directory, run_process
 from bettong.engine.net.watched import if_watched, known
@@ -120,7 +121,7 @@ class Receiver(Server):
             s.note(recorded=recorded)
         return Prepared(recorded, if_watched(step))
 
-    def stage(self, ledger: Ledger, request: Prepare, rows: bytes) -> bool:
+    def stage(self, ledger: Ledger, request: Prepare, rows: Buffer) -> bool:
         """Whether the batch has been committed before; otherwise its rows are staged."""
         return ledger.prepare(
             request.epoch,
