@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from bettong.harness.checkers.levels import Judgement, Order, judge, undecided
@@ -31,11 +32,12 @@ from bettong.harness.stored.match import (
     row_buckets,
 )
 from bettong.harness.stored.readers import MalformedHistoryError, StoredHistory
-from bettong.harness.stored.spill import Buckets, repeated
+from bettong.harness.stored.spill import Buckets, Log, Rows, repeated
 from bettong.harness.stored.witnesses import anomalies_of, named_rows
 from bettong.lineage.results import Guarantee
 
 Progress = Callable[[str, int], None]
+Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(slots=True)
@@ -72,28 +74,45 @@ class StoredCheck:
 
     def _judge(self, directory: Path) -> Judgement:
         ids = Buckets(256, np.uint64, directory, self.memory, "ids")
-        expected = self._digests(self.expected, self.columns.order, ids)
-        observed = self._digests(self.observed, self.columns.arrival, None)
+        logs = Log(directory, "expected"), Log(directory, "observed")
+        expected = self._digests(self.expected, self.columns.order, logs[0], ids)
+        observed = self._digests(self.observed, self.columns.arrival, logs[1], None)
         if not expected.rows and not observed.rows:
             return undecided("nothing was expected and nothing was seen: that proves nothing")
         twice = repeated(ids)
-        if len(twice):
-            told = named_rows(self.expected, self.columns, twice)
-            if told:
-                return undecided(f"the histories cannot be judged: {told[0]}", told)
+        told = named_rows(self.expected, self.columns, twice) if len(twice) else []
+        if told:
+            return undecided(f"the histories cannot be judged: {told[0]}", told)
         for digests in (expected, observed):
             digests.grow(max(len(expected.sums), len(observed.sums)))
         differ = (expected.sums != observed.sums) | (expected.counts != observed.counts)
         differ |= expected.unsorted | observed.unsorted
         findings = Findings(self.witnesses)
+        anomalies = []
         if differ.any():
-            matcher = self._match(expected, observed, differ, directory, findings)
+            seen = np.where(differ, np.iinfo(np.int64).max, expected.first)
+            seen_last = np.where(differ, np.iinfo(np.int64).min, expected.last)
+            matcher = self._match(logs, differ, Matcher(findings, seen, seen_last), directory)
             anomalies = anomalies_of(
                 findings, matcher, self.expected, self.observed, self.columns, self.ordering
             )
-        else:
-            anomalies = []
         return judge(anomalies, expect=self.expect, order=self.ordering, counts=findings.counts)
+
+    def _match(
+        self, logs: tuple[Log, Log], differ: Mask, matcher: Matcher, directory: Path
+    ) -> Matcher:
+        sides = []
+        for name, log in zip(("expected-rows", "observed-rows"), logs, strict=True):
+            sides.append(row_buckets(directory, self.memory, name))
+            gather(log, differ, sides[-1])
+        if self.ordering != "none":
+            matcher.firsts = Buckets(BUCKETS, FIRST, directory, self.memory, "firsts")
+            matcher.arrivals = rank_range(logs[1], self.rows["observed"])
+        for rows_expected, rows_observed in zip(*sides, strict=True):
+            matcher.match(rows_expected, rows_observed)
+        if matcher.firsts is not None:
+            find_reorders(matcher.firsts, len(differ), matcher.findings)
+        return matcher
 
     def _groups(self, batch: pa.RecordBatch, ids: U64) -> I64:
         if self.ordering == "none":
@@ -108,7 +127,9 @@ class StoredCheck:
             names.append(self.columns.key)
         return [batch.column(name) for name in dict.fromkeys(names)]
 
-    def _digests(self, history: StoredHistory, rank: str | None, ids: Buckets | None) -> Digests:
+    def _digests(
+        self, history: StoredHistory, rank: str | None, log: Log, ids: Buckets | None
+    ) -> Digests:
         digests = Digests(ordered=self.ordering != "none")
         digests.grow({"none": SLICES + 1, "total": 2, "per-key": 1}[self.ordering])
         for batch in self._read(history, self.columns.of(rank)):
@@ -118,8 +139,13 @@ class StoredCheck:
             groups = self._groups(batch, words)
             if self.ordering == "per-key":
                 digests.grow(len(self._keys))
-            records = record_hashes(words, self._contents(batch))
-            digests.add(records, groups, ranks(batch, rank, digests.rows, history))
+            contents = self._contents(batch)
+            records = record_hashes(words, contents)
+            order = ranks(batch, rank, digests.rows, history)
+            logged: dict[str, Rows] = {"ids": words, "groups": groups.astype(np.int32)}
+            logged |= {"records": records} if contents else {}
+            log.add(**logged, **({} if rank is None else {"ranks": order}))
+            digests.add(records, groups, order)
         self.rows[history.name] = digests.rows
         return digests
 
@@ -137,71 +163,24 @@ class StoredCheck:
             rows += batch.num_rows
             self.progress(history.name, rows)
 
-    def _match(
-        self,
-        expected: Digests,
-        observed: Digests,
-        differ: np.typing.NDArray[np.bool_],
-        directory: Path,
-        findings: Findings,
-    ) -> Matcher:
-        sides = []
-        for history, rank in (
-            (self.expected, self.columns.order),
-            (self.observed, self.columns.arrival),
-        ):
-            buckets = row_buckets(directory, self.memory, history.name)
-            self._gather(history, rank, differ, buckets)
-            sides.append(buckets)
-        seen_first = np.where(differ, np.iinfo(np.int64).max, expected.first)
-        seen_last = np.where(differ, np.iinfo(np.int64).min, expected.last)
-        arrivals = int(observed.first.min()), int(observed.last.max())
-        if observed.unsorted.any():
-            arrivals = self._arrivals()
-        ordered = self.ordering != "none"
-        firsts = Buckets(BUCKETS, FIRST, directory, self.memory, "firsts") if ordered else None
-        matcher = Matcher(findings, firsts, arrivals, seen_first, seen_last)
-        for rows_expected, rows_observed in zip(*sides, strict=True):
-            matcher.match(rows_expected, rows_observed)
-        if firsts is not None:
-            find_reorders(firsts, len(differ), findings)
-        return matcher
 
-    def _arrivals(self) -> tuple[int, int]:
-        """Lowest and highest rank of an observed history that is not in the order seen."""
-        column = self.columns.arrival
-        assert column is not None
-        found = [
-            (int(values.min()), int(values.max()))
-            for batch in self.observed.batches([column])
-            for values in (ranks(batch, column, 0, self.observed),)
-            if len(values)
-        ]
-        return min(low for low, _ in found), max(high for _, high in found)
+def gather(log: Log, differ: Mask, buckets: Buckets) -> None:
+    """Put the rows of the groups that differ into buckets by their ids."""
+    start = 0
+    for piece in log:
+        groups = piece["groups"]
+        at = np.flatnonzero(differ[groups])
+        rows = np.empty(len(at), ROW)
+        rows["id"], rows["place"], rows["group"] = piece["ids"][at], start + at, groups[at]
+        rows["rank"] = piece["ranks"][at] if "ranks" in piece else rows["place"]
+        rows["content"] = piece["records"][at] if "records" in piece else 0
+        buckets.add(rows, rows["id"] >> np.uint64(58))
+        start += len(groups)
 
-    def _gather(
-        self,
-        history: StoredHistory,
-        rank: str | None,
-        differ: np.typing.NDArray[np.bool_],
-        buckets: Buckets,
-    ) -> None:
-        start = 0
-        for batch in self._read(history, self.columns.of(rank)):
-            if self.ordering == "per-key":
-                groups = self._groups(batch, np.empty(batch.num_rows, np.uint64))
-                words = None
-            else:
-                words = hash_ids(batch, self.columns.id)
-                groups = self._groups(batch, words)
-            at = np.flatnonzero(differ[groups])
-            if len(at):
-                order = ranks(batch, rank, start, history)[at]
-                batch_rows = batch.take(pa.array(at)) if len(at) < batch.num_rows else batch
-                words = hash_ids(batch_rows, self.columns.id) if words is None else words[at]
-                rows = np.empty(len(at), ROW)
-                rows["id"], rows["rank"], rows["place"] = words, order, start + at
-                rows["content"] = record_hashes(words, self._contents(batch_rows))
-                rows["group"] = groups[at]
-                buckets.add(rows, words >> np.uint64(58))
-            start += batch.num_rows
+
+def rank_range(log: Log, rows: int) -> tuple[int, int]:
+    """Lowest and highest rank of a history."""
+    found = [(int(p["ranks"].min()), int(p["ranks"].max())) for p in log if "ranks" in p]
+    if not found:
+        return 0, max(0, rows - 1)
+    return min(low for low, _ in found), max(high for _, high in found)

@@ -76,3 +76,41 @@ def ranks(batch: pa.RecordBatch, column: str | None, start: int, history: Stored
             f"{column} is {values.type}: an order is told by whole numbers or times"
         ) from e
     return numbers
+
+
+def chosen_columns(
+    expected: StoredHistory,
+    observed: StoredHistory,
+    ids: tuple[str, ...],
+    key: str | None,
+    order: str | None,
+    arrival: str | None,
+    compare: str | None,
+    ignore: tuple[str, ...],
+) -> Columns:
+    """The columns that a user named, completed by what both histories have.
+
+    Raises UsageError, with the nearest name, for a column that is not there.
+    """
+    left, right = expected.columns(), observed.columns()
+    both = [name for name in left if name in right]
+    if key is None and "key" in (both if left and right else left or right):
+        key = "key"
+    for history in (expected, observed):
+        for name in ids:
+            history.require(name, "--id")
+        if key is not None:
+            history.require(key, "--key")
+    if order is not None:
+        expected.require(order, "--order")
+    if arrival is not None:
+        observed.require(arrival, "--arrival")
+    known = {*ids, key, *ignore}
+    if compare is None:
+        contents = tuple(name for name in both if name not in known)
+    else:
+        contents = tuple(name for name in compare.split(",") if name)
+        for name in contents:
+            expected.require(name, "--compare")
+            observed.require(name, "--compare")
+    return Columns(ids, key, order, arrival, contents)

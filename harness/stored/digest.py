@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from bettong.harness.stored.hashing import U64, hash_column, mix
+from bettong.harness.stored.spill import stable_order
 from bettong.lineage.errors import UsageError
 
 I64 = npt.NDArray[np.int64]
@@ -27,44 +27,68 @@ _CONTENT = np.uint64(0xA0761D6478BD642F)
 
 
 class KeyCodes:
-    """Small numbers for keys, in the order in which they are met; null is 0."""
+    """Small numbers for keys, by their hashes, in an open-addressing table; null is 0.
+
+    Each round looks at one slot for all keys at once; what it does not settle goes to the next.
+    """
 
     def __init__(self) -> None:
-        self._known = pa.array([None], pa.string())
+        self._bits = 16
+        self._words = hash_column(pa.nulls(1))
+        self._slots = np.zeros(1 << self._bits, np.int32)
+        self._insert(1)
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._words)
 
     def codes(self, keys: pa.Array) -> I64:
         """The code of each key; raises UsageError beyond MAX_KEYS keys."""
-        if pa.types.is_dictionary(keys.type):
-            coded = self._codes(_as_text(keys.dictionary))
-            if keys.null_count:
-                coded = np.append(coded, 0)
-                keys = keys.indices.fill_null(len(coded) - 1)
-            else:
-                keys = keys.indices
-            codes: I64 = coded[keys.to_numpy(zero_copy_only=False)]
-            return codes
-        return self._codes(_as_text(keys))
-
-    def _codes(self, keys: pa.Array) -> I64:
-        found = pc.index_in(keys, value_set=self._known)
-        if found.null_count:
-            new = pc.unique(keys.filter(found.is_null()))
-            self._known = pa.concat_arrays([self._known, new])
-            if len(self) > MAX_KEYS:
+        words = hash_column(keys)
+        found = self._find(words)
+        unknown = found == 0
+        if unknown.any():
+            new = np.unique(words[unknown])
+            known = len(self)
+            if known + len(new) > MAX_KEYS:
                 raise UsageError(
                     f"more than {MAX_KEYS:,} different keys: check with --spark MASTER, or "
                     "without order with --ordering none"
                 )
-            found = pc.index_in(keys, value_set=self._known)
-        codes: I64 = found.to_numpy(zero_copy_only=False).astype(np.int64)
+            self._words = np.append(self._words, new)
+            if len(self) * 4 > len(self._slots):
+                while len(self) * 4 > 1 << self._bits:
+                    self._bits += 1
+                self._slots = np.zeros(1 << self._bits, np.int32)
+                known = 0
+            self._insert(len(self) - known)
+            found = self._find(words)
+        codes: I64 = found.astype(np.int64) - 1
         return codes
 
+    def _slot(self, words: U64) -> I64:
+        slots: I64 = (words >> np.uint64(64 - self._bits)).astype(np.int64)
+        return slots
 
-def _as_text(keys: pa.Array) -> pa.Array:
-    return keys if keys.type == pa.string() else keys.cast(pa.string())
+    def _find(self, words: U64) -> npt.NDArray[np.int32]:
+        """One more than the code, or 0 for keys that are not known."""
+        slots = self._slot(words)
+        found: npt.NDArray[np.int32] = self._slots[slots]
+        wrong = np.flatnonzero((self._words[found - 1] != words) & (found > 0))
+        while len(wrong):
+            slots[wrong] = (slots[wrong] + 1) & (len(self._slots) - 1)
+            found[wrong] = self._slots[slots[wrong]]
+            right = (found[wrong] == 0) | (self._words[found[wrong] - 1] == words[wrong])
+            wrong = wrong[~right]
+        return found
+
+    def _insert(self, newest: int) -> None:
+        codes = np.arange(len(self) - newest, len(self))
+        slots = self._slot(self._words[codes])
+        while len(codes):
+            free = np.flatnonzero(self._slots[slots] == 0)
+            self._slots[slots[free]] = codes[free] + 1  # of several, the last one stays
+            left = self._slots[slots] != codes + 1
+            codes, slots = codes[left], (slots[left] + 1) & (len(self._slots) - 1)
 
 
 @dataclass(slots=True)
@@ -123,15 +147,6 @@ class Digests:
         self.first[present] = np.minimum(self.first[present], rank[starts])
         self.last[present] = np.maximum(self.last[present], rank[starts + counts - 1])
         self.counts[present] += counts
-
-
-def stable_order(codes: I64) -> I64:
-    """Indices that sort small non-negative numbers, equal ones in their order: a radix sort."""
-    order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
-    high = (codes >> 16).astype(np.uint16)
-    if high.any():
-        order = order[np.argsort(high[order], kind="stable")]
-    return order
 
 
 def record_hashes(ids: U64, contents: Sequence[pa.Array]) -> U64:

@@ -17,10 +17,12 @@ from bettong.harness.stored.readers import as_text
 
 U64 = npt.NDArray[np.uint64]
 
+SLICE = 1 << 15
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
 _NULL = np.uint64(0x5D1E6A7A5D1E6A7B)
-_S29, _S32, _S3 = np.uint64(29), np.uint64(32), np.uint64(3)
+_S29, _S32 = np.uint64(29), np.uint64(32)
+_FIRST_BYTES = np.array([256**n - 1 for n in range(9)], np.uint64)
 
 
 def mix(values: U64) -> U64:
@@ -82,11 +84,15 @@ def _floats(array: pa.Array) -> U64:
 
 
 def _text(array: pa.Array) -> U64:
+    """In slices that stay in a core's cache."""
+    slices = [array.slice(at, SLICE) for at in range(0, len(array), SLICE)]
+    return np.concatenate([_slice_of_text(s) for s in slices] or [np.empty(0, np.uint64)])
+
+
+def _slice_of_text(array: pa.Array) -> U64:
     """Eight bytes at a time, all values in step."""
     _, offset_buffer, data = array.buffers()
     count = len(array)
-    if count == 0:
-        return np.empty(0, np.uint64)
     offsets = np.frombuffer(offset_buffer, np.int32)[array.offset : array.offset + count + 1]
     start, end = int(offsets[0]), int(offsets[-1])
     raw = np.zeros(end - start + 16, np.uint8)
@@ -98,53 +104,28 @@ def _text(array: pa.Array) -> U64:
     hashes = left.astype(np.uint64)
     shortest, longest = int(left.min()), int(left.max())
     done = 0
+    while done + 8 <= shortest:
+        hashes ^= words[at]
+        mix(hashes)
+        at += 8
+        done += 8
+    going = np.arange(count)
     while done < longest:
-        if done + 8 <= shortest:
-            hashes ^= words[at]
-            mix(hashes)
-        elif done < shortest or longest <= done + 8 or _mostly(left, done):
-            hashes = _partial(hashes, words, at, left, done)
-        else:  # few values are this long: only these go on
-            return _tails(hashes, words, at, left, done)
+        if shortest <= done:  # only those that are this long go on
+            going = going[left[going] > done]
+            hashes[going] = _next_word(hashes[going], words, at[going], left[going] - done)
+        else:
+            hashes = _next_word(hashes, words, at, left - done)
         at += 8
         done += 8
     return hashes
 
 
-def _mostly(left: npt.NDArray[np.int64], done: int) -> bool:
-    return int(np.count_nonzero(left > done)) * 4 > len(left)
-
-
-def _partial(
-    hashes: U64,
-    words: npt.NDArray[Any],
-    at: npt.NDArray[np.int64],
-    left: npt.NDArray[np.int64],
-    done: int,
+def _next_word(
+    hashes: U64, words: npt.NDArray[Any], at: npt.NDArray[np.int64], left: npt.NDArray[np.int64]
 ) -> U64:
-    """One more word of those values that have more than ``done`` bytes."""
-    rest = np.clip(left - done, 0, 8).astype(np.uint64)
-    word = words[np.minimum(at, len(words) - 1)]
-    unused = (np.uint64(8) - rest) << _S3
-    word = np.where(rest == 0, np.uint64(0), (word << unused) >> unused)
-    mixed = mix(hashes ^ word)
-    return np.where(rest == 0, hashes, mixed)
-
-
-def _tails(
-    hashes: U64,
-    words: npt.NDArray[Any],
-    at: npt.NDArray[np.int64],
-    left: npt.NDArray[np.int64],
-    done: int,
-) -> U64:
-    long = np.flatnonzero(left > done)
-    while len(long):
-        hashes[long] = _partial(hashes[long], words, at[long], left[long], done)
-        at[long] += 8
-        done += 8
-        long = long[left[long] > done]
-    return hashes
+    """Add one word to each hash; of the last word only the ``left`` bytes that belong to it."""
+    return mix(hashes ^ (words[at] & _FIRST_BYTES[np.minimum(left, 8)]))
 
 
 def first_without_id(array: pa.Array) -> int | None:

@@ -60,13 +60,15 @@ class Matcher:
 
     Attributes:
         seen_first, seen_last: lowest and highest rank of each group that was seen.
+        firsts: where first occurrences go for :func:`find_reorders`, or None.
+        arrivals: lowest and highest rank of the observed history.
     """
 
     findings: Findings
-    firsts: Buckets | None
-    arrivals: tuple[int, int]
     seen_first: I64
     seen_last: I64
+    firsts: Buckets | None = None
+    arrivals: tuple[int, int] = (0, 0)
 
     def match(self, expected: Rows, observed: Rows) -> None:
         """Add what one bucket of ids shows; each id is in ``expected`` at most once."""

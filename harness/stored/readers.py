@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.json as pajson
 import pyarrow.parquet as pq
@@ -87,6 +89,41 @@ class StoredHistory:
         """
         for file in self.files:
             yield from self._read(file, columns)
+
+    def rows_at(self, columns: Sequence[str], places: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """The records at these places (ascending); of Parquet only their row groups are read."""
+        wanted = np.array(places, np.int64)
+        start = 0
+        for file in self.files:
+            if not len(wanted) or start > wanted[-1]:
+                return
+            for batch in self._near(file, columns, wanted - start):
+                if isinstance(batch, int):
+                    start += batch
+                    continue
+                end = start + batch.num_rows
+                inside = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, end)]
+                yield from batch.take(pa.array(inside - start)).to_pylist()
+                start = end
+
+    def _near(
+        self, file: Path, columns: Sequence[str], wanted: npt.NDArray[np.int64]
+    ) -> Iterator[pa.RecordBatch | int]:
+        """Batches, and numbers of rows where none is wanted."""
+        if SUFFIXES[file.suffix] != "parquet":
+            yield from self._read(file, columns)
+            return
+        with pq.ParquetFile(file) as source:
+            start = 0
+            for number in range(source.num_row_groups):
+                end = start + source.metadata.row_group(number).num_rows
+                if np.searchsorted(wanted, start) == np.searchsorted(wanted, end):
+                    yield end - start
+                else:
+                    yield from source.iter_batches(
+                        BATCH_ROWS, row_groups=[number], columns=list(columns)
+                    )
+                start = end
 
     def _read(self, file: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -57,10 +58,61 @@ class Buckets:
             yield np.concatenate(parts) if parts else np.empty(0, self._dtype)
 
 
+class Log:
+    """Columns of numbers that are written once and read again in the same pieces.
+
+    They go to files, which the system keeps in memory as far as there is room.
+    """
+
+    def __init__(self, directory: Path, name: str) -> None:
+        self._directory, self._name = directory, name
+        self._columns: list[tuple[str, Any]] = []
+        self._lengths: list[int] = []
+
+    def add(self, **columns: Rows) -> None:
+        """Append a piece; each has the same columns."""
+        self._columns = [(name, values.dtype) for name, values in columns.items()]
+        self._lengths.append(len(next(iter(columns.values()))))
+        for name, values in columns.items():
+            with self._path(name).open("ab") as file:
+                values.tofile(file)
+
+    def __iter__(self) -> Iterator[dict[str, Rows]]:
+        with contextlib.ExitStack() as stack:
+            files = [
+                (name, dtype, stack.enter_context(self._path(name).open("rb")))
+                for name, dtype in self._columns
+            ]
+            for length in self._lengths:
+                yield {name: np.fromfile(file, dtype, length) for name, dtype, file in files}
+
+    def _path(self, name: str) -> Path:
+        return self._directory / f"{self._name}.{name}"
+
+
 def repeated(buckets: Buckets) -> npt.NDArray[np.uint64]:
-    """Words that are more than once in buckets of 64-bit words split by their high bits."""
+    """Words that are more than once in 256 buckets of 64-bit words split by their high bits.
+
+    Words are sorted by 32 more of their bits; the few that agree in these are compared whole.
+    """
     found = [np.empty(0, np.uint64)]
     for words in buckets:
-        words.sort()
-        found.append(np.unique(words[1:][words[1:] == words[:-1]]))
+        middle = ((words >> np.uint64(24)) & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        order = stable_order(middle)
+        middle = middle[order]
+        alike = np.flatnonzero(middle[1:] == middle[:-1])
+        if len(alike):
+            suspects, times = np.unique(
+                words[order[np.union1d(alike, alike + 1)]], return_counts=True
+            )
+            found.append(suspects[times > 1])
     return np.concatenate(found)
+
+
+def stable_order(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Indices that sort numbers below 2^32, equal ones in their order: a radix sort."""
+    order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
+    high = (codes >> 16).astype(np.uint16)
+    if high.any():
+        order = order[np.argsort(high[order], kind="stable")]
+    return order

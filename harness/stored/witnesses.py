@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -52,22 +51,10 @@ def anomalies_of(
     want = sorted({place for w in witnesses for place in w.expected})
     seen = sorted({place for w in witnesses for place in w.observed[:1]})
     names = columns.of(None)
-    right = dict(zip(want, _rows(expected, names, want), strict=True))
-    wrong = dict(zip(seen, _rows(observed, names, seen), strict=True))
+    right = dict(zip(want, expected.rows_at(names, want), strict=True))
+    wrong = dict(zip(seen, observed.rows_at(names, seen), strict=True))
     tell = _Teller(columns, right, wrong, matcher, ordering)
     return [tell.anomaly(w) for w in witnesses]
-
-
-def _rows(history: StoredHistory, columns: list[str], places: list[int]) -> Iterator[Row]:
-    wanted = np.array(places, np.int64)
-    start = 0
-    for batch in history.batches(columns) if places else ():
-        end = start + batch.num_rows
-        inside = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, end)] - start
-        yield from batch.take(pa.array(inside)).to_pylist()
-        start = end
-        if start > places[-1]:
-            return
 
 
 class _Teller:

@@ -5,8 +5,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bettong.harness.stored.digest import stable_order
 from bettong.harness.stored.hashing import hash_column
+from bettong.harness.stored.spill import stable_order
 
 texts = st.lists(st.one_of(st.none(), st.text(max_size=40), st.sampled_from(["", "\0", "\0\0"])))
 
@@ -44,7 +44,7 @@ def test_nested_values() -> None:
     assert hash_column(a)[0] == hash_column(b)[0] != hash_column(pa.array([{"x": 1}]))[0]
 
 
-@given(st.lists(st.integers(0, 1 << 23)))
+@given(st.lists(st.integers(0, (1 << 32) - 1)))
 def test_stable_order(codes: list[int]) -> None:
     array = np.array(codes, np.int64)
     assert stable_order(array).tolist() == np.argsort(array, kind="stable").tolist()

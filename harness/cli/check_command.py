@@ -1,0 +1,170 @@
+"""``bettong check``: judge two stored histories, without Spark unless it is asked for."""
+
+from __future__ import annotations
+
+import json
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from bettong.harness.checkers.levels import Judgement, Order
+from bettong.harness.progress import counting
+from bettong.harness.stored import StoredCheck, StoredHistory
+from bettong.harness.stored.columns import chosen_columns
+from bettong.lineage.errors import UsageError
+from bettong.lineage.results import EXIT_CODES, GUARANTEES, Guarantee, Result
+from bettong.reports import announce, write_reports
+from bettong.reports.words import VERDICT_SIGN, level_line
+
+SHOWN = 10
+
+
+@click.command()
+@click.argument("expected", type=click.Path(path_type=Path))
+@click.argument("observed", type=click.Path(path_type=Path))
+@click.option("--id", "ids", default="id", help="Column of the message id, or several with commas.")
+@click.option("--key", help="Column of the key [default: key, where there is one].")
+@click.option("--order", help="Column of EXPECTED that tells the order [default: as it is stored].")
+@click.option(
+    "--arrival", help="Column of OBSERVED that tells the order seen [default: as stored]."
+)
+@click.option(
+    "--ordering",
+    type=click.Choice(get_args(Order)),
+    help="The order that has to hold [default: per-key with a key, total with --order, else none].",
+)
+@click.option("--compare", help="Contents that must be equal, with commas [default: all in both].")
+@click.option("--ignore", default="", help="Columns not to be compared, with commas.")
+@click.option(
+    "--expect", type=click.Choice(GUARANTEES), default="effectively-once", show_default=True
+)
+@click.option("--witnesses", type=click.IntRange(1), default=1000, show_default=True,
+              help="Anomalies of each kind that are told; all are counted.")  # fmt: skip
+@click.option("--memory", type=click.IntRange(1), default=1024, show_default=True,
+              help="MiB that rows may take before they go to files.")  # fmt: skip
+@click.option("--temp", type=click.Path(path_type=Path, exists=True, file_okay=False),
+              help="Directory for these files [default: the system's].")  # fmt: skip
+@click.option("--spark", "master", help="Check as a job on this Spark master, e.g. local[8].")
+@click.option("--out", type=click.Path(path_type=Path), help="Write result.json and reports here.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result and nothing else.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    expected: Path,
+    observed: Path,
+    ids: str,
+    key: str | None,
+    order: str | None,
+    arrival: str | None,
+    ordering: Order | None,
+    compare: str | None,
+    ignore: str,
+    expect: Guarantee,
+    witnesses: int,
+    memory: int,
+    temp: Path | None,
+    master: str | None,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Judge what was OBSERVED against what was EXPECTED: lost, repeated, reordered, unexpected or
+    changed records, each with its witnesses.
+
+    Both are files, or directories of files: .parquet, .arrow, .feather, .jsonl, .ndjson.
+    EXPECTED holds each message once.
+    """
+    left, right = StoredHistory.at(expected, "expected"), StoredHistory.at(observed, "observed")
+    columns = chosen_columns(left, right, _names(ids), key, order, arrival, compare, _names(ignore))
+    if ordering is None:
+        ordering = "per-key" if columns.key else "total" if order else "none"
+    if ordering == "per-key" and columns.key is None:
+        raise UsageError("--ordering per-key: say with --key which column the key is in")
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    begin = time.monotonic()
+    check = StoredCheck(left, right, columns, ordering, expect, witnesses, memory << 20, temp)
+    if master is not None:
+        from bettong.harness.stored.on_spark import judge_on_spark
+
+        judgement = judge_on_spark(check, master)
+    else:
+        with counting("check", quiet=quiet or as_json) as check.progress:
+            judgement = check.judge()
+    result = _result(check, judgement, expected, observed, started, time.monotonic() - begin)
+    if out is not None:
+        result.write(out)
+        write_reports(result, out)
+    if as_json:
+        click.echo(json.dumps(result.to_dict(), indent=1))
+    else:
+        _tell(result, judgement)
+        for line in announce([result]):
+            click.echo(line)
+    ctx.exit(EXIT_CODES[result.verdict])
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _result(
+    check: StoredCheck,
+    judgement: Judgement,
+    expected: Path,
+    observed: Path,
+    started: str,
+    seconds: float,
+) -> Result:
+    columns = check.columns
+    order = {
+        "per-key": f"order per {columns.key}",
+        "total": "the order of all records",
+        "none": "no order",
+    }[check.ordering]
+    compared = ", ".join(columns.compare) if columns.compare else "nothing"
+    return Result(
+        scenario=f"{expected.name} against {observed.name}",
+        kind="check",
+        verdict=judgement.verdict,
+        guarantee=judgement.guarantee,
+        ordering=judgement.ordering,
+        anomalies=judgement.anomalies,
+        expected=check.expect,
+        reason=judgement.reason,
+        rests_on=(
+            f"ids in {', '.join(columns.id)}; {order} was checked",
+            f"contents compared: {compared}",
+            "records are told apart by 64-bit hashes of their ids",
+        ),
+        started_at=started,
+        duration_s=seconds,
+        details={
+            "anomaly_counts": dict(judgement.counts),
+            "records": dict(check.rows),
+            "malformed": list(judgement.malformed),
+        },
+    )
+
+
+def _tell(result: Result, judgement: Judgement) -> None:
+    click.echo(f"{VERDICT_SIGN[result.verdict]} {result.verdict}: {level_line(result)}")
+    click.echo(result.reason)
+    for line in judgement.malformed[1:]:
+        click.echo(f"  {line}")
+    for a in result.anomalies[:SHOWN]:
+        key = f" (key {a.key})" if a.key is not None else ""
+        click.echo(f"  {a.kind} {', '.join(a.messages)}{key}: {a.note or ''}")
+        if a.expected is not None or a.seen is not None:
+            click.echo(f"    expected {_short(a.expected)}, seen {_short(a.seen)}")
+    total = sum(judgement.counts.values())
+    if total > SHOWN:
+        click.echo(f"  … {total:,} anomalies in all; --out DIR writes a report")
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 160 else text[:159] + "…"
