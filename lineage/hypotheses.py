@@ -150,7 +150,7 @@ class Hypotheses:
                 if cause not in seen:
                     seen.add(cause)
                     todo.append(cause)
-        clauses += self._arrivals(lineage)
+        clauses += self._arrivals(lineage, fresh)
         self._solver.append_formula(clauses)
         if fresh:
             self._bound(fresh)
@@ -170,7 +170,7 @@ class Hypotheses:
             found = self._arrives[id] = self._new()
         return found
 
-    def _arrivals(self, lineage: Lineage) -> list[list[int]]:
+    def _arrivals(self, lineage: Lineage, fresh: list[Fault]) -> list[list[int]]:
         """Clauses of :meth:`_arriving` for what this lineage adds."""
         pred = lineage.graph.pred
         nodes = lineage.graph.nodes
@@ -196,7 +196,8 @@ class Hypotheses:
             elif new and attributes["kind"] == FIRING:
                 clauses.append([-arrives, *map(self._arriving, causes)])
             elif new and attributes["lost"]:
-                clauses += [[-arrives, -self._faults[f]] for f in attributes["faults"]]
+                faults = [lineage.faults[f] for f in attributes["faults"]]
+                clauses += [[-arrives, -self._fault(f, fresh)] for f in faults]
             elif new:
                 clauses.append([-arrives])
             for cause in causes:

@@ -48,6 +48,11 @@ class RoundExecutor:
         found = self.program.play(self.spec, schedule, lineage=False).judged
         return judge(self.baseline, found)[0]
 
+    def judge(self, schedule: Schedule = CLEAN) -> Execution:
+        """Run and judge without asking why."""
+        outcome = self.outcome(schedule)
+        return Execution(schedule, outcome)
+
     def run(self, schedule: Schedule = CLEAN) -> Execution:
         """Run, judge, and weave the lineage of every goal."""
         began = perf_counter()
@@ -97,11 +102,11 @@ def _details(play: Play) -> dict[str, object]:
         "messages": [
             {
                 "name": m.name,
-                "from": m.sender,
-                "to": m.receiver,
+                "sender": m.sender,
+                "receiver": m.receiver,
                 "sent": m.sent,
                 "arrives": m.arrives,
-                "content": [str(c) for c in m.content],
+                "content": ",".join(str(c) for c in m.content),
             }
             for m in play.messages
         ],

@@ -1,0 +1,241 @@
+"""``bettong protocol``."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+
+import click
+from rich.console import Console
+
+from bettong.harness.cli.protocol_loading import load_program
+from bettong.lineage.errors import UsageError
+from bettong.lineage.executor import Execution
+from bettong.lineage.explorer import explore
+from bettong.lineage.loop import Budget, search
+from bettong.lineage.protocol_result import ProtocolReport
+from bettong.lineage.random_search import sample
+from bettong.lineage.results import EXIT_CODES, Result
+from bettong.lineage.round_executor import RoundExecutor
+from bettong.lineage.spec import CRASH_MODELS, CrashModel, FailureSpec
+from bettong.reports import write_reports
+
+LARGE = 20_000_000
+STYLES = {"valid": "green", "invalid": "red", "unknown": "yellow"}
+_BUDGET = re.compile(r"(\d+)(s|m|h)?$")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+
+
+def _budget(text: str | None) -> Budget:
+    if text is None:
+        return Budget()
+    found = _BUDGET.match(text)
+    if found is None or int(found[1]) == 0:
+        raise UsageError(f"--budget {text}: write a number of runs, or a time such as 90s or 5m")
+    number, unit = int(found[1]), found[2]
+    return Budget(runs=number) if unit is None else Budget(seconds=number * _SECONDS[unit])
+
+
+def _random(text: str) -> int:
+    found = re.match(r"random:(\d+)$", text)
+    if found is None or int(found[1]) == 0:
+        raise UsageError(f"--faults {text}: write ldfi, or random:N with the number of schedules")
+    return int(found[1])
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    exhaustive: bool
+    find_all: bool
+    faults: str
+    schedule: str | None
+    budget: Budget
+    seed: int
+    log: Path | None
+    quiet: bool
+
+
+@click.command("protocol")
+@click.argument(
+    "program", nargs=-1, required=True, metavar="NAME|MODULE:CLASS|FILE.py:CLASS|FILE.ded..."
+)
+@click.option("--eot", type=int, help="The last round. Default: the program's own.")
+@click.option("--eff", type=int, help="Messages sent in rounds below it may be lost.")
+@click.option("--crashes", type=int, help="At most so many nodes crash.")
+@click.option("--nodes", metavar="A,B,...", help="Names of the nodes.")
+@click.option(
+    "--crash-model",
+    default="send-stop",
+    show_default=True,
+    metavar="|".join(CRASH_MODELS),
+    help="What a crashed node still does.",
+)
+@click.option(
+    "--down-for", type=int, default=1, show_default=True, help="Rounds that a restart takes."
+)
+@click.option(
+    "--duplicates", type=int, default=0, show_default=True, help="At most so many duplicates."
+)
+@click.option("--delays", type=int, default=0, show_default=True, help="At most so many delays.")
+@click.option("--exhaustive", is_flag=True, help="Run every schedule within the bounds.")
+@click.option("--find-all", is_flag=True, help="All minimal fault sets, not only the first.")
+@click.option(
+    "--faults",
+    default="ldfi",
+    show_default=True,
+    metavar="ldfi|random:N",
+    help="Lineage-driven search, or N random schedules.",
+)
+@click.option("--schedule", metavar='"FAULT ..."', help="Run this one schedule.")
+@click.option("--budget", metavar="RUNS|5m", help="How many runs, or how long, at most.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of random schedules.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for result, reports and the log from which an interrupted search goes on.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, nothing else.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+def command(
+    program: tuple[str, ...],
+    eot: int | None,
+    eff: int | None,
+    crashes: int | None,
+    nodes: str | None,
+    crash_model: CrashModel,
+    down_for: int,
+    duplicates: int,
+    delays: int,
+    exhaustive: bool,
+    find_all: bool,
+    faults: str,
+    schedule: str | None,
+    budget: str | None,
+    seed: int,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Test a round-based protocol under losses and crashes.
+
+    Rounds are 1 to EOT; messages sent in rounds below EFF may be lost; at most so many nodes
+    crash. The answer is a minimal set of faults that breaks the protocol, or that there is none.
+    """
+    names = tuple(n.strip() for n in nodes.split(",")) if nodes is not None else ()
+    loaded = load_program(program, names)
+    own = loaded.bounds
+    spec = FailureSpec(
+        loaded.nodes,
+        own[0] if eot is None else eot,
+        own[1] if eff is None else eff,
+        own[2] if crashes is None else crashes,
+        crash_model,
+        down_for,
+        duplicates,
+        delays,
+    )
+    executor = RoundExecutor(loaded.program, spec)
+    log = out / "search.jsonl" if out is not None else None
+    ask = _Ask(exhaustive, find_all, faults, schedule, _budget(budget), seed, log, quiet or as_json)
+    result = _answer(executor, _command(program, spec), ask)
+    if out is not None:
+        write_reports(result, out)
+    if as_json:
+        click.echo(json.dumps(result.to_dict(), indent=1))
+    else:
+        _print(result, spec, out)
+    sys.exit(EXIT_CODES[result.verdict])
+
+
+def _command(program: tuple[str, ...], spec: FailureSpec) -> list[str]:
+    words = ["bettong", "protocol", *program, "--eot", str(spec.eot), "--eff", str(spec.eff)]
+    words += ["--crashes", str(spec.crashes), "--nodes", ",".join(spec.nodes)]
+    if spec.crash_model != "send-stop":
+        words += ["--crash-model", spec.crash_model]
+    for name in ("duplicates", "delays"):
+        if getattr(spec, name):
+            words += [f"--{name}", str(getattr(spec, name))]
+    return words + (["--down-for", str(spec.down_for)] if spec.down_for != 1 else [])
+
+
+def _answer(executor: RoundExecutor, command: list[str], ask: _Ask) -> Result:
+    report = ProtocolReport(executor, command)
+    began = datetime.now(UTC)
+    clock = monotonic()
+    console = Console(stderr=True, highlight=False)
+    shown = console.is_terminal and not ask.quiet
+    if sum((ask.exhaustive, ask.faults != "ldfi", ask.schedule is not None)) > 1:
+        raise UsageError("choose one of --exhaustive, --faults random:N and --schedule")
+    if ask.schedule is not None:
+        ids = frozenset(re.findall(r"[^\s()]+\([^)]*\)", ask.schedule))
+        return report.of_schedule(executor.run(ids), began)
+    with console.status("running") if shown else _Nothing() as status:
+
+        def watch(execution: Execution, number: int) -> None:
+            if shown:
+                status.update(
+                    f"{number} runs; {', '.join(sorted(execution.schedule)) or 'clean'}: "
+                    f"{execution.outcome}"
+                )
+
+        if ask.exhaustive:
+            size = executor.spec.size()
+            if size > LARGE and ask.budget == Budget():
+                raise UsageError(
+                    f"the bounds allow {size:,} schedules: lower them, give a --budget, or leave "
+                    f"--exhaustive out"
+                )
+            found = explore(executor, runs=ask.budget.runs, seconds=ask.budget.seconds)
+            return report.of_exploration(found, began)
+        if ask.faults != "ldfi":
+            drawn = sample(executor, _random(ask.faults), ask.seed, watch=watch)
+            return report.of_sample(drawn, ask.seed, began, monotonic() - clock)
+        findings = search(
+            executor,
+            executor.spec.bounds,
+            budget=ask.budget,
+            find_all=ask.find_all,
+            log=ask.log,
+            question=shlex.join(command),
+            fault_space=executor.spec.size(),
+            watch=watch,
+        )
+        return report.of_search(findings, ask.seed)
+
+
+class _Nothing:
+    def __enter__(self) -> _Nothing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return
+
+    def update(self, _: str) -> None:
+        """Show nothing."""
+
+
+def _print(result: Result, spec: FailureSpec, out: Path | None) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    coverage = result.coverage
+    console.print(f"{result.scenario}: {result.verdict}", style=STYLES[result.verdict])
+    console.print(f"  {result.reason}", markup=False)
+    for example in result.counterexamples:
+        console.print(f"  {', '.join(example.faults)}", markup=False, style="bold")
+        console.print(f"    {example.words}", markup=False)
+        if example.advice:
+            console.print(f"    what would help: {example.advice}", markup=False)
+        console.print(f"    again: {example.replay}", markup=False)
+    console.print(f"  {spec.words()}: {coverage.fault_space:,} schedules", markup=False)
+    console.print(
+        f"  {coverage.executions:,} runs ({coverage.vacuous:,} vacuous, {coverage.violated:,} "
+        f"violations) in {result.duration_s:.1f} s",
+        markup=False,
+    )
+    if out is not None:
+        console.print(f"  report: {out / 'report.html'}", markup=False)
