@@ -1,0 +1,90 @@
+"""Cuts in force, and the evidence that they struck."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from bettong.harness.wire.conversation import Keys
+from bettong.harness.wire.cutpoints import CutPoint, Kind
+from bettong.harness.wire.framing.base import Info
+
+Lasts = Literal["once", "retries", "down"]
+
+
+@dataclass(frozen=True)
+class WireEvidence:
+    """What a cut did.
+
+    Attributes:
+        fired: whether it struck.
+        times: how often; more than once only if it lasts.
+        request: what it struck first: label and, where the protocol tells, more.
+        detail: why it did not strike although its request was met; else empty.
+    """
+
+    fired: bool
+    times: int
+    request: str
+    detail: str
+
+
+@dataclass
+class ArmedCut:
+    """A cut in force until it is healed.
+
+    Attributes:
+        lasts: ``once``; ``retries``: the same request, sent again on any connection, meets the same
+            fate; ``down``: from then on no connection to the endpoint works.
+        action: called at the point, in a thread of its own, while the connection's flow is held.
+        close: whether the connection is closed at the point; if not, its flow goes on.
+    """
+
+    point: CutPoint
+    lasts: Lasts = "once"
+    action: Callable[[], object] | None = None
+    close: bool = True
+    times: int = 0
+    healed: bool = False
+    _struck: str = ""
+    _detail: str = ""
+    _claimed: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        return self.point.kind
+
+    @property
+    def live(self) -> bool:
+        """Whether a request may still meet it."""
+        return not self.healed and (not self._claimed or self.lasts == "retries")
+
+    @property
+    def down(self) -> bool:
+        """Whether it keeps the endpoint from working."""
+        return self.lasts == "down" and self.times > 0 and not self.healed
+
+    def met_by(self, endpoint: str, request: Info, keys: Keys) -> bool:
+        if not self.live:
+            return False
+        if self.point.met_by(endpoint, keys):
+            self._claimed = True
+            return True
+        again = self.point.own in (keys.own, request.label)
+        return self._claimed and endpoint == self.point.endpoint and again
+
+    def missed(self, why: str) -> None:
+        self._detail = why
+
+    def struck(self, request: Info) -> None:
+        self.times += 1
+        self._struck = self._struck or request.detail or request.label
+
+    def evidence(self) -> WireEvidence:
+        return WireEvidence(self.times > 0, self.times, self._struck, self._detail)
+
+    def heal(self) -> WireEvidence:
+        """End it; connections work again."""
+        self.healed = True
+        return self.evidence()

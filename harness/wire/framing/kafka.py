@@ -1,0 +1,92 @@
+"""Kafka's protocol: requests and responses with a length and a correlation id.
+
+https://kafka.apache.org/protocol
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+
+from bettong.harness.wire.framing.base import Frame, FramingError, Info, Role
+from bettong.harness.wire.framing.paired import PairedFraming
+
+_MAX_SIZE = 1 << 30
+_MAX_API_KEY = 100
+_MAX_OPEN = 10_000
+_HEADER = 12  # length, API key, version, correlation id
+_NAMES = {
+    0: "Produce",
+    1: "Fetch",
+    2: "ListOffsets",
+    3: "Metadata",
+    8: "OffsetCommit",
+    9: "OffsetFetch",
+    10: "FindCoordinator",
+    11: "JoinGroup",
+    12: "Heartbeat",
+    13: "LeaveGroup",
+    14: "SyncGroup",
+    17: "SaslHandshake",
+    18: "ApiVersions",
+    19: "CreateTopics",
+    20: "DeleteTopics",
+    22: "InitProducerId",
+    24: "AddPartitionsToTxn",
+    25: "AddOffsetsToTxn",
+    26: "EndTxn",
+    28: "TxnOffsetCommit",
+    36: "SaslAuthenticate",
+}
+_LOGIN = frozenset((17, 18, 36))
+# Clients send these when their timers say so, or until an answer suits them.
+_NOISE = frozenset((1, 2, 3, 9, 10, 12))
+
+
+class KafkaFraming(PairedFraming):
+    """A request is what Kafka calls one; replies are matched by correlation id."""
+
+    protocol = "kafka"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._numbers: dict[int, int] = {}  # correlation id -> request
+
+    def measure_client(self, head: bytes) -> int | None:
+        if len(head) < 8:
+            return None
+        key, version = struct.unpack_from("!hh", head, 4)
+        if not 0 <= key <= _MAX_API_KEY or not 0 <= version <= 40:
+            raise FramingError("no Kafka request")
+        return _size(head)
+
+    def measure_server(self, head: bytes) -> int | None:
+        return None if len(head) < 4 else _size(head)
+
+    def client_frame(self, frame: Frame) -> None:
+        if frame.size < _HEADER:
+            raise FramingError("no Kafka request")
+        key, _, correlation = struct.unpack_from("!hhi", frame.head, 4)
+        content = None
+        if frame.size <= len(frame.head):  # the frame's own digest has the correlation id in it
+            content = hashlib.blake2b(
+                frame.head[4:8] + frame.head[_HEADER:], digest_size=16
+            ).digest()
+        role: Role = "login" if key in _LOGIN else "noise" if key in _NOISE else "request"
+        number = self.part(frame.size, Info(_NAMES.get(key, f"API {key}"), "", role, content))
+        if len(self._numbers) >= _MAX_OPEN:
+            raise FramingError(f"{_MAX_OPEN} requests without an answer")
+        self._numbers[correlation] = number
+
+    def server_frame(self, frame: Frame) -> None:
+        if frame.size < 8:
+            raise FramingError("no Kafka response")
+        number = self._numbers.pop(struct.unpack_from("!i", frame.head, 4)[0], None)
+        self.answer(frame.size, *([] if number is None else [number]))
+
+
+def _size(head: bytes) -> int:
+    size = int(struct.unpack_from("!i", head)[0])
+    if not 4 <= size <= _MAX_SIZE:
+        raise FramingError(f"a Kafka message of {size} bytes")
+    return size + 4

@@ -1,0 +1,103 @@
+"""MySQL's and MariaDB's client/server protocol.
+
+https://mariadb.com/kb/en/clientserver-protocol/
+"""
+
+from __future__ import annotations
+
+import struct
+
+from bettong.harness.wire.framing.base import Frame, FramingError, Info
+from bettong.harness.wire.framing.paired import PairedFraming, shown, verb
+
+_FULL = 0xFFFFFF  # a packet of this length is continued by the next one
+_SSL, _COMPRESS, _ZSTD = 0x800, 0x20, 1 << 26
+_MAX_STATEMENTS = 10_000
+_LAST_STATEMENT = 0xFFFFFFFF
+_QUERY, _PREPARE, _EXECUTE, _BULK_EXECUTE = 0x03, 0x16, 0x17, 0xFA
+_NAMES = {0x01: "quit", 0x02: "USE", 0x0E: "ping", 0x11: "change user", 0x1F: "reset"}
+_NAMES |= {0x18: "long data", 0x19: "close statement", 0x1A: "reset statement", 0x1B: "set option"}
+_UNANSWERED = frozenset((0x01, 0x18, 0x19))
+_NOISE = frozenset((0x01, 0x0E))
+
+
+class MySQLFraming(PairedFraming):
+    """A request is a command, a client's packet numbered 0 and what continues it."""
+
+    protocol = "mysql"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._commands = 0
+        self._continued = False  # the last packet was a full one
+        self._pending: Info | None = None  # the command that is being continued
+        self._statements: dict[int, bytes] = {}
+        self._preparing: dict[int, bytes] = {}  # requests whose answers will name a statement
+        self._last_prepared = b"?"
+
+    def measure_client(self, head: bytes) -> int | None:
+        return _packet_size(head)
+
+    def measure_server(self, head: bytes) -> int | None:
+        return _packet_size(head)
+
+    def client_frame(self, frame: Frame) -> None:
+        length, sequence, payload = frame.size - 4, frame.head[3], frame.head[4:]
+        text = b""
+        if self._continued:
+            request = self._pending
+        elif sequence == 0:
+            self._commands += 1
+            request, text = self._command(payload, frame.digest)
+        else:
+            request = self._further(length, payload)
+        self._continued = length == _FULL
+        self._pending = request if self._continued else None
+        number = self.part(frame.size, None if self._continued else request)
+        if text and number >= 0 and len(self._preparing) < _MAX_STATEMENTS:
+            self._preparing[number] = text
+
+    def _command(self, payload: bytes, digest: bytes) -> tuple[Info, bytes]:
+        """The command, and the text that it prepares."""
+        code, text = payload[0] if payload else 0, payload[1:]
+        if code == _QUERY:
+            return Info(verb(text), shown(text), content=digest), b""
+        if code == _PREPARE:
+            return Info(f"prepare {verb(text)}", shown(text), content=digest), text
+        if code in (_EXECUTE, _BULK_EXECUTE) and len(text) >= 4:
+            number = struct.unpack_from("<I", text)[0]
+            last = number == _LAST_STATEMENT
+            known = self._last_prepared if last else self._statements.get(number, b"?")
+            return Info(verb(known), shown(known), content=digest), b""
+        return Info(
+            _NAMES.get(code, f"command {code}"),
+            role="noise" if code in _NOISE else "request",
+            content=digest,
+            replied=code not in _UNANSWERED,
+        ), b""
+
+    def _further(self, length: int, payload: bytes) -> Info | None:
+        """A packet that begins no command: of the log-in, or data that a command asked for."""
+        if self._commands:
+            return Info("data", role="noise")
+        if len(payload) >= 4 and length >= 32:
+            capabilities = struct.unpack_from("<I", payload)[0]
+            if capabilities & (_COMPRESS | _ZSTD) or (capabilities & _SSL and length == 32):
+                raise FramingError("the connection is encrypted or compressed from here on")
+        return Info("login", role="login")
+
+    def server_frame(self, frame: Frame) -> None:
+        oldest = self.open[0] if self.open else None
+        self.answer_oldest(frame.size)
+        if oldest in self._preparing:
+            self._last_prepared = self._preparing.pop(oldest)
+            if frame.head[4:5] == b"\0" and len(frame.head) >= 9:
+                number = struct.unpack_from("<I", frame.head, 5)[0]
+                if len(self._statements) < _MAX_STATEMENTS:
+                    self._statements[number] = self._last_prepared
+
+
+def _packet_size(head: bytes) -> int | None:
+    if len(head) < 4:
+        return None
+    return 4 + int.from_bytes(head[:3], "little")

@@ -1,0 +1,104 @@
+"""A framing made of two frame readers that share what they know of open requests."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+
+from bettong.harness.wire.framing.base import (
+    Answer,
+    Frame,
+    FrameReader,
+    Framing,
+    Info,
+    Part,
+)
+
+
+class _Reader(FrameReader):
+    def __init__(self, owner: PairedFraming, of_client: bool) -> None:
+        super().__init__()
+        self._owner = owner
+        self._of_client = of_client
+
+    def measure(self, head: bytes) -> int | None:
+        owner = self._owner
+        return owner.measure_client(head) if self._of_client else owner.measure_server(head)
+
+    def frame(self, frame: Frame) -> None:
+        if self._of_client:
+            self._owner.client_frame(frame)
+        else:
+            self._owner.server_frame(frame)
+
+
+class PairedFraming(Framing):
+    """The base of framings whose both directions consist of frames that tell their length."""
+
+    def __init__(self) -> None:
+        self._parts: list[Part] = []
+        self._answers: list[Answer] = []
+        self._asked = 0
+        self._client = _Reader(self, of_client=True)
+        self._server = _Reader(self, of_client=False)
+        self.open: deque[int] = deque()  # requests whose replies are due, oldest first
+
+    def client(self, data: bytes) -> list[Part]:
+        self._parts = []
+        self._client.feed(data)
+        return self._parts
+
+    def server(self, data: bytes) -> list[Answer]:
+        self._answers = []
+        self._server.feed(data)
+        return self._answers
+
+    @abstractmethod
+    def measure_client(self, head: bytes) -> int | None: ...
+
+    @abstractmethod
+    def measure_server(self, head: bytes) -> int | None: ...
+
+    @abstractmethod
+    def client_frame(self, frame: Frame) -> None: ...
+
+    @abstractmethod
+    def server_frame(self, frame: Frame) -> None: ...
+
+    def part(self, size: int, request: Info | None = None) -> int:
+        """Tell of a part; gives the number of the request if it completes one."""
+        self._parts.append(Part(size, request))
+        if request is None:
+            return -1
+        number = self._asked
+        self._asked += 1
+        if request.replied:
+            self.open.append(number)
+        return number
+
+    def answer(self, size: int, *to: int) -> None:
+        self._answers.append(Answer(size, to))
+
+    def answer_oldest(self, size: int) -> None:
+        """These bytes complete the reply to the oldest open request, if there is one."""
+        self.answer(size, *([self.open.popleft()] if self.open else []))
+
+
+def verb(statement: bytes) -> str:
+    """The first word of an SQL statement, comments skipped: ``INSERT``."""
+    text = statement.decode("utf-8", "replace").lstrip()
+    while text.startswith(("--", "/*")):
+        end = "\n" if text.startswith("--") else "*/"
+        text = text.partition(end)[2].lstrip()
+    word = ""
+    for character in text:
+        if not (character.isalpha() or character == "_"):
+            break
+        word += character
+    return word.upper() or "?"
+
+
+def shown(statement: bytes, length: int = 120) -> str:
+    """A statement on one line, shortened."""
+    text = " ".join(statement.decode("utf-8", "replace").split())
+    return text if len(text) <= length else text[: length - 1] + "…"

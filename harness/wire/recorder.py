@@ -1,0 +1,235 @@
+"""Recording conversations and cutting them, for code that lives in other threads."""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import TypeVar
+
+from bettong.harness.wire.armed import ArmedCut, Lasts, WireEvidence
+from bettong.harness.wire.conversation import (
+    Conversation,
+    Recording,
+    Request,
+    Span,
+    numbered,
+)
+from bettong.harness.wire.cutpoints import CutPoint
+from bettong.harness.wire.framing.adaptive import FRAMINGS
+from bettong.harness.wire.relay import Relay, Run, Tunnel
+from bettong.lineage.errors import BettongError, UsageError
+
+T = TypeVar("T")
+
+_CALL_SECONDS = 30.0
+_MAX_SAID = 50  # requests of a connection that decide its number
+
+
+class WireError(BettongError):
+    """The relay cannot do what it is asked for."""
+
+
+class WireEndpoint:
+    """A server behind a relay.
+
+    Attributes:
+        address: ``host:port`` that its client, or the proxy before it, is to use.
+    """
+
+    def __init__(self, recorder: WireRecorder, relay: Relay) -> None:
+        self.name = relay.name
+        self.address = relay.address
+        self._recorder = recorder
+        self._relay = relay
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that crossed in the present run; 0: the sink did not use the address."""
+        return self._recorder.recording().bytes(self.name)
+
+
+class Armed:
+    """A cut in force, as :meth:`WireRecorder.arm` gives it. A context manager that heals it."""
+
+    def __init__(self, recorder: WireRecorder, cut: ArmedCut) -> None:
+        self._recorder = recorder
+        self._cut = cut
+
+    def evidence(self) -> WireEvidence:
+        """What it has done so far. Raises whatever its action raised."""
+        return self._recorder.call(self._checked)
+
+    def heal(self) -> WireEvidence:
+        """End it, so that connections work again. Raises whatever its action raised."""
+        self._recorder.call(self._cut.heal)
+        return self.evidence()
+
+    def _checked(self) -> WireEvidence:
+        self._recorder.raise_failures()
+        return self._cut.evidence()
+
+    def __enter__(self) -> Armed:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._recorder.call(self._cut.heal)
+
+
+class WireRecorder:
+    """Relays for any number of endpoints, on one thread. A context manager."""
+
+    def __init__(self) -> None:
+        self.run = Run()
+        self._relays: dict[str, Relay] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="wire", daemon=True)
+        self._thread.start()
+
+    def call(self, act: Callable[[], T]) -> T:
+        """Run ``act`` on the relays' thread."""
+
+        async def on_loop() -> T:
+            result = act()
+            await asyncio.sleep(0)  # connections that were told to close are closed on return
+            return result
+
+        return asyncio.run_coroutine_threadsafe(on_loop(), self._loop).result(_CALL_SECONDS)
+
+    def endpoint(self, name: str, upstream: str, protocol: str | None = None) -> WireEndpoint:
+        """Put a relay before the server at ``upstream`` (``host:port``).
+
+        Raises UsageError for a name that is taken or a protocol that is not known."""
+        if name in self._relays:
+            raise UsageError(f"there is an endpoint {name!r} already")
+        if protocol is not None and protocol not in FRAMINGS:
+            near = difflib.get_close_matches(protocol, FRAMINGS, 1) or sorted(FRAMINGS)
+            raise UsageError(f"no protocol {protocol!r}: did you mean {' or '.join(near)}?")
+        host, colon, port = upstream.rpartition(":")
+        if not (host and colon and port.isdigit()):
+            raise UsageError(f"endpoint {name}: {upstream!r} is not host:port")
+        relay = self.call(lambda: Relay(self._loop, self, name, upstream, protocol))
+        self._relays[name] = relay
+        return WireEndpoint(self, relay)
+
+    def begin(self) -> None:
+        """A new run: connections that are left over are closed, cuts are gone, counts are new."""
+
+        def begin() -> None:
+            self.run = Run()
+            for relay in self._relays.values():
+                relay.failures.clear()
+                relay.close_tunnels()
+
+        self.call(begin)
+
+    def recording(self) -> Recording:
+        """Everything that was said since :meth:`begin`."""
+        return self.call(lambda: _recorded(self.run))
+
+    def arm(
+        self,
+        point: CutPoint,
+        lasts: Lasts = "once",
+        action: Callable[[], object] | None = None,
+        close: bool = True,
+    ) -> Armed:
+        """Put a cut in force, for requests that are made from now on in the present run.
+
+        Args:
+            lasts: ``once``; ``retries``: when the same request is sent again, it meets the same
+                fate; ``down``: from that point on no connection to the endpoint works.
+            action: called at the point, in a thread, while the connection's flow is held: to pause
+                or restart the server, kill the client, disable a proxy.
+            close: whether the connection is closed at the point, after the action.
+        """
+        if point.endpoint not in self._relays:
+            near = difflib.get_close_matches(point.endpoint, self._relays, 1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise UsageError(f"{point.id}: there is no endpoint {point.endpoint!r}{hint}")
+        cut = ArmedCut(point, lasts, action, close)
+        self.call(lambda: self.run.cuts.append(cut))
+        return Armed(self, cut)
+
+    def raise_failures(self) -> None:
+        """Raise what an action raised, once."""
+        for relay in self._relays.values():
+            if relay.failures:
+                error = relay.failures.pop(0)
+                raise WireError(
+                    f"endpoint {relay.name}: the action of a cut failed: "
+                    f"{type(error).__name__}: {error}"
+                ) from error
+
+    def close(self) -> None:
+        def close() -> None:
+            for relay in self._relays.values():
+                relay.close()
+
+        self.call(close)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_CALL_SECONDS)
+        self._loop.close()
+
+    def __enter__(self) -> WireRecorder:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _recorded(run: Run) -> Recording:
+    talks = []
+    for endpoint in dict.fromkeys(tunnel.endpoint for tunnel in run.tunnels):
+        tunnels = [tunnel for tunnel in run.tunnels if tunnel.endpoint == endpoint]
+        numbers = numbered([_span(tunnel) for tunnel in tunnels])
+        talks += [_conversation(t, n) for t, n in zip(tunnels, numbers, strict=True)]
+    return Recording(tuple(sorted(talks, key=lambda talk: (talk.endpoint, talk.number))))
+
+
+def _span(tunnel: Tunnel) -> Span:
+    """A connection that said nothing that counts comes last among those it was open with."""
+    keys = [logged.keys for logged in tunnel.session.requests if logged.keys is not None]
+    said = tuple(key.content or key.label for key in keys[:_MAX_SAID]) or ("~",)
+    return Span(tunnel.opened, tunnel.closed or 1 << 62, said)
+
+
+def _conversation(tunnel: Tunnel, number: int) -> Conversation:
+    counted = [logged for logged in tunnel.session.requests if logged.keys is not None]
+    requests = tuple(
+        Request(
+            tunnel.endpoint,
+            number,
+            index,
+            logged.order,
+            logged.info.label,
+            logged.info.detail,
+            logged.size,
+            logged.reply_size,
+            logged.keys,
+        )
+        for index, logged in enumerate(counted, 1)
+        if logged.keys is not None
+    )
+    return Conversation(
+        tunnel.endpoint,
+        number,
+        tunnel.framing.recognised,
+        requests,
+        tuple(tunnel.chunks),
+        tunnel.size["upstream"],
+        tunnel.size["downstream"],
+        tunnel.framing.problem,
+    )

@@ -1,0 +1,198 @@
+"""One connection through the relay, without its sockets: bytes in, what to do out.
+
+While no cut is armed, bytes go on as they come. While one is, they go on request by request: a
+request is held until it is whole, so that it can be told, and a reply that is to be lost is held
+until it is whole, so that the server has done all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from bettong.harness.toxiproxy.spec import Stream
+from bettong.harness.wire.conversation import History, Keys
+from bettong.harness.wire.cutpoints import Kind
+from bettong.harness.wire.framing.adaptive import AdaptiveFraming
+from bettong.harness.wire.framing.base import Info
+
+HELD_LIMIT = 64 * 1024 * 1024  # bytes held back at most, in each direction
+
+
+class Hit(Protocol):
+    """A cut that a request has met."""
+
+    @property
+    def kind(self) -> Kind: ...
+    @property
+    def close(self) -> bool: ...
+    def missed(self, why: str) -> None: ...
+
+
+class Judge(Protocol):
+    """Who knows which cuts are armed."""
+
+    @property
+    def armed(self) -> bool: ...
+    def decide(self, request: Info, keys: Keys) -> Hit | None: ...
+
+
+@dataclass
+class Logged:
+    """A request as it was met."""
+
+    info: Info
+    keys: Keys | None  # of those that are counted
+    order: int
+    size: int
+    reply_size: int = 0
+
+
+@dataclass(frozen=True)
+class Forward:
+    stream: Stream
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Strike:
+    """The point is reached: carry the fault out."""
+
+    hit: Hit
+    request: Logged
+
+
+@dataclass(frozen=True)
+class Close:
+    """End the connection, both ways, after what was forwarded."""
+
+
+Step = Forward | Strike | Close
+
+
+@dataclass
+class _Lane:
+    """One direction, as offsets into its stream."""
+
+    stream: Stream
+    seen: int = 0
+    told: int = 0  # the framing has said what these are
+    sent: int = 0
+    start: int = 0  # of the request or reply that is coming
+    held: bytearray = field(default_factory=bytearray)  # from sent to seen
+
+    def push(self, data: bytes) -> None:
+        self.seen += len(data)
+        self.held += data
+
+    def forward(self, upto: int) -> list[Step]:
+        count = upto - self.sent
+        if count <= 0:
+            return []
+        data = bytes(self.held[:count])
+        del self.held[:count]
+        self.sent = upto
+        return [Forward(self.stream, data)]
+
+
+class Session:
+    """Decides what becomes of each byte of a connection."""
+
+    def __init__(
+        self, framing: AdaptiveFraming, history: History, judge: Judge, clock: Clock
+    ) -> None:
+        self.framing = framing
+        self.requests: list[Logged] = []
+        self._history = history
+        self._judge = judge
+        self._clock = clock
+        self._up = _Lane("upstream")
+        self._down = _Lane("downstream")
+        self._doomed: dict[int, Hit] = {}  # requests whose replies are to be lost
+        self._ended = False
+
+    def client(self, data: bytes) -> list[Step]:
+        """The client has sent ``data``."""
+        lane = self._up
+        lane.push(data)
+        steps: list[Step] = []
+        for part in self.framing.client(data):
+            lane.told += part.size
+            if part.more:
+                self.requests[-1].size += part.size
+                lane.start = lane.told
+            elif part.request is not None:
+                steps += self._request(part.request)
+                if self._ended:
+                    return steps
+                lane.start = lane.told
+        pass_on_all = (
+            not self._judge.armed or self.framing.problem is not None or len(lane.held) > HELD_LIMIT
+        )
+        return steps + lane.forward(lane.seen if pass_on_all else lane.start)
+
+    def _request(self, info: Info) -> list[Step]:
+        lane = self._up
+        size = lane.told - lane.start
+        keys = self._history.add(info) if info.role == "request" else None
+        logged = Logged(info, keys, self._clock(), size)
+        self.requests.append(logged)
+        hit = None if keys is None else self._judge.decide(info, keys)
+        if hit is None:
+            return []
+        if hit.kind == "omit-reply":
+            if info.replied:
+                self._doomed[len(self.requests) - 1] = hit
+            else:
+                hit.missed("no reply to it was due")
+            return []
+        stop = lane.start + (size // 2 if hit.kind == "cut" else 0)
+        if lane.sent > stop:
+            hit.missed("it had passed already when the cut was armed")
+            return []
+        steps = [*lane.forward(stop), Strike(hit, logged)]
+        return steps + self._close(hit)
+
+    def server(self, data: bytes) -> list[Step]:
+        """The server has sent ``data``."""
+        lane = self._down
+        lane.push(data)
+        steps: list[Step] = []
+        for answer in self.framing.server(data):
+            lane.told += answer.size
+            if not answer.to:
+                continue
+            for number in answer.to:
+                if number < len(self.requests):
+                    self.requests[number].reply_size += lane.told - lane.start
+            for number in answer.to:
+                hit = self._doomed.pop(number, None)
+                if hit is not None:
+                    steps += [*lane.forward(lane.start), Strike(hit, self.requests[number])]
+                    steps += self._close(hit)
+                    if self._ended:
+                        return steps
+            lane.start = lane.told
+        if not self._doomed or self.framing.problem is not None:
+            return steps + lane.forward(lane.seen)
+        if len(lane.held) > HELD_LIMIT:  # too long a reply to wait for its end
+            number, hit = next(iter(self._doomed.items()))
+            return [*steps, Strike(hit, self.requests[number]), *self._close(hit)]
+        return steps + lane.forward(lane.start)
+
+    def _close(self, hit: Hit) -> list[Step]:
+        if not hit.close:
+            return []
+        self._ended = True
+        return [Close()]
+
+    def end(self, stream: Stream) -> list[Step]:
+        """That side has closed: what was held of it goes on."""
+        lane = self._up if stream == "upstream" else self._down
+        return [] if self._ended else lane.forward(lane.seen)
+
+
+class Clock(Protocol):
+    """Counts events of the run."""
+
+    def __call__(self) -> int: ...

@@ -1,0 +1,273 @@
+"""Requests and replies told apart, however the bytes are split, cut off or wrong."""
+
+from __future__ import annotations
+
+import struct
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from wire_samples import (
+    HTTP,
+    POSTGRES,
+    SAMPLES,
+    Turn,
+    asks,
+    kafka,
+    my,
+    names,
+    pg,
+    pg_startup,
+    says,
+    split_turns,
+)
+
+from bettong.harness.wire.framing.adaptive import AdaptiveFraming
+
+
+class Told:
+    """What a framing said of a conversation."""
+
+    def __init__(self, turns: list[Turn], protocol: str | None = None) -> None:
+        self.framing = AdaptiveFraming(protocol)
+        self.labels: list[str] = []
+        self.requests = 0
+        self.due: set[int] = set()
+        self.answered: list[int] = []
+        self.client_bytes = self.server_bytes = 0
+        for turn in turns:
+            if turn.client:
+                self._client(turn.data)
+            else:
+                self._server(turn.data)
+
+    def _client(self, data: bytes) -> None:
+        for part in self.framing.client(data):
+            assert part.size > 0
+            self.client_bytes += part.size
+            if part.request is not None:
+                if part.request.replied:
+                    self.due.add(self.requests)
+                if part.request.role == "request":
+                    self.labels.append(part.request.label)
+                self.requests += 1
+
+    def _server(self, data: bytes) -> None:
+        for answer in self.framing.server(data):
+            assert answer.size > 0
+            self.server_bytes += answer.size
+            assert all(number < self.requests for number in answer.to)
+            self.answered += answer.to
+
+
+def total(turns: list[Turn], client: bool) -> int:
+    return sum(len(turn.data) for turn in turns if turn.client is client)
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_every_request_is_told_and_answered(name: str) -> None:
+    turns = SAMPLES[name]
+    told = Told(turns)
+    assert told.framing.problem is None
+    assert told.framing.recognised == name
+    assert told.labels == [label for turn in turns for label in turn.labels]
+    assert told.client_bytes == total(turns, client=True)
+    assert told.server_bytes == total(turns, client=False)
+    assert sorted(told.answered) == sorted(told.due)
+
+
+@given(split_turns())
+def test_how_bytes_are_split_changes_nothing(sample: tuple[str, list[Turn]]) -> None:
+    name, turns = sample
+    whole, split = Told(SAMPLES[name]), Told(turns)
+    assert split.framing.problem is None
+    assert split.labels == whole.labels
+    assert split.answered == whole.answered
+    assert (split.client_bytes, split.server_bytes) == (whole.client_bytes, whole.server_bytes)
+
+
+@given(names, st.data())
+def test_requests_of_a_conversation_that_is_cut_off_are_a_prefix(
+    name: str, data: st.DataObject
+) -> None:
+    turns = SAMPLES[name]
+    last = data.draw(st.integers(0, len(turns) - 1))
+    kept = data.draw(st.integers(0, len(turns[last].data)))
+    cut = [*turns[:last], Turn(turns[last].client, turns[last].data[:kept])]
+    told, whole = Told(cut, name), Told(turns)
+    assert told.framing.problem is None
+    assert told.labels == whole.labels[: len(told.labels)]
+    assert told.answered == whole.answered[: len(told.answered)]
+
+
+@given(names, st.lists(st.tuples(st.booleans(), st.binary(min_size=1, max_size=200)), max_size=12))
+def test_nonsense_never_raises_and_loses_no_byte(
+    name: str, turns: list[tuple[bool, bytes]]
+) -> None:
+    told = Told([Turn(*turn) for turn in turns], name)
+    if told.framing.problem is not None:
+        last_client = [data for client, data in turns if client]
+        last_server = [data for client, data in turns if not client]
+        assert told.client_bytes <= sum(map(len, last_client))
+        assert told.server_bytes <= sum(map(len, last_server))
+
+
+@given(names, st.data())
+def test_a_flipped_byte_never_raises(name: str, data: st.DataObject) -> None:
+    turns = list(SAMPLES[name])
+    which = data.draw(st.integers(0, len(turns) - 1))
+    at = data.draw(st.integers(0, len(turns[which].data) - 1))
+    flipped = bytearray(turns[which].data)
+    flipped[at] ^= data.draw(st.integers(1, 255))
+    turns[which] = Turn(turns[which].client, bytes(flipped))
+    told = Told(turns, name)
+    assert told.client_bytes <= total(turns, client=True)
+    assert told.server_bytes <= total(turns, client=False)
+
+
+HUGE = {
+    "amqp": b"AMQP\x00\x00\x09\x01" + struct.pack("!BHI", 1, 1, 1 << 28),
+    "http": b"POST / HTTP/1.1\r\nContent-Length: 1000000000\r\n\r\n",
+    "kafka": struct.pack("!ihhi", 1 << 30, 0, 3, 1),
+    "mysql": b"\xff\xff\xff\x00\x03",
+    "nats": b"PUB x 1000000000\r\n",
+    "postgres": pg_startup() + b"Q" + struct.pack("!i", (1 << 31) - 1),
+    "redis": b"*1\r\n$1000000000\r\n",
+}
+ENDLESS = {  # what never tells its length
+    "http": b"GET / HTTP/1.1\r\nX: " + b"x" * 200_000,
+    "nats": b"PUB " + b"x" * 200_000,
+    "redis": b"*" + b"1" * 200_000,
+}
+
+
+@pytest.mark.parametrize("name", sorted(HUGE))
+def test_a_huge_message_is_not_kept(name: str) -> None:
+    framing = AdaptiveFraming(name)
+    framing.client(HUGE[name])
+    block = b"x" * (1 << 20)
+    tracemalloc.start()
+    for _ in range(14):
+        framing.client(block)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 << 20
+    assert framing.problem is None
+
+
+@pytest.mark.parametrize("name", sorted(ENDLESS))
+def test_what_never_tells_its_length_is_given_up(name: str) -> None:
+    told = Told([asks(ENDLESS[name]), says(b"?"), asks(b"x")], name)
+    assert told.framing.problem is not None
+    assert "no length" in told.framing.problem
+    assert told.client_bytes == len(ENDLESS[name]) + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("postgres", pg_startup() + b"Q" + struct.pack("!i", 3)),
+        ("postgres", pg_startup() + b"Q" + struct.pack("!i", -1)),
+        ("kafka", struct.pack("!ihhi", -5, 0, 3, 1)),
+        ("kafka", struct.pack("!ihhi", 2, 0, 3, 1)),
+        ("redis", b"*1\r\n$9999999999999\r\n"),
+        ("redis", b"*1\r\n$x\r\n"),
+        ("redis", b"*99999999999\r\n"),
+        ("redis", b"*1\r\n" * 100),
+        ("http", b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"),
+        ("http", b"PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+        ("http", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+        ("nats", b"PUB x -1\r\n"),
+        ("nats", b"PUB x 99999999999999\r\n"),
+        ("amqp", b"AMQP\x00\x00\x09\x01" + struct.pack("!BHI", 1, 0, 1 << 31)),
+        ("amqp", b"AMQP\x00\x01\x00\x00"),
+    ],
+)
+def test_a_length_that_makes_no_sense_is_given_up(name: str, data: bytes) -> None:
+    told = Told([asks(data)], name)
+    assert told.framing.problem is not None
+    assert told.framing.problem.startswith(f"{name}: ")
+    assert told.framing.recognised == "opaque"
+    assert told.client_bytes == len(data)
+
+
+def test_an_encrypted_connection_goes_on_by_direction_changes() -> None:
+    turns = [
+        asks(struct.pack("!ii", 8, 80877103)),
+        says(b"S"),
+        asks(b"\x16\x03\x01hello"),
+        says(b"\x16\x03\x03hello"),
+        asks(b"\x17\x03\x03query"),
+        says(b"\x17\x03\x03rows"),
+    ]
+    told = Told(turns)
+    assert told.framing.problem == "postgres: the connection is encrypted from here on"
+    assert told.labels == ["bytes", "bytes"]
+    assert told.answered[-2:] == [1, 2]
+
+
+def test_an_unknown_protocol_is_told_by_direction_changes() -> None:
+    told = Told([asks(b"a"), asks(b"b"), says(b"1"), says(b"2"), asks(b"c"), says(b"3")])
+    assert told.framing.recognised == "opaque"
+    assert told.labels == ["bytes", "bytes"]
+    assert told.answered == [0, 1]
+
+
+def contents(turns: list[Turn], protocol: str) -> list[bytes | None]:
+    framing = AdaptiveFraming(protocol)
+    found = []
+    for turn in turns:
+        if turn.client:
+            told = [part.request for part in framing.client(turn.data)]
+            found += [request.content for request in told if request is not None]
+        else:
+            framing.server(turn.data)
+    return found
+
+
+def test_content_leaves_out_what_differs_between_equal_requests() -> None:
+    assert contents([asks(kafka(0, 1, b"x"))], "kafka") == contents(
+        [asks(kafka(0, 99, b"x"))], "kafka"
+    )
+    assert contents([asks(kafka(0, 1, b"x"))], "kafka") != contents(
+        [asks(kafka(0, 1, b"y"))], "kafka"
+    )
+    one, two = (
+        b"POST /r HTTP/1.1\r\nX-Id: %s\r\nContent-Length: 1\r\n\r\nx" % i for i in (b"1", b"2")
+    )
+    assert contents([asks(one)], "http") == contents([asks(two)], "http")
+    one, two = (b"PUB s _INBOX.%s 1\r\nx\r\n" % i for i in (b"1", b"2"))
+    assert contents([asks(one)], "nats") == contents([asks(two)], "nats")
+    one, two = (pg_startup() + pg(b"Q", b"INSERT %d\0" % i) for i in (1, 2))
+    assert contents([asks(one)], "postgres") != contents([asks(two)], "postgres")
+
+
+def test_a_copy_that_fails_half_way_does_not_shift_the_replies() -> None:
+    ready = pg(b"Z", b"I")
+    turns = [
+        *POSTGRES[:6],
+        asks(pg(b"Q", b"COPY t FROM STDIN\0")),
+        says(pg(b"G", b"\0\0\0")),
+        asks(pg(b"d", b"bad\n")),
+        says(pg(b"E", b"oops\0") + ready),
+        asks(pg(b"d", b"more\n") + pg(b"c")),
+        asks(pg(b"Q", b"SELECT 1\0")),
+        says(ready),
+    ]
+    told = Told(turns)
+    assert told.labels == ["COPY", "COPY data", "SELECT"]
+    assert told.answered == [0, 1, 2, 3, 5]
+
+
+def test_a_response_without_a_length_is_complete_with_its_head() -> None:
+    told = Told([HTTP[6], says(b"HTTP/1.0 200 OK\r\n\r\n"), says(b"HTTP/1.0 200 OK\r\n\r\nabc")])
+    assert told.answered == [0, 1]
+    assert told.server_bytes == 19 * 2 + 3
+
+
+def test_a_statement_longer_than_a_packet_is_one_request() -> None:
+    first = b"\x03INSERT " + b"x" * (0xFFFFFF - 8)
+    told = Told([asks(my(0, first) + my(1, b"rest")), says(my(1, b"\0"))], "mysql")
+    assert told.labels == ["INSERT"]
+    assert told.answered == [0]

@@ -1,0 +1,175 @@
+"""Which bytes go on when a cut is armed, however they come."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+from wire_samples import REDIS, SAMPLES, Turn, asks, command, says, split_turns
+
+from bettong.harness.wire.conversation import History, Keys, Ledger
+from bettong.harness.wire.cutpoints import KINDS, Kind
+from bettong.harness.wire.framing.adaptive import AdaptiveFraming
+from bettong.harness.wire.framing.base import Info
+from bettong.harness.wire.session import Close, Forward, Session, Strike
+
+
+@dataclass
+class Cut:
+    """Strikes the n-th counted request."""
+
+    kind: Kind = "omit"
+    nth: int = 0  # none
+    close: bool = True
+    why: str = ""
+    seen: int = 0
+    keys: list[Keys] = field(default_factory=list)
+
+    @property
+    def armed(self) -> bool:
+        return self.nth > 0
+
+    def decide(self, request: Info, keys: Keys) -> Cut | None:
+        self.seen += 1
+        self.keys.append(keys)
+        return self if self.seen == self.nth else None
+
+    def missed(self, why: str) -> None:
+        self.why = why
+
+
+class Played:
+    """What came out when a conversation was played through a session."""
+
+    def __init__(self, turns: list[Turn], cut: Cut) -> None:
+        framing = AdaptiveFraming()
+        history = History("e", Ledger())
+        session = Session(framing, history, cut, itertools.count(1).__next__)
+        self.session = session
+        self.up = self.down = b""
+        self.struck = self.closed = 0
+        for turn in turns:
+            if self.closed:
+                break
+            for step in session.client(turn.data) if turn.client else session.server(turn.data):
+                assert not self.closed
+                if isinstance(step, Forward):
+                    if step.stream == "upstream":
+                        self.up += step.data
+                    else:
+                        self.down += step.data
+                elif isinstance(step, Strike):
+                    self.struck += 1
+                elif isinstance(step, Close):
+                    self.closed += 1
+
+
+def joined(turns: list[Turn], client: bool) -> bytes:
+    return b"".join(turn.data for turn in turns if turn.client is client)
+
+
+@given(split_turns())
+def test_without_a_cut_everything_goes_on_as_it_comes(sample: tuple[str, list[Turn]]) -> None:
+    _, turns = sample
+    played = Played(turns, Cut())
+    assert played.up == joined(turns, client=True)
+    assert played.down == joined(turns, client=False)
+
+
+@given(split_turns())
+def test_a_cut_that_is_not_met_changes_no_byte(sample: tuple[str, list[Turn]]) -> None:
+    _, turns = sample
+    played = Played(turns, Cut(nth=999))
+    assert played.up == joined(turns, client=True)
+    assert played.down == joined(turns, client=False)
+
+
+@given(split_turns(), st.sampled_from(KINDS), st.data())
+def test_a_cut_is_exact(sample: tuple[str, list[Turn]], kind: Kind, data: st.DataObject) -> None:
+    name, turns = sample
+    whole = Played(SAMPLES[name], Cut())
+    counted = [r for r in whole.session.requests if r.keys is not None]
+    nth = data.draw(st.integers(1, len(counted)))
+    target = counted[nth - 1]
+    before = sum(
+        r.size for r in itertools.takewhile(lambda r: r is not target, whole.session.requests)
+    )
+    played = Played(turns, Cut(kind, nth))
+    if kind == "omit-reply" and not target.reply_size:
+        assert (played.struck, played.closed) == (0, 0)
+        assert played.up == whole.up
+        return
+    assert (played.struck, played.closed) == (1, 1)
+    assert whole.down.startswith(played.down)
+    if kind == "omit":
+        assert played.up == whole.up[:before]
+    elif kind == "cut":
+        assert played.up == whole.up[: before + target.size // 2]
+    else:
+        assert played.up.startswith(whole.up[: before + target.size])
+        assert len(played.down) < len(whole.down)
+
+
+def test_a_lost_reply_is_lost_whole_and_those_before_it_arrive() -> None:
+    turns = [
+        asks(command(b"SET", b"a", b"1") + command(b"GET", b"a") + command(b"GET", b"b")),
+        says(b"+OK\r\n$3\r\n"),
+        says(b"one\r\n$3\r\ntwo\r\n"),
+    ]
+    played = Played(turns, Cut("omit-reply", 2))
+    assert played.up == turns[0].data
+    assert played.down == b"+OK\r\n"
+    assert played.closed == 1
+
+
+def test_an_action_without_a_close_loses_nothing() -> None:
+    for kind in KINDS:
+        played = Played(REDIS, Cut(kind, 2, close=False))
+        assert (played.struck, played.closed) == (1, 0)
+        assert played.up == joined(REDIS, client=True)
+        assert played.down == joined(REDIS, client=False)
+
+
+def test_a_request_that_had_passed_when_the_cut_was_armed_is_missed() -> None:
+    cut = Cut()
+    session = Session(AdaptiveFraming("redis"), History("e", Ledger()), cut, lambda: 1)
+    request = command(b"SET", b"a", b"1")
+    assert session.client(request[:-1]) == [Forward("upstream", request[:-1])]
+    cut.nth = 1
+    assert session.client(request[-1:]) == [Forward("upstream", request[-1:])]
+    assert "had passed already" in cut.why
+
+
+def test_a_side_that_closes_gives_up_what_was_held_of_it() -> None:
+    session = Session(AdaptiveFraming("redis"), History("e", Ledger()), Cut(nth=1), lambda: 1)
+    assert session.client(b"*2\r\n$3\r\nGET") == []
+    assert session.end("upstream") == [Forward("upstream", b"*2\r\n$3\r\nGET")]
+
+
+def test_an_unknown_protocol_is_cut_where_the_direction_changes() -> None:
+    turns = [asks(b"one"), says(b"1"), asks(b"two"), asks(b"more"), says(b"2"), asks(b"three")]
+    assert Played(turns, Cut("omit", 2)).up == b"one"
+    assert Played(turns, Cut("cut", 2)).up == b"onet"
+    lost = Played(turns, Cut("omit-reply", 2))
+    assert (lost.up, lost.down) == (b"onetwomore", b"1")
+
+
+def test_keys_tell_equal_connections_by_occurrence_and_others_by_content() -> None:
+    ledger = Ledger()
+
+    def keys(*values: bytes) -> list[Keys]:
+        cut = Cut()
+        session = Session(AdaptiveFraming("redis"), History("e", ledger), cut, lambda: 1)
+        for value in values:
+            session.client(command(b"SET", b"k", value))
+        return cut.keys
+
+    one, two, other = keys(b"1", b"2"), keys(b"1", b"2"), keys(b"1", b"3")
+    assert [k.content for k in one] == [k.content for k in two]
+    assert [k.content_nth for k in (*one, *two)] == [1, 1, 2, 2]
+    assert other[0].content_nth == 3
+    assert other[1].content != one[1].content
+    assert other[1].label == one[1].label
+    assert other[1].label_nth == 3
