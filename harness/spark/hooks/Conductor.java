@@ -120,8 +120,10 @@ public final class Conductor {
         String own = System.getenv("BETTONG_NODE");
         boolean worker = own != null && !own.isEmpty();
         event.put("node", worker ? own : text(who, "node", ""));
-        int incarnation = number(who, "incarnation", 1);
-        if (incarnation != 1 && !worker) {
+        int incarnation = worker
+            ? Integer.parseInt(or(System.getenv("BETTONG_INCARNATION"), "1"))
+            : number(who, "incarnation", 1);
+        if (incarnation != 1) {
             event.put("incarnation", incarnation);
         }
         if (detail != null && detail.size() > 0) {
