@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.conductor import Conductor
+from bettong.harness.faults import Fault
 from bettong.harness.run_control import RunControl
 from bettong.harness.schedule import Schedule
 from bettong.harness.sinks.job import CALL, Target
+from bettong.harness.sinks.moments import DURABLE, Moment, moments
 from bettong.harness.sinks.nodes import DRIVER, DriverControl
 from bettong.harness.sinks.rows import Input
-from bettong.harness.sinks.state import replace_state
+from bettong.harness.sinks.state import digest_state, replace_state
 from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.stages import StageNumbers
@@ -41,18 +43,22 @@ class SinkRun:
         rows: what a reader saw at the end.
         looks: what a reader saw after each crash, before the query was started again.
         events: the trace.
+        moments: its events as places for faults.
         evidence, not_fired: of the planned faults.
         errors: why incarnations of the query failed, other than by a crash.
         drained: whether every batch was committed in the end.
+        checkpoint_used: whether the query kept its checkpoint where it was told.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     looks: list[tuple[str, list[dict[str, Any]]]] = field(default_factory=list)
     events: list[TraceEvent] = field(default_factory=list)
+    moments: list[Moment] = field(default_factory=list)
     evidence: Mapping[str, str] = field(default_factory=dict)
     not_fired: tuple[str, ...] = ()
     errors: list[str] = field(default_factory=list)
     drained: bool = False
+    checkpoint_used: bool = False
     incarnations: int = 0
     seconds: float = 0.0
 
@@ -87,20 +93,21 @@ class SinkRunner:
 
     def run(
         self,
-        schedule: Schedule = Schedule(),
+        faults: Sequence[Fault] = (),
         *,
         replay_layout: int = 0,
-        real: bool = False,  # noqa: B008
+        real: bool = False,
     ) -> SinkRun:
         """One run.
 
         Args:
-            schedule: the faults.
+            faults: struck together.
             replay_layout: layout of the rows from the second incarnation on.
             real: crashes are SIGKILL.
 
         Raises SinkError when the sink cannot even set up or read back.
         """
+        schedule = Schedule(tuple(faults))
         return _Run(self._arena, self._target, self._source, schedule, replay_layout, real).run()
 
 
@@ -122,7 +129,7 @@ class _Run:
         self._state = arena.folder / self._id
         self._driver = DriverControl(self._state, real, lambda incarnation: None)
         self._stages = StageNumbers()
-        self._control = RunControl(self._id, self._driver, schedule, None, self._stages)
+        self._control = RunControl(self._id, self._driver, schedule, None, self._observe)
         self._jobs: dict[int, Future[Any]] = {}
         self._hosts: list[DriverHost] = []
         self._real = real
@@ -135,6 +142,7 @@ class _Run:
         try:
             self._incarnations()
             self._end_paused()
+            self._result.checkpoint_used = (self._state / "checkpoint" / "offsets").is_dir()
             self._read_back()
         finally:
             self._arena.conductor.end(self._control)
@@ -143,11 +151,17 @@ class _Run:
             shutil.rmtree(self._state, ignore_errors=True)
         result = self._result
         result.events = self._control.events
+        result.moments = moments(result.events)
         result.evidence = self._control.evidence
         result.not_fired = self._control.not_fired
         result.incarnations = self._driver.incarnation
         result.seconds = time.monotonic() - begun
         return result
+
+    def _observe(self, event: TraceEvent) -> TraceEvent:
+        """Called at each event while its process waits: note what is durable now."""
+        detail = {**event.detail, DURABLE: digest_state(self._state)}
+        return self._stages(replace(event, detail=detail))
 
     def _incarnations(self) -> None:
         self._start(["setup", "write"])

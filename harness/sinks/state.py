@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+
+# Spark's ids and milliseconds since 1970.
+_UNPINNED = re.compile(rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\b1[0-9]{12}\b")
 
 
 def copy_state(source: Path, target: Path) -> None:
@@ -30,12 +34,17 @@ def replace_state(folder: Path, kept: Path) -> None:
 
 
 def digest_state(folder: Path) -> str:
-    """A digest of names and contents: equal for two moments between which nothing was written."""
+    """A digest of names and contents, in which times and random ids count as equal: moments that
+    have the same digest leave the same behind, in one run and in several."""
     digest = hashlib.sha256()
     for path in _walk(folder):
-        digest.update(f"{path.relative_to(folder)}\0".encode())
+        if path.name.endswith(".crc"):
+            continue
+        content = b""
         with contextlib.suppress(FileNotFoundError, IsADirectoryError):
-            digest.update(path.read_bytes())
+            content = path.read_bytes()
+        for part in (str(path.relative_to(folder)).encode(), content):
+            digest.update(_UNPINNED.sub(b"?", part) + b"\0")
     return digest.hexdigest()
 
 

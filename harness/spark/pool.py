@@ -11,7 +11,7 @@ from bettong.harness.spark.session import SessionConfig
 
 
 class DriverPool:
-    """Keeps ``size`` idle hosts ready or starting beside those in use::
+    """Keeps ``size`` spares ready or starting beside the one host that is in use::
 
         with DriverPool(1) as pool:
             driver = pool.acquire()
@@ -19,6 +19,7 @@ class DriverPool:
             driver.kill()              # or the conductor does, by session id
             driver = pool.acquire()    # the spare; the next one starts meanwhile
 
+    More hosts than one may be in use; they take the spares, which come back when they are released.
     Not for several threads. Attributes: ``started``, ``killed``: how many hosts so far.
     """
 
@@ -59,7 +60,7 @@ class DriverPool:
             self._end(host)
         else:
             self._idle.insert(0, host)
-            while len(self._idle) > self._size:
+            while len(self._idle) + len(self._busy) > self._size + 1:
                 self._end(self._idle.pop())
         self._refill()
 
@@ -83,7 +84,7 @@ class DriverPool:
         host.kill()
 
     def _refill(self) -> None:
-        while len(self._idle) < self._size:
+        while len(self._idle) + len(self._busy) < self._size + 1:
             self._idle.append(self._start())
 
     def __enter__(self) -> DriverPool:

@@ -1,0 +1,88 @@
+"""What a run of a sink shows: anomalies of what a reader saw, and whether batches are atomic."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bettong.harness.checkers import (
+    Snapshot,
+    check_atomicity,
+    malformed,
+    output_anomalies,
+    stuck,
+)
+from bettong.harness.sinks.rows import Input, judged_fields, records
+from bettong.harness.sinks.run import SinkRun
+from bettong.lineage.results import Anomaly
+
+
+@dataclass(frozen=True, slots=True)
+class SinkVerdict:
+    """One run, judged.
+
+    Attributes:
+        anomalies: of what was there in the end.
+        torn: batches of which a reader saw a part in the middle of the run.
+        malformed: why the run cannot be judged, or empty.
+    """
+
+    anomalies: tuple[Anomaly, ...]
+    torn: tuple[Anomaly, ...]
+    malformed: str = ""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Kinds of anomalies in the end."""
+        return frozenset(a.kind for a in self.anomalies)
+
+
+def judge_run(run: SinkRun, source: Input, ordered: bool) -> SinkVerdict:
+    """Compare what was read back with what was given."""
+    fields = judged_fields(run.rows)
+    expected = records(source.all(), fields)
+    observed = records(run.rows, fields)
+    bad = malformed(expected, observed)
+    if bad:
+        return SinkVerdict((), (), bad[0])
+    order = "per-key" if ordered and "key" in fields else "none"
+    anomalies = output_anomalies(expected, observed, order)  # type: ignore[arg-type]
+    if not run.drained:
+        missing = {r.id for r in expected} - {r.id for r in observed}
+        why = run.errors[-1].splitlines()[0] if run.errors else "it does not end"
+        anomalies.append(stuck(why, sorted(str(id) for id in missing)))
+    return SinkVerdict(tuple(anomalies), _torn(run, source))
+
+
+def _torn(run: SinkRun, source: Input) -> tuple[Anomaly, ...]:
+    snapshots = [
+        Snapshot(name, frozenset(str(row.get("id")) for row in rows)) for name, rows in run.looks
+    ]
+    batches = {n: [row["id"] for row in source.batch(n)] for n in range(source.batches)}
+    return check_atomicity({n: ids for n, ids in batches.items() if ids}, snapshots)
+
+
+def fingerprint(run: SinkRun) -> str:
+    """Equal for runs that took the same steps and ended with the same rows."""
+    rows = sorted(repr(sorted(row.items())) for row in run.rows)
+    steps = sorted(f"{e.phase} {e.step}" for e in run.events)
+    return hashlib.sha256(repr((rows, steps)).encode()).hexdigest()[:16]
+
+
+def ids_in_words(ids: Sequence[str]) -> str:
+    """Ids as a person writes them: ranges where they follow each other."""
+    numbers = sorted(set(ids))
+    groups: list[list[str]] = []
+    for id in numbers:
+        if groups and _number(id) == _number(groups[-1][-1]) + 1:
+            groups[-1].append(id)
+        else:
+            groups.append([id])
+    told = [g[0] if len(g) == 1 else f"{g[0]} … {g[-1]}" for g in groups]
+    return ", ".join(told[:4]) + (f" and {len(told) - 4} more ranges" if len(told) > 4 else "")
+
+
+def _number(id: str) -> int:
+    tail = id.rpartition("/")[2]
+    return int(tail) if tail.isdigit() else -2

@@ -1,0 +1,62 @@
+"""Moments of a run: where a driver can be crashed, and what was durable then."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bettong.harness.faults import Point, PointPhase
+from bettong.lineage.trace import TraceEvent
+
+_BATCH = re.compile(r"batch=(\d+)/")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One event of a run.
+
+    Attributes:
+        point: the step, before or after, and which time.
+        incarnation: of the driver that was there.
+        durable: a digest of what would be left if the driver died now.
+    """
+
+    point: Point
+    incarnation: int
+    durable: str
+
+    @property
+    def batch(self) -> int | None:
+        """The batch that the step belongs to."""
+        return batch_of(self.point.step)
+
+
+def batch_of(step: str) -> int | None:
+    """The batch that a step belongs to, or None."""
+    found = _BATCH.match(step)
+    return int(found[1]) if found else None
+
+
+DURABLE = "durable"
+"""In an event's detail: a digest of what was durable when it arrived."""
+
+
+def moments(events: Iterable[TraceEvent]) -> list[Moment]:
+    """The moments of a trace whose events say what was durable.
+
+    Failed steps are no moments: what is done after them can be told by no schedule.
+    """
+    begun: Counter[str] = Counter()
+    found = []
+    for event in events:
+        if DURABLE not in event.detail:
+            continue  # told by the harness itself
+        if event.phase == "before":
+            begun[event.step] += 1
+        if event.phase != "failed":
+            phase: PointPhase = "before" if event.phase == "before" else "after"
+            point = Point(event.step, phase, begun[event.step])
+            found.append(Moment(point, event.incarnation, event.detail[DURABLE]))
+    return found
