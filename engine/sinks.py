@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from bettong.engine.keys import Key
 from bettong.lineage.trace import MessageRange
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Row(NamedTuple):
@@ -15,6 +18,36 @@ class Row(NamedTuple):
     id: str
     key: Key | None
     data: bytes
+
+
+class Rows(Sequence[Row]):
+    """Outputs in columns, for sinks that can take them so; read as rows by all others.
+
+    Attributes:
+        ids: Arrow array of text.
+        keys: None where an output has none.
+        data: the outputs' bytes.
+    """
+
+    def __init__(self, ids: pa.Array, keys: Sequence[Key | None], data: Sequence[bytes]) -> None:
+        self.ids = ids
+        self.keys = keys
+        self.data = data
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __iter__(self) -> Iterator[Row]:
+        return map(Row, self.ids.to_pylist(), self.keys, self.data)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Row]: ...
+    def __getitem__(self, place: int | slice) -> Row | Sequence[Row]:
+        if isinstance(place, slice):
+            return list(self)[place]
+        return Row(self.ids[place].as_py(), self.keys[place], self.data[place])
 
 
 class Noted(NamedTuple):

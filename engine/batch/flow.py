@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import repeat
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -117,7 +119,7 @@ class Flow:
 
 def present(items: Items, results: list[Any]) -> Items:
     """Messages with their results, without those whose result is None."""
-    if any(r is None for r in results):
+    if any(map(is_, results, repeat(None))):
         places = [i for i, r in enumerate(results) if r is not None]
         return items.with_values(results).take(np.array(places, np.int64))
     return items.with_values(results)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bettong.engine.ids import MessageId
 from bettong.engine.keys import Key, canonical, hash_bytes, parse
@@ -37,7 +38,7 @@ class KeyColumn:
 
     def used(self) -> KeyColumn:
         """The same without keys that no message has."""
-        used = np.unique(self.codes)
+        used = np.flatnonzero(np.bincount(self.codes, minlength=len(self.keys)))
         if len(used) == len(self.keys):
             return self
         place = np.zeros(len(self.keys), np.int64)
@@ -135,18 +136,19 @@ class Items:
     def key_of(self, place: int) -> Key | None:
         return None if self.keys is None else parse(self.keys.keys[self.keys.codes[place]])
 
-    def ids(self, streams: Sequence[str]) -> list[str]:
+    def ids(self, streams: Sequence[str]) -> pa.Array:
         """The id of each message as text."""
-        heads = [streams[s] + "/" for s in range(len(streams))]
-        texts = [
-            heads[s] + str(n)
-            for s, n in zip(self.streams.tolist(), self.numbers.tolist(), strict=True)
-        ]
+        heads = pa.array([s + "/" for s in streams], pa.string()).take(pa.array(self.streams))
+        texts = pc.binary_join_element_wise(heads, _decimal(self.numbers), "")
         for column in self.paths.T:
-            texts = [
-                t if k < 0 else f"{t}.{k}" for t, k in zip(texts, column.tolist(), strict=True)
-            ]
+            longer = pc.binary_join_element_wise(texts, _decimal(column), ".")
+            way = column >= 0
+            texts = longer if way.all() else pc.if_else(pa.array(way), longer, texts)
         return texts
+
+
+def _decimal(numbers: IntArray) -> pa.Array:
+    return pa.array(np.ascontiguousarray(numbers)).cast(pa.string())
 
 
 def append_path(paths: IntArray, last: IntArray) -> IntArray:

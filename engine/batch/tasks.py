@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from bettong.engine.batch.blocks import Block, by_partition, pack, unpack
+from bettong.engine.batch.blocks import DRIVER, Header, pack_by_partition, pack_report, unpack
 from bettong.engine.batch.flow import Flow, present
 from bettong.engine.batch.items import Items, concat, order_of
 from bettong.engine.batch.job import Job, install
@@ -18,16 +18,13 @@ from bettong.engine.batch.plan import Plan
 from bettong.engine.errors import UserFunctionError
 from bettong.engine.graph import Node
 from bettong.engine.keys import bounds
-from bettong.engine.sinks import Noted, Row
+from bettong.engine.sinks import Noted, Row, Rows
 from bettong.engine.state.entities import FileCache, load, save
 from bettong.engine.state.files import FileEntry
 from bettong.engine.state.store import Store
 from bettong.engine.steps import step
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import MessageRange
-
-DRIVER = -1
-"""Where a report is addressed to."""
 
 
 class Reader(Protocol):
@@ -67,7 +64,8 @@ class ReadTask:
             if n.operation == "source" and n.name == planned.stream
         )
         flow = Flow(self.plan)
-        flow.source(number, planned.start, list(messages))
+        with _no_collection():
+            flow.source(number, planned.start, list(messages))
         report = {
             "level": 0,
             "partition": self.partition,
@@ -77,7 +75,7 @@ class ReadTask:
             "sinks": {},
             "steps": [origin],
         }
-        yield 0, pack(Block(DRIVER, origin, None, report, (planned,)))
+        yield 0, pack_report(Header(DRIVER, origin, (planned,)), report)
         yield from _moved(self.job, flow, origin, (planned,), self.slice)
 
     def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Sequence[bytes]:
@@ -114,12 +112,13 @@ class LevelTask:
         later: list[bytes] = []
         for data in packed:
             block = unpack(data)
-            if block.items is None or self.plan.level(block.to) > self.level:
+            to = block.header.to
+            if block.items is None or self.plan.level(to) > self.level:
                 later.append(data)
                 continue
-            inbox.setdefault(block.to, []).append(block.items)
-            self.causes.append(block.origin)
-            self.carries += block.carries
+            inbox.setdefault(to, []).append(block.items)
+            self.causes.append(block.header.origin)
+            self.carries += block.header.carries
         self.causes = sorted(set(self.causes))
         yield from ((self.partition, data) for data in later)
         if inbox:
@@ -142,16 +141,16 @@ class LevelTask:
                 if node.operation == "sink" and (i in inbox or i in flow.arrived)
             }
             self._prepare(arrived)
-            yield 0, pack(self._report())
+            yield 0, self._report()
         else:
             origin = self._step_id("state.write")
-            yield self.partition, pack(self._report())
+            yield self.partition, self._report()
             yield from _moved(self.job, flow, origin, _joined(self.carries), 0)
 
     def _step_id(self, name: str) -> str:
         return self.job.step_id(self.partition, self.attempt, name, self.level)
 
-    def _report(self) -> Block:
+    def _report(self) -> bytes:
         report = {
             "level": self.level,
             "partition": self.partition,
@@ -160,7 +159,7 @@ class LevelTask:
             "sinks": self.prepared,
             "steps": self.steps,
         }
-        return Block(DRIVER, self._step_id("state.write"), None, report)
+        return pack_report(Header(DRIVER, self._step_id("state.write")), report)
 
     def apply_state(self, flow: Flow, inbox: dict[int, Items]) -> Changed:
         """Apply the steps that share one state to their messages, in the messages' order."""
@@ -266,11 +265,10 @@ class LevelTask:
             self.job.epoch, self.job.batch, self.partition, self.attempt, rows, noted
         )
 
-    def rows(self, items: Items) -> list[Row]:
+    def rows(self, items: Items) -> Sequence[Row]:
         """Outputs with their ids, in their order."""
-        ids = items.ids(self.plan.streams)
-        keys = items.keys.values() if items.keys is not None else [None] * len(ids)
-        return list(map(Row, ids, keys, items.values))
+        keys = items.keys.values() if items.keys is not None else [None] * len(items)
+        return Rows(items.ids(self.plan.streams), keys, items.values)
 
 
 class Changed:
@@ -293,8 +291,9 @@ def _moved(
     slice_: int,
 ) -> Iterator[tuple[int, bytes]]:
     for number, items in flow.arrived.items():
-        for partition, part in by_partition(items, job.partitions, min(slice_, job.partitions - 1)):
-            yield partition, pack(Block(number, origin, part, {}, carries))
+        without_key = min(slice_, job.partitions - 1)
+        head = Header(number, origin, carries)
+        yield from pack_by_partition(head, items, job.partitions, without_key)
 
 
 def _joined(ranges: Iterable[tuple[str, int, int]]) -> tuple[tuple[str, int, int], ...]:
