@@ -12,7 +12,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
+from typing import Any
 
 from bettong.harness import faults as harness
 from bettong.harness.faults import Fault, Point
@@ -44,7 +46,11 @@ class Recovery:
     batch: int | None
     epoch: int
     before: Mapping[str, int]
-    signature: tuple[object, ...]
+    signature: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        return asdict(self)
 
 
 def _relative(step: str, batch: int | None, epoch: int) -> str:
@@ -74,20 +80,21 @@ def recovery_of(fault: Fault, reading: Reading, batch_of: Batches) -> Recovery |
         found = batch_of(o.step)
         return found == batch if found is not None else not _MESSAGE.match(o.step)
 
-    durable = frozenset(
+    durable = {
         _relative(o.step, batch, epoch)
         for o in earlier
         if o.done_at(struck) and _DURABLE.match(o.step) and here(o)
+    }
+    after = [
+        f"{_relative(o.step, batch, epoch)} {'failed' if o.failed or o.ended is None else ''}"
+        for o in later
+        if here(o)
+    ]
+    told = "\n".join(
+        [type(fault).__name__, _struck_at(fault), *sorted(durable), "", *sorted(after)]
     )
-    after = Counter(
-        (_relative(o.step, batch, epoch), o.failed or o.ended is None) for o in later if here(o)
-    )
-    return Recovery(
-        batch,
-        epoch,
-        Counter(o.step for o in earlier),
-        (type(fault).__name__, _struck_at(fault), durable, frozenset(after.items())),
-    )
+    signature = blake2b(told.encode(), digest_size=12).hexdigest()
+    return Recovery(batch, epoch, dict(Counter(o.step for o in earlier)), signature)
 
 
 def _struck_at(fault: Fault) -> str:
@@ -119,15 +126,12 @@ class Folding:
     faults: dict[str, Fault] = field(default_factory=dict)
     folded: dict[Schedule, Schedule] = field(default_factory=dict)
     _recoveries: dict[str, Recovery] = field(default_factory=dict)
-    _first: dict[tuple[object, ...], str] = field(default_factory=dict)
+    _first: dict[str, str] = field(default_factory=dict)
 
-    def learn(self, fault: Fault, reading: Reading, batch_of: Batches) -> None:
-        """Take in the run of a single fault."""
-        recovery = recovery_of(fault, reading, batch_of)
-        if recovery is not None:
-            self.faults[fault.id] = fault
-            self._recoveries[fault.id] = recovery
-            self._first.setdefault(recovery.signature, fault.id)
+    def learn(self, fault: str, recovery: Recovery) -> None:
+        """Take in what the run of a single fault showed."""
+        self._recoveries[fault] = recovery
+        self._first.setdefault(recovery.signature, fault)
 
     def classes(self) -> int:
         """How many classes of single faults there are so far."""

@@ -1,0 +1,140 @@
+"""A scenario as a system that the search can run: schedules of fault ids in, lineage out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from bettong.harness.campaign import Campaign
+from bettong.harness.execution import Observed
+from bettong.harness.faults import Fault, points
+from bettong.harness.schedule import Schedule
+from bettong.harness.search.folding import Folding, Recovery, recovery_of
+from bettong.harness.search.occurrences import Reading
+from bettong.harness.search.run_lineage import RunLineage, lineage_of, message_batches
+from bettong.lineage import faults as lineage_faults
+from bettong.lineage.executor import Execution
+
+
+def fingerprint(seen: Observed, reading: Reading) -> str:
+    """Equal for runs with the same steps, the same causes and the same outputs."""
+    steps = sorted(
+        f"{o.name} <- {sorted(c.name for c in [*o.causes, *o.answers])}"
+        for o in reading.occurrences
+    )
+    told = "\n".join([*steps, *sorted(f"{id} {value}" for id, value in seen.outputs)])
+    return blake2b(told.encode(), digest_size=16).hexdigest()
+
+
+def _impossible(seen: Observed, reading: Reading) -> tuple[str, ...]:
+    """Planned faults whose moments never came in a good run because another fault had struck:
+    the run is that of the others alone. Empty when a fault failed to fire for any other reason."""
+    if seen.outcome != "not-injected" or len(seen.not_fired) == len(seen.schedule.faults):
+        return ()
+    came = {(o.step, o.number, "before") for o in reading.occurrences}
+    came |= {(o.step, o.number, "after") for o in reading.occurrences if o.ended is not None}
+    for fault in seen.schedule.faults:
+        point = points(fault)[0]
+        if fault.id in seen.not_fired and (point.step, point.occurrence, point.phase) in came:
+            return ()
+    return seen.not_fired
+
+
+@dataclass(slots=True)
+class ScenarioExecutor:
+    """Runs a campaign's scenario for the search.
+
+    Attributes:
+        batches: faults are placed in the first so many batches.
+        folding: what runs have shown of which faults are alike.
+        lineage_seconds: time spent on reading traces.
+    """
+
+    campaign: Campaign
+    batches: int
+    folding: Folding = field(default_factory=Folding)
+    lineage_seconds: float = 0.0
+
+    @property
+    def parallel(self) -> int:
+        return 1
+
+    def schedule(self, ids: lineage_faults.Schedule) -> Schedule:
+        """The schedule of known faults."""
+        return Schedule(tuple(self.folding.faults[id] for id in sorted(ids)))
+
+    def run(self, schedule: lineage_faults.Schedule = lineage_faults.CLEAN) -> Execution:
+        """Run the scenario from its beginning with exactly these faults."""
+        seen = self.campaign.run(self.schedule(schedule), None if schedule else "clean")
+        began = time.monotonic()
+        read = lineage_of(seen.events, self.batches)
+        self.lineage_seconds += time.monotonic() - began
+        kept = self.campaign.runs[-1].trace
+        outcome, not_fired, note = seen.outcome, seen.not_fired, seen.note
+        impossible = _impossible(seen, read.reading)
+        if impossible:
+            outcome, not_fired = "good", ()
+            note = f"{', '.join(impossible)}: its moment cannot come once the others have struck"
+        execution = Execution(
+            schedule,
+            outcome,
+            read.lineage,
+            seen.anomalies,
+            dict(seen.evidence),
+            not_fired,
+            "" if schedule else fingerprint(seen, read.reading),
+            round(seen.seconds, 3),
+            kept,
+            note,
+            {**self._details(seen, read), "impossible": list(impossible)},
+        )
+        if not schedule and seen.outcome == "good" and read.reading.unread:
+            return _blind(execution, read.reading.unread)
+        return execution
+
+    def _details(self, seen: Observed, read: RunLineage) -> dict[str, Any]:
+        """What a later look at this run needs, also when it comes from the search's log."""
+        faults = [fault for id, fault in read.faults.items() if id not in self.folding.faults]
+        found: dict[str, Any] = {
+            "faults": Schedule(tuple(faults)).to_dict()["faults"],
+            "ordering": seen.judgement.ordering,
+            "timings": dict(seen.timings),
+        }
+        if read.reading.unread:
+            found["unread"] = read.reading.unread
+        if len(seen.schedule.faults) == 1:
+            recovery = recovery_of(
+                seen.schedule.faults[0], read.reading, message_batches(seen.events)
+            )
+            if recovery is not None:
+                found["recovery"] = recovery.to_dict()
+        return found
+
+    def learn(self, execution: Execution) -> None:
+        """Take in an execution, a fresh one or one from the log."""
+        faults: Sequence[Fault] = Schedule.from_dict(
+            {"faults": execution.details.get("faults", [])}
+        ).faults
+        for fault in faults:
+            self.folding.faults.setdefault(fault.id, fault)
+        recovery = execution.details.get("recovery")
+        if recovery is not None and len(execution.schedule) == 1:
+            (fault_id,) = execution.schedule
+            self.folding.learn(fault_id, Recovery(**recovery))
+
+
+def _blind(execution: Execution, unread: Sequence[str]) -> Execution:
+    """The clean run, with steps whose causes cannot be read: nothing can be built on it."""
+    return Execution(
+        execution.schedule,
+        "unknown",
+        execution.lineage,
+        fingerprint=execution.fingerprint,
+        seconds=execution.seconds,
+        trace=execution.trace,
+        note=f"the trace does not tell why {len(unread)} steps happened: {'; '.join(unread[:3])}",
+        details=execution.details,
+    )

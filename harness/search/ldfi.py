@@ -1,0 +1,217 @@
+"""Lineage-driven fault injection over a real scenario: the loop of :mod:`bettong.lineage.loop`
+with processes, proxies and Spark behind it."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from bettong.harness.campaign import CRASH_MODEL, Campaign
+from bettong.harness.checkers import guarantee_of
+from bettong.harness.counterexample import CounterexampleFile
+from bettong.harness.search.executor import ScenarioExecutor
+from bettong.harness.search.words import counterexample_words
+from bettong.lineage.executor import Execution
+from bettong.lineage.faults import CRASH, LOSS, Bounds
+from bettong.lineage.findings import Findings
+from bettong.lineage.loop import Budget, search
+from bettong.lineage.results import Counterexample, Guarantee, Result, tool_version
+
+LOG = "search.jsonl"
+_SAMPLE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far the search goes.
+
+    Attributes:
+        crashes, losses: how many of each may strike together.
+        batches: they strike in the first so many batches.
+        find_all: go on after the first counterexample until all minimal ones are known.
+    """
+
+    crashes: int = 1
+    losses: int = 1
+    batches: int = 2
+    find_all: bool = False
+
+    @property
+    def bounds(self) -> Bounds:
+        return Bounds({CRASH: self.crashes, LOSS: self.losses})
+
+    def words(self) -> str:
+        return f"{self.bounds.words()}, in the first {self.batches} batches"
+
+
+def search_scenario(
+    campaign: Campaign,
+    reach: Reach,
+    *,
+    budget: Budget = Budget(),  # noqa: B008 - immutable
+    expected: Guarantee = "effectively-once",
+) -> Result:
+    """Search for the smallest fault sets that break a scenario.
+
+    The search writes each run to ``search.jsonl`` in the campaign's folder as soon as it is judged
+    and, started again with the same question, goes on where it was. Raises UsageError when that
+    file belongs to another question, BettongError when the system cannot be started.
+    """
+    campaign.replay = False  # a crash right before commits/N is among the hypotheses
+    executor = ScenarioExecutor(campaign, reach.batches)
+    findings = search(
+        executor,
+        reach.bounds,
+        budget=budget,
+        find_all=reach.find_all,
+        log=campaign.out / LOG,
+        question=_question(campaign, reach),
+        watch=lambda execution, _: executor.learn(execution),
+        canonical=executor.folding.canonical,
+    )
+    sampled = _check_folding(executor, findings, campaign.seed)
+    return _result(campaign, executor, findings, reach, expected, sampled)
+
+
+def _question(campaign: Campaign, reach: Reach) -> str:
+    """What the log is of: anything that changes the answer is in it."""
+    digest = blake2b(b"\n".join(campaign.messages), digest_size=8).hexdigest()
+    return (
+        f"{campaign.scenario.name}, input {digest}, {reach.words()}, "
+        f"options {sorted(campaign.options.items())}, bettong {tool_version()}"
+    )
+
+
+def _check_folding(executor: ScenarioExecutor, findings: Findings, seed: int) -> list[Execution]:
+    """Run a few of the fault sets that were folded away: they too must be good."""
+    folded = sorted(executor.folding.folded, key=sorted)
+    if findings.verdict != "valid" or not folded:
+        return []
+    chosen = random.Random(seed).sample(folded, min(_SAMPLE, len(folded)))
+    sampled = [executor.run(schedule) for schedule in chosen]
+    findings.executions += sampled
+    for execution in sampled:
+        if execution.outcome == "violation":
+            findings.minimal = [execution.schedule]
+            findings.conclude(
+                "invalid",
+                f"{', '.join(sorted(execution.schedule))} breaks it, "
+                "although it was taken to be the same as one that does not",
+            )
+    return sampled
+
+
+def _result(
+    campaign: Campaign,
+    executor: ScenarioExecutor,
+    findings: Findings,
+    reach: Reach,
+    expected: Guarantee,
+    sampled: Sequence[Execution],
+) -> Result:
+    broken = [e for e in findings.executions if e.outcome == "violation"]
+    shown = findings.execution(findings.minimal[0]).anomalies if findings.minimal else ()
+    folding = executor.folding
+    rests_on = [CRASH_MODEL, f"bounds: {reach.words()}"]
+    if folding.folded:
+        rests_on.append(
+            f"{len(folding.folded)} fault sets were not run because one that is the same was "
+            "(same durable facts when the first fault struck, same steps after it); "
+            f"{len(sampled)} of them were run as a check"
+        )
+
+    impossible = sum(1 for e in findings.executions if e.details.get("impossible"))
+    if impossible:
+        rests_on.append(
+            f"{impossible} fault sets cannot happen: one fault's moment never comes once the "
+            "others have struck"
+        )
+
+    def counterexample(clean: Execution, found: Execution) -> Counterexample:
+        return _counterexample(campaign, executor, clean, found)
+
+    result = findings.result(
+        scenario=campaign.scenario.name,
+        kind="scenario",
+        counterexample=counterexample,
+        guarantee=_guarantee(findings),
+        rests_on=tuple(rests_on),
+        details=_details(campaign, executor, findings),
+        ordering=_ordering(findings),
+        anomalies=tuple(shown),
+        seed=campaign.seed,
+        expected=expected,
+    )
+    coverage = replace(
+        result.coverage, pruned=len(folding.folded), executions=len(findings.executions)
+    )
+    return replace(result, coverage=replace(coverage, violated=len(broken)))
+
+
+def _guarantee(findings: Findings) -> Guarantee:
+    if findings.verdict == "unknown":
+        return "none"
+    return guarantee_of({a.kind for s in findings.minimal for a in findings.execution(s).anomalies})
+
+
+def _ordering(findings: Findings) -> str:
+    seen = {e.details.get("ordering") for e in findings.executions}
+    return "per-key" if findings.verdict != "unknown" and seen == {"per-key"} else "none"
+
+
+def _details(campaign: Campaign, executor: ScenarioExecutor, findings: Findings) -> dict[str, Any]:
+    runs = findings.executions
+    timings: Counter[str] = Counter()
+    for execution in runs:
+        timings.update(execution.details.get("timings", {}))
+    unread = sorted({u for e in runs for u in e.details.get("unread", ())})
+    details: dict[str, Any] = {
+        "toxiproxy": campaign.backend.toxiproxy.kind,
+        "seconds_by_phase": {k: round(v / len(runs), 3) for k, v in sorted(timings.items())},
+        "seconds_solving": round(findings.solver_seconds, 3),
+        "seconds_reading_traces": round(executor.lineage_seconds, 3),
+        "fault_classes": executor.folding.classes(),
+    }
+    if unread:
+        details["unread"] = unread
+    if findings.baseline.trace:
+        details["good_trace"] = findings.baseline.trace
+    return details
+
+
+def _counterexample(
+    campaign: Campaign, executor: ScenarioExecutor, clean: Execution, found: Execution
+) -> Counterexample:
+    schedule = executor.schedule(found.schedule)
+    file = _free(campaign.out)
+    options: Mapping[str, Any] = {**campaign.options, "replay": campaign.replay}
+    CounterexampleFile(campaign.scenario.name, schedule, dict(options)).write(file)
+    return Counterexample(
+        faults=tuple(sorted(found.schedule)),
+        anomalies=found.anomalies,
+        schedule=schedule.to_dict(),
+        replay=f"bettong replay {file}",
+        words=counterexample_words(schedule.faults, found.anomalies),
+        advice=campaign.scenario.advice,
+        frontier=_frontier(clean, found),
+        trace=found.trace,
+    )
+
+
+def _frontier(clean: Execution, found: Execution) -> tuple[str, ...]:
+    """Goals of the good run that the bad one did not reach, in the good run's order."""
+    return tuple(
+        str(clean.lineage.attributes(goal)["label"])
+        for goal in clean.lineage.goals
+        if goal not in found.lineage.graph
+    )
+
+
+def _free(out: Path) -> Path:
+    number = 1 + sum(1 for _ in out.glob("counterexample-*.json"))
+    return out / f"counterexample-{number}.json"
