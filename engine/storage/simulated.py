@@ -143,10 +143,11 @@ class SimulatedDisk:
         kept = {p: f for p, f in self._durable_names.items() if p.parent != path}
         synced = {p: f for p, f in self._files.items() if p.parent == path}
         self._durable_names = kept | synced
-        self._name_changes = [
-            {p: f for p, f in names.items() if p.parent != path} | synced
-            for names in self._name_changes
-        ]
+        before, self._name_changes = self._name_changes, []
+        for names in before:
+            rest = {p: f for p, f in names.items() if p.parent != path} | synced
+            if rest not in (self._durable_names, *self._name_changes[-1:]):
+                self._name_changes.append(rest)
         self.changed()
 
     def _names_changed(self) -> None:
