@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Sequence
 from functools import cache
@@ -16,6 +17,20 @@ def many_loopback_addresses() -> bool:
             return True
     except OSError:
         return False
+
+
+def free_ports(count: int) -> list[int]:
+    """That many ports one after the other, free on every address."""
+    while True:
+        with contextlib.ExitStack() as held:
+            try:
+                first = held.enter_context(socket.create_server(("", 0))).getsockname()[1]
+                ports = list(range(first, first + count))
+                for port in ports[1:]:
+                    held.enter_context(socket.create_server(("", port)))
+            except (OSError, OverflowError):
+                continue
+            return ports
 
 
 class Addresses:

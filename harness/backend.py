@@ -1,17 +1,20 @@
-"""The local backend: what outlives a run (Toxiproxy, conductor, warm drivers), and the nodes and
-links of each."""
+"""The local backend: what outlives a run (links, conductor, warm drivers, Spark's workers), and
+the nodes of each run."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 from bettong.engine.steps import Instrumentation
-from bettong.harness.addresses import Addresses
+from bettong.harness.addresses import Addresses, free_ports
 from bettong.harness.cluster import Cluster
 from bettong.harness.conductor import Conductor
 from bettong.harness.driver_node import DriverNode, DriverSupply
@@ -20,15 +23,16 @@ from bettong.harness.nodes import CommandNode, Node
 from bettong.harness.run_control import RunControl
 from bettong.harness.scenario import Component, Scenario
 from bettong.harness.schedule import Topology
+from bettong.harness.sessions import guard_folder, unguard_folder
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig
+from bettong.harness.standalone import DRIVER, MASTER, StandaloneCluster
 from bettong.harness.toxiproxy import SupervisedToxiproxy, ToxiproxyServer
 
-NODES = ("sender", "gateway", "driver", "receiver")
-MASTER = "local[2,4]"  # a failed task is tried again, as on a cluster
+LOCAL = "local[2,4]"  # a failed task is tried again, as on a cluster
 SPARK_CONFIG = {"spark.python.daemon.module": "bettong.harness.python_daemon"}
 DRIVER_JOB = "bettong.harness.driver_job:run_query"
-Way = Callable[[str, str], str]  # how a node finds another: HOST:PORT
+SERVERS = ("gateway", "receiver")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +41,9 @@ class Layout:
 
     Attributes:
         folder: all of them.
-        application: the application's name, under which the receiver keeps its output.
     """
 
     folder: Path
-    application: str
 
     @property
     def input(self) -> Path:
@@ -77,22 +79,38 @@ class LocalBackend:
     """Nodes as processes of this machine, links through Toxiproxy on loopback.
 
     A context manager; leaving it ends everything that was started.
+
+    Args:
+        workers: of a Spark standalone cluster; with 0 all tasks run in the driver.
+        spares: warm drivers that wait to take a dead one's place.
+
+    Attributes:
+        topology: the nodes and links that faults may name.
     """
 
     def __init__(self, *, workers: int = 0, spares: int = 1) -> None:
-        self.workers = workers
+        self.workers = tuple(f"w{i}" for i in range(1, workers + 1))
         self._spares = spares
-        self._stack = contextlib.ExitStack()
-        self.topology = Topology(NODES, _links(("driver",)))
+        spark = (MASTER, *self.workers) if workers else ()
+        nodes = ("sender", "gateway", DRIVER, *spark, "receiver")
+        self._addresses = Addresses(nodes)
+        self._ways: dict[tuple[str, str], str] = {}
+        self.topology = Topology(nodes, _links(self._connections(), (DRIVER, *spark)))
 
     def __enter__(self) -> LocalBackend:
         with contextlib.ExitStack() as stack:
-            pool = stack.enter_context(DriverPool(self._spares, SessionConfig(MASTER, SPARK_CONFIG)))
-            server = stack.enter_context(ToxiproxyServer())
-            self.toxiproxy = server
-            self.proxies = stack.enter_context(SupervisedToxiproxy(server))
+            self.toxiproxy = stack.enter_context(ToxiproxyServer())
+            self.proxies = stack.enter_context(SupervisedToxiproxy(self.toxiproxy))
             self.conductor = stack.enter_context(Conductor())
-            self.supply = DriverSupply(pool)
+            self.links = Links(self.proxies)
+            stack.callback(self.links.close)
+            self.listen = {s: f"{self._addresses.node(s)}:{free_ports(1)[0]}" for s in SERVERS}
+            for a, b in self._connections():
+                listen = f"{self._addresses.link(a, b)}:0"
+                self._ways[a, b] = self.links.connect(a, b, self.listen[b], listen)
+            self.spark = self._standalone(stack) if self.workers else None
+            config = self.spark.config if self.spark else SessionConfig(LOCAL, SPARK_CONFIG)
+            self.supply = DriverSupply(stack.enter_context(DriverPool(self._spares, config)))
             self._stack = stack.pop_all()
         return self
 
@@ -104,20 +122,46 @@ class LocalBackend:
     ) -> None:
         self._stack.close()
 
+    def way(self, a: str, b: str) -> str:
+        """``HOST:PORT`` at which node a finds node b."""
+        return self._ways[a, b]
+
     def cluster(self, scenario: Scenario, layout: Layout) -> LocalCluster:
-        """The nodes and links of one run, not started; a context manager that ends them."""
+        """The nodes of one run, not started; a context manager that ends them."""
+        if self.spark is not None:
+            self.spark.start()
         return LocalCluster(self, scenario, layout)
+
+    def _connections(self) -> list[tuple[str, str]]:
+        readers = (DRIVER, *self.workers)
+        return [("sender", "gateway"), *((r, s) for r in readers for s in SERVERS)]
+
+    def _standalone(self, stack: contextlib.ExitStack) -> StandaloneCluster:
+        folder = Path(tempfile.mkdtemp(prefix="bettong-spark-"))
+        guard_folder(folder)
+        stack.callback(unguard_folder, folder)
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        cluster = StandaloneCluster(
+            self.workers,
+            folder,
+            self._addresses,
+            self.links,
+            {w: {s: self.way(w, s) for s in SERVERS} for w in self.workers},
+            SPARK_CONFIG,
+        )
+        stack.callback(cluster.close)
+        cluster.start()
+        return cluster
 
 
 class LocalCluster(Cluster):
     """The nodes of one run of a scenario on a :class:`LocalBackend`."""
 
     def __init__(self, backend: LocalBackend, scenario: Scenario, layout: Layout) -> None:
-        super().__init__(Links(backend.proxies))
+        super().__init__(backend.links, backend.spark.nodes if backend.spark else {})
         self._backend = backend
         self._scenario = scenario
         self._layout = layout
-        self._addresses = Addresses(backend.topology.nodes)
 
     def begin(self, control: RunControl) -> None:
         """Start every node: first the servers, then those that connect to them."""
@@ -125,56 +169,54 @@ class LocalCluster(Cluster):
         instrumentation = Instrumentation(
             run=control.run, conductor=self._backend.conductor.address
         )
-        servers = [
-            self._server("gateway", "bettong.engine.ingest.gateway", instrumentation),
-            self._server("receiver", "bettong.engine.receiver.server", instrumentation),
-        ]
-        self._start_all(servers)
-        address = {node.name: node.address for node in servers}
-
-        def way(a: str, b: str) -> str:
-            return self.links.connect(a, b, address[b], f"{self._addresses.link(a, b)}:0")
-
-        self._start_all([self._driver(way, instrumentation), self._sender(way, instrumentation)])
+        self._start_all(
+            [
+                self._server("gateway", "bettong.engine.ingest.gateway", instrumentation),
+                self._server("receiver", "bettong.engine.receiver.server", instrumentation),
+            ]
+        )
+        self._start_all([self._driver(instrumentation), self._sender(instrumentation)])
 
     def finish(self) -> None:
         """Give the driver's host back, if its query has ended."""
-        driver = self.nodes["driver"]
+        driver = self.nodes[DRIVER]
         assert isinstance(driver, DriverNode)
         driver.finish()
 
     def _server(
         self, name: Component, module: str, instrumentation: Instrumentation
     ) -> CommandNode:
-        directory = self._layout.folder / name
         own = self._scenario.classes.get(name)
         return CommandNode(
             name,
             instrumentation,
             self._layout.log(name),
-            ["-m", module, "--dir", str(directory), *(("--class", own) if own else ())],
-            host=self._addresses.node(name),
+            [
+                *(sys.executable, "-m", module, "--dir", str(self._layout.folder / name)),
+                *(("--class", own) if own else ()),
+            ],
+            listen=self._backend.listen[name],
         )
 
-    def _driver(self, way: Way, instrumentation: Instrumentation) -> Node:
+    def _driver(self, instrumentation: Instrumentation) -> Node:
         scenario = self._scenario
         job = {
             "application": scenario.application,
             "stream": scenario.stream,
-            "gateway": way("driver", "gateway"),
-            "receiver": way("driver", "receiver"),
+            **{server: self._backend.way(DRIVER, server) for server in SERVERS},
             "checkpoint": str(self._layout.checkpoint),
             "batch": scenario.batch,
             "partitions": scenario.partitions,
             "classes": dict(scenario.classes),
         }
-        log = self._layout.log("driver")
-        return DriverNode("driver", instrumentation, log, self._backend.supply, DRIVER_JOB, job)
+        log = self._layout.log(DRIVER)
+        return DriverNode(DRIVER, instrumentation, log, self._backend.supply, DRIVER_JOB, job)
 
-    def _sender(self, way: Way, instrumentation: Instrumentation) -> Node:
+    def _sender(self, instrumentation: Instrumentation) -> Node:
+        gateway = self._backend.way("sender", "gateway")
         command = [
-            *("-m", "bettong.engine.ingest.sender", "--stream", self._scenario.stream),
-            *("--gateway", way("sender", "gateway"), "--input", str(self._layout.input)),
+            *(sys.executable, "-m", "bettong.engine.ingest.sender", "--gateway", gateway),
+            *("--stream", self._scenario.stream, "--input", str(self._layout.input)),
             *("--frame", str(self._scenario.frame), "--acked", str(self._layout.acked)),
         ]
         return CommandNode("sender", instrumentation, self._layout.log("sender"), command)
@@ -186,7 +228,6 @@ class LocalCluster(Cluster):
             list(threads.map(self.start, [node.name for node in nodes]))
 
 
-def _links(workers: tuple[str, ...]) -> tuple[str, ...]:
-    pairs = [("sender", "gateway"), ("driver", "gateway"), ("driver", "receiver")]
-    pairs += [(w, to) for w in workers if w != "driver" for to in ("gateway", "receiver")]
-    return tuple(f"{x}->{y}" for a, b in pairs for x, y in ((a, b), (b, a)))
+def _links(connections: Sequence[tuple[str, str]], spark: Sequence[str]) -> tuple[str, ...]:
+    both = [link for a, b in connections for link in (f"{a}->{b}", f"{b}->{a}")]
+    return (*both, *(f"{a}->{b}" for a in spark for b in spark if a != b))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
@@ -20,15 +21,17 @@ class Cluster:
 
     Attributes:
         control: the book of the run, set before the first node is started.
+        lasting: nodes that are there before the run and stay after it.
         restarts: how often each node has been started again after it ended by itself.
     """
 
-    def __init__(self, links: Links) -> None:
+    def __init__(self, links: Links, lasting: Mapping[str, Node]) -> None:
         self.control: RunControl
-        self.nodes: dict[str, Node] = {}
+        self.nodes: dict[str, Node] = dict(lasting)
+        self.lasting = frozenset(lasting)
         self.links = links
         self.restarts: dict[str, int] = {}
-        self._wanted: set[str] = set()
+        self._wanted: set[str] = set(lasting)
 
     def start(self, name: str) -> None:
         """Start a node as its next incarnation."""
@@ -87,11 +90,12 @@ class Cluster:
         self.start(name)
 
     def close(self) -> None:
-        """Kill every node and remove every proxy."""
+        """Kill every node of the run and end every fault."""
         self._wanted.clear()
-        for node in self.nodes.values():
-            node.kill()
-        self.links.close()
+        for name, node in self.nodes.items():
+            if name not in self.lasting:
+                node.kill()
+        self.links.mend()
 
     def __enter__(self) -> Self:
         return self

@@ -208,7 +208,7 @@ def run_once(
     began = time.monotonic()
     input_ = scenario.messages() if messages is None else messages
     application = scenario.load_application()
-    layout = Layout(folder, application.name)
+    layout = Layout(folder)
     folder.mkdir(parents=True, exist_ok=True)
     layout.input.write_bytes(b"\n".join(input_) + b"\n")
     clock = _Clock(began)

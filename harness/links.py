@@ -7,6 +7,7 @@ connects to.
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 import time
@@ -23,7 +24,7 @@ from bettong.lineage.errors import BettongError
 STRIKE_TIMEOUT = 3.0
 _POLL_S = 0.002
 _OTHER: dict[Stream, Stream] = {"upstream": "downstream", "downstream": "upstream"}
-_runs = count(1)
+_sets = count(1)
 _toxics = count(1)
 
 
@@ -40,11 +41,11 @@ class _Leg:
 
 
 class Links:
-    """The proxies of one run, and the faults in force on them."""
+    """Proxies, and the faults in force on them."""
 
     def __init__(self, client: Toxiproxy) -> None:
         self._client = client
-        self._prefix = f"r{next(_runs)}"
+        self._prefix = f"{os.getpid()}.{next(_sets)}"
         self._proxies: dict[tuple[str, str], list[ProxiedLink]] = {}
         self._armed: dict[str, list[Armed]] = {}
         self._lock = threading.Lock()
@@ -86,8 +87,14 @@ class Links:
         words += [f"{killed} connections closed"] if killed else []
         return Struck(any(known) if known else None, ", ".join(words) or "healed")
 
+    def mend(self) -> None:
+        """End every fault that is still in force."""
+        for fault in list(self._armed):
+            for armed in self._armed.pop(fault):
+                armed.heal()
+
     def close(self) -> None:
-        """Remove the run's proxies."""
+        """Remove the proxies."""
         for proxies in self._proxies.values():
             for proxy in proxies:
                 self._client.delete(proxy.name)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -71,13 +69,11 @@ class CommandNode(Node):
     """A node that is one command, which may say where it listens.
 
     Args:
-        command: arguments after the interpreter, for each incarnation the same.
-        host: address on which it listens, at a port that its first incarnation chooses and that
-            it tells by ``{"listening": "HOST:PORT"}`` when it is ready; None for a mere client.
+        command: the same for each incarnation.
+        listen: ``HOST:PORT`` that it is given as ``--listen`` and on which it says, by a line
+            ``{"listening": …}``, that it listens; None for a node that does not say when it is
+            ready.
         env: variables added to the environment.
-
-    Attributes:
-        address: ``HOST:PORT`` once it listens.
     """
 
     def __init__(
@@ -87,33 +83,26 @@ class CommandNode(Node):
         log: Path,
         command: Sequence[str],
         *,
-        host: str | None = None,
+        listen: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(name, instrumentation, log)
-        self.address = f"{host}:0" if host else ""
-        self._command = list(command)
+        self._listen = listen
+        self._command = [*command, *(("--listen", listen) if listen else ())]
         self._env = {k: v for k, v in {**os.environ, **(env or {})}.items() if k != ENV_TRACE}
         self._session: ProcessSession | None = None
 
     def _start(self, instrumentation: Instrumentation) -> None:
-        command = [sys.executable, *self._command]
-        if self.address:
-            command += ["--listen", self.address]
         session = ProcessSession.start(
-            command,
+            self._command,
             env={**self._env, **instrumentation.to_env()},
             log=self.log,
-            speaks=bool(self.address),
+            speaks=self._listen is not None,
         )
         self._session = session
-        if self.address:
-            line = session.first_line(START_TIMEOUT)
-            try:
-                self.address = json.loads(line)["listening"]
-            except (ValueError, KeyError) as e:
-                session.kill()
-                raise NodeError(f"{self.name} did not start: {log_tail(self.log)}") from e
+        if self._listen and not session.first_line(START_TIMEOUT).startswith(b'{"listening":'):
+            session.kill()
+            raise NodeError(f"{self.name} did not start: {log_tail(self.log)}")
 
     def _kill(self) -> Ended | None:
         session, self._session = self._session, None

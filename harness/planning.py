@@ -34,9 +34,7 @@ def first_taken(events: Sequence[TraceEvent]) -> list[TraceEvent]:
 def steps_of_batch(events: Sequence[TraceEvent], batch: int) -> list[TraceEvent]:
     """The steps that belong to a batch: its own, and those of its messages before they were in
     one. Raises BatchUnknownError."""
-    carried = [
-        r for e in events if e.step.startswith(f"batch={batch}/source.plan") for r in e.carries
-    ]
+    carried = {r for e in events if e.step.startswith(f"batch={batch}/") for r in e.carries}
     if not carried:
         raise BatchUnknownError(
             f"the clean run has no batch {batch}: give it more messages, or a smaller batch"
