@@ -36,14 +36,12 @@ Batches = Callable[[str], int | None]
 
 def message_batches(events: Iterable[TraceEvent]) -> Batches:
     """A function that tells the batch of any step: its own, or that of the message it names."""
-    planned = [
-        (carried, batch)
+    planned = {
+        (carried, batch): None
         for event in events
-        if event.phase == "after"
-        and event.step.endswith("/source.plan")
-        and (batch := batch_of(event.step)) is not None
+        if (batch := batch_of(event.step)) is not None
         for carried in event.carries
-    ]
+    }
 
     def find(step: str) -> int | None:
         batch = batch_of(step)
