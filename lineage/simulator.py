@@ -14,7 +14,7 @@ from bettong.lineage.faults import Schedule
 from bettong.lineage.local import Fact, LocalRules, LocalStep
 from bettong.lineage.protocol import Given, Protocol, ProtocolError, declared
 from bettong.lineage.rounds import Judged, Message, Play, World
-from bettong.lineage.spec import FailureSpec, RoundFaults
+from bettong.lineage.spec import FailureSpec, Link, RoundFaults
 from bettong.lineage.weave import Weaver
 from bettong.lineage.world import judged
 
@@ -22,7 +22,6 @@ Arrivals = tuple[tuple[int, int], ...]
 """Pairs of a sender's number and the number of what it sent, sorted."""
 
 REMEMBERED = 500_000
-CALM = RoundFaults()
 
 
 class _World(NamedTuple):
@@ -161,6 +160,15 @@ class Simulation:
             tuple(tuple(sorted(set(a))) if len(a) > 1 else tuple(a) for a in due),
             tuple(tuple(sorted(a)) for a in late),
         )
+
+    def links(self, world: World, time: int, faults: RoundFaults) -> list[Link]:
+        """Links between different nodes on which something is sent in this round."""
+        return [
+            (self.nodes[i], self.nodes[to])
+            for i, step in enumerate(self._round(world, time, faults))  # type: ignore[arg-type]
+            for to, _ in step.sent
+            if to != i
+        ]
 
     def judge(self, world: World, eot: int, faults: RoundFaults, crashed: frozenset[str]) -> Judged:
         """The goals that hold in the last round."""
