@@ -77,4 +77,5 @@ def connect(proxy: Proxy, upstream: Upstream) -> Iterator[Connect]:
 def echo() -> Iterator[EchoServer]:
     server = EchoServer()
     yield server
+    server.listener.shutdown(socket.SHUT_RDWR)
     server.listener.close()

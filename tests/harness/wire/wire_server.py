@@ -47,6 +47,7 @@ class Counting:
                         connection.sendall(answer)
 
     def close(self) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)  # close alone leaves it open to the accept
         self.listener.close()
 
 
