@@ -7,13 +7,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bettong.harness.backend import LocalBackend
-from bettong.harness.campaign import Budget, Campaign, run_campaign
+from bettong.harness.campaign import Campaign, run_campaign
 from bettong.harness.catalog import find
 from bettong.harness.counterexample import CounterexampleFile
 from bettong.harness.execution import Limits, Observed
 from bettong.harness.fault_plan import FaultPlan, parse_plan
 from bettong.harness.scenario import Scenario
 from bettong.harness.schedule import Schedule
+from bettong.harness.search.exhaustive import compare_exhaustively
+from bettong.harness.search.ldfi import LOG, Reach, search_scenario
+from bettong.lineage.loop import Budget
 from bettong.lineage.results import Guarantee, Result
 
 Progress = Callable[[int, int | None, Observed], None]
@@ -21,7 +24,7 @@ Progress = Callable[[int, int | None, Observed], None]
 
 def run_scenario(
     scenario: Scenario | str,
-    faults: str | Schedule | FaultPlan = "none",
+    faults: str | Schedule | FaultPlan | Reach = "none",
     *,
     backend: LocalBackend,
     out: Path,
@@ -36,7 +39,8 @@ def run_scenario(
 
     Args:
         scenario: one, or its name in the catalog.
-        faults: ``none``, ``each-step``, ``random:N``, the name of a schedule's file, or a schedule.
+        faults: ``none``, ``each-step``, ``random:N``, the name of a schedule's file, a schedule, or
+            how far a lineage-driven search is to go.
         backend: where it runs, entered already; good for any number of calls.
         out: folder for result.json, traces and counterexamples.
         input_file: messages, one for each line, in place of the scenario's.
@@ -49,6 +53,14 @@ def run_scenario(
         BettongError: the system cannot be started.
     """
     found = load_scenario(scenario)
+    if isinstance(faults, Reach):
+        resume = (out / LOG).exists()
+        campaign = _campaign(found, backend, out, input_file, seed, limits, progress, resume)
+        result = search_scenario(campaign, faults, budget=budget or Budget(), expected=expected)
+        if faults.exhaustive:
+            result = compare_exhaustively(campaign, faults, result)
+        result.write(out)
+        return result
     if isinstance(faults, Schedule):
         faults.check(backend.topology)
         plan = FaultPlan("schedule", faults)
@@ -108,6 +120,7 @@ def _campaign(
     seed: int,
     limits: Limits | None,
     progress: Progress,
+    resume: bool = False,
 ) -> Campaign:
     messages: Sequence[bytes] = scenario.messages(input_file)
     out.mkdir(parents=True, exist_ok=True)
@@ -125,5 +138,6 @@ def _campaign(
         seed=seed,
         options=options,
         limits=limits or Limits(),
+        resume=resume,
         progress=progress,
     )

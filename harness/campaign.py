@@ -20,6 +20,7 @@ from bettong.harness.execution import Limits, Observed, run_once
 from bettong.harness.scenario import Scenario
 from bettong.harness.schedule import Schedule
 from bettong.harness.sessions import guard_folder, unguard_folder
+from bettong.lineage.loop import Budget
 from bettong.lineage.results import (
     Anomaly,
     Counterexample,
@@ -39,14 +40,6 @@ Plan = Callable[[Sequence[Observed]], Iterable[Schedule]]
 """Given the clean runs, the schedules to run after them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """How much may be run: at most so many runs and seconds; None: no bound."""
-
-    runs: int | None = None
-    seconds: float | None = None
-
-
 @dataclass
 class Campaign:
     """Runs of one scenario and what they have shown.
@@ -56,6 +49,7 @@ class Campaign:
         messages: the input.
         replay: whether the last batch of each run is forced to be done once more.
         options: how the runs are set up, to be repeated by a replay.
+        resume: keep what earlier runs left in the folder.
         progress: told after each run: how many are done, how many there are if known, the run.
     """
 
@@ -66,6 +60,7 @@ class Campaign:
     seed: int = 0
     options: dict[str, Any] = field(default_factory=dict)
     replay: bool = True
+    resume: bool = False
     limits: Limits = field(default_factory=Limits)
     progress: Callable[[int, int | None, Observed], None] = lambda *_: None
 
@@ -73,8 +68,9 @@ class Campaign:
         self._began = time.monotonic()
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
         self._traces = self.out / "traces"
-        shutil.rmtree(self._traces, ignore_errors=True)
-        self._traces.mkdir(parents=True)
+        if not self.resume:
+            shutil.rmtree(self._traces, ignore_errors=True)
+        self._traces.mkdir(parents=True, exist_ok=True)
         self.runs: list[Run] = []
         self.observed: list[Observed] = []
         self.counterexamples: list[Counterexample] = []
@@ -202,7 +198,7 @@ def run_campaign(
     *,
     clean_runs: int,
     expected: Guarantee = "effectively-once",
-    budget: Budget = Budget(),
+    budget: Budget = Budget(),  # noqa: B008 - immutable
     wanted: int | None = None,
     rests_on: Sequence[str] = (),
 ) -> Result:

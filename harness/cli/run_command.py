@@ -10,10 +10,11 @@ import click
 
 from bettong.harness.api import load_scenario, run_scenario
 from bettong.harness.backend import LocalBackend
-from bettong.harness.campaign import Budget
 from bettong.harness.cli.verdict import RunProgress, exit_code, tell
 from bettong.harness.fault_plan import parse_plan
+from bettong.harness.search.ldfi import Reach
 from bettong.lineage.errors import UsageError
+from bettong.lineage.loop import Budget
 from bettong.lineage.results import GUARANTEES, Guarantee
 
 _BUDGET = re.compile(r"(\d+)(s|m|h)?$")
@@ -37,9 +38,36 @@ def parse_budget(text: str | None) -> Budget:
     "--faults",
     default="none",
     show_default=True,
-    metavar="none|each-step|random:N|FILE",
-    help="Which faults: none, every single one at each step of a batch, N random schedules, or "
-    "those of a schedule's file.",
+    metavar="none|ldfi|each-step|random:N|FILE",
+    help="Which faults: none, those that the lineage suggests, every single one at each step of "
+    "a batch, N random schedules, or those of a schedule's file.",
+)
+@click.option(
+    "--crashes",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="ldfi: crashes that may strike in one run.",
+)
+@click.option(
+    "--losses",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="ldfi: lost requests or answers in one run.",
+)
+@click.option(
+    "--batches",
+    type=click.IntRange(1),
+    default=2,
+    show_default=True,
+    help="ldfi: faults strike in the first so many batches.",
+)
+@click.option("--find-all", is_flag=True, help="ldfi: all minimal counterexamples.")
+@click.option(
+    "--exhaustive",
+    is_flag=True,
+    help="ldfi: run every single fault at every step as well, and compare.",
 )
 @click.option(
     "--workers",
@@ -73,6 +101,11 @@ def parse_budget(text: str | None) -> Budget:
 def command(
     names: tuple[str, ...],
     faults: str,
+    crashes: int,
+    losses: int,
+    batches: int,
+    find_all: bool,
+    exhaustive: bool,
     workers: int,
     input_file: Path | None,
     budget: str | None,
@@ -86,7 +119,8 @@ def command(
     scenarios = [load_scenario(name) for name in names]
     allowed = parse_budget(budget)
     backend = LocalBackend(workers=workers)
-    parse_plan(faults, seed, backend.topology)
+    reach = Reach(crashes, losses, batches, find_all, exhaustive)
+    plan = reach if faults == "ldfi" else parse_plan(faults, seed, backend.topology)
     for scenario in scenarios:
         scenario.messages(input_file)
     results = []
@@ -96,7 +130,7 @@ def command(
             own = out if out is not None and len(scenarios) == 1 else own
             result = run_scenario(
                 scenario,
-                faults,
+                plan,
                 backend=backend,
                 out=own,
                 input_file=input_file,

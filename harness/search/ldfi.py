@@ -34,12 +34,14 @@ class Reach:
         crashes, losses: how many of each may strike together.
         batches: they strike in the first so many batches.
         find_all: go on after the first counterexample until all minimal ones are known.
+        exhaustive: run every single fault at every step as well, and compare.
     """
 
     crashes: int = 1
     losses: int = 1
     batches: int = 2
     find_all: bool = False
+    exhaustive: bool = False
 
     @property
     def bounds(self) -> Bounds:
