@@ -16,6 +16,7 @@ epoch, and its manifests stand under names that do not count.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,7 @@ from bettong.engine.errors import FencedError
 from bettong.engine.graph import Application
 from bettong.engine.sinks import Noted, TwoPhaseSink
 from bettong.engine.state.files import FileEntry
+from bettong.engine.state.housekeeping import Housekeeper
 from bettong.engine.state.manifest import (
     Manifest,
     current_epoch,
@@ -48,7 +50,8 @@ class BatchError(BettongError):
 
 @dataclass(frozen=True)
 class Settings:
-    """What all batches of one start of a query share; see :class:`Job` for the attributes."""
+    """What all batches of one start of a query share; see :class:`Job` and
+    :class:`Housekeeper` for the attributes."""
 
     app: Application
     store: Store
@@ -56,6 +59,9 @@ class Settings:
     sinks: Mapping[str, TwoPhaseSink]
     instrumentation: steps.Instrumentation = field(default_factory=steps.Instrumentation)
     options: Mapping[str, Any] = field(default_factory=dict)
+    keep_versions: int = 10
+    fan_in: int = 8
+    housekeeping: Executor | None = None
 
 
 class BatchProtocol:
@@ -73,10 +79,21 @@ class BatchProtocol:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.epoch = 0
+        self._housekeeper: Housekeeper | None = None
 
     def open(self) -> None:
         """Take the next epoch and begin it at every sink."""
-        self.epoch = take_epoch(self.settings.store, self.settings.instrumentation.node)
+        s = self.settings
+        self.epoch = take_epoch(s.store, s.instrumentation.node)
+        self._housekeeper = Housekeeper(
+            s.store,
+            s.app.states,
+            s.partitions,
+            self.epoch,
+            s.keep_versions,
+            s.fan_in,
+            s.housekeeping,
+        )
         for name, sink in self.settings.sinks.items():
             noted = Noted(self.sink_step(f"epoch={self.epoch}/sink.open", name))
             sink.open(self.settings.app.name, self.epoch, noted)
@@ -93,7 +110,14 @@ class BatchProtocol:
         reports = execute(job)
         manifest = self.manifest(job, reports)
         self.finish(job, manifest, reports)
+        if self._housekeeper is not None:
+            self._housekeeper.after(manifest)
         return manifest
+
+    def close(self) -> None:
+        """End the epoch on this driver."""
+        if self._housekeeper is not None:
+            self._housekeeper.close()
 
     def finish(self, job: Job, manifest: Manifest, reports: Sequence[Report]) -> None:
         """Publish the state and then the outputs."""
@@ -125,12 +149,15 @@ class BatchProtocol:
                     f"batch {job.batch}: two reports of partition {place[1]} at level {place[0]}"
                 )
         new = [FileEntry.from_json(f) for _, r in sorted(done.items()) for f in r["files"]]
+        before = job.base.files
+        if self._housekeeper is not None:
+            before = self._housekeeper.current(before)
         return Manifest(
             job.app.name,
             job.batch,
             self.epoch,
             self.offsets(job, [MessageRange(*r["read"]) for r in reports if "read" in r]),
-            (*new, *job.base.files),
+            (*new, *before),
             {
                 name: {p: r["attempt"] for (_, p), r in sorted(done.items()) if name in r["sinks"]}
                 for name in job.sinks

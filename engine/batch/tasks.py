@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -21,6 +20,7 @@ from bettong.engine.keys import bounds
 from bettong.engine.sinks import Noted, Row, Rows
 from bettong.engine.state.entities import FileCache, load, save
 from bettong.engine.state.files import FileEntry
+from bettong.engine.state.housekeeping import file_name
 from bettong.engine.state.store import Store
 from bettong.engine.steps import step
 from bettong.lineage.errors import BettongError
@@ -234,11 +234,9 @@ class LevelTask:
 
     def write(self, change: Changed) -> FileEntry:
         """Write changed entities as one file under a name that no other attempt has."""
-        batch, state = self.job.batch, change.node.state
-        name = (
-            f"state/{state.name}/{batch:012d}-{self.partition:04d}-{self.attempt}-"
-            f"{uuid.uuid4().hex[:12]}.arrow"
-        )
+        state = change.node.state
+        place = f"{self.partition:04d}-{self.attempt}"
+        name = file_name(state.name, self.job.epoch, self.job.batch, place)
         return save(state, self.job.store, name, change.keys, change.hashes, change.entities)
 
     def _prepare(self, arrived: dict[int, Items]) -> None:

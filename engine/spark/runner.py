@@ -46,6 +46,7 @@ class RunConfig:
         sinks: for each sink of the application where its outputs go to.
         batch_messages: how many messages of each stream make a batch.
         state_partitions: how many tasks apply state; may change between runs.
+        keep_versions: how many of the last batches' states can be read again.
         read_slices: how many tasks read a stream's share of a batch.
         poll_s: seconds for which planning waits for messages at a time.
         instrumentation: how steps are recorded; by default as in this process.
@@ -59,6 +60,7 @@ class RunConfig:
     batch_messages: int = 10_000
     state_partitions: int = 4
     read_slices: int = 2
+    keep_versions: int = 10
     poll_s: float = 0.2
     instrumentation: steps.Instrumentation = field(default_factory=steps.installed)
     batch_class: type[BatchProtocol] | str = BatchProtocol
@@ -93,6 +95,7 @@ def run(app: Application, spark: SparkSession, config: RunConfig) -> RunningPipe
             config.sinks,
             config.instrumentation,
             config.options,
+            config.keep_versions,
         )
     )
     protocol.open()
@@ -177,6 +180,7 @@ class RunningPipeline:
     def stop(self) -> None:
         """Stop the query; a batch in the middle is done again at the next start."""
         self.query.stop()
+        self._protocol.close()
 
 
 def committed(config: RunConfig) -> Offset | None:
@@ -227,7 +231,7 @@ def _check(app: Application, config: RunConfig) -> None:
                 f"application {app.name} has the {what} {sorted(wanted)}, "
                 f"the run was given {sorted(given)}"
             )
-    for name in ("batch_messages", "state_partitions", "read_slices"):
+    for name in ("batch_messages", "state_partitions", "read_slices", "keep_versions"):
         if getattr(config, name) < 1:
             raise UsageError(f"{name} must be at least 1, got {getattr(config, name)}")
 

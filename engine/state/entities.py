@@ -77,6 +77,16 @@ def decode_present(state: State, column: pa.Array, version: int) -> list[Any]:
     return [next(decoded) if valid else None for valid in column.is_valid().to_pylist()]
 
 
+def encode_present(state: State, entities: Sequence[Any]) -> pa.Array:
+    """The column of entities; null where there is None."""
+    present = [e for e in entities if e is not None]
+    column = state.codec.encode(present)
+    if len(present) == len(entities):
+        return column
+    gone = np.array([e is None for e in entities])
+    return column.take(pa.array(np.cumsum(~gone) - 1, mask=gone))
+
+
 def save(
     state: State,
     store: Store,
@@ -87,16 +97,10 @@ def save(
 ) -> FileEntry:
     """Write the entities of canonical keys as one file; None says that an entity is gone."""
     order = sort_order(hashes, keys)
-    present = [entities[i] for i in order if entities[i] is not None]
-    column = state.codec.encode(present)
-    if len(present) < len(order):
-        places = np.cumsum([entities[i] is not None for i in order]) - 1
-        gone = [entities[i] is None for i in order]
-        column = column.take(pa.array(places, mask=np.array(gone)))
     rows = Rows(
         np.array([hashes[i] for i in order], np.uint64),
         pa.array([keys[i] for i in order], pa.binary()),
-        column,
+        encode_present(state, [entities[i] for i in order]),
         state.codec.version,
     )
     return write_rows(store, name, state.name, rows)

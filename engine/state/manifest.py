@@ -83,14 +83,19 @@ def read_manifest(store: Store, application: str, batch: int) -> Manifest:
             f"there is no manifest of batch {batch} of {application}: the state log does not "
             "belong to this checkpoint, or the batch is older than what is kept"
         )
-    name = _name(batch, max(epochs))
-    manifest = _from_bytes(bytes(store.read(name)), name)
+    manifest = read_version(store, batch, max(epochs))
     if manifest.application != application:
         raise ManifestError(
-            f"{name} is state of application {manifest.application}, not of {application}: "
-            "give each application a checkpoint of its own"
+            f"{_name(batch, max(epochs))} is state of application {manifest.application}, not of "
+            f"{application}: give each application a checkpoint of its own"
         )
     return manifest
+
+
+def read_version(store: Store, batch: int, epoch: int) -> Manifest:
+    """The manifest that an epoch wrote of a batch; raises ManifestError."""
+    name = _name(batch, epoch)
+    return _from_bytes(bytes(store.read(name)), name)
 
 
 def stored(store: Store) -> list[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +72,15 @@ class MemoryReader:
         return self.messages[planned.start : planned.stop]
 
 
+class InlineExecutor(Executor):
+    """Does work at once."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(fn(*args, **kwargs))
+        return done
+
+
 @dataclass
 class Simulation:
     """An application on this process' batch functions.
@@ -86,6 +96,7 @@ class Simulation:
     read_slices: int = 2
     protocol_class: type[BatchProtocol] = BatchProtocol
     sinks: dict[str, MemorySink] = field(default_factory=dict)
+    fan_in: int = 2
     options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -95,7 +106,16 @@ class Simulation:
 
     def start(self) -> BatchProtocol:
         protocol = self.protocol_class(
-            Settings(self.app, self.store, self.partitions, dict(self.sinks), options=self.options)
+            Settings(
+                self.app,
+                self.store,
+                self.partitions,
+                dict(self.sinks),
+                options=self.options,
+                keep_versions=2,
+                fan_in=self.fan_in,
+                housekeeping=InlineExecutor(),
+            )
         )
         protocol.open()
         return protocol

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +17,14 @@ from hypothesis import strategies as st
 from bettong.engine import interpret, state_entity
 from bettong.engine.batch import tasks
 from bettong.engine.state.codecs import BytesCodec
+from bettong.engine.state.compaction import merge
 from bettong.engine.state.entities import FileCache, load, save
 from bettong.engine.state.files import Rows, StateFileError, read_rows, write_rows
 from bettong.engine.state.manifest import (
     Manifest,
     ManifestError,
     read_manifest,
+    stored,
     take_epoch,
     write_manifest,
 )
@@ -256,3 +259,74 @@ def test_a_codec_of_the_users_own_reads_older_versions() -> None:
     assert load(state_entity(Note, codec=second), FileCache(store), [entry], [b"sa"], [1]) == [
         Note("a")
     ]
+
+
+rows_of_files = st.lists(
+    st.dictionaries(
+        st.tuples(st.integers(0, 3), st.binary(max_size=1)),
+        st.none() | st.text(max_size=2),
+        min_size=1,
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(rows_of_files, st.booleans())
+def test_a_merge_keeps_the_newest_of_each_key(
+    files: list[dict[tuple[int, bytes], str | None]], oldest: bool
+) -> None:
+    store = store_on(SimulatedDisk())
+    declared = state_entity(Note)
+    entries = [
+        save(
+            declared,
+            store,
+            f"{i}",
+            [k for _, k in rows],
+            [h for h, _ in rows],
+            [None if text is None else Note(text) for text in rows.values()],
+        )
+        for i, rows in enumerate(files)
+    ]
+    merged = merge(declared, store, entries, "merged", oldest)
+    newest: dict[tuple[int, bytes], str | None] = {}
+    for rows in reversed(files):
+        newest |= rows
+    keys = sorted(newest)
+    found = load(declared, FileCache(store), [merged], [k for _, k in keys], [h for h, _ in keys])
+    assert found == [Note(newest[k] or "") for k in keys]
+    read = read_rows(store, merged)
+    placed = list(zip(read.hashes.tolist(), read.keys.to_pylist(), strict=True))
+    assert placed == sorted(set(placed))
+    if not oldest:
+        assert set(placed) == set(newest)
+    assert merged.tier == 1
+
+
+def test_files_are_merged_in_tiers_and_old_ones_go() -> None:
+    disk = SimulatedDisk()
+    lines = [b"a b c"] * 40
+    simulation = Simulation(app, store_on(disk), {"lines": lines}, 1, 1, fan_in=3)
+    manifest = simulation.run(aligned(simulation.streams, 1))
+    assert max(Counter(f.tier for f in manifest.files).values()) <= 3
+    entities = simulation.entities(manifest, "WordTotal", ["a", "b", "c"])
+    assert entities == dict.fromkeys("abc", WordTotal(40))
+    kept = [p for p in disk.image() if p.suffix == ".arrow"]
+    assert len(kept) < 15
+    assert [b for b, _ in stored(store_on(disk))] == [38, 39]
+
+
+def test_partitions_may_change_while_files_of_other_partitions_are_left() -> None:
+    disk = SimulatedDisk()
+    lines = [b"a b c d e f g h"] * 30
+    simulation = Simulation(app, store_on(disk), {"lines": lines}, 5, 1)
+    ends = aligned(simulation.streams, 1)
+    simulation.run(ends[:10])
+    for start, partitions in ((10, 2), (20, 7)):
+        simulation.partitions = partitions
+        protocol = simulation.start()
+        for number in range(start, start + 10):
+            manifest = simulation.batch(protocol, number, ends[number - 1], ends[number])
+    entities = simulation.entities(manifest, "WordTotal", list("abcdefgh"))
+    assert entities == dict.fromkeys("abcdefgh", WordTotal(30))

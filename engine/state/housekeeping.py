@@ -1,0 +1,126 @@
+"""What is done to a state log beside its batches: files are merged, and what no kept version
+names is removed.
+
+File names begin with the epoch and the batch of whoever wrote them. A housekeeper removes files
+of its own and older epochs only, so that one whose driver was replaced takes nothing away from
+its successor.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+
+from bettong.engine.functions import State
+from bettong.engine.keys import bounds
+from bettong.engine.state.compaction import merge, replaced, to_merge
+from bettong.engine.state.files import FileEntry
+from bettong.engine.state.manifest import (
+    Manifest,
+    current_epoch,
+    read_version,
+    remove_manifest,
+    stored,
+)
+from bettong.engine.state.store import Store
+
+FOLDER = "state"
+
+Merges = dict[tuple[FileEntry, ...], FileEntry]
+
+
+def file_name(state: str, epoch: int, batch: int, place: str) -> str:
+    """A name that nobody else gives to a state file."""
+    return f"{FOLDER}/{state}/{epoch:06d}-{batch:012d}-{place}-{uuid.uuid4().hex[:12]}.arrow"
+
+
+class Housekeeper:
+    """Looks after the log of one application in one epoch.
+
+    Args:
+        store: the log.
+        states: the application's.
+        partitions: number of state partitions.
+        epoch: of the driver.
+        keep: how many versions of the state can be read again.
+        fan_in: how many files of one tier are merged.
+        executor: where the work is done; one thread of its own by default.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        states: Sequence[State],
+        partitions: int,
+        epoch: int,
+        keep: int,
+        fan_in: int,
+        executor: Executor | None = None,
+    ) -> None:
+        self._store = store
+        self._states = states
+        self._partitions = partitions
+        self._epoch = epoch
+        self._keep = keep
+        self._fan_in = fan_in
+        self._executor = executor or ThreadPoolExecutor(1, "bettong-housekeeper")
+        self._work: Future[Merges] | None = None
+        self._merges: Merges = {}
+
+    def current(self, files: Sequence[FileEntry]) -> tuple[FileEntry, ...]:
+        """The files with what has been merged since in their place.
+
+        Raises whatever has gone wrong in the work beside the batches.
+        """
+        if self._work is not None and self._work.done():
+            work, self._work = self._work, None
+            self._merges.update(work.result())
+        result = replaced(files, self._merges)
+        listed = set(result)
+        self._merges = {old: new for old, new in self._merges.items() if listed.issuperset(old)}
+        return result
+
+    def after(self, manifest: Manifest) -> None:
+        """Begin what is to be done now that a batch is done, unless still busy."""
+        if self._work is None:
+            self._work = self._executor.submit(self._keep_house, manifest)
+
+    def close(self) -> None:
+        """Wait for the work that was begun."""
+        self._executor.shutdown()
+
+    def _keep_house(self, manifest: Manifest) -> Merges:
+        self._clean(manifest)
+        done: Merges = {}
+        for state in self._states:
+            for partition in range(self._partitions):
+                low, high = bounds(partition, self._partitions)
+                files = manifest.files_of(state.name, low, high)
+                old = to_merge(files, low, high, self._fan_in)
+                if old:
+                    place = f"{partition:04d}-merge"
+                    name = file_name(state.name, self._epoch, manifest.batch, place)
+                    oldest = len(old) == len(files)
+                    done[old] = merge(state, self._store, old, name, oldest)
+        return done
+
+    def _clean(self, manifest: Manifest) -> None:
+        """Remove old versions, and files of batches before this that no version names."""
+        if current_epoch(self._store) != self._epoch:
+            return
+        versions = stored(self._store)
+        for batch, epoch in versions:
+            if batch <= manifest.batch - self._keep:
+                remove_manifest(self._store, batch, epoch)
+        named = {f.name for f in manifest.files} | {new.name for new in self._merges.values()}
+        for batch, epoch in versions:
+            if batch > manifest.batch - self._keep:
+                named.update(f.name for f in read_version(self._store, batch, epoch).files)
+        for state in self._states:
+            folder = f"{FOLDER}/{state.name}"
+            for name in self._store.names(folder):
+                epoch, batch = map(int, name.split("-")[:2])
+                ours = epoch < self._epoch or (epoch == self._epoch and batch < manifest.batch)
+                if ours and f"{folder}/{name}" not in named:
+                    self._store.remove(f"{folder}/{name}")
