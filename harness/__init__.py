@@ -1,1 +1,74 @@
-"""TODO room."""
+"""The test harness: run scenarios under faults, validate sinks, judge outputs::
+
+    from bettong.harness import LocalBackend, check_sink, run_scenario
+
+Names are imported when they are first used, so that a process that needs one of them does not load
+the others.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bettong.harness.api import replay as replay
+    from bettong.harness.api import run_scenario as run_scenario
+    from bettong.harness.backend import LocalBackend as LocalBackend
+    from bettong.harness.catalog import CatalogEntry as CatalogEntry
+    from bettong.harness.faults import Crash as Crash
+    from bettong.harness.faults import Cut as Cut
+    from bettong.harness.faults import Delay as Delay
+    from bettong.harness.faults import Omit as Omit
+    from bettong.harness.faults import OmitReply as OmitReply
+    from bettong.harness.faults import Pause as Pause
+    from bettong.harness.faults import Point as Point
+    from bettong.harness.scenario import Resource as Resource
+    from bettong.harness.scenario import Scenario as Scenario
+    from bettong.harness.schedule import Schedule as Schedule
+    from bettong.harness.search.ldfi import Reach as Reach
+    from bettong.harness.sinks.check import check_sink as check_sink
+    from bettong.harness.sinks.contract import Environment as Environment
+    from bettong.harness.sinks.contract import Sink as Sink
+    from bettong.harness.sinks.contract import foreach_batch_sink as foreach_batch_sink
+    from bettong.harness.sinks.contract import format_sink as format_sink
+
+_MODULES = {
+    "api": (
+        "replay",
+        "run_scenario",
+    ),
+    "backend": ("LocalBackend",),
+    "catalog": ("CatalogEntry",),
+    "faults": (
+        "Crash",
+        "Cut",
+        "Delay",
+        "Omit",
+        "OmitReply",
+        "Pause",
+        "Point",
+    ),
+    "scenario": (
+        "Resource",
+        "Scenario",
+    ),
+    "schedule": ("Schedule",),
+    "search.ldfi": ("Reach",),
+    "sinks.check": ("check_sink",),
+    "sinks.contract": (
+        "Environment",
+        "Sink",
+        "foreach_batch_sink",
+        "format_sink",
+    ),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
