@@ -103,10 +103,10 @@ class Link:
     # To the destination.
 
     def data(self, chunk: bytes, at: float) -> None:
-        if not self.dead:
+        transport = self.dest.transport
+        if transport is not None and not (self.dead or transport.is_closing()):
             self.passed += len(chunk)
-            assert self.dest.transport is not None
-            self.dest.transport.write(chunk)
+            transport.write(chunk)
 
     def eof(self) -> None:
         self.dead = True
