@@ -13,13 +13,13 @@ from pathlib import Path
 
 from bettong.harness.checkers import guarantee_of, satisfies
 from bettong.harness.conductor import Conductor
-from bettong.harness.faults import Fault, Point
+from bettong.harness.faults import Point
 from bettong.harness.schedule import Schedule as HarnessSchedule
 from bettong.harness.sinks import words
 from bettong.harness.sinks.contract import Sink
 from bettong.harness.sinks.executor import OTHER_LAYOUT, SinkExecutor
 from bettong.harness.sinks.job import Target
-from bettong.harness.sinks.judge import SinkVerdict, fingerprint, judge_run
+from bettong.harness.sinks.judge import SinkVerdict, cause, fingerprint, judge_run
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.run import Arena, SinkRun, SinkRunner
 from bettong.harness.sinks.search import Found, search
@@ -48,6 +48,7 @@ _SETTINGS = {
     # Spark (4.1 to 4.3) leaves a temporary file when it dies while it writes offsets/0, and then
     # refuses to start again because of that file. It is no fault of the sink.
     "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
+    "spark.python.daemon.module": "bettong.harness.sinks.daemon",
 }
 
 _ANOMALIES_SHOWN = 50
@@ -130,8 +131,9 @@ def arenas(progress: Progress) -> Iterator[ArenaFor]:
             if key not in known:
                 progress("starting Spark")
                 config = SessionConfig(MASTER, {**_SETTINGS, **settings})
-                pool = stack.enter_context(DriverPool(1, config))
                 home = folder / str(len(known))
+                home.mkdir()
+                pool = stack.enter_context(DriverPool(1, config))
                 known[key] = Arena(pool, conductor, home)
             return known[key]
 
@@ -204,7 +206,10 @@ class Check:
                 f"{name}: its query does not use env.checkpoint: "
                 'give it .option("checkpointLocation", env.checkpoint)'
             )
-        if not run.rows and run.drained:
+        if not run.drained:
+            why = cause(run.errors[-1]) if run.errors else "it does not end"
+            raise VacuousError(f"{name}: the query fails without any fault: {why}")
+        if not run.rows:
             raise VacuousError(
                 f"{name}: read() returned nothing after a run without faults: "
                 "it must return the rows that are in the target"
@@ -240,12 +245,15 @@ class Check:
     def _conclude(self, found: Found, runner: SinkRunner) -> Result:
         executions = [*found.executions, *self._extra]
         violations = [*found.violations(), *(e for e in self._extra if e.outcome == "violation")]
-        counterexamples = tuple(self._counterexample(e, runner) for e in _telling(violations))
+        shown = [self._counterexample(e, runner) for e in _telling(violations)]
+        counterexamples = tuple(c for c in shown if c is not None)
         kinds = {a.kind for e in violations for a in e.anomalies}
         guarantee = guarantee_of(kinds)
         unsure = [e for e in executions if e.outcome not in ("good", "violation")]
         verdict: Verdict = "valid" if satisfies(guarantee, self._request.expect) else "invalid"
         if verdict == "valid" and (unsure or not found.complete):
+            verdict = "unknown"
+        if None in shown:  # a kept crash showed what SIGKILL does not
             verdict = "unknown"
         ordered = bool(self._sink.ordered)
         torn = [a for _, v in self._executor.runs.values() for a in v.torn]
@@ -305,10 +313,15 @@ class Check:
             "replays deal the same rows to other partitions, in another order across keys",
         )
 
-    def _counterexample(self, execution: Execution, runner: SinkRunner) -> Counterexample:
+    def _counterexample(self, execution: Execution, runner: SinkRunner) -> Counterexample | None:
+        """The violation told, when it shows again with every crash a SIGKILL."""
         faults = [parse_fault(id) for id in sorted(execution.schedule)]
         ids = tuple(fault.id for fault in faults)
-        layout = bool(faults) and self._needs_other_layout(faults, execution, runner)
+        layout = False
+        if faults:
+            layout = not self._shows_again(execution, runner, 0)
+            if layout and not self._shows_again(execution, runner, OTHER_LAYOUT):
+                return None
         trace = self._keep_trace(execution)
         kinds = frozenset(a.kind for a in execution.anomalies)
         return Counterexample(
@@ -321,14 +334,12 @@ class Check:
             trace=trace,
         )
 
-    def _needs_other_layout(
-        self, faults: Sequence[Fault], execution: Execution, runner: SinkRunner
-    ) -> bool:
-        """Whether it takes a replay in another layout to show it."""
-        same = judge_run(
-            runner.run(faults, replay_layout=0), self._source, bool(self._sink.ordered)
-        )
-        return not same.anomalies and OTHER_LAYOUT != 0
+    def _shows_again(self, execution: Execution, runner: SinkRunner, layout: int) -> bool:
+        """Whether the same is seen when every crash is a SIGKILL."""
+        faults = [parse_fault(id) for id in sorted(execution.schedule)]
+        run = runner.run(faults, replay_layout=layout, real=True)
+        verdict = judge_run(run, self._source, bool(self._sink.ordered))
+        return verdict.kinds == {a.kind for a in execution.anomalies}
 
     def _replay(self, ids: Sequence[str]) -> str:
         request = self._request

@@ -5,9 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bettong.engine import steps
+from bettong.engine.steps import Instrumentation
+from bettong.harness.sinks import probes
 from bettong.harness.sinks.contract import Environment, Sink
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.target import load_target
@@ -48,6 +52,7 @@ def incarnation(
     Returns ``looked``: the rows that a reader sees before the query is started; ``error``: why
     the query failed, or None; ``rows``: what a reader sees at the end.
     """
+    _install_probe()
     sink = Target(**target).load()
     workdir = Path(directory) / "work"
     workdir.mkdir(parents=True, exist_ok=True)
@@ -64,12 +69,22 @@ def incarnation(
     if "look" in parts:
         done["looked"] = _read(sink, env, tolerant=True)
     if "write" in parts:
-        done["error"] = _write(sink, Input(**source), env)
+        probes.aim(workdir, steps.installed())
+        try:
+            done["error"] = _write(sink, Input(**source), env)
+        finally:
+            probes.aim(None, Instrumentation())
     if "read" in parts:
         done["rows"] = _read(sink, env)
     if "teardown" in parts:
         sink.teardown(env)
     return done
+
+
+@cache
+def _install_probe() -> None:
+    """Once in the life of the process: an audit hook cannot be taken away."""
+    probes.install()
 
 
 def _write(sink: Sink, source: Input, env: Environment) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from bettong.harness.checkers import (
 from bettong.harness.sinks.rows import Input, judged_fields, records
 from bettong.harness.sinks.run import SinkRun
 from bettong.lineage.results import Anomaly
+
+_RAISED = re.compile(r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Warning|Exit)\b:? .*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +53,15 @@ def judge_run(run: SinkRun, source: Input, ordered: bool) -> SinkVerdict:
     anomalies = output_anomalies(expected, observed, order)  # type: ignore[arg-type]
     if not run.drained:
         missing = {r.id for r in expected} - {r.id for r in observed}
-        why = run.errors[-1].splitlines()[0] if run.errors else "it does not end"
+        why = cause(run.errors[-1]) if run.errors else "it does not end"
         anomalies.append(stuck(why, sorted(str(id) for id in missing)))
     return SinkVerdict(tuple(anomalies), _torn(run, source))
+
+
+def cause(error: str) -> str:
+    """The line of a failed query's error that says most: what the sink's own code raised."""
+    found = [m.group().strip() for m in _RAISED.finditer(error)]
+    return found[-1] if found else error.splitlines()[0]
 
 
 def _torn(run: SinkRun, source: Input) -> tuple[Anomaly, ...]:

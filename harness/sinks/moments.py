@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bettong.harness.faults import Point, PointPhase
+from bettong.harness.sinks.probes import STEP
 from bettong.lineage.trace import TraceEvent
 
 _BATCH = re.compile(r"batch=(\d+)/")
@@ -37,6 +38,29 @@ def batch_of(step: str) -> int | None:
     """The batch that a step belongs to, or None."""
     found = _BATCH.match(step)
     return int(found[1]) if found else None
+
+
+class FileSteps:
+    """Names the file operations that probes tell: by batch, counted within it."""
+
+    def __init__(self) -> None:
+        self._batch: int | None = None
+        self._counts: Counter[str] = Counter()
+
+    def restart(self) -> None:
+        """The query starts again: what it does again has the same names again."""
+        self._counts.clear()
+
+    def __call__(self, event: TraceEvent) -> TraceEvent:
+        """The event with its own name, e.g. ``batch=1/sink.file=2.rename``."""
+        batch = batch_of(event.step)
+        if batch is not None:
+            self._batch = batch
+        if not event.step.endswith(STEP):
+            return event
+        step = event.step if self._batch is None else f"batch={self._batch}/{event.step}"
+        self._counts[step] += 1
+        return replace(event, step=f"{step}={self._counts[step]}.{event.detail['op']}")
 
 
 DURABLE = "durable"

@@ -16,7 +16,7 @@ from bettong.harness.faults import Fault
 from bettong.harness.run_control import RunControl
 from bettong.harness.schedule import Schedule
 from bettong.harness.sinks.job import CALL, Target
-from bettong.harness.sinks.moments import DURABLE, Moment, moments
+from bettong.harness.sinks.moments import DURABLE, FileSteps, Moment, moments
 from bettong.harness.sinks.nodes import DRIVER, DriverControl
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.state import digest_state, replace_state
@@ -129,10 +129,13 @@ class _Run:
         self._state = arena.folder / self._id
         self._driver = DriverControl(self._state, real, lambda incarnation: None)
         self._stages = StageNumbers()
+        self._files = FileSteps()
         self._control = RunControl(self._id, self._driver, schedule, None, self._observe)
         self._jobs: dict[int, Future[Any]] = {}
         self._hosts: list[DriverHost] = []
         self._real = real
+        self._committed = 0
+        self._failed_at = -1
         self._result = SinkRun()
 
     def run(self) -> SinkRun:
@@ -161,7 +164,7 @@ class _Run:
     def _observe(self, event: TraceEvent) -> TraceEvent:
         """Called at each event while its process waits: note what is durable now."""
         detail = {**event.detail, DURABLE: digest_state(self._state)}
-        return self._stages(replace(event, detail=detail))
+        return self._files(self._stages(replace(event, detail=detail)))
 
     def _incarnations(self) -> None:
         self._start(["setup", "write"])
@@ -173,9 +176,11 @@ class _Run:
             elif signal == "paused":
                 self._start(["write"])
             elif number == self._driver.incarnation and self._take_result(number):
-                self._result.drained = self._is_drained()
-                if self._result.drained:
-                    return
+                before, self._committed = self._committed, self._commits()
+                self._result.drained = self._committed == self._source.batches
+                if self._result.drained or self._committed == before == self._failed_at:
+                    return  # at the end, or where it was after the failure before this one
+                self._failed_at = self._committed
                 self._start(["write"])
 
     def _start(self, parts: list[str]) -> None:
@@ -185,6 +190,7 @@ class _Run:
         else:
             host = self._driver.host
         self._stages.restart()
+        self._files.restart()
         number = self._driver.takes_over(host)
         instrumentation = Instrumentation(self._id, DRIVER, number, self._arena.conductor.address)
         job = host.submit(CALL, self._arguments(parts, number), instrumentation)
@@ -245,9 +251,10 @@ class _Run:
                 except TimeoutError:
                     self._result.errors.append(f"incarnation {number} did not end")
 
-    def _is_drained(self) -> bool:
-        last = f"batch={self._source.batches - 1}/commits"
-        return any(e.step == last and e.phase == "after" for e in self._control.events)
+    def _commits(self) -> int:
+        """How many batches Spark has recorded as done."""
+        steps = {e.step for e in self._control.events if e.phase == "after"}
+        return sum(f"batch={n}/commits" in steps for n in range(self._source.batches))
 
     def _read_back(self) -> None:
         host = self._driver.host

@@ -14,13 +14,14 @@ from bettong.lineage.faults import Fault as LineageFault
 
 _CRASH = re.compile(r"crash\(driver, (.+)\)$")
 _STORAGE = re.compile(r"storage\(EIO, (.+)\)$")
+_RAISING = ("open", "rename", "remove", "mkdir", "link")
 _PAUSE = re.compile(r"pause\(driver, from (.+) until (.+)\)$")
 
 
 def faults_at(moment: Moment) -> Iterator[Fault]:
     """What can strike at a moment: the driver dies; an attempt fails, half way or at its end."""
     yield f.Crash(DRIVER, moment.point)
-    if fails_attempt(moment.point):
+    if fails_attempt(moment.point) or refuses(moment.point):
         yield f.Storage(moment.point, "EIO")
 
 
@@ -30,6 +31,11 @@ def fails_attempt(point: Point) -> bool:
     half_way = point.phase == "before" and step.endswith("/source.middle")
     at_end = point.phase == "after" and step.endswith("/task")
     return half_way or at_end
+
+
+def refuses(point: Point) -> bool:
+    """Whether an error at this point is one that the sink's own call raises."""
+    return "/sink.file=" in point.step and point.step.rpartition(".")[2] in _RAISING
 
 
 def zombie(start: Point, last_batch: int) -> Fault:

@@ -11,6 +11,7 @@ from bettong.harness.sinks.judge import ids_in_words
 from bettong.lineage.results import Anomaly
 
 _BATCH = re.compile(r"batch=(\d+)/(.*)$")
+_FILE = re.compile(r"sink\.file=(\d+)\.(\w+)$")
 _OUTCOMES = {
     "Duplicate": "{ids} {are} there more than once",
     "Loss": "{ids} {are} missing",
@@ -43,6 +44,9 @@ def moment_in_words(point: Point) -> str:
         )
     elif step == "_spark_metadata":
         told = f"{point.phase} the file sink's log named the files of batch {batch}"
+    elif found_file := _FILE.search(step):
+        number, operation = found_file.groups()
+        told = f"right before the sink's {operation} in batch {batch} (its file operation {number})"
     elif step.endswith("/source.middle"):
         told = f"when a task of batch {batch} had read half of its rows"
     elif step.endswith("/task"):
@@ -57,6 +61,9 @@ def fault_in_words(fault: Fault) -> str:
     match fault:
         case f.Crash(at=at):
             return f"The driver died {moment_in_words(at)}; the query was started again."
+        case f.Storage(at=at) if _FILE.search(at.step):
+            when = moment_in_words(at).removeprefix("right before ")
+            return f"An input/output error was the answer to {when}."
         case f.Storage(at=at):
             return f"An attempt failed {moment_in_words(at)}; Spark tried the task again."
         case f.Pause(start=start):
@@ -90,7 +97,7 @@ def _outcome(anomalies: Sequence[Anomaly], rows_per_batch: int) -> str:
             ids=ids_in_words(ids),
             are="is" if one else "are",
             them="it" if one else "them",
-            why=next((str(a.expected or a.note or "") for a in anomalies if a.kind == kind), ""),
+            why=next((str(a.seen) for a in anomalies if a.kind == kind), ""),
         )
         parts.append(text + of)
     return "; ".join(parts)
