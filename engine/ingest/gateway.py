@@ -36,9 +36,9 @@ from bettong.engine.net.block import Block
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.doors import Door, add_door_options, door_from
 from bettong.engine.net.errors import ConnectionLostError, RefusedError
+from bettong.engine.net.listener import Limits
 from bettong.engine.net.names import check_name
 from bettong.engine.net.server import (
-    Limits,
     Server,
     load_class,
     lock_directory,
@@ -126,7 +126,7 @@ class Gateway(Server):
         segment_bytes: int = 64 << 20,
         max_streams: int = 1000,
     ) -> None:
-        self._lock = lock_directory(directory)
+        self._owned = lock_directory(directory)
         self._directory = directory / "streams"
         self._directory.mkdir(exist_ok=True)
         self._max_unreleased = max_unreleased
@@ -155,6 +155,7 @@ class Gateway(Server):
             raise RefusedError("hello", "the first frame must be Hello, to send or to read")
         if not self.door.admits(hello.token):
             raise RefusedError("token", "the token is wrong or missing: give --token-file FILE")
+        self.admit()
         stream = self.stream(hello.stream)
         if hello.role == "send":
             self.serve_sender(connection, stream)

@@ -1,4 +1,4 @@
-"""A server with one thread for each connection, and limits so that nobody costs others anything."""
+"""A server of one protocol, and what its process needs to start."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ import fcntl
 import importlib
 import json
 import logging
-import os
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypeVar
 
 from bettong.engine.net.codec import Codec, ErrorReply
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import Address, Door
+from bettong.engine.net.doors import Door
 from bettong.engine.net.errors import ConnectionLostError, FrameError, RefusedError
+from bettong.engine.net.listener import Limits, Listener
 from bettong.engine.steps import RunOverError
 from bettong.lineage.errors import BettongError, UsageError
 
@@ -28,84 +26,18 @@ log = logging.getLogger("bettong")
 C = TypeVar("C")
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What one client may take.
-
-    Attributes:
-        connections: open at once, over all clients.
-        frame_bytes: the body of one frame.
-        frame_s: seconds from a frame's first byte to its last; also for TLS and the first frame.
-        idle_s: seconds without any frame.
-    """
-
-    connections: int = 256
-    frame_bytes: int = 16 << 20
-    frame_s: float = 10.0
-    idle_s: float = 300.0
-
-
-class Server:
-    """Accepts connections and runs :meth:`serve` for each in a thread of its own."""
+class Server(Listener):
+    """Speaks one protocol with each client."""
 
     def __init__(self, door: Door, codec: Codec, limits: Limits) -> None:
-        self.door = door
-        self.limits = limits
+        super().__init__(door, limits)
         self._codec = codec
-        self._tls = door.tls()
-        self._listener = door.listen()
-        self._slots = threading.BoundedSemaphore(limits.connections)
-        host, port, *_ = self._listener.getsockname()
-        self.address = Address(host, port)
 
     def serve(self, connection: Connection) -> None:
         """Speak with one client until it is done. Errors raised here are told to it."""
         raise NotImplementedError
 
-    def run(self) -> None:
-        """Accept until :meth:`close` is called."""
-        while True:
-            try:
-                sock, peer = self._listener.accept()
-            except OSError:
-                if self._listener.fileno() < 0:
-                    return
-                log.exception("accepting a connection failed")
-                continue
-            if self._slots.acquire(blocking=False):
-                threading.Thread(
-                    target=self._handle, args=(sock, str(Address(*peer[:2]))), daemon=True
-                ).start()
-            else:
-                log.warning("%s: too many connections", Address(*peer[:2]))
-                sock.close()
-
-    def close(self) -> None:
-        """Stop accepting; connections that are open go on."""
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-    def _handle(self, sock: socket.socket, peer: str) -> None:
-        try:
-            self._speak(sock, peer)
-        except RunOverError as e:
-            log.error("%s", e)
-            os._exit(3)  # the run is over for every thread of this process
-        except Exception:
-            log.exception("%s: connection closed by a defect", peer)
-        finally:
-            sock.close()
-            self._slots.release()
-
-    def _speak(self, sock: socket.socket, peer: str) -> None:
-        sock.settimeout(self.limits.frame_s)
-        try:
-            if self._tls is not None:
-                sock = self._tls.wrap_socket(sock, server_side=True)
-        except OSError as e:
-            log.warning("%s: no TLS: %s", peer, e)
-            return
+    def speak(self, sock: socket.socket, peer: str) -> None:
         with Connection(
             sock,
             self._codec,

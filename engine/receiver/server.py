@@ -16,8 +16,9 @@ from bettong.engine.net.connection import Connection
 from bettong.engine.net.doors import Door, add_door_options, door_from
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.frame import Buffer
+from bettong.engine.net.listener import Limits
 from bettong.engine.net.names import check_name
-from bettong.engine.net.server import Limits, Server, load_class, lock_directory, run_process
+from bettong.engine.net.server import Server, load_class, lock_directory, run_process
 from bettong.engine.net.watched import if_watched, known
 from bettong.engine.receiver.ledger import Ledger
 from bettong.engine.receiver.protocol import (
@@ -58,7 +59,7 @@ class Receiver(Server):
         segment_bytes: int = 64 << 20,
         max_applications: int = 1000,
     ) -> None:
-        self._lock = lock_directory(directory)
+        self._owned = lock_directory(directory)
         self._directory = directory
         self._segment_bytes = segment_bytes
         self._max_applications = max_applications
@@ -89,6 +90,7 @@ class Receiver(Server):
             raise RefusedError("hello", "the first frame must be Hello")
         if not self.door.admits(hello.token):
             raise RefusedError("token", "the token is wrong or missing: give --token-file FILE")
+        self.admit()
         ledger = self.ledger(hello.application)
         connection.send(Welcome(ledger.epoch))
         while True:

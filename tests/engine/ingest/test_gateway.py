@@ -24,7 +24,7 @@ from bettong.engine.net.connection import Connection
 from bettong.engine.net.doors import Address, Door, Key
 from bettong.engine.net.errors import ConnectionLostError, RefusedError
 from bettong.engine.net.frame import encode
-from bettong.engine.net.server import Limits
+from bettong.engine.net.listener import Limits
 from bettong.lineage.errors import UsageError
 
 LOOPBACK = Address("127.0.0.1", 0)
@@ -366,3 +366,16 @@ def test_ranges_that_are_not_there_are_refused(serve: Serve) -> None:
     with pytest.raises(RefusedError, match="the stream ends at 100"):
         client.release(101)
     assert client.status().released == 0
+
+
+def test_strangers_make_room_for_who_may_come_in(serve: Serve) -> None:
+    gateway = serve(token="secret", limits=Limits(connections=3))
+    known = reader(gateway, key=Key("secret"))
+    assert known.status().end == 0
+    with ExitStack() as stack:
+        for _ in range(20):
+            stack.enter_context(socket.create_connection(gateway.address, 10))
+        newcomer = reader(gateway, key=Key("secret"))
+        assert newcomer.status().end == 0
+        assert known._connection is not None
+        assert not known._connection.is_stale(), "who is in stays in"
