@@ -1,0 +1,105 @@
+"""Which faults of real runs are alike."""
+
+from __future__ import annotations
+
+from bettong.harness.faults import Crash, Omit, OmitReply, Point
+from bettong.harness.search.folding import Folding, recovery_of
+from bettong.harness.search.occurrences import batch_of, read_occurrences
+from bettong.lineage.trace import TraceEvent
+
+LINK = "driver->receiver"
+COMMIT, SERVED = "batch=1/sink.commit", "receiver.commit/batch=1"
+OFFSETS, PLAN = "batch=1/offsets", "batch=1/source.plan"
+
+
+def crashed(at: Point, first: list[str], second: list[str]) -> list[TraceEvent]:
+    """The driver does some steps, is killed within the last of them, and does others again."""
+    events = []
+    for step in first:
+        events.append(TraceEvent(step, "before", "driver"))
+        if step != first[-1]:
+            events.append(TraceEvent(step, "after", "driver"))
+    events.append(TraceEvent(f"fault/{Crash('driver', at).id}", "after", "driver"))
+    events.append(TraceEvent("node.start/driver", "after", "driver", 2))
+    for step in second:
+        events += [TraceEvent(step, phase, "driver", 2) for phase in ("before", "after")]
+    return events
+
+
+def learned(folding: Folding, at: Point, first: list[str], second: list[str]) -> Crash:
+    fault = Crash("driver", at)
+    recovery = recovery_of(fault, read_occurrences(crashed(at, first, second)), batch_of)
+    assert recovery is not None
+    folding.faults[fault.id] = fault
+    folding.learn(fault.id, recovery)
+    return fault
+
+
+AGAIN = [OFFSETS, "batch=1/p=0/a=0/source.read", COMMIT, "batch=1/commits"]
+READ = "batch=1/p=0/a=0/source.read"
+
+
+def two_alike() -> tuple[Folding, Crash, Crash]:
+    """Killed before a read and killed before a commit, nothing durable between."""
+    folding = Folding()
+    one = learned(folding, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
+    two = learned(folding, Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], AGAIN)
+    return folding, one, two
+
+
+def test_a_second_fault_is_tried_behind_one_of_two_that_are_alike() -> None:
+    folding, one, two = two_alike()
+    assert folding.classes() == 1
+    behind_two = Omit(LINK, Point(COMMIT, "before", 2))
+    folding.faults[behind_two.id] = behind_two
+    # The commit had not been begun when the first one struck: there its replay is the first time.
+    behind_one = Omit(LINK, Point(COMMIT))
+    asked = frozenset({two.id, behind_two.id})
+    assert folding.canonical(asked) == {one.id, behind_one.id}
+    assert folding.folded == {asked: frozenset({one.id, behind_one.id})}
+
+
+def test_a_fault_that_strikes_before_the_first_one_is_not_moved() -> None:
+    folding, _, two = two_alike()
+    earlier = OmitReply("driver->gateway", Point(PLAN))
+    folding.faults[earlier.id] = earlier
+    asked = frozenset({two.id, earlier.id})
+    assert folding.canonical(asked) == asked
+    assert not folding.folded
+
+
+def test_what_was_durable_tells_faults_apart() -> None:
+    folding = Folding()
+    learned(folding, Point(OFFSETS), [PLAN, OFFSETS], AGAIN)
+    learned(folding, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
+    assert folding.classes() == 2
+
+
+def test_what_followed_tells_faults_apart() -> None:
+    folding = Folding()
+    learned(folding, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
+    learned(folding, Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], [*AGAIN, COMMIT])
+    assert folding.classes() == 2
+
+
+def test_single_faults_are_never_folded() -> None:
+    folding, _, two = two_alike()
+    assert folding.canonical(frozenset({two.id})) == {two.id}
+    assert folding.canonical(frozenset()) == frozenset()
+
+
+def test_the_same_moment_of_another_batch_is_alike() -> None:
+    folding, one, _ = two_alike()
+    shifted = [s.replace("batch=1", "batch=0") for s in [PLAN, OFFSETS, READ]]
+    at = Point(READ.replace("batch=1", "batch=0"))
+    other = learned(folding, at, shifted, [s.replace("batch=1", "batch=0") for s in AGAIN])
+    assert folding.classes() == 1
+    second = Omit(LINK, Point(COMMIT.replace("batch=1", "batch=0")))
+    folding.faults[second.id] = second
+    asked = frozenset({other.id, second.id})
+    assert folding.canonical(asked) == {one.id, Omit(LINK, Point(COMMIT)).id}
+
+
+def test_a_fault_that_did_not_strike_teaches_nothing() -> None:
+    fault = Crash("driver", Point("batch=9/offsets"))
+    assert recovery_of(fault, read_occurrences([]), batch_of) is None
