@@ -15,7 +15,7 @@ find them by these ids, and run these schedules alone.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -267,12 +267,12 @@ class _SubTests:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    report: Any = yield
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, pytest.TestReport]:
+    report: pytest.TestReport = yield
     runs = item.stash.get(_RUNS, [])
     if runs:
         # They travel with the report of the search: workers of xdist may report no other test.
-        report.bettong_runs = list(runs)
+        vars(report)["bettong_runs"] = list(runs)
         runs.clear()
     return report
 
@@ -304,7 +304,7 @@ class _Reporting:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
     if _case_of(pyfuncitem) is None:
         return (yield)
     from bettong.harness.testing import failure_text

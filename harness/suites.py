@@ -1,0 +1,224 @@
+"""Suites: what a team runs in CI, written in ``bettong.toml`` or ``[tool.bettong]``.
+
+::
+
+    [suite.nightly]
+    seed = 7
+
+    [[suite.nightly.run]]
+    name = "word_count"
+    faults = "each-step"
+    budget = "10m"
+    expect = "effectively-once"
+
+    [suite.nightly.quarantine]
+    word_count = { reason = "waits for the new gateway", until = 2026-12-31 }
+
+A result in quarantine is shown but fails nothing, until its last day has passed.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import date
+from pathlib import Path
+from typing import Any, TypeVar
+
+from bettong.harness.names import one_of
+from bettong.lineage.errors import UsageError
+from bettong.lineage.results import GUARANTEES, Guarantee, Result
+
+T = TypeVar("T")
+OWN_FILE = "bettong.toml"
+
+
+class SuiteError(UsageError):
+    """A suite file that cannot be meant; names the file and the place."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteRun:
+    """One entry of a suite: options as ``bettong run`` (or ``check-sink``) has them.
+
+    Attributes:
+        name: of a scenario, protocol or sink.
+        budget: a number of runs or a time such as ``5m``.
+    """
+
+    name: str
+    faults: str = "none"
+    expect: Guarantee = "effectively-once"
+    budget: str | None = None
+    seed: int = 0
+    workers: int = 0
+    crashes: int | None = None
+    losses: int | None = None
+    batches: int | None = None
+    input: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """A result that may fail for a while.
+
+    Attributes:
+        until: the last day on which it may.
+    """
+
+    reason: str
+    until: date
+
+    def holds(self, today: date) -> bool:
+        """Whether a failure is still excused."""
+        return today <= self.until
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Runs that belong together."""
+
+    name: str
+    runs: tuple[SuiteRun, ...]
+    quarantine: Mapping[str, Quarantine] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """The I-th of N parts, counted from 1."""
+
+    index: int = 1
+    of: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """``2/5``; raises UsageError."""
+        index, slash, of = text.partition("/")
+        if not (slash and index.isdecimal() and of.isdecimal() and 0 < int(index) <= int(of)):
+            raise UsageError(f"--shard {text}: write I/N with I from 1 to N, such as 2/5")
+        return cls(int(index), int(of))
+
+    def part(self, items: Sequence[T]) -> list[T]:
+        """Every N-th item from the I-th on: the parts of all shards are the whole, once."""
+        return list(items[self.index - 1 :: self.of])
+
+    def label(self, result: Result) -> Result:
+        """The result, marked as this part, so that ``bettong report`` joins it."""
+        if self.of == 1:
+            return result
+        return replace(
+            result, details={**result.details, "shard": {"index": self.index, "of": self.of}}
+        )
+
+
+def find_suites(start: Path) -> dict[str, Suite]:
+    """Suites of the nearest ``bettong.toml`` or ``[tool.bettong]`` at or above a directory."""
+    for directory in (start.resolve(), *start.resolve().parents):
+        own = directory / OWN_FILE
+        if own.is_file():
+            return read_suites(own)
+        project = directory / "pyproject.toml"
+        if project.is_file() and "bettong" in _toml(project).get("tool", {}):
+            return read_suites(project)
+    return {}
+
+
+def read_suites(path: Path) -> dict[str, Suite]:
+    """Suites of one file; raises SuiteError."""
+    value = _toml(path)
+    if path.name != OWN_FILE:
+        value = value.get("tool", {}).get("bettong", {})
+    _only(value, ("suite",), str(path))
+    suites = _table(value.get("suite", {}), f"{path}: suite")
+    return {
+        name: _suite(name, content, f"{path}: suite.{name}") for name, content in suites.items()
+    }
+
+
+def excused(result: Result, quarantine: Mapping[str, Quarantine], today: date) -> Result:
+    """The result with its quarantine told; what it says is not changed.
+
+    ``details["quarantine"]`` gets reason, last day and whether it still holds: then the exit code
+    of the suite leaves the result out.
+    """
+    known = quarantine.get(result.scenario)
+    if known is None or result.verdict == "valid":
+        return result
+    holds = known.holds(today)
+    told = {"reason": known.reason, "until": known.until.isoformat(), "holds": holds}
+    how = "in quarantine" if holds else "its quarantine has ended"
+    reason = f"{result.reason} ({how}: {known.reason}, until {known.until})"
+    return replace(result, reason=reason, details={**result.details, "quarantine": told})
+
+
+def counted(results: Sequence[Result]) -> list[Result]:
+    """The results that decide a suite's exit code: those that no quarantine excuses."""
+    return [r for r in results if not (r.details.get("quarantine") or {}).get("holds")]
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as e:
+        raise SuiteError(f"cannot read suites from {path}: {e}") from e
+
+
+def _suite(name: str, value: Any, where: str) -> Suite:
+    table = _table(value, where)
+    _only(table, ("run", "quarantine", "seed"), where)
+    runs = table.get("run", [])
+    if not isinstance(runs, list) or not runs:
+        raise SuiteError(f"{where}: write at least one [[suite.{name}.run]]")
+    seed = _of(table.get("seed", 0), int, f"{where}.seed")
+    found = [_run(r, seed, f"{where}.run[{i}]") for i, r in enumerate(runs)]
+    excuses = _table(table.get("quarantine", {}), f"{where}.quarantine")
+    names = tuple(dict.fromkeys(r.name for r in found))
+    for excused_name in excuses:
+        if excused_name not in names:
+            one_of(excused_name, names, f"{where}.quarantine")
+    return Suite(
+        name,
+        tuple(found),
+        {n: _quarantine(q, f"{where}.quarantine.{n}") for n, q in excuses.items()},
+    )
+
+
+def _run(value: Any, seed: int, where: str) -> SuiteRun:
+    table = _table(value, where)
+    _only(table, tuple(f.name for f in fields(SuiteRun)), where)
+    if "name" not in table:
+        raise SuiteError(f"{where}: name is missing")
+    for key, given in table.items():
+        kind = int if key in ("seed", "workers", "crashes", "losses", "batches") else str
+        _of(given, kind, f"{where}.{key}")
+    if table.get("expect", GUARANTEES[0]) not in GUARANTEES:
+        one_of(str(table["expect"]), GUARANTEES, f"{where}.expect")
+    return SuiteRun(**{"seed": seed, **table})
+
+
+def _quarantine(value: Any, where: str) -> Quarantine:
+    table = _table(value, where)
+    _only(table, ("reason", "until"), where)
+    if not table.get("reason") or "until" not in table:
+        raise SuiteError(f"{where}: a quarantine has a reason and an end: until = 2026-12-31")
+    reason = _of(table["reason"], str, f"{where}.reason")
+    return Quarantine(reason, _of(table["until"], date, f"{where}.until"))
+
+
+def _table(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise SuiteError(f"{where}: a table is wanted, not {value!r}")
+    return value
+
+
+def _of(value: Any, kind: type[T], where: str) -> T:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise SuiteError(f"{where}: {kind.__name__} is wanted, not {value!r}")
+    return value
+
+
+def _only(table: Mapping[str, Any], allowed: tuple[str, ...], where: str) -> None:
+    for name in table:
+        if name not in allowed:
+            one_of(name, allowed, where)
