@@ -32,6 +32,7 @@ from bettong.engine.ingest.frames import (
     message_id,
 )
 from bettong.engine.ingest.journal import Journal
+from bettong.engine.ingest.raw import FRAMINGS, RawListener, RawOption
 from bettong.engine.net.block import Block
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.doors import Door, add_door_options, door_from
@@ -87,6 +88,22 @@ class Stream:
             self.journal.finish()
             self.changed.notify_all()
 
+    def append_raw(self, messages: Block) -> None:
+        """Append what came without a number, when there is room for it."""
+        name = self.journal.stream
+        with self.changed:
+            self.changed.wait_for(lambda: self.journal.end < self.limit)
+            first, stop = self.journal.end, self.journal.end + len(messages)
+            with steps.step(append_step(name, stop - 1), carries=[MessageRange(name, first, stop)]):
+                self.journal.append(messages)
+            self.changed.notify_all()
+
+    def release(self, upto: int) -> None:
+        """Let go of the messages below a number; raises RefusedError beyond the end."""
+        self.journal.release(upto)
+        with self.changed:
+            self.changed.notify_all()
+
     def _check(self, sender: Connection, first: int) -> None:
         if self.sender is not sender:
             raise RefusedError("fenced", f"another sender has taken {self.journal.stream} over")
@@ -133,6 +150,7 @@ class Gateway(Server):
         self._segment_bytes = segment_bytes
         self._max_streams = max_streams
         self._streams: dict[str, Stream] = {}
+        self._raw: set[str] = set()
         self._opening = threading.Lock()
         for path in sorted(self._directory.iterdir()):
             self.stream(path.name)
@@ -149,6 +167,14 @@ class Gateway(Server):
                 self._streams[name] = Stream(journal, self._max_unreleased)
             return self._streams[name]
 
+    def take_raw(self, option: RawOption) -> RawListener:
+        """Begin to take plain TCP connections into a stream."""
+        stream = self.stream(option.stream)
+        listener = RawListener(self.door, option, self.limits, stream.append_raw)
+        self._raw.add(option.stream)
+        threading.Thread(target=listener.run, daemon=True).start()
+        return listener
+
     def serve(self, connection: Connection) -> None:
         hello = connection.receive()
         if not isinstance(hello, Hello) or hello.role not in ("send", "read"):
@@ -157,6 +183,8 @@ class Gateway(Server):
             raise RefusedError("token", "the token is wrong or missing: give --token-file FILE")
         self.admit()
         stream = self.stream(hello.stream)
+        if hello.role == "send" and hello.stream in self._raw:
+            raise RefusedError("raw", f"{hello.stream} takes plain TCP; send to another stream")
         if hello.role == "send":
             self.serve_sender(connection, stream)
         else:
@@ -272,7 +300,7 @@ class Gateway(Server):
             return Released(0, "")
         step = f"gateway.release/{message_id(name, request.upto - 1)}"
         with steps.step(step, causes=known(request.cause)):
-            stream.journal.release(request.upto)
+            stream.release(request.upto)
         sender = stream.sender
         if self._max_unreleased and sender is not None:
             with contextlib.suppress(ConnectionLostError):  # its own thread notices too
@@ -302,6 +330,13 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="N",
         help="messages of a stream that may wait before its sender must (default: any number)",
     )
+    parser.add_argument(
+        "--raw",
+        action="append",
+        default=[],
+        metavar="STREAM=HOST:PORT[,FRAMING]",
+        help=f"take plain TCP into a stream; FRAMING: {', '.join(FRAMINGS)} (default: lines)",
+    )
     parser.add_argument("--segment-bytes", type=int, default=64 << 20, metavar="N")
     parser.add_argument("--max-frame-bytes", type=int, default=Limits.frame_bytes, metavar="N")
     parser.add_argument("--max-connections", type=int, default=Limits.connections, metavar="N")
@@ -317,7 +352,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     def start() -> Server:
         steps.install(steps.Instrumentation.from_env())
-        return load_class(options.class_path, Gateway)(
+        raw = [RawOption.parse(text) for text in options.raw]
+        gateway = load_class(options.class_path, Gateway)(
             door_from(options),
             options.dir,
             Limits(
@@ -328,6 +364,9 @@ def main(arguments: list[str] | None = None) -> int:
             max_unreleased=options.max_unreleased,
             segment_bytes=options.segment_bytes,
         )
+        for option in raw:
+            gateway.take_raw(option)
+        return gateway
 
     return run_process("gateway", start)
 
