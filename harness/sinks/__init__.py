@@ -1,0 +1,1 @@
+"""check-sink: is a sink that someone else wrote effectively-once?"""
