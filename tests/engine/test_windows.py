@@ -1,0 +1,133 @@
+"""Windows, on their own and through batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from batch_run import Simulation, aligned
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bettong.engine import (
+    application,
+    decoder,
+    encoder,
+    interpret,
+    key_extractor,
+    sink,
+    source,
+)
+from bettong.engine.functions import StateFunction
+from bettong.engine.state.store import LocalStore
+from bettong.engine.storage.simulated import SimulatedDisk
+from bettong.engine.windows import Lateness, count_window, session, sliding, tumbling
+from bettong.lineage.errors import UsageError
+
+
+@dataclass
+class Times:
+    times: list[float] = field(default_factory=list)
+
+
+def add(at: float, times: Times) -> None:
+    times.times.append(at)
+
+
+def join(first: Times, second: Times) -> None:
+    first.times += second.times
+
+
+def itself(at: float) -> float:
+    return at
+
+
+def fired(step: StateFunction, *times: float) -> list[tuple[float, float, list[float]]]:
+    entity = step.state.cls()
+    results = [r for at in times for r in step.call(at, entity)]
+    return [(r.start, r.end, r.value.times) for r in results]
+
+
+def test_count_windows_follow_each_other() -> None:
+    step = count_window("pairs", Times, add, 2)
+    assert fired(step, 1, 2, 3, 4, 5) == [(0, 2, [1, 2]), (2, 4, [3, 4])]
+
+
+def test_tumbling_windows_fire_when_the_clock_reaches_their_end() -> None:
+    step = tumbling("tens", Times, add, itself, 10)
+    assert fired(step, 1, 9, 10, 12, 35) == [(0, 10, [1, 9]), (10, 20, [10, 12])]
+    waiting = tumbling("tens", Times, add, itself, 10, delay=5)
+    assert fired(waiting, 1, 12, 9, 15) == [(0, 10, [1, 9])]
+
+
+def test_sliding_windows_overlap() -> None:
+    step = sliding("slides", Times, add, itself, 10, 5)
+    assert fired(step, 7, 12, 20) == [(0, 10, [7]), (5, 15, [7, 12]), (10, 20, [12])]
+
+
+@pytest.mark.parametrize(
+    ("late", "expected", "dropped"),
+    [
+        ("drop", [(0, 10, [1])], 1),
+        ("fire again", [(0, 10, [1]), (0, 10, [1, 2])], 0),
+        ("oldest", [(0, 10, [1])], 0),
+    ],
+)
+def test_late_messages(late: Lateness, expected: list[object], dropped: int) -> None:
+    step = tumbling("tens", Times, add, itself, 10, late=late, keep=100)
+    entity = step.state.cls()
+    results = [r for at in (1, 11, 2) for r in step.call(at, entity)]
+    assert [(r.start, r.end, r.value.times) for r in results] == expected
+    assert entity.dropped == dropped
+    later = step.call(20.0, entity)
+    assert later[0].value.times == ([11, 2] if late == "oldest" else [11])
+
+
+def test_sessions_end_after_a_gap_and_are_joined() -> None:
+    step = session("visits", Times, add, itself, 10, join, delay=20)
+    assert fired(step, 0, 15, 8, 60) == [(0, 25, [0, 8, 15])]
+    assert fired(step, 0, 60, 5) == [(0, 10, [0])]
+
+
+def test_lengths_are_checked() -> None:
+    with pytest.raises(UsageError, match="window w: size must be more than 0, got 0"):
+        tumbling("w", Times, add, itself, 0)
+
+
+@decoder
+def number(data: bytes) -> float:
+    return float(data)
+
+
+@key_extractor
+def parity(at: float) -> int:
+    return int(at) % 2
+
+
+@encoder
+def text(value: object) -> bytes:
+    return repr(value).encode()
+
+
+@given(
+    st.lists(st.integers(0, 60).map(lambda n: b"%d" % n), max_size=30),
+    st.integers(1, 7),
+    st.sampled_from(["drop", "fire again", "oldest"]),
+)
+def test_windows_do_not_depend_on_batches(times: list[bytes], size: int, late: Lateness) -> None:
+    keyed = source("times", number).key_by(parity)
+    steps = [
+        sliding("slides", Times, add, itself, 10, 5, delay=3, late=late, keep=10),
+        session("visits", Times, add, itself, 4, join, delay=3),
+        count_window("threes", Times, add, 3),
+    ]
+    app = application(
+        "windows", *(keyed.to(step).to_sink(sink(f"{step.name}_out", text)) for step in steps)
+    )
+    expected = interpret(app, {"times": times})
+    simulation = Simulation(app, LocalStore(Path("/log"), SimulatedDisk()), {"times": times})
+    simulation.run([*aligned(simulation.streams, size), {"times": len(times)}])
+    for node in app.sinks:
+        wanted = [(o.id, o.key, o.data) for o in expected.outputs if o.sink == node.name]
+        assert sorted(simulation.sinks[node.name].rows) == sorted(wanted)
