@@ -85,6 +85,12 @@ class _Lane:
         self.seen += len(data)
         self.held += data
 
+    def pass_on(self, data: bytes) -> list[Step]:
+        """``data`` go on as they are, without being held first."""
+        self.seen += len(data)
+        self.sent = self.seen
+        return [Forward(self.stream, data)]
+
     def forward(self, upto: int) -> list[Step]:
         count = upto - self.sent
         if count <= 0:
@@ -114,8 +120,11 @@ class Session:
     def client(self, data: bytes) -> list[Step]:
         """The client has sent ``data``."""
         lane = self._up
-        lane.push(data)
         steps: list[Step] = []
+        if lane.held or self._judge.armed:
+            lane.push(data)
+        else:
+            steps = lane.pass_on(data)
         for part in self.framing.client(data):
             lane.told += part.size
             if part.more:
@@ -156,8 +165,11 @@ class Session:
     def server(self, data: bytes) -> list[Step]:
         """The server has sent ``data``."""
         lane = self._down
-        lane.push(data)
         steps: list[Step] = []
+        if lane.held or self._doomed:
+            lane.push(data)
+        else:
+            steps = lane.pass_on(data)
         for answer in self.framing.server(data):
             lane.told += answer.size
             if not answer.to:
