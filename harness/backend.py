@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,17 +13,18 @@ from pathlib import Path
 from types import TracebackType
 
 from bettong.engine.steps import Instrumentation
+from bettong.harness import planner_python
 from bettong.harness.addresses import Addresses, free_ports
 from bettong.harness.cluster import Cluster
 from bettong.harness.conductor import Conductor
-from bettong.harness.driver_node import DriverNode, DriverSupply
+from bettong.harness.driver_node import DriverNode, DriverSupply, WarmPool
+from bettong.harness.forked import ZygoteServer
 from bettong.harness.links import Links
 from bettong.harness.nodes import CommandNode, Node
 from bettong.harness.run_control import RunControl
 from bettong.harness.scenario import Component, Scenario
 from bettong.harness.schedule import Topology
 from bettong.harness.sessions import guard_folder, unguard_folder
-from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig
 from bettong.harness.standalone import DRIVER, MASTER, StandaloneCluster
 from bettong.harness.toxiproxy import SupervisedToxiproxy, ToxiproxyServer
@@ -33,6 +33,9 @@ LOCAL = "local[2,4]"  # a failed task is tried again, as on a cluster
 SPARK_CONFIG = {"spark.python.daemon.module": "bettong.harness.python_daemon"}
 DRIVER_JOB = "bettong.harness.driver_job:run_query"
 SERVERS = ("gateway", "receiver")
+SENDER = "bettong.engine.ingest.sender"
+GATEWAY = "bettong.engine.ingest.gateway"
+RECEIVER = "bettong.engine.receiver.server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,9 @@ class LocalBackend:
             self.toxiproxy = stack.enter_context(ToxiproxyServer())
             self.proxies = stack.enter_context(SupervisedToxiproxy(self.toxiproxy))
             self.conductor = stack.enter_context(Conductor())
+            self.zygote = stack.enter_context(
+                ZygoteServer(self._folder(stack), (GATEWAY, RECEIVER, SENDER))
+            )
             self.links = Links(self.proxies)
             stack.callback(self.links.close)
             self.listen = {s: f"{self._addresses.node(s)}:{free_ports(1)[0]}" for s in SERVERS}
@@ -110,7 +116,11 @@ class LocalBackend:
                 self._ways[a, b] = self.links.connect(a, b, self.listen[b], listen)
             self.spark = self._standalone(stack) if self.workers else None
             config = self.spark.config if self.spark else SessionConfig(LOCAL, SPARK_CONFIG)
-            self.supply = DriverSupply(stack.enter_context(DriverPool(self._spares, config)))
+            self.supply = DriverSupply(
+                stack.enter_context(
+                    WarmPool(self._spares, config, planner_python.install(self._folder(stack)))
+                )
+            )
             self._stack = stack.pop_all()
         return self
 
@@ -136,11 +146,15 @@ class LocalBackend:
         readers = (DRIVER, *self.workers)
         return [("sender", "gateway"), *((r, s) for r in readers for s in SERVERS)]
 
-    def _standalone(self, stack: contextlib.ExitStack) -> StandaloneCluster:
-        folder = Path(tempfile.mkdtemp(prefix="bettong-spark-"))
+    def _folder(self, stack: contextlib.ExitStack) -> Path:
+        folder = Path(tempfile.mkdtemp(prefix="bettong-backend-"))
         guard_folder(folder)
         stack.callback(unguard_folder, folder)
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        return folder
+
+    def _standalone(self, stack: contextlib.ExitStack) -> StandaloneCluster:
+        folder = self._folder(stack)
         cluster = StandaloneCluster(
             self.workers,
             folder,
@@ -171,8 +185,8 @@ class LocalCluster(Cluster):
         )
         self._start_all(
             [
-                self._server("gateway", "bettong.engine.ingest.gateway", instrumentation),
-                self._server("receiver", "bettong.engine.receiver.server", instrumentation),
+                self._server("gateway", GATEWAY, instrumentation),
+                self._server("receiver", RECEIVER, instrumentation),
             ]
         )
         self._start_all([self._driver(instrumentation), self._sender(instrumentation)])
@@ -192,10 +206,11 @@ class LocalCluster(Cluster):
             instrumentation,
             self._layout.log(name),
             [
-                *(sys.executable, "-m", module, "--dir", str(self._layout.folder / name)),
+                *(module, "--dir", str(self._layout.folder / name)),
                 *(("--class", own) if own else ()),
             ],
             listen=self._backend.listen[name],
+            launch=self._backend.zygote.start,
         )
 
     def _driver(self, instrumentation: Instrumentation) -> Node:
@@ -215,11 +230,17 @@ class LocalCluster(Cluster):
     def _sender(self, instrumentation: Instrumentation) -> Node:
         gateway = self._backend.way("sender", "gateway")
         command = [
-            *(sys.executable, "-m", "bettong.engine.ingest.sender", "--gateway", gateway),
+            *(SENDER, "--gateway", gateway),
             *("--stream", self._scenario.stream, "--input", str(self._layout.input)),
             *("--frame", str(self._scenario.frame), "--acked", str(self._layout.acked)),
         ]
-        return CommandNode("sender", instrumentation, self._layout.log("sender"), command)
+        return CommandNode(
+            "sender",
+            instrumentation,
+            self._layout.log("sender"),
+            command,
+            launch=self._backend.zygote.start,
+        )
 
     def _start_all(self, nodes: Sequence[Node]) -> None:
         """Start several nodes side by side; raises the first error."""

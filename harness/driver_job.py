@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import importlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.endpoints import GatewaySource, TcpSink
 from bettong.engine.net.doors import Address
+from bettong.engine.sinks import Noted, Row
+from bettong.engine.sources import FileSource
 from bettong.engine.spark.runner import RunConfig, run
 
 if TYPE_CHECKING:
@@ -50,3 +56,50 @@ def run_query(
             batch_class=classes.get("protocol", BatchProtocol),
         ),
     ).await_drained()
+
+
+class _NoSink:
+    """Takes outputs and forgets them."""
+
+    def open(self, application: str, epoch: int, noted: Noted) -> None:
+        pass
+
+    def prepare(
+        self,
+        epoch: int,
+        batch: int,
+        partition: int,
+        attempt: int,
+        rows: Sequence[Row],
+        noted: Noted,
+    ) -> None:
+        pass
+
+    def commit(self, epoch: int, batch: int, winners: Mapping[int, int], noted: Noted) -> None:
+        pass
+
+
+def warm_up(spark: SparkSession) -> None:
+    """Do once, while the host waits for its first run, what every run does: load classes, start
+    Python's daemons, and have a zygote for planners."""
+    folder = Path(os.environ["TMPDIR"])
+    zygote = subprocess.Popen(
+        [
+            *(os.environ["BETTONG_PYTHON"], "-m", "bettong.harness.zygote", str(folder / "zygote")),
+            *("pyspark.sql.streaming.python_streaming_source_runner", "bettong.engine.endpoints"),
+            "bettong.engine.spark.source",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+    )
+    assert zygote.stdin is not None
+    os.set_inheritable(os.dup(zygote.stdin.fileno()), False)  # ends with this process
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        text = Path(name) / "text"
+        text.write_text("one\ntwo\n")
+        app = importlib.import_module("bettong.scenarios.applications.word_count").app
+        (sink,) = app.sinks
+        checkpoint = Path(name) / "checkpoint"
+        sources = {source.name: FileSource(text) for source in app.sources}
+        config = RunConfig(checkpoint, sources, {sink.name: _NoSink()}, 1, 2)
+        run(app, spark, config).await_drained()

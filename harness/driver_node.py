@@ -14,6 +14,17 @@ from bettong.harness.sessions import Ended
 from bettong.harness.spark.driver import DriverDiedError, DriverHost
 from bettong.harness.spark.pool import DriverPool
 
+WARM_UP = "bettong.harness.driver_job:warm_up"
+
+
+class WarmPool(DriverPool):
+    """A pool whose spares do some work ahead, so that the first run is no slower than others."""
+
+    def _start(self) -> DriverHost:
+        host = super()._start()
+        host.submit(WARM_UP)
+        return host
+
 
 class DriverSupply:
     """A pool of driver hosts for several threads."""

@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from bettong.engine.steps import ENV_TRACE, Instrumentation
 from bettong.harness.sessions import Ended, ProcessSession
@@ -65,15 +66,24 @@ class Node(ABC):
         """None while it runs, else how its process ended."""
 
 
+class Launcher(Protocol):
+    """Starts a process for a node, as :meth:`ProcessSession.start` does."""
+
+    def __call__(
+        self, command: Sequence[str], /, *, env: Mapping[str, str], log: Path, speaks: bool
+    ) -> ProcessSession: ...
+
+
 class CommandNode(Node):
     """A node that is one command, which may say where it listens.
 
     Args:
-        command: the same for each incarnation.
+        command: the same for each incarnation, as the launcher takes it.
         listen: ``HOST:PORT`` that it is given as ``--listen`` and on which it says, by a line
             ``{"listening": …}``, that it listens; None for a node that does not say when it is
             ready.
         env: variables added to the environment.
+        launch: how its process is started.
     """
 
     def __init__(
@@ -85,15 +95,17 @@ class CommandNode(Node):
         *,
         listen: str | None = None,
         env: Mapping[str, str] | None = None,
+        launch: Launcher = ProcessSession.start,
     ) -> None:
         super().__init__(name, instrumentation, log)
         self._listen = listen
         self._command = [*command, *(("--listen", listen) if listen else ())]
         self._env = {k: v for k, v in {**os.environ, **(env or {})}.items() if k != ENV_TRACE}
+        self._launch = launch
         self._session: ProcessSession | None = None
 
     def _start(self, instrumentation: Instrumentation) -> None:
-        session = ProcessSession.start(
+        session = self._launch(
             self._command,
             env={**self._env, **instrumentation.to_env()},
             log=self.log,

@@ -52,14 +52,12 @@ def steps_of_batch(events: Sequence[TraceEvent], batch: int) -> list[TraceEvent]
 
 
 def faults_at(event: TraceEvent, topology: Topology) -> Iterator[Fault]:
-    """Every single fault at a step: each node killed before and after it, and, where it is a
-    request, the request lost and its reply lost.
-
-    The sender ends when all is safe, so it is killed only at steps during which it surely lives.
+    """Every single fault at a step: the node that takes it killed before and after it, and, where
+    it is a request, the node at the other end too, the request lost, and its reply lost.
     """
-    sending = event.node == "sender" or (event.link or "").endswith("->sender")
+    ends = (event.node, *(event.link or "").split("->"))
     for node in topology.nodes:
-        if node != "sender" or sending:
+        if node in ends:
             yield Crash(node, Point(event.step, "before"))
             yield Crash(node, Point(event.step, "after"))
     if event.link in topology.links:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, Protocol
 
 import psutil
 
@@ -96,6 +97,17 @@ class Ended:
         return f"pid {self.pid} ended with status {self.status}, {self.processes} process(es)"
 
 
+class Leader(Protocol):
+    """The first process of a session; ``subprocess.Popen`` is one."""
+
+    pid: int
+
+    @property
+    def stdout(self) -> IO[bytes] | None: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
 class ProcessSession:
     """A child process with all that it starts.
 
@@ -103,7 +115,7 @@ class ProcessSession:
         pid: of the leader, which is the id of the session too.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: Leader) -> None:
         self._process = process
         self.pid = process.pid
         _guard.tell(f"+{self.pid}")

@@ -1,0 +1,62 @@
+"""Spark's Python, except that the planner of a Python data source, for which Spark starts a whole
+new interpreter at each start of a query, is forked by the node's zygote when there is one.
+
+Run as a file by the script that :func:`install` writes, which stands for ``python`` in
+``PYSPARK_PYTHON``; needs nothing but the standard library then. ``BETTONG_PYTHON`` names the real
+one, ``TMPDIR`` is where the zygote listens.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import socket
+import sys
+from pathlib import Path
+
+PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
+
+
+def install(folder: Path) -> dict[str, str]:
+    """Write the script into a folder; the environment that makes Spark use it."""
+    script = folder / "python"
+    parts = " ".join(shlex.quote(p) for p in (sys.executable, "-I", "-S", __file__))
+    script.write_text(f'#!/bin/sh\nexec {parts} "$@"\n')
+    script.chmod(0o755)
+    return {"PYSPARK_PYTHON": str(script), "BETTONG_PYTHON": sys.executable}
+
+
+def ask_zygote(path: str, module: str, arguments: list[str]) -> int | None:
+    """Have the module run by the zygote: its exit status, or None when there is no zygote."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as zygote:
+        try:
+            zygote.connect(path)
+        except OSError:
+            return None
+        request = {
+            "module": module,
+            "arguments": arguments,
+            "environment": dict(os.environ),
+            "session": False,
+        }
+        socket.send_fds(zygote, [json.dumps(request).encode() + b"\n"], [0, 1, 2])
+        with zygote.makefile("rb") as answers:
+            answers.readline()
+            ended = answers.readline()
+        return int(json.loads(ended)["status"]) if ended else 1
+
+
+def main() -> None:
+    """Run Python with the arguments of the command line."""
+    if sys.argv[1:3] == ["-m", PLANNER]:
+        path = os.path.join(os.environ.get("TMPDIR", "/tmp"), "zygote")  # noqa: PTH118, S108
+        status = ask_zygote(path, PLANNER, sys.argv[3:])
+        if status is not None:
+            sys.exit(status)
+    real = os.environ["BETTONG_PYTHON"]
+    os.execv(real, [real, *sys.argv[1:]])  # noqa: S606
+
+
+if __name__ == "__main__":
+    main()
