@@ -1,0 +1,83 @@
+"""What the Kafka sinks need of a Kafka client, which is installed only where it is wanted."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from bettong.lineage.errors import UsageError
+
+
+class Record(NamedTuple):
+    """One record as a producer sends it."""
+
+    value: bytes
+    key: bytes | None
+    headers: list[tuple[str, bytes]]
+
+    @classmethod
+    def of(cls, row_id: str, key: str | None, data: bytes) -> Record:
+        """The record of one row."""
+        return cls(data, None if key is None else key.encode(), [("id", row_id.encode())])
+
+
+def kafka() -> ModuleType:
+    """The client library; raises UsageError when it is not installed."""
+    try:
+        import_module("kafka.admin")
+        import_module("kafka.errors")
+        return import_module("kafka")
+    except ImportError as e:
+        raise UsageError("Kafka sinks need a client: pip install 'bettong[kafka]'") from e
+
+
+def producer(servers: str, transactional_id: str | None) -> Any:
+    """A new idempotent producer, transactional if it has an id."""
+    return kafka().KafkaProducer(
+        bootstrap_servers=servers.split(","),
+        acks="all",
+        enable_idempotence=True,
+        transactional_id=transactional_id,
+        linger_ms=5,
+    )
+
+
+def newest_note(servers: str, topic: str, application: str) -> dict[str, Any]:
+    """The last committed value for this application in a topic of notes; empty without one."""
+    library = kafka()
+    _make_topic(servers, topic)
+    consumer = library.KafkaConsumer(
+        bootstrap_servers=servers.split(","),
+        isolation_level="read_committed",
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+    )
+    try:
+        place = library.TopicPartition(topic, 0)
+        consumer.assign([place])
+        end = consumer.end_offsets([place])[place]
+        consumer.seek_to_beginning(place)
+        note: dict[str, Any] = {}
+        while consumer.position(place) < end:
+            for records in consumer.poll(timeout_ms=1000).values():
+                for record in records:
+                    if record.key == application.encode():
+                        note = json.loads(record.value)
+        return note
+    finally:
+        consumer.close(autocommit=False)
+
+
+def _make_topic(servers: str, topic: str) -> None:
+    library = kafka()
+    admin = library.KafkaAdminClient(bootstrap_servers=servers.split(","))
+    try:
+        if topic not in admin.list_topics():
+            compacted = {"cleanup.policy": "compact", "segment.ms": "600000"}
+            admin.create_topics([library.admin.NewTopic(topic, 1, -1, topic_configs=compacted)])
+    except library.errors.TopicAlreadyExistsError:
+        pass
+    finally:
+        admin.close()
