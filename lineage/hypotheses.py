@@ -283,7 +283,7 @@ class Hypotheses:
         for goal, given in self._goals.items():
             if given is None or given not in lineage.graph:
                 continue
-            direct = {premise for firing in pred[given] for premise in pred[firing]}
+            direct = dict.fromkeys(p for firing in pred[given] for p in pred[firing])
             todo = list(direct)
             seen = set(todo)
             while todo:
@@ -423,22 +423,35 @@ class Hypotheses:
         not there, any fault may take the place of an earlier one.
         """
         chosen = set(model)
-        by_time = sorted(self._known, key=lambda v: self._known[v].time, reverse=True)
         for variable in sorted(model, key=lambda v: self._known[v].time):
             fault = self._known[variable]
-            for other in by_time:
-                if self._known[other].time <= fault.time:
-                    break
-                if other in chosen or not (
-                    search.late or (fault.group and fault.group == self._known[other].group)
-                ):
-                    continue
-                attempt = (chosen - {variable}) | {other}
-                exactly = [v if v in attempt else -v for v in self._known]
-                if self._solver.solve(assumptions=[*search.fixed, *exactly]):
-                    chosen = attempt
+            later: dict[int, list[int]] = {}
+            for other, candidate in self._known.items():
+                same = fault.group and fault.group == candidate.group
+                if candidate.time > fault.time and (search.late or same):
+                    later.setdefault(candidate.time, []).append(other)
+            for time in sorted(later, reverse=True):
+                moved = self._moved(search, chosen, variable, later[time])
+                if moved is not None:
+                    chosen = moved
                     break
         return frozenset(self._known[v].id for v in chosen)
+
+    def _moved(
+        self, search: _Search, chosen: set[int], variable: int, candidates: list[int]
+    ) -> set[int] | None:
+        """The set with one of the candidates in place of a variable, or None."""
+        rest = chosen - {variable}
+        free = set(candidates) - chosen
+        decided = [v if v in rest else -v for v in self._known if v not in free]
+        if not self._solver.solve(assumptions=[*search.fixed, *decided]):
+            return None
+        proposed = free & set(self._solver.get_model() or ())
+        for other in sorted(proposed):
+            exactly = [v if v in rest or v == other else -v for v in self._known]
+            if len(proposed) == 1 or self._solver.solve(assumptions=[*search.fixed, *exactly]):
+                return rest | {other}
+        return None
 
     def _trimmed(self, search: _Search, core: list[int]) -> list[int]:
         """A core with each literal left out that is quickly seen not to be needed."""

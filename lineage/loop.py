@@ -21,7 +21,7 @@ from bettong.lineage.hypotheses import Hypotheses, Mode, minimal
 from bettong.lineage.journal import Journal
 from bettong.lineage.results import Coverage
 
-TURNS: tuple[Mode, ...] = ("asked", "kept", "given", "hunt")
+TURNS: tuple[Mode, ...] = ("asked", "hunt", "kept", "given")
 """These take turns, because each finds violations that another would find late."""
 REST: tuple[Mode, ...] = ("present", "absent")
 

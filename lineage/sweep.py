@@ -155,9 +155,7 @@ class _Follow:
                         sets.append(mask)
         return found
 
-    def _crashing(
-        self, crashed: frozenset[str], time: int
-    ) -> Iterator[tuple[frozenset[str], int]]:
+    def _crashing(self, crashed: frozenset[str], time: int) -> Iterator[tuple[frozenset[str], int]]:
         alive = [n for n in self._spec.nodes if n not in crashed]
         for size in range(self._spec.crashes - len(crashed) + 1):
             for some in combinations(alive, size):

@@ -6,7 +6,7 @@ from typing import Literal
 
 from bettong.harness.catalog import CatalogEntry
 from bettong.lineage.protocol import Protocol
-from bettong.scenarios.protocols import commit, delivery, kafka
+from bettong.scenarios.protocols import commit, delivery, election, flux, kafka, paxos
 
 _SHIPPED: tuple[tuple[str, type[Protocol], Literal["valid", "invalid"], str], ...] = (
     ("simple", delivery.Simple, "invalid", "broadcast: send once"),
@@ -40,6 +40,9 @@ _SHIPPED: tuple[tuple[str, type[Protocol], Literal["valid", "invalid"], str], ..
         "valid",
         "two-phase commit with timeout; a coordinator that crashes is excused",
     ),
+    ("paxos", paxos.Paxos, "valid", "consensus on one value, with two proposers"),
+    ("bully-le", election.Bully, "valid", "leader election by the bully algorithm"),
+    ("flux", flux.Flux, "valid", "a dataflow's pairs of producers and consumers"),
     ("kafka", kafka.Kafka, "invalid", "replication with a membership kept by ZooKeeper"),
 )
 
