@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 from hypothesis import strategies as st
 
 from bettong.engine import (
     Application,
     Pipeline,
+    Sink,
     Stream,
     application,
     computation,
@@ -103,9 +105,40 @@ def twice(value: int, other: Other) -> list[int]:
     return [value, other.count][: 1 + other.count % 2]
 
 
+@computation
+def picky(value: int) -> int:
+    if value % 7 == 5:
+        raise ValueError("not this one")
+    return value
+
+
+@computation_multi
+def breaking_off(value: int) -> Iterator[int]:
+    yield value
+    if value % 6 == 4:
+        raise RuntimeError("half-way")
+
+
+@key_extractor
+def odd_keys(value: int) -> str:
+    return "low" if value < 8 else None  # type: ignore[return-value]
+
+
+@state_computation(state=Seen)
+def fragile(value: int, seen: Seen) -> int:
+    seen.total += 1
+    seen.last.append(value)
+    if value % 4 == 1:
+        raise ArithmeticError(f"cannot take {value}")
+    return seen.total
+
+
 STATELESS = (half, upto, lazily, even)
+FRAIL_STATELESS = (*STATELESS, picky, breaking_off)
 KEYS = (remainder, itself, as_bytes)
+FRAIL_KEYS = (*KEYS, odd_keys)
 STATEFUL = (running, rarely, twice)
+FRAIL_STATEFUL = (*STATEFUL, fragile, fragile)
 
 
 @st.composite
@@ -113,11 +146,16 @@ def applications(draw: st.DrawFn) -> Application:
     """Applications of up to three sources and three sinks, with merges, fan-out and up to two
     state steps on a way, of which some share a state."""
     names = (f"step{n}" for n in range(1000))
+    policies: list[Literal["fail", "skip"] | Sink] = ["fail", "skip", sink("dead", text)]
+    policy = draw(st.sampled_from(policies))
+    kinds = (STATELESS, KEYS, STATEFUL)
+    if policy != "fail":
+        kinds = (FRAIL_STATELESS, FRAIL_KEYS, FRAIL_STATEFUL)
     streams = [source(f"in{n}", number) for n in range(draw(st.integers(1, 3)))]
     used_states: dict[int, set[str]] = {}
 
     def stateless(stream: Stream) -> Stream:
-        for function in draw(st.lists(st.sampled_from(STATELESS), max_size=2)):
+        for function in draw(st.lists(st.sampled_from(kinds[0]), max_size=2)):
             stream = _onto(stream, stream.to(function, name=next(names)), used_states)
         return stream
 
@@ -128,9 +166,9 @@ def applications(draw: st.DrawFn) -> Application:
             case "stateless":
                 made = stateless(stream)
             case "state":
-                keyed = stream.key_by(draw(st.sampled_from(KEYS)), name=next(names))
+                keyed = stream.key_by(draw(st.sampled_from(kinds[1])), name=next(names))
                 before = used_states.get(id(stream.node), set())
-                functions = [f for f in STATEFUL if f.state.name not in before]
+                functions = [f for f in kinds[2] if f.state.name not in before]
                 if not functions:
                     continue
                 function = draw(st.sampled_from(functions))
@@ -145,7 +183,7 @@ def applications(draw: st.DrawFn) -> Application:
     ends = [open_streams[-1], *draw(st.lists(st.sampled_from(open_streams), max_size=2))]
     pipelines: list[Pipeline] = [s.to_sink(sink(f"out{n}", text)) for n, s in enumerate(ends)]
     pipelines += [s.done() for s in streams]
-    return application("random", *pipelines)
+    return application("random", *pipelines, on_error=policy)
 
 
 def _onto(before: Stream, after: Stream, used: dict[int, set[str]]) -> Stream:

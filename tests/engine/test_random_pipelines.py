@@ -8,12 +8,31 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from batch_run import Simulation
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from random_pipelines import applications, number, rarely, remainder, running, text, upto
+from random_pipelines import (
+    Seen,
+    applications,
+    fragile,
+    number,
+    rarely,
+    remainder,
+    running,
+    text,
+    upto,
+)
 
-from bettong.engine import Application, GraphError, application, interpret, sink, source
+from bettong.engine import (
+    Application,
+    GraphError,
+    UserFunctionError,
+    application,
+    interpret,
+    sink,
+    source,
+)
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Report
 from bettong.engine.graph import Node, reached_by_state
@@ -68,7 +87,7 @@ def _ordered(node: Node, rows: Sequence[tuple[str, Any, bytes]]) -> Mapping[Any,
     for ident, key, data in rows:
         place = (type(key), key) if node.keyed else parse_id(ident).stream
         found[place].append((ident, data))
-    if not node.keyed and reached_by_state(node):
+    if node.operation == "dead_letters" or (not node.keyed and reached_by_state(node)):
         return {place: sorted(rows_) for place, rows_ in found.items()}
     return found
 
@@ -82,6 +101,7 @@ def test_batches_and_interpreter_agree(data: st.DataObject) -> None:
         assert "cycle" in str(e), e
         return
     event(f"levels {app.levels}")
+    event(app.on_error)
     streams, boundaries = data.draw(inputs(app))
     expected = interpret(app, streams, boundaries)
     simulation = Simulation(
@@ -129,3 +149,29 @@ def test_a_message_that_meets_a_state_twice_meets_it_step_by_step() -> None:
     for name in ("out0", "out1"):
         wanted = [(o.id, o.key, o.data) for o in expected.outputs if o.sink == name]
         assert sorted(simulation.sinks[name].rows) == sorted(wanted)
+
+
+@pytest.mark.parametrize("policy", ["fail", "skip", "dead letter"])
+def test_what_becomes_of_messages_on_which_a_function_fails(policy: str) -> None:
+    on_error: Any = sink("dead", text) if policy == "dead letter" else policy
+    totals = source("in0", number).key_by(remainder).to(fragile).to_sink(sink("out0", text))
+    app = application("failing", totals, on_error=on_error)
+    streams = {"in0": [b"2", b"no number", b"1", b"3"]}
+    simulation = Simulation(app, LocalStore(Path("/log"), SimulatedDisk()), streams)
+    if policy == "fail":
+        with pytest.raises(UserFunctionError, match="step in0 failed on message in0/1: ValueError"):
+            simulation.run([{"in0": 4}])
+        with pytest.raises(
+            UserFunctionError, match=r"step fragile failed on message in0/0 with key"
+        ):
+            interpret(app, {"in0": streams["in0"][2:3] * 3})
+        return
+    manifest = simulation.run([{"in0": 2}, {"in0": 4}])
+    assert simulation.entities(manifest, "Seen", ["all"]) == {"all": Seen(2, [2, 3])}
+    assert manifest.failed == {"in0": 1, "fragile": 1}
+    if policy == "dead letter":
+        parse, take = sorted(simulation.sinks["dead"].rows)
+        assert parse.id == "in0/1.0"
+        assert b"step='in0', message='in0/1'" in parse.data
+        assert b"value=b'no number'" in parse.data
+        assert b"ArithmeticError: cannot take 1" in take.data
