@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bettong.engine.errors import DeadLetter as DeadLetter
     from bettong.engine.errors import FencedError as FencedError
     from bettong.engine.errors import UserFunctionError as UserFunctionError
     from bettong.engine.functions import computation as computation
@@ -36,9 +37,14 @@ if TYPE_CHECKING:
     from bettong.engine.interpreter import Interpretation as Interpretation
     from bettong.engine.interpreter import Output as Output
     from bettong.engine.interpreter import interpret as interpret
+    from bettong.engine.windows import Fired as Fired
+    from bettong.engine.windows import count_window as count_window
+    from bettong.engine.windows import session as session
+    from bettong.engine.windows import sliding as sliding
+    from bettong.engine.windows import tumbling as tumbling
 
 _MODULES = {
-    "errors": ("FencedError", "UserFunctionError"),
+    "errors": ("DeadLetter", "FencedError", "UserFunctionError"),
     "functions": (
         "computation",
         "computation_multi",
@@ -61,6 +67,7 @@ _MODULES = {
         "source",
     ),
     "interpreter": ("Interpretation", "Output", "interpret"),
+    "windows": ("Fired", "count_window", "session", "sliding", "tumbling"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from bettong.engine.ids import MessageId
 from bettong.engine.keys import Key
 from bettong.lineage.errors import BettongError
@@ -18,6 +21,28 @@ class UserFunctionError(BettongError):
         return cls(
             f"step {step} failed on message {message}{on_key}: {type(error).__name__}: {error}"
         )
+
+
+@dataclass(frozen=True)
+class DeadLetter:
+    """A message on which a user's function failed.
+
+    The id under which it comes to its sink is the message's with the number of the step appended,
+    counted from 0 in the order of the application's steps.
+
+    Attributes:
+        step: name of the step.
+        message: id of the message as it came to the step.
+        key: its key, None without one.
+        error: type and text of the error.
+        value: the message as it came to the step; bytes at a source.
+    """
+
+    step: str
+    message: str
+    key: Key | None
+    error: str
+    value: Any
 
 
 class FencedError(BettongError):

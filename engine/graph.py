@@ -25,7 +25,10 @@ Operation = Literal[
     "state_computation_multi",
     "merge",
     "sink",
+    "dead_letters",
 ]
+
+OnError = Literal["fail", "skip", "dead letter"]
 
 STATEFUL: frozenset[Operation] = frozenset({"state_computation", "state_computation_multi"})
 
@@ -184,12 +187,14 @@ class Application:
             steps that share a state have one level. A runner moves messages between workers only
             to get from one level to the next.
         depth: for each step the length of the longest path in the ids of its outputs.
+        on_error: what becomes of a message on which a user's function fails.
     """
 
     name: str
     nodes: tuple[Node, ...]
     level: dict[Node, int] = field(repr=False)
     depth: dict[Node, int] = field(repr=False)
+    on_error: OnError = "fail"
 
     @property
     def sources(self) -> tuple[Node, ...]:
@@ -197,7 +202,12 @@ class Application:
 
     @property
     def sinks(self) -> tuple[Node, ...]:
-        return tuple(n for n in self.nodes if n.operation == "sink")
+        return tuple(n for n in self.nodes if n.operation in ("sink", "dead_letters"))
+
+    @property
+    def dead_letters(self) -> Node | None:
+        """The sink of messages on which a function fails."""
+        return next((n for n in self.nodes if n.operation == "dead_letters"), None)
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -214,8 +224,18 @@ class Application:
         return tuple(n for n in self.nodes for i in n.inputs if i is node)
 
 
-def application(name: str, *pipelines: Pipeline | Stream) -> Application:
+def application(
+    name: str, *pipelines: Pipeline | Stream, on_error: Literal["fail", "skip"] | Sink = "fail"
+) -> Application:
     """Check the pipelines as a whole and make an application of them.
+
+    Args:
+        name: told to sinks.
+        pipelines: each with an end.
+        on_error: what is done when a user's function fails on a message. ``fail`` ends the query
+            before anything of the batch can be seen; ``skip`` counts the message and goes on
+            without it; a sink gets a :class:`DeadLetter` for it. The state is then as if the
+            message had not come to the step that failed.
 
     Raises:
         GraphError: nothing to run, a pipeline without an end, names used twice, a function that
@@ -233,11 +253,20 @@ def application(name: str, *pipelines: Pipeline | Stream) -> Application:
                 f"application {name}: the pipeline after step {step} has no end: "
                 "add .to_sink(…), or .done() when its state is what it leaves"
             )
-    nodes = tuple(_ordered(p.ends for p in complete))
+    policy: OnError = "fail"
+    ends = [p.ends for p in complete]
+    if isinstance(on_error, Sink):
+        policy = "dead letter"
+        ends.append((Node("dead_letters", on_error.name, (), on_error.encoder),))
+    elif on_error == "skip":
+        policy = "skip"
+    elif on_error != "fail":
+        raise GraphError(f"application {name}: on_error is fail, skip or a sink, got {on_error!r}")
+    nodes = tuple(_ordered(ends))
     _check_names(nodes)
     _check_states(nodes)
     _check_picklable(nodes)
-    return Application(name, nodes, _levels(nodes), _depths(nodes))
+    return Application(name, nodes, _levels(nodes), _depths(nodes), policy)
 
 
 def _named(function: object) -> str:
@@ -265,7 +294,7 @@ def _check_names(nodes: tuple[Node, ...]) -> None:
         other = seen.setdefault(node.name, node)
         if other is node:
             continue
-        if node.operation == "sink" and other.operation == "sink":
+        if {node.operation, other.operation} <= {"sink", "dead_letters"}:
             hint = "merge the streams before the sink"
         elif node.operation == "source" and other.operation == "source":
             hint = "build both pipelines from one source(…)"
@@ -356,4 +385,7 @@ def _depths(nodes: tuple[Node, ...]) -> dict[Node, int]:
             node.operation == "merge" and overlapping(node)
         )
         depth[node] = max((depth[i] for i in node.inputs), default=0) + longer
+    for node in nodes:
+        if node.operation == "dead_letters":
+            depth[node] = max(depth.values()) + 1
     return depth

@@ -6,14 +6,15 @@ should have done.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bettong.engine.errors import UserFunctionError
-from bettong.engine.graph import Application, Node, overlapping
+from bettong.engine.errors import DeadLetter, UserFunctionError
+from bettong.engine.graph import STATEFUL, Application, Node, overlapping
 from bettong.engine.ids import MessageId
-from bettong.engine.keys import Key
+from bettong.engine.keys import Key, canonical
 from bettong.lineage.errors import UsageError
 
 
@@ -101,11 +102,11 @@ class _Run:
         for node in self._steps():
             if node.operation == "source":
                 items = [_Item(MessageId(stream, number), None, data)]
-                found[node] = list(self._apply(node, items)) if node.name == stream else []
+                found[node] = self._apply(node, items) if node.name == stream else []
             elif node.operation == "merge":
                 found[node] = self._merge(node, [found[i] for i in node.inputs])
-            else:
-                found[node] = list(self._apply(node, found[node.inputs[0]]))
+            elif node.operation != "dead_letters":
+                found[node] = self._apply(node, found[node.inputs[0]])
 
     def _steps(self) -> list[Node]:
         return sorted(self.app.nodes, key=lambda n: self.app.level[n])
@@ -119,36 +120,55 @@ class _Run:
                 merged.append(_Item(longer, key if node.keyed else None, value))
         return sorted(merged, key=lambda i: i.id.path)
 
-    def _apply(self, node: Node, items: list[_Item]) -> Iterator[_Item]:
+    def _apply(self, node: Node, items: list[_Item]) -> list[_Item]:
+        found: list[_Item] = []
+        for item in items:
+            before = None
+            if node.operation in STATEFUL and self.app.on_error != "fail":
+                before = copy.deepcopy(self._entity(node, item.key))
+            try:
+                found += self._results(node, item)
+            except Exception as e:  # whatever a user's function raises
+                if self.app.on_error == "fail":
+                    raise UserFunctionError.of(node.name, item.id, item.key, e) from e
+                if item.key is not None and node.operation in STATEFUL:
+                    self.state[node.state.name][item.key] = before
+                self._bury(node, item, e)
+        return found
+
+    def _results(self, node: Node, item: _Item) -> list[_Item]:
         assert node.function is not None
         call = node.function.call
-        for item in items:
-            ident, key, value = item
-            try:
-                match node.operation:
-                    case "source":
-                        yield _Item(ident, key, call(value))
-                    case "computation":
-                        if (result := call(value)) is not None:
-                            yield _Item(ident, key, result)
-                    case "computation_multi":
-                        yield from self._numbered(node, item, call(value))
-                    case "filter":
-                        if call(value):
-                            yield item
-                    case "key_by":
-                        yield _Item(ident, call(value), value)
-                    case "state_computation":
-                        if (result := call(value, self._entity(node, key))) is not None:
-                            yield _Item(ident, key, result)
-                    case "state_computation_multi":
-                        results = call(value, self._entity(node, key))
-                        yield from self._numbered(node, item, results)
-                    case "sink":
-                        self.outputs.append(Output(node.name, str(ident), key, call(value)))
-                        yield item
-            except Exception as e:  # whatever a user's function raises
-                raise UserFunctionError.of(node.name, ident, key, e) from e
+        ident, key, value = item
+        match node.operation:
+            case "source":
+                return [_Item(ident, key, call(value))]
+            case "computation":
+                return _present(ident, key, call(value))
+            case "computation_multi":
+                return self._numbered(node, item, call(value))
+            case "filter":
+                return [item] if call(value) else []
+            case "key_by":
+                canonical(found := call(value))
+                return [_Item(ident, found, value)]
+            case "state_computation":
+                return _present(ident, key, call(value, self._entity(node, key)))
+            case "state_computation_multi":
+                return self._numbered(node, item, call(value, self._entity(node, key)))
+            case _:
+                self.outputs.append(Output(node.name, str(ident), key, call(value)))
+                return []
+
+    def _bury(self, node: Node, item: _Item, error: Exception) -> None:
+        grave = self.app.dead_letters
+        if grave is None or node is grave:
+            return
+        letter = DeadLetter(
+            node.name, str(item.id), item.key, f"{type(error).__name__}: {error}", item.value
+        )
+        ident = _extended(item.id, self.app.depth[grave] - 1, self.app.nodes.index(node))
+        self._apply(grave, [_Item(ident, None, letter)])
 
     def _entity(self, node: Node, key: Key | None) -> Any:
         assert key is not None
@@ -157,9 +177,15 @@ class _Run:
             entities[key] = node.state.cls()
         return entities[key]
 
-    def _numbered(self, node: Node, item: _Item, results: Any) -> Iterator[_Item]:
-        for k, result in enumerate(results):
-            yield _Item(_extended(item.id, self.app.depth[node] - 1, k), item.key, result)
+    def _numbered(self, node: Node, item: _Item, results: Any) -> list[_Item]:
+        last = self.app.depth[node] - 1
+        return [
+            _Item(_extended(item.id, last, k), item.key, result) for k, result in enumerate(results)
+        ]
+
+
+def _present(ident: MessageId, key: Key | None, result: Any) -> list[_Item]:
+    return [] if result is None else [_Item(ident, key, result)]
 
 
 def _padded(ident: MessageId, width: int) -> MessageId:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from operator import is_
 from typing import Any
@@ -11,8 +12,11 @@ import numpy as np
 
 from bettong.engine.batch.items import Items, append_path, concat, key_column, pad_paths
 from bettong.engine.batch.plan import Plan
-from bettong.engine.errors import UserFunctionError
-from bettong.lineage.errors import BettongError
+from bettong.engine.errors import DeadLetter, UserFunctionError
+from bettong.engine.keys import Key, KeyTypeError, canonical
+
+Failures = Mapping[int, Exception]
+"""Errors of a user's function by the places of the messages on which it failed."""
 
 
 class Flow:
@@ -21,11 +25,13 @@ class Flow:
     Attributes:
         arrived: for each step's number the messages that wait to be moved to it; for a sink
             their values are encoded already.
+        failed: for each step's name the number of messages on which its function failed.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._arrived: dict[int, list[Items]] = {}
+        self.failed: Counter[str] = Counter()
 
     @property
     def arrived(self) -> dict[int, Items]:
@@ -41,7 +47,8 @@ class Flow:
             None,
             list(data),
         )
-        self.push(number, items.with_values(self.apply(number, items, items.values)))
+        items, decoded = self._apply(number, items)
+        self.push(number, items.with_values(decoded))
 
     def push(self, number: int, items: Items) -> None:
         """Hand what a step gave to all that it feeds."""
@@ -56,16 +63,17 @@ class Flow:
             case "merge":
                 self.push(number, self._renamed(number, place, items))
             case "computation":
-                self.push(number, present(items, self.apply(number, items, items.values)))
+                self.push(number, present(*self._apply(number, items)))
             case "computation_multi":
-                self.push(number, items.one_to_many(self.many(number, items, items.values)))
+                items, groups = self._apply(number, items, listed(self._plan.call(number)))
+                self.push(number, items.one_to_many(groups))
             case "filter":
-                keep = np.array(self.apply(number, items, items.values), bool)
-                self.push(number, items.take(np.flatnonzero(keep)))
+                items, keep = self._apply(number, items)
+                self.push(number, items.take(np.flatnonzero(np.array(keep, bool))))
             case "key_by":
                 self.push(number, self._keyed(number, items))
             case "sink":
-                data = self.apply(number, items, items.values)
+                items, data = self._apply(number, items)
                 self._arrived.setdefault(number, []).append(items.with_values(data))
             case _:
                 self._arrived.setdefault(number, []).append(items)
@@ -82,39 +90,89 @@ class Flow:
         return Items(items.streams, items.numbers, paths, keys, items.values)
 
     def _keyed(self, number: int, items: Items) -> Items:
-        keys = self.apply(number, items, items.values)
+        kept, keys = self._apply(number, items)
         try:
             column = key_column(keys)
-        except BettongError as e:
-            name = self._plan.nodes[number].name
-            raise UserFunctionError(f"step {name}: {e}") from e
-        return Items(items.streams, items.numbers, items.paths, column, items.values)
+        except KeyTypeError:
+            extract = self._plan.call(number)
+            kept, keys = self._apply(number, items, lambda value: _checked(extract(value)))
+            column = key_column(keys)
+        return Items(kept.streams, kept.numbers, kept.paths, column, kept.values)
 
-    def apply(self, number: int, items: Items, *arguments: Any) -> list[Any]:
-        """What a step's function gives for each message."""
-        function = self._plan.nodes[number].function
-        assert function is not None
-        return self._call(number, items, function.call, arguments)
+    def _apply(
+        self, number: int, items: Items, call: Callable[[Any], Any] | None = None
+    ) -> tuple[Items, list[Any]]:
+        """What a step's function gives for each message, and the messages without those on
+        which it fails."""
+        results, failures = run(call or self._plan.call(number), items.values)
+        return self.settle(number, items, results, failures)
 
-    def many(self, number: int, items: Items, *arguments: Any) -> list[list[Any]]:
-        """What a one-to-many step's function gives for each message."""
-        function = self._plan.nodes[number].function
-        assert function is not None
-        call = function.call
-        return self._call(number, items, lambda *values: list(call(*values)), arguments)
+    def settle(
+        self, number: int, items: Items, results: list[Any], failures: Failures
+    ) -> tuple[Items, list[Any]]:
+        """Do what the application wants with the messages on which a function failed.
 
-    def _call(
-        self, number: int, items: Items, call: Callable[..., Any], arguments: tuple[Any, ...]
-    ) -> list[Any]:
-        results: list[Any] = []
-        try:
-            results.extend(map(call, *arguments))
-        except Exception as e:  # whatever a user's function raises, on the message after the last
-            place = len(results)
+        Returns:
+            The other messages and their results.
+
+        Raises:
+            UserFunctionError: it wants to fail; the error is of the first of the messages.
+        """
+        if not failures:
+            return items, results
+        node, policy = self._plan.nodes[number], self._plan.app.on_error
+        if policy == "fail":
+            place, error = min(failures.items(), key=lambda f: f[0])
             message = items.id_of(place, self._plan.streams)
-            name = self._plan.nodes[number].name
-            raise UserFunctionError.of(name, message, items.key_of(place), e) from e
-        return results
+            raise UserFunctionError.of(node.name, message, items.key_of(place), error) from error
+        self.failed[node.name] += len(failures)
+        if policy == "dead letter":
+            self._bury(number, items, failures)
+        kept = np.array([i for i in range(len(items)) if i not in failures], np.int64)
+        return items.take(kept), [results[i] for i in kept.tolist()]
+
+    def _bury(self, number: int, items: Items, failures: Failures) -> None:
+        grave = self._plan.app.dead_letters
+        if grave is None or self._plan.nodes[number] is grave:
+            return
+        places = sorted(failures)
+        letters = [
+            DeadLetter(
+                self._plan.nodes[number].name,
+                str(items.id_of(place, self._plan.streams)),
+                items.key_of(place),
+                f"{type(failures[place]).__name__}: {failures[place]}",
+                items.values[place],
+            )
+            for place in places
+        ]
+        dead = items.take(np.array(places, np.int64))
+        paths = pad_paths(dead.paths, self._plan.app.depth[grave] - 1)
+        step = self._plan.app.nodes.index(self._plan.nodes[number])
+        named = append_path(paths, np.full(len(dead), step))
+        at = self._plan.number[grave]
+        buried = Items(dead.streams, dead.numbers, named, None, letters)
+        buried, data = self._apply(at, buried)
+        self._arrived.setdefault(at, []).append(buried.with_values(data))
+
+
+def run(call: Callable[..., Any], *arguments: Sequence[Any]) -> tuple[list[Any], Failures]:
+    """What a function gives for each message; None where it fails, and why."""
+    results: list[Any] = []
+    failures: dict[int, Exception] = {}
+    waiting = map(call, *arguments)
+    while True:
+        try:
+            results.extend(waiting)
+            return results, failures
+        except Exception as e:  # whatever a user's function raises, on the message after the last
+            failures[len(results)] = e
+            results.append(None)
+
+
+def listed(call: Callable[..., Any]) -> Callable[..., list[Any]]:
+    """The same with its results in a list, so that a generator's errors come at once."""
+    return lambda *values: list(call(*values))
 
 
 def present(items: Items, results: list[Any]) -> Items:
@@ -123,3 +181,8 @@ def present(items: Items, results: list[Any]) -> Items:
         places = [i for i, r in enumerate(results) if r is not None]
         return items.with_values(results).take(np.array(places, np.int64))
     return items.with_values(results)
+
+
+def _checked(key: Key) -> Key:
+    canonical(key)
+    return key

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from bettong.engine.graph import STATEFUL, Application, Node, overlapping
 
@@ -37,15 +39,16 @@ class Plan:
             i for i, n in enumerate(self.nodes) if n.operation == "merge" and overlapping(n)
         )
 
+    def call(self, number: int) -> Callable[..., Any]:
+        """The user's function of a step."""
+        function = self.nodes[number].function
+        assert function is not None
+        return function.call
+
     def level(self, number: int) -> int:
         """The level at which a step runs; sinks run at the last."""
         node = self.nodes[number]
-        return self.last_level if node.operation == "sink" else self.app.level[node]
-
-    def moves_to(self, number: int) -> bool:
-        """Whether messages are moved to another worker to get to this step."""
-        operation = self.nodes[number].operation
-        return operation == "sink" or operation in STATEFUL
+        return self.last_level if node in self.app.sinks else self.app.level[node]
 
     def groups(self, level: int) -> dict[str, list[int]]:
         """The stateful steps of a level by the state that they share."""

@@ -15,6 +15,7 @@ epoch, and its manifests stand under names that do not count.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -162,6 +163,7 @@ class BatchProtocol:
                 name: {p: r["attempt"] for (_, p), r in sorted(done.items()) if name in r["sinks"]}
                 for name in job.sinks
             },
+            sum((Counter(r["failed"]) for r in reports), Counter(job.base.failed)),
         )
 
     def offsets(self, job: Job, read: Sequence[MessageRange]) -> dict[str, int]:

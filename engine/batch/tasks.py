@@ -7,15 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-import numpy as np
-
 from bettong.engine.batch.blocks import DRIVER, Header, pack_by_partition, pack_report, unpack
-from bettong.engine.batch.flow import Flow, present
+from bettong.engine.batch.flow import Flow
 from bettong.engine.batch.items import Items, concat, order_of
 from bettong.engine.batch.job import Job, install
 from bettong.engine.batch.plan import Plan
-from bettong.engine.errors import UserFunctionError
-from bettong.engine.graph import Node
+from bettong.engine.batch.stateful import Changed, apply_state
+from bettong.engine.functions import State
 from bettong.engine.keys import bounds
 from bettong.engine.sinks import Noted, Row, Rows
 from bettong.engine.state.entities import FileCache, load, save
@@ -74,6 +72,7 @@ class ReadTask:
             "files": [],
             "sinks": {},
             "steps": [origin],
+            "failed": flow.failed,
         }
         yield 0, pack_report(Header(DRIVER, origin, (planned,)), report)
         yield from _moved(self.job, flow, origin, (planned,), self.slice)
@@ -138,19 +137,19 @@ class LevelTask:
             arrived = {
                 i: concat([part for part in (inbox.get(i), flow.arrived.get(i)) if part])
                 for i, node in enumerate(self.plan.nodes)
-                if node.operation == "sink" and (i in inbox or i in flow.arrived)
+                if node in self.job.app.sinks and (i in inbox or i in flow.arrived)
             }
             self._prepare(arrived)
-            yield 0, self._report()
+            yield 0, self._report(flow)
         else:
             origin = self._step_id("state.write")
-            yield self.partition, self._report()
+            yield self.partition, self._report(flow)
             yield from _moved(self.job, flow, origin, _joined(self.carries), 0)
 
     def _step_id(self, name: str) -> str:
         return self.job.step_id(self.partition, self.attempt, name, self.level)
 
-    def _report(self) -> bytes:
+    def _report(self, flow: Flow) -> bytes:
         report = {
             "level": self.level,
             "partition": self.partition,
@@ -158,65 +157,21 @@ class LevelTask:
             "files": [f.to_json() for f in self.files],
             "sinks": self.prepared,
             "steps": self.steps,
+            "failed": flow.failed,
         }
         return pack_report(Header(DRIVER, self._step_id("state.write")), report)
 
     def apply_state(self, flow: Flow, inbox: dict[int, Items]) -> Changed:
         """Apply the steps that share one state to their messages, in the messages' order."""
-        items = concat(list(inbox.values()))
-        ranks = np.repeat(list(inbox), [len(part) for part in inbox.values()])
-        order = order_of(items, ranks)
-        if order is not None:
-            items, ranks = items.take(order), ranks[order]
-        assert items.keys is not None
-        node = self.plan.nodes[next(iter(inbox))]
-        keys = items.keys.used()
-        hashes = keys.hashes.tolist()
-        entities = self.load(node, keys.keys, hashes)
-        arguments = map(entities.__getitem__, keys.codes.tolist())
-        if len(inbox) == 1:
-            self._apply_one(flow, next(iter(inbox)), items, arguments)
-        else:
-            self._apply_several(flow, items, ranks, list(arguments))
-        return Changed(node, keys.keys, hashes, entities)
+        return apply_state(self.plan, flow, inbox, self.load)
 
-    def load(self, node: Node, keys: list[bytes], hashes: list[int]) -> list[Any]:
+    def load(self, state: State, keys: list[bytes], hashes: list[int]) -> list[Any]:
         """The entities of canonical keys as they were before the batch."""
         low, high = bounds(self.partition, self.job.partitions)
-        files = self.job.base.files_of(node.state.name, low, high)
+        files = self.job.base.files_of(state.name, low, high)
         cache = _cache_of(self.job)
         cache.keep_only(self.job.base.files)
-        return load(node.state, cache, files, keys, hashes)
-
-    def _apply_one(self, flow: Flow, number: int, items: Items, entities: Iterable[Any]) -> None:
-        if self.plan.nodes[number].operation == "state_computation_multi":
-            groups = flow.many(number, items, items.values, entities)
-            flow.push(number, items.one_to_many(groups))
-        else:
-            flow.push(number, present(items, flow.apply(number, items, items.values, entities)))
-
-    def _apply_several(
-        self, flow: Flow, items: Items, ranks: np.ndarray[Any, Any], entities: list[Any]
-    ) -> None:
-        """Message by message, because each may go through another step."""
-        results: dict[int, list[Any]] = {}
-        calls = {n: self.plan.nodes[n].function for n in set(ranks.tolist())}
-        multi = {n for n in calls if self.plan.nodes[n].operation == "state_computation_multi"}
-        done = 0
-        try:
-            for number, value, entity in zip(ranks.tolist(), items.values, entities, strict=True):
-                call = calls[number]
-                assert call is not None
-                result = call.call(value, entity)
-                results.setdefault(number, []).append(list(result) if number in multi else result)
-                done += 1
-        except Exception as e:  # whatever a user's function raises
-            name = self.plan.nodes[int(ranks[done])].name
-            message = items.id_of(done, self.plan.streams)
-            raise UserFunctionError.of(name, message, items.key_of(done), e) from e
-        for number, found in results.items():
-            own = items.take(np.flatnonzero(ranks == number))
-            flow.push(number, own.one_to_many(found) if number in multi else present(own, found))
+        return load(state, cache, files, keys, hashes)
 
     def _write_state(self, changed: Sequence[Changed]) -> None:
         with step(
@@ -234,7 +189,7 @@ class LevelTask:
 
     def write(self, change: Changed) -> FileEntry:
         """Write changed entities as one file under a name that no other attempt has."""
-        state = change.node.state
+        state = change.state
         place = f"{self.partition:04d}-{self.attempt}"
         name = file_name(state.name, self.job.epoch, self.job.batch, place)
         return save(state, self.job.store, name, change.keys, change.hashes, change.entities)
@@ -267,18 +222,6 @@ class LevelTask:
         """Outputs with their ids, in their order."""
         keys = items.keys.values() if items.keys is not None else [None] * len(items)
         return Rows(items.ids(self.plan.streams), keys, items.values)
-
-
-class Changed:
-    """The entities that a level's task has applied messages to."""
-
-    def __init__(
-        self, node: Node, keys: list[bytes], hashes: list[int], entities: list[Any]
-    ) -> None:
-        self.node = node
-        self.keys = keys
-        self.hashes = hashes
-        self.entities = entities
 
 
 def _moved(

@@ -43,7 +43,7 @@ class Manifest:
         files: newest first; where two hold one key, the first counts.
         winners: for each sink, for each state partition that has outputs for it, the attempt whose
             staged outputs the sink makes visible.
-        watermark: the event time up to which windows have fired, in seconds, or None.
+        failed: for each step on how many messages its function has failed since the beginning.
     """
 
     application: str
@@ -52,7 +52,7 @@ class Manifest:
     offsets: Mapping[str, int]
     files: tuple[FileEntry, ...]
     winners: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
-    watermark: float | None = None
+    failed: Mapping[str, int] = field(default_factory=dict)
 
     def files_of(self, state: str, low: int, high: int) -> tuple[FileEntry, ...]:
         """Files that may hold a hash of ``[low, high)`` of a state, newest first."""
@@ -139,7 +139,7 @@ def _to_bytes(manifest: Manifest) -> bytes:
         "batch": manifest.batch,
         "epoch": manifest.epoch,
         "offsets": dict(manifest.offsets),
-        "watermark": manifest.watermark,
+        "failed": dict(manifest.failed),
         "winners": {s: sorted(w.items()) for s, w in sorted(manifest.winners.items())},
         "files": [f.to_json() for f in manifest.files],
     }
@@ -167,7 +167,7 @@ def _from_bytes(data: bytes, name: str) -> Manifest:
             value["offsets"],
             tuple(FileEntry.from_json(f) for f in value["files"]),
             {s: dict(w) for s, w in value["winners"].items()},
-            value["watermark"],
+            value["failed"],
         )
     except (KeyError, TypeError, ValueError, AttributeError) as e:
         raise ManifestError(f"{name} is not a manifest: {type(e).__name__}: {e}") from e

@@ -265,3 +265,40 @@ def test_old_segments_go_and_the_log_stays_small() -> None:
     again = opened(disk)
     assert again.commit(1, 7, {0: 0}), "still known"
     assert len(visible(disk)) == 50
+
+
+class FailsOnce:
+    """The n-th operation of a disk is done, but said to have failed."""
+
+    def __init__(self, disk: SimulatedDisk, n: int) -> None:
+        self.left = n
+        disk._on_change = self
+
+    def __call__(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise OSError(5, "Input/output error")
+
+
+def test_no_failure_of_the_disk_loses_or_doubles_a_commit() -> None:
+    for n in range(1, 1000):
+        disk = SimulatedDisk()
+        ledger = opened(disk)
+        fails = FailsOnce(disk, n)
+        for action in WORK:
+            try:
+                action(ledger)
+            except OSError:
+                try:
+                    action(ledger)  # asked again
+                except OSError as e:
+                    assert "closed" in str(e)
+                    ledger = opened(disk)  # started again
+                    action(ledger)
+        assert visible(disk) == EXPECTED
+        told = disk.image()[HOME / "output.length"]
+        assert int(told) == len(disk.image()[OUTPUT]), "readers know"
+        assert opened(SimulatedDisk(disk.image())).committed.ranges == [[0, 1], [3, 4]]
+        if fails.left > 0:
+            break
+    assert n > 60
