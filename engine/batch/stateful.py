@@ -1,0 +1,132 @@
+"""State steps of one batch: messages meet the entities of their keys, in their order."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bettong.engine.batch.flow import Failures, Flow, listed, present, run
+from bettong.engine.batch.items import IntArray, Items, concat, order_of
+from bettong.engine.batch.plan import Plan
+from bettong.engine.functions import State
+
+Load = Callable[[State, list[bytes], list[int]], list[Any]]
+
+
+@dataclass
+class Changed:
+    """Entities to which messages have been applied.
+
+    Attributes:
+        state: what they are of.
+        keys: canonical, each once.
+        hashes: of the keys.
+        entities: of the keys.
+    """
+
+    state: State
+    keys: list[bytes]
+    hashes: list[int]
+    entities: list[Any]
+
+
+def apply_state(plan: Plan, flow: Flow, inbox: Mapping[int, Items], load: Load) -> Changed:
+    """Apply the steps that share one state, and push on what they give.
+
+    Args:
+        plan: the application.
+        flow: takes the results.
+        inbox: for each step's number its messages.
+        load: gives the entities of canonical keys and their hashes as they were before.
+    """
+    items = concat(list(inbox.values()))
+    ranks = np.repeat(list(inbox), [len(part) for part in inbox.values()])
+    order = order_of(items, ranks)
+    if order is not None:
+        items, ranks = items.take(order), ranks[order]
+    assert items.keys is not None
+    state = plan.nodes[next(iter(inbox))].state
+    keys = items.keys.used()
+    hashes = keys.hashes.tolist()
+    codes = keys.codes.tolist()
+    entities = load(state, keys.keys, hashes)
+    calls = _calls(plan, list(inbox), ranks)
+    results, failures = _run(calls, items.values, list(map(entities.__getitem__, codes)))
+    if failures and plan.app.on_error != "fail":
+        entities = load(state, keys.keys, hashes)
+        results, failures = _run_carefully(calls, items.values, codes, entities)
+    if isinstance(calls, list):
+        _push_apart(plan, flow, items, ranks, results, failures)
+    else:
+        _push(plan, flow, next(iter(inbox)), items, results, failures)
+    return Changed(state, keys.keys, hashes, entities)
+
+
+Calls = Callable[[Any, Any], Any] | list[Callable[[Any, Any], Any]]
+"""The function of all messages, or one for each of them."""
+
+
+def _calls(plan: Plan, steps: Sequence[int], ranks: IntArray) -> Calls:
+    of_step = {
+        number: listed(plan.call(number)) if _is_multi(plan, number) else plan.call(number)
+        for number in steps
+    }
+    return of_step[steps[0]] if len(steps) == 1 else [of_step[n] for n in ranks.tolist()]
+
+
+def _run(calls: Calls, values: list[Any], entities: list[Any]) -> tuple[list[Any], Failures]:
+    if isinstance(calls, list):
+        return run(lambda call, value, entity: call(value, entity), calls, values, entities)
+    return run(calls, values, entities)
+
+
+def _run_carefully(
+    calls: Calls, values: list[Any], codes: list[int], entities: list[Any]
+) -> tuple[list[Any], Failures]:
+    """The same when a function is known to fail: the entity is as it was before, whatever the
+    function has done to it."""
+    results: list[Any] = []
+    failures: dict[int, Exception] = {}
+    for place, (value, code) in enumerate(zip(values, codes, strict=True)):
+        call = calls[place] if isinstance(calls, list) else calls
+        before = copy.deepcopy(entities[code])
+        try:
+            results.append(call(value, entities[code]))
+        except Exception as e:  # whatever a user's function raises
+            entities[code] = before
+            failures[place] = e
+            results.append(None)
+    return results, failures
+
+
+def _push_apart(
+    plan: Plan,
+    flow: Flow,
+    items: Items,
+    ranks: IntArray,
+    results: list[Any],
+    failures: Failures,
+) -> None:
+    for number in sorted(set(ranks.tolist())):
+        places = np.flatnonzero(ranks == number)
+        own = [results[i] for i in places.tolist()]
+        failed = {i: failures[p] for i, p in enumerate(places.tolist()) if p in failures}
+        _push(plan, flow, number, items.take(places), own, failed)
+
+
+def _push(
+    plan: Plan, flow: Flow, number: int, items: Items, results: list[Any], failures: Failures
+) -> None:
+    items, results = flow.settle(number, items, results, failures)
+    if _is_multi(plan, number):
+        flow.push(number, items.one_to_many(results))
+    else:
+        flow.push(number, present(items, results))
+
+
+def _is_multi(plan: Plan, number: int) -> bool:
+    return plan.nodes[number].operation == "state_computation_multi"
