@@ -115,6 +115,7 @@ class Session:
         self._up = _Lane("upstream")
         self._down = _Lane("downstream")
         self._doomed: dict[int, Hit] = {}  # requests whose replies are to be lost
+        self._answered: Logged | None = None  # whose reply came last
         self._ended = False
 
     def client(self, data: bytes) -> list[Step]:
@@ -172,11 +173,15 @@ class Session:
             steps = lane.pass_on(data)
         for answer in self.framing.server(data):
             lane.told += answer.size
+            if answer.more:
+                if self._answered is not None:
+                    self._answered.reply_size += lane.told - lane.start
+                lane.start = lane.told
             if not answer.to:
                 continue
             for number in answer.to:
-                if number < len(self.requests):
-                    self.requests[number].reply_size += lane.told - lane.start
+                self._answered = self.requests[number]
+                self._answered.reply_size += lane.told - lane.start
             for number in answer.to:
                 hit = self._doomed.pop(number, None)
                 if hit is not None:

@@ -58,10 +58,12 @@ class Part:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The next ``size`` bytes of the server. ``to`` are the requests, counted from 0 over all that
-    the framing has told of, whose replies are complete with them."""
+    the framing has told of, whose replies are complete with them, or far enough to show that they
+    were carried out; ``more`` says that these bytes still belong to the reply told of last."""
 
     size: int
     to: tuple[int, ...] = ()
+    more: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ class FrameReader(ABC):
         self._head = b""
         self._size = 0
         self._missing = 0
+        self._blank = 0, 0
         self._digest = hashlib.blake2b(digest_size=16)
 
     @abstractmethod
@@ -105,6 +108,11 @@ class FrameReader(ABC):
     @abstractmethod
     def frame(self, frame: Frame) -> None:
         """A frame is complete; the next one is measured after this."""
+
+    def blank(self, head: bytes) -> tuple[int, int]:
+        """From where to where the frame's digest takes zeros instead of what is there; ``head`` is
+        what its size was told from."""
+        return 0, 0
 
     def feed(self, data: bytes) -> None:
         """Measure and complete as many frames as ``data`` make up."""
@@ -118,20 +126,29 @@ class FrameReader(ABC):
                         raise FramingError(f"no length within {MAX_HEADER} bytes")
                     self._begun = probe
                     return
-                self._begin(size)
+                self._begin(size, self.blank(probe))
             piece = data[at : at + self._missing]
             at += len(piece)
+            self._hash(piece)
             self._missing -= len(piece)
-            self._digest.update(piece)
             if len(self._head) < HEAD:
                 self._head += piece[: HEAD - len(self._head)]
             if self._missing == 0:
                 self.frame(Frame(self._head, piece[-1], self._size, self._digest.digest()))
 
-    def _begin(self, size: int) -> None:
+    def _begin(self, size: int, blank: tuple[int, int]) -> None:
         if size <= len(self._begun):
             raise FramingError(f"a frame of {size} bytes")
-        self._head, self._size = self._begun[:HEAD], size
-        self._digest = hashlib.blake2b(self._begun, digest_size=16)
-        self._missing = size - len(self._begun)
+        self._head, self._size, self._blank = self._begun[:HEAD], size, blank
+        self._missing = size
+        self._digest = hashlib.blake2b(digest_size=16)
+        self._hash(self._begun)
+        self._missing -= len(self._begun)
         self._begun = b""
+
+    def _hash(self, piece: bytes) -> None:
+        at = self._size - self._missing
+        start, end = (min(max(0, edge - at), len(piece)) for edge in self._blank)
+        if start < end:
+            piece = piece[:start] + bytes(end - start) + piece[end:]
+        self._digest.update(piece)

@@ -5,7 +5,6 @@ https://kafka.apache.org/protocol
 
 from __future__ import annotations
 
-import hashlib
 import struct
 
 from bettong.harness.wire.framing.base import Frame, FramingError, Info, Role
@@ -53,27 +52,24 @@ class KafkaFraming(PairedFraming):
         self._numbers: dict[int, int] = {}  # correlation id -> request
 
     def measure_client(self, head: bytes) -> int | None:
-        if len(head) < 8:
+        if len(head) < _HEADER:
             return None
         key, version = struct.unpack_from("!hh", head, 4)
-        if not 0 <= key <= _MAX_API_KEY or not 0 <= version <= 40:
+        size = _size(head)
+        if not 0 <= key <= _MAX_API_KEY or not 0 <= version <= 40 or size < _HEADER:
             raise FramingError("no Kafka request")
-        return _size(head)
+        return size
 
     def measure_server(self, head: bytes) -> int | None:
         return None if len(head) < 4 else _size(head)
 
+    def blank_in_request(self, head: bytes) -> tuple[int, int]:
+        return 8, _HEADER  # the correlation id
+
     def client_frame(self, frame: Frame) -> None:
-        if frame.size < _HEADER:
-            raise FramingError("no Kafka request")
         key, _, correlation = struct.unpack_from("!hhi", frame.head, 4)
-        content = None
-        if frame.size <= len(frame.head):  # the frame's own digest has the correlation id in it
-            content = hashlib.blake2b(
-                frame.head[4:8] + frame.head[_HEADER:], digest_size=16
-            ).digest()
         role: Role = "login" if key in _LOGIN else "noise" if key in _NOISE else "request"
-        number = self.part(frame.size, Info(_NAMES.get(key, f"API {key}"), "", role, content))
+        number = self.part(frame.size, Info(_NAMES.get(key, f"API {key}"), "", role, frame.digest))
         if len(self._numbers) >= _MAX_OPEN:
             raise FramingError(f"{_MAX_OPEN} requests without an answer")
         self._numbers[correlation] = number

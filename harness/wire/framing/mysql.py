@@ -14,6 +14,7 @@ _FULL = 0xFFFFFF  # a packet of this length is continued by the next one
 _SSL, _COMPRESS, _ZSTD = 0x800, 0x20, 1 << 26
 _MAX_STATEMENTS = 10_000
 _LAST_STATEMENT = 0xFFFFFFFF
+_NAMED = 9  # header, command and the number of a prepared statement
 _QUERY, _PREPARE, _EXECUTE, _BULK_EXECUTE = 0x03, 0x16, 0x17, 0xFA
 _NAMES = {0x01: "quit", 0x02: "USE", 0x0E: "ping", 0x11: "change user", 0x1F: "reset"}
 _NAMES |= {0x18: "long data", 0x19: "close statement", 0x1A: "reset statement", 0x1B: "set option"}
@@ -22,7 +23,8 @@ _NOISE = frozenset((0x01, 0x0E))
 
 
 class MySQLFraming(PairedFraming):
-    """A request is a command, a client's packet numbered 0 and what continues it."""
+    """A request is a command: a client's packet numbered 0 and what continues it. It was carried
+    out when the first packet of its reply has come."""
 
     protocol = "mysql"
 
@@ -34,9 +36,15 @@ class MySQLFraming(PairedFraming):
         self._statements: dict[int, bytes] = {}
         self._preparing: dict[int, bytes] = {}  # requests whose answers will name a statement
         self._last_prepared = b"?"
+        self._server_sequence = -1
 
     def measure_client(self, head: bytes) -> int | None:
-        return _packet_size(head)
+        size = _packet_size(head)
+        return size if size is not None and len(head) >= min(size, _NAMED) else None
+
+    def blank_in_request(self, head: bytes) -> tuple[int, int]:
+        named = head[3] == 0 and not self._continued and head[4:5] in (b"\x17", b"\xfa")
+        return (5, _NAMED) if named else (0, 0)
 
     def measure_server(self, head: bytes) -> int | None:
         return _packet_size(head)
@@ -63,6 +71,7 @@ class MySQLFraming(PairedFraming):
         if code == _QUERY:
             return Info(verb(text), shown(text), content=digest), b""
         if code == _PREPARE:
+            self._last_prepared = text  # may be executed before it is answered
             return Info(f"prepare {verb(text)}", shown(text), content=digest), text
         if code in (_EXECUTE, _BULK_EXECUTE) and len(text) >= 4:
             number = struct.unpack_from("<I", text)[0]
@@ -79,7 +88,7 @@ class MySQLFraming(PairedFraming):
     def _further(self, length: int, payload: bytes) -> Info | None:
         """A packet that begins no command: of the log-in, or data that a command asked for."""
         if self._commands:
-            return Info("data", role="noise")
+            return Info("data", role="noise", replied=False)
         if len(payload) >= 4 and length >= 32:
             capabilities = struct.unpack_from("<I", payload)[0]
             if capabilities & (_COMPRESS | _ZSTD) or (capabilities & _SSL and length == 32):
@@ -87,14 +96,19 @@ class MySQLFraming(PairedFraming):
         return Info("login", role="login")
 
     def server_frame(self, frame: Frame) -> None:
+        previous, self._server_sequence = self._server_sequence, frame.head[3]
+        # a reply begins with packet 1, unless the numbers have come round to it
+        begins = self._server_sequence == 1 and previous != 0
+        if self._commands and not begins:
+            self.answer_more(frame.size)
+            return
         oldest = self.open[0] if self.open else None
         self.answer_oldest(frame.size)
-        if oldest in self._preparing:
-            self._last_prepared = self._preparing.pop(oldest)
-            if frame.head[4:5] == b"\0" and len(frame.head) >= 9:
-                number = struct.unpack_from("<I", frame.head, 5)[0]
-                if len(self._statements) < _MAX_STATEMENTS:
-                    self._statements[number] = self._last_prepared
+        text = self._preparing.pop(oldest, b"") if oldest is not None else b""
+        if text and frame.head[4:5] == b"\0" and len(frame.head) >= 9:
+            number = struct.unpack_from("<I", frame.head, 5)[0]
+            if len(self._statements) < _MAX_STATEMENTS:
+                self._statements[number] = text
 
 
 def _packet_size(head: bytes) -> int | None:

@@ -25,6 +25,9 @@ class _Reader(FrameReader):
         owner = self._owner
         return owner.measure_client(head) if self._of_client else owner.measure_server(head)
 
+    def blank(self, head: bytes) -> tuple[int, int]:
+        return self._owner.blank_in_request(head) if self._of_client else (0, 0)
+
     def frame(self, frame: Frame) -> None:
         if self._of_client:
             self._owner.client_frame(frame)
@@ -65,6 +68,10 @@ class PairedFraming(Framing):
     @abstractmethod
     def server_frame(self, frame: Frame) -> None: ...
 
+    def blank_in_request(self, head: bytes) -> tuple[int, int]:
+        """Where a client's frame has what differs between equal requests."""
+        return 0, 0
+
     def part(self, size: int, request: Info | None = None) -> int:
         """Tell of a part; gives the number of the request if it completes one."""
         self._parts.append(Part(size, request))
@@ -78,6 +85,9 @@ class PairedFraming(Framing):
 
     def answer(self, size: int, *to: int) -> None:
         self._answers.append(Answer(size, to))
+
+    def answer_more(self, size: int) -> None:
+        self._answers.append(Answer(size, more=True))
 
     def answer_oldest(self, size: int) -> None:
         """These bytes complete the reply to the oldest open request, if there is one."""

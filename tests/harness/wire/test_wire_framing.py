@@ -171,6 +171,7 @@ def test_what_never_tells_its_length_is_given_up(name: str) -> None:
         ("postgres", pg_startup() + b"Q" + struct.pack("!i", -1)),
         ("kafka", struct.pack("!ihhi", -5, 0, 3, 1)),
         ("kafka", struct.pack("!ihhi", 2, 0, 3, 1)),
+        ("kafka", struct.pack("!ihhi", 7, 0, 3, 1)),
         ("redis", b"*1\r\n$9999999999999\r\n"),
         ("redis", b"*1\r\n$x\r\n"),
         ("redis", b"*99999999999\r\n"),
@@ -233,6 +234,8 @@ def test_content_leaves_out_what_differs_between_equal_requests() -> None:
     assert contents([asks(kafka(0, 1, b"x"))], "kafka") != contents(
         [asks(kafka(0, 1, b"y"))], "kafka"
     )
+    one, two = (my(0, b"\x17" + struct.pack("<I", n) + b"x" * 9000) for n in (1, 2))
+    assert contents([asks(one)], "mysql") == contents([asks(two)], "mysql")
     one, two = (
         b"POST /r HTTP/1.1\r\nX-Id: %s\r\nContent-Length: 1\r\n\r\nx" % i for i in (b"1", b"2")
     )
@@ -271,3 +274,11 @@ def test_a_statement_longer_than_a_packet_is_one_request() -> None:
     told = Told([asks(my(0, first) + my(1, b"rest")), says(my(1, b"\0"))], "mysql")
     assert told.labels == ["INSERT"]
     assert told.answered == [0]
+
+
+def test_rows_whose_numbers_come_round_are_no_new_reply() -> None:
+    rows = b"".join(my(number % 256, b"row") for number in range(1, 600))
+    turns = [asks(my(0, b"\x03SELECT 1") + my(0, b"\x03COMMIT")), says(rows), says(my(1, b"\0"))]
+    told = Told(turns, "mysql")
+    assert told.labels == ["SELECT", "COMMIT"]
+    assert told.answered == [0, 1]

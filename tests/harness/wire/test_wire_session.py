@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import given
 from hypothesis import strategies as st
-from wire_samples import REDIS, SAMPLES, Turn, asks, command, says, split_turns
+from wire_samples import REDIS, SAMPLES, Turn, asks, command, my, says, split_turns
 
 from bettong.harness.wire.conversation import History, Keys, Ledger
 from bettong.harness.wire.cutpoints import KINDS, Kind
@@ -173,3 +173,21 @@ def test_keys_tell_equal_connections_by_occurrence_and_others_by_content() -> No
     assert other[1].content != one[1].content
     assert other[1].label == one[1].label
     assert other[1].label_nth == 3
+
+
+def test_the_rest_of_a_reply_goes_on_when_the_next_one_is_to_be_lost() -> None:
+    """As a MariaDB client does that sends a command before the last one is answered."""
+    first, second = my(0, b"\x16INSERT"), my(0, b"\x17\xff\xff\xff\xff\0")
+    prepared = my(1, b"\0" + b"\1\0\0\0" + b"\0" * 7)
+    turns = [
+        says(my(0, b"\x0a10.11\0" + b"x" * 30)),
+        asks(my(1, b"\0" * 40)),
+        says(my(2, b"\0")),
+        asks(first + second),
+        says(prepared),
+        says(my(2, b"parameter")),
+        says(my(1, b"\0")),
+    ]
+    played = Played(turns, Cut("omit-reply", 2))
+    assert played.struck == 1
+    assert played.down == turns[0].data + turns[2].data + prepared + my(2, b"parameter")

@@ -85,8 +85,12 @@ MYSQL = [
     says(my(1, b"\0" + struct.pack("<I", 7) + b"\0" * 7)),
     asks(my(0, b"\x17" + struct.pack("<I", 7) + b"\0\1\0\0\0"), "UPDATE"),
     says(my(1, OK)),
+    asks(my(0, b"\x16INSERT") + my(0, b"\x17\xff\xff\xff\xff\0"), "prepare INSERT", "INSERT"),
+    says(my(1, b"\0" + struct.pack("<I", 8) + b"\0" * 7) + my(2, b"parameter") + my(1, OK)),
     asks(my(0, b"\x03SELECT 1"), "SELECT"),
     says(my(1, b"\1") + my(2, b"column") + my(3, b"row")),
+    asks(my(0, b"\x03COMMIT"), "COMMIT"),
+    says(my(1, OK)),
     asks(my(0, b"\x01")),
 ]
 
