@@ -35,7 +35,7 @@ from bettong.engine.net.block import Block
 from bettong.engine.net.client import Patience, back_off, open_connection
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.doors import Address, Key, add_key_options, key_from
-from bettong.engine.net.errors import ConnectionLostError, RefusedError
+from bettong.engine.net.errors import STORAGE, ConnectionLostError, RefusedError
 from bettong.engine.net.names import check_name
 from bettong.engine.net.watched import known
 from bettong.lineage.errors import BettongError, UsageError
@@ -125,7 +125,7 @@ class Sender:
                 except ConnectionLostError as e:
                     lost: Exception = e
                 except RefusedError as e:
-                    if e.code != "storage":  # a full disk may have room again
+                    if e.code != STORAGE:
                         raise
                     lost = e
                 log.info("%s", lost)

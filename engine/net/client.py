@@ -13,7 +13,8 @@ from bettong.engine import steps
 from bettong.engine.net.codec import Codec
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.doors import Address, Key
-from bettong.engine.net.errors import ConnectionLostError
+from bettong.engine.net.errors import STORAGE, ConnectionLostError, RefusedError
+from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import MessageRange
 
 T = TypeVar("T")
@@ -93,9 +94,10 @@ class Client(ABC):
         connecting included, is an occurrence of the step, if it has a name.
 
         Raises RefusedError for what the server refuses, ConnectionLostError when patience ends.
+        A server whose disk fails is asked again too.
         """
         link = f"{steps.installed().node}->{self.peer}"
-        lost: ConnectionLostError | None = None
+        lost: BettongError | None = None
         with self._lock:
             for _ in back_off(self.patience.give_up_s):
                 try:
@@ -106,9 +108,16 @@ class Client(ABC):
                 except ConnectionLostError as e:
                     lost = e
                     self._drop()
+                except RefusedError as e:
+                    lost = e
+                    self._drop()
+                    if e.code != STORAGE:
+                        raise
                 except BaseException:
                     self._drop()
                     raise
+        if isinstance(lost, RefusedError):
+            raise lost
         raise ConnectionLostError(f"gave up after {self.patience.give_up_s:g} s: {lost}")
 
     def close(self) -> None:

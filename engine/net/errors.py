@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from bettong.lineage.errors import BettongError
 
+#: The code of a refusal that may pass: the other end's disk failed or is full.
+STORAGE = "storage"
+
 
 class FrameError(BettongError):
     """Bytes that are not a frame of this protocol. The connection cannot be used further."""
@@ -14,7 +17,7 @@ class ConnectionLostError(BettongError, ConnectionError):
 
 
 class RefusedError(BettongError):
-    """The other end understood and said no; asking again changes nothing.
+    """The other end understood and said no; unless its disk failed, asking again is useless.
 
     Attributes:
         code: why, one word that programs can test for, such as ``fenced``.

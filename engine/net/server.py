@@ -17,7 +17,7 @@ from typing import IO, TypeVar
 from bettong.engine.net.codec import Codec, ErrorReply
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.doors import Door
-from bettong.engine.net.errors import ConnectionLostError, FrameError, RefusedError
+from bettong.engine.net.errors import STORAGE, ConnectionLostError, FrameError, RefusedError
 from bettong.engine.net.listener import Limits, Listener
 from bettong.engine.steps import RunOverError
 from bettong.lineage.errors import BettongError, UsageError
@@ -63,7 +63,9 @@ def error_code(error: Exception) -> str:
     """The word for an error that goes to the peer with its text."""
     if isinstance(error, RefusedError):
         return error.code
-    return "frame" if isinstance(error, FrameError) else "storage"
+    if isinstance(error, FrameError):
+        return "frame"
+    return STORAGE if isinstance(error, OSError) else "refused"
 
 
 def lock_directory(directory: Path) -> IO[bytes]:

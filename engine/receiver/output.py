@@ -35,6 +35,7 @@ class Output:
         self._file: AppendFile = disk.append_to(self._path)
         disk.sync_directory(directory)
         self.length = self.checksum = 0
+        self._told = -1
 
     def verify(self, length: int, checksum: int) -> None:
         """Take over what an earlier process has written; raises DamageError when it is not there
@@ -73,21 +74,36 @@ class Output:
         more than they have written."""
         if self._disk.size(self._path) > self.length:
             raise DamageError(f"{self._path} has bytes after {self.length} that nobody committed")
-        self._tell()
+        self.tell()
 
     def append(self, pieces: Iterable[bytes]) -> None:
-        """Append a batch; durable and visible on return.
+        """Append a batch; durable on return, for readers of whole batches after ``tell``.
 
         Raises OSError; then nothing of it remains if the disk allows that.
         """
         start, checksum = self.length, self.checksum
         try:
+            if self._disk.size(self._path) > start:
+                self._file.truncate(start)  # left by a failure that could not be undone then
             self._write(pieces)
         except OSError:
             self.length, self.checksum = start, checksum
             self._file.truncate(start)
             raise
-        self._tell()
+
+    def tell(self) -> None:
+        """Tell readers how long the output is, if they have not been told."""
+        if self._told == self.length:
+            return
+        new = self._directory / "output.length.new"
+        file = self._disk.append_to(new)
+        try:
+            file.truncate(0)
+            file.write(b"%d\n" % self.length)
+        finally:
+            file.close()
+        self._disk.rename(new, self._length_path)
+        self._told = self.length
 
     def close(self) -> None:
         """Close the file."""
@@ -102,16 +118,6 @@ class Output:
     def _count(self, piece: bytes) -> None:
         self.length += len(piece)
         self.checksum = zlib.crc32(piece, self.checksum)
-
-    def _tell(self) -> None:
-        new = self._directory / "output.length.new"
-        file = self._disk.append_to(new)
-        try:
-            file.truncate(0)
-            file.write(b"%d\n" % self.length)
-        finally:
-            file.close()
-        self._disk.rename(new, self._length_path)
 
 
 def read_rows(directory: Path) -> Iterator[dict[str, Any]]:

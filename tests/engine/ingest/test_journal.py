@@ -223,3 +223,36 @@ def test_the_simulation_shows_a_sync_that_is_missing() -> None:
         except DamageError:
             found.add(-1)
     assert found > {2}
+
+
+def test_no_failure_of_the_disk_loses_or_doubles_a_message() -> None:
+    """The n-th operation is done, but said to have failed; what was asked is asked again."""
+    for n in range(1, 1000):
+        left = n
+
+        def fail() -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise OSError(5, "Input/output error")
+
+        disk = SimulatedDisk()
+        journal = opened(disk)
+        disk._on_change = fail
+        for first in range(0, 8, 2):
+            for upto, action in ((first + 2, "append"), (first + 1, "release")):
+                while (journal.end if action == "append" else journal.released) < upto:
+                    try:
+                        if action == "append":
+                            journal.append(block(first, 2))
+                        else:
+                            journal.release(upto)
+                    except OSError as e:
+                        if "closed" in str(e):
+                            journal = opened(disk)
+        for found in (journal, opened(SimulatedDisk(disk.image()))):
+            assert (found.end, found.released) == (8, 7)
+            assert content(found) == [b"message %d" % k for k in range(found.base, 8)]
+        if left > 0:
+            break
+    assert n > 20

@@ -301,4 +301,4 @@ def test_no_failure_of_the_disk_loses_or_doubles_a_commit() -> None:
         assert opened(SimulatedDisk(disk.image())).committed.ranges == [[0, 1], [3, 4]]
         if fails.left > 0:
             break
-    assert n > 60
+    assert n > 50
