@@ -23,11 +23,12 @@ from bettong.engine.steps import Instrumentation
 
 class Killer:
     """A conductor that lets every step pass, but kills the process that comes to one phase of
-    one step."""
+    one step, or makes another fail as a full disk would."""
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
         self.kill_at: tuple[str, str] | None = None
+        self.fail_at: tuple[str, str] | None = None
         self.killed = threading.Event()
         self._lock = threading.Lock()
         killer = self
@@ -35,9 +36,11 @@ class Killer:
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 for line in self.rfile:
-                    if not killer.passes(json.loads(line)):
+                    request = json.loads(line)
+                    if not killer.passes(request):
                         return
-                    self.wfile.write(b'{"go": true}\n')
+                    fails = killer.fails(request)
+                    self.wfile.write(b'{"go": true, "errno": 28}\n' if fails else b'{"go": true}\n')
 
         socketserver.ThreadingTCPServer.daemon_threads = True
         self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
@@ -54,6 +57,14 @@ class Killer:
             os.kill(request["pid"], signal.SIGKILL)
             self.killed.set()
             return False
+
+    def fails(self, request: dict[str, Any]) -> bool:
+        event = request["event"]
+        with self._lock:
+            if (event["step"], event["phase"]) != self.fail_at:
+                return False
+            self.fail_at = None
+            return True
 
     def counts(self, phase: str = "after") -> Counter[str]:
         with self._lock:

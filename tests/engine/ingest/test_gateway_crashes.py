@@ -67,6 +67,30 @@ def kept_while_running(directory: Path) -> tuple[int, bool]:
     return sum(message in data for message in MESSAGES), True
 
 
+@pytest.mark.parametrize("phase", ["before", "after"])
+@pytest.mark.parametrize("step", ["gateway.append/lines/3", "gateway.append/lines/end"])
+def test_a_full_disk_loses_and_doubles_nothing(
+    start: Any, killer: Any, tmp_path: Path, step: str, phase: str
+) -> None:
+    source = tmp_path / "input.txt"
+    source.write_bytes(b"\n".join(MESSAGES) + b"\n")
+    killer.fail_at = (step, phase)
+    gateway = start(
+        *(GATEWAY, "--listen", "127.0.0.1:0", "--dir", tmp_path / "gateway"),
+        node="gateway",
+        conductor=killer.address,
+    )
+    sender = start(
+        *(SENDER, "--gateway", gateway.address, "--stream", "lines", "--input", source),
+        node="sender",
+        conductor=killer.address,
+    )
+    assert sender.wait(30) == 0
+    assert killer.fail_at is None, "it has happened"
+    gateway.kill_and_wait()
+    assert kept(tmp_path / "gateway") == (MESSAGES, True)
+
+
 def test_two_clean_runs_take_the_same_steps(start: Any, killer: Any, tmp_path: Path) -> None:
     source = tmp_path / "input.txt"
     source.write_bytes(b"\n".join(MESSAGES) + b"\n")

@@ -81,6 +81,26 @@ def test_a_kill_loses_and_doubles_nothing(
     client.close()
 
 
+@pytest.mark.parametrize("phase", ["before", "after"])
+@pytest.mark.parametrize(
+    "step", ["receiver.prepare/batch=1/p=0/a=0", "receiver.commit/batch=1", "receiver.open/epoch=1"]
+)
+def test_a_full_disk_loses_and_doubles_nothing(
+    start: Any, killer: Any, watched: None, tmp_path: Path, step: str, phase: str
+) -> None:
+    killer.fail_at = (step, phase)
+    receiver = start(
+        *(RECEIVER, "--listen", "127.0.0.1:0", "--dir", tmp_path / "out"),
+        node="receiver",
+        conductor=killer.address,
+    )
+    client = ReceiverClient(receiver.address, "app", 1, patience=PATIENCE)
+    write_all(client)
+    client.close()
+    assert killer.fail_at is None, "it has happened"
+    assert [row["id"] for row in read_rows(tmp_path / "out" / "app")] == IDS
+
+
 def test_two_clean_runs_take_the_same_steps_for_the_same_causes(
     start: Any, killer: Any, watched: None, tmp_path: Path
 ) -> None:
