@@ -145,6 +145,7 @@ def command(
     ask = _Ask(exhaustive, find_all, faults, schedule, _budget(budget), seed, log, quiet or as_json)
     result = _answer(executor, _command(program, spec), ask)
     if out is not None:
+        result.write(out)
         write_reports(result, out)
     if as_json:
         click.echo(json.dumps(result.to_dict(), indent=1))
