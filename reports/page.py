@@ -87,7 +87,7 @@ def _header(result: Result, sections: Sequence[tuple[str, str]]) -> Iterator[str
     yield f'<h1><span class="sign" aria-hidden="true">{sign}</span> '
     yield f"{VERDICT_WORD[result.verdict]}: {escape(result.verdict)}</h1>"
     yield f'<p class="level">{escape(level_line(result))}</p>'
-    if result.verdict != "unknown":
+    if result.verdict != "unknown" and result.kind != "protocol":
         yield f"<p>{escape(result.guarantee)}: {LEVEL_MEANING[result.guarantee]}.</p>"
     if result.reason:
         yield f"<p>{escape(result.reason)}</p>"

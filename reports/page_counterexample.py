@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -19,6 +20,8 @@ from bettong.reports.svg import lineage_svg, spacetime_svg
 from bettong.reports.words import faults_line
 
 SHOWN_ANOMALIES = 20
+_DIGEST = re.compile(r"\[[0-9a-f]{16}\]")
+"""Tells apart firings of one rule; nothing to read."""
 
 
 def counterexample_section(result: Result, number: int, directory: Path) -> Iterator[str]:
@@ -41,7 +44,8 @@ def counterexample_section(result: Result, number: int, directory: Path) -> Iter
     yield from _pictures(result, example, number, directory)
     if example.frontier:
         yield "<h4>What the good run did and this one did not, nearest the outcome first</h4>"
-        items = "".join(f"<li><code>{escape(f)}</code></li>" for f in example.frontier[:15])
+        frontier = [_DIGEST.sub("", firing) for firing in example.frontier[:15]]
+        items = "".join(f"<li><code>{escape(firing)}</code></li>" for firing in frontier)
         yield f"<ol>{items}</ol>"
     if example.schedule:
         text = yaml.safe_dump(dict(example.schedule), sort_keys=False, allow_unicode=True)

@@ -23,6 +23,12 @@ KIND_MEANING = {
     "Violation": "a postcondition does not hold",
 }
 
+PROTOCOL_WORD = {
+    "valid": "every postcondition holds within the bounds",
+    "invalid": "a postcondition does not hold",
+    "unknown": "whether the postconditions hold is not known",
+}
+
 LEVEL_MEANING = {
     "effectively-once": "each message takes effect exactly once",
     "at-least-once": "no message is lost; some may take effect more than once",
@@ -41,6 +47,8 @@ OUTCOME_MEANING = {
 
 def level_line(result: Result) -> str:
     """What level was found, and which was asked for."""
+    if result.kind == "protocol":
+        return PROTOCOL_WORD[result.verdict]
     order = ", in order per key" if result.ordering == "per-key" else ""
     asked = f" ({result.expected} was asked for)" if result.expected else ""
     if result.verdict == "unknown":
