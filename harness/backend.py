@@ -59,6 +59,11 @@ class Layout:
         return self.folder / "acked"
 
     @property
+    def outcome(self) -> Path:
+        """How the sender ended, in its own words."""
+        return self.folder / "outcome"
+
+    @property
     def gateway(self) -> Path:
         """The gateway's journals."""
         return self.folder / "gateway"
@@ -233,6 +238,7 @@ class LocalCluster(Cluster):
             *(SENDER, "--gateway", gateway),
             *("--stream", self._scenario.stream, "--input", str(self._layout.input)),
             *("--frame", str(self._scenario.frame), "--acked", str(self._layout.acked)),
+            *("--outcome", str(self._layout.outcome)),
         ]
         return CommandNode(
             "sender",

@@ -22,6 +22,7 @@ class Cluster:
     Attributes:
         control: the book of the run, set before the first node is started.
         lasting: nodes that are there before the run and stay after it.
+        starting: nodes that are being started, which may take its time.
         restarts: how often each node has been started again after it ended by itself.
     """
 
@@ -30,13 +31,18 @@ class Cluster:
         self.nodes: dict[str, Node] = dict(lasting)
         self.lasting = frozenset(lasting)
         self.links = links
+        self.starting: list[str] = []
         self.restarts: dict[str, int] = {}
         self._wanted: set[str] = set(lasting)
 
     def start(self, name: str) -> None:
         """Start a node as its next incarnation."""
         node = self.nodes[name]
-        node.start()
+        self.starting.append(name)
+        try:
+            node.start()
+        finally:
+            self.starting.remove(name)
         self._wanted.add(name)
         self.control.note(
             TraceEvent(f"node.start/{name}", "after", name, incarnation=node.incarnation)

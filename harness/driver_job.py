@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -85,7 +86,7 @@ def warm_up(spark: SparkSession) -> None:
     folder = Path(os.environ["TMPDIR"])
     zygote = subprocess.Popen(
         [
-            *(os.environ["BETTONG_PYTHON"], "-m", "bettong.harness.zygote", str(folder / "zygote")),
+            *(sys.executable, "-m", "bettong.harness.zygote", str(folder / "zygote")),
             *("pyspark.sql.streaming.python_streaming_source_runner", "bettong.engine.endpoints"),
             "bettong.engine.spark.source",
         ],

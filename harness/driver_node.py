@@ -11,8 +11,9 @@ from typing import Any
 from bettong.engine.steps import Instrumentation
 from bettong.harness.nodes import Node
 from bettong.harness.sessions import Ended
-from bettong.harness.spark.driver import DriverDiedError, DriverHost
+from bettong.harness.spark.driver import START_S, DriverDiedError, DriverHost
 from bettong.harness.spark.pool import DriverPool
+from bettong.harness.spark.session import SessionConfig
 
 WARM_UP = "bettong.harness.driver_job:warm_up"
 
@@ -20,9 +21,20 @@ WARM_UP = "bettong.harness.driver_job:warm_up"
 class WarmPool(DriverPool):
     """A pool whose spares do some work ahead, so that the first run is no slower than others."""
 
+    def __init__(self, size: int, config: SessionConfig, env: Mapping[str, str]) -> None:
+        self._warm: dict[int, Future[Any]] = {}
+        super().__init__(size, config, env)
+
+    def acquire(self, timeout: float = START_S) -> DriverHost:
+        host = super().acquire(timeout)
+        warm = self._warm.pop(host.pid, None)
+        if warm is not None:
+            warm.result(timeout)
+        return host
+
     def _start(self) -> DriverHost:
         host = super()._start()
-        host.submit(WARM_UP)
+        self._warm[host.pid] = host.submit(WARM_UP)
         return host
 
 

@@ -8,7 +8,7 @@ but stays so. A run that does not get there is ``Stuck``.
 
 from __future__ import annotations
 
-import shutil
+import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -112,8 +112,11 @@ class _StuckError(Exception):
 class _Course:
     """The way of one run to its end."""
 
-    def __init__(self, cluster: Cluster, control: RunControl, limits: Limits) -> None:
+    def __init__(
+        self, cluster: Cluster, control: RunControl, layout: Layout, limits: Limits
+    ) -> None:
         self.cluster = cluster
+        self.layout = layout
         self.control = control
         self.limits = limits
         self.deadline = time.monotonic() + limits.wall_s
@@ -133,13 +136,14 @@ class _Course:
             self.control.wait(self._something_ended, _LOOK_S)
         self.cluster.forget("driver")
 
-    def replay(self, spark_checkpoint: Path) -> None:
+    def replay(self) -> None:
         """Have the last batch done once more, as after a crash right before its commit."""
-        done = [int(p.name) for p in (spark_checkpoint / "commits").glob("[0-9]*")]
+        commits = self.layout.checkpoint / "spark" / "commits"
+        done = [int(p.name) for p in commits.glob("[0-9]*")]
         if not done:
             return
         for name in (str(max(done)), f".{max(done)}.crc"):
-            (spark_checkpoint / "commits" / name).unlink(missing_ok=True)
+            (commits / name).unlink(missing_ok=True)
         self.control.note(TraceEvent(f"replay/batch={max(done)}", "after", "driver"))
         self.cluster.start("driver")
         self.until_drained()
@@ -155,12 +159,7 @@ class _Course:
                 self.sender_done = True
                 self.cluster.forget(name)
             elif name == "sender" and status != _SENDER_GAVE_UP:
-                log = log_tail(self.cluster.nodes[name].log)
-                if status != _SENDER_LOST:
-                    raise NodeError(f"the sender ended with status {status}: {log}")
-                self.notes.append(log)
-                self.sender_failed = True
-                self.cluster.forget(name)
+                self._sender_failed(status)
             elif name == "driver" and status == 0:
                 continue
             else:
@@ -170,9 +169,18 @@ class _Course:
                 except NodeError as e:
                     raise _StuckError(str(e)) from e
 
+    def _sender_failed(self, status: int) -> None:
+        """The sender says that the gateway has lost messages; anything else is not its place."""
+        if status != _SENDER_LOST or not self.layout.outcome.exists():
+            log = log_tail(self.cluster.nodes["sender"].log)
+            raise NodeError(f"the sender ended with status {status}: {log}")
+        self.notes.append(json.loads(self.layout.outcome.read_text())["error"])
+        self.sender_failed = True
+        self.cluster.forget("sender")
+
     def _check_limits(self) -> None:
         c = self.control
-        if c.idle_seconds > self.limits.idle_s:
+        if c.idle_seconds > self.limits.idle_s and not self.cluster.starting:
             raise _StuckError(f"nothing happened for {self.limits.idle_s:g} s; {c.standing()}")
         if c.repeats > self.limits.repeats:
             raise _StuckError(f"{c.repeats} steps without a new one; {c.standing()}")
@@ -226,13 +234,13 @@ def run_once(
         try:
             cluster.begin(control)
             clock.lap("start")
-            course = _Course(cluster, control, limits)
+            course = _Course(cluster, control, layout, limits)
             try:
                 course.until_drained()
                 clock.lap("run")
                 if course.sender_done and replay:
                     drained = seen()
-                    course.replay(layout.checkpoint / "spark")
+                    course.replay()
                     clock.lap("replay")
             except _StuckError as e:
                 also.append(stuck(str(e), ()))
@@ -294,8 +302,3 @@ class _Clock:
         now = time.monotonic()
         self.laps[name] = round(now - self._last, 3)
         self._last = now
-
-
-def remove(folder: Path) -> None:
-    """Remove the data of a run."""
-    shutil.rmtree(folder, ignore_errors=True)

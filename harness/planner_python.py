@@ -2,8 +2,8 @@
 new interpreter at each start of a query, is forked by the node's zygote when there is one.
 
 Run as a file by the script that :func:`install` writes, which stands for ``python`` in
-``PYSPARK_PYTHON``; needs nothing but the standard library then. ``BETTONG_PYTHON`` names the real
-one, ``TMPDIR`` is where the zygote listens.
+``PYSPARK_PYTHON`` and gives the real one as first argument; needs nothing but the standard library
+then. ``TMPDIR`` is where the zygote listens.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 def install(folder: Path) -> dict[str, str]:
     """Write the script into a folder; the environment that makes Spark use it."""
     script = folder / "python"
-    parts = " ".join(shlex.quote(p) for p in (sys.executable, "-I", "-S", __file__))
+    real = sys.executable
+    parts = " ".join(shlex.quote(p) for p in (real, "-I", "-S", __file__, real))
     script.write_text(f'#!/bin/sh\nexec {parts} "$@"\n')
     script.chmod(0o755)
-    return {"PYSPARK_PYTHON": str(script), "BETTONG_PYTHON": sys.executable}
+    return {"PYSPARK_PYTHON": str(script)}
 
 
 def ask_zygote(path: str, module: str, arguments: list[str]) -> int | None:
@@ -49,13 +50,13 @@ def ask_zygote(path: str, module: str, arguments: list[str]) -> int | None:
 
 def main() -> None:
     """Run Python with the arguments of the command line."""
-    if sys.argv[1:3] == ["-m", PLANNER]:
+    real, *arguments = sys.argv[1:]
+    if arguments[:2] == ["-m", PLANNER]:
         path = os.path.join(os.environ.get("TMPDIR", "/tmp"), "zygote")  # noqa: PTH118, S108
-        status = ask_zygote(path, PLANNER, sys.argv[3:])
+        status = ask_zygote(path, PLANNER, arguments[2:])
         if status is not None:
             sys.exit(status)
-    real = os.environ["BETTONG_PYTHON"]
-    os.execv(real, [real, *sys.argv[1:]])  # noqa: S606
+    os.execv(real, [real, *arguments])  # noqa: S606
 
 
 if __name__ == "__main__":

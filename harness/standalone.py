@@ -176,6 +176,7 @@ class StandaloneCluster:
             env={
                 "SPARK_LOCAL_IP": self._addresses.node(name),
                 "SPARK_HOME": str(jar.spark_home()),
+                "SPARK_SCALA_VERSION": "2.13",  # else the launcher looks for a build of Spark
                 # Read by executors too, which a worker starts with its own environment.
                 "JAVA_TOOL_OPTIONS": self._java_option(name),
                 **env,
