@@ -12,6 +12,7 @@ import pytest
 from toxiproxy_ends import Connect, EchoServer, Upstream
 
 from bettong.harness.toxiproxy import Proxy, Toxiproxy, ToxiproxyServer
+from bettong.harness.toxiproxy.container import local_image
 
 ENV_SERVER = "BETTONG_TOXIPROXY_SERVER"
 
@@ -24,7 +25,7 @@ def real_server_path() -> str | None:
     return os.environ.get("PATH") if shutil.which("toxiproxy-server") else None
 
 
-@pytest.fixture(scope="session", params=["embedded", "binary"])
+@pytest.fixture(scope="session", params=["embedded", "binary", "container"])
 def server(request: pytest.FixtureRequest) -> Iterator[ToxiproxyServer]:
     path = real_server_path()
     if request.param == "binary" and path is None:
@@ -32,6 +33,8 @@ def server(request: pytest.FixtureRequest) -> Iterator[ToxiproxyServer]:
             f"REAL TOXIPROXY NOT TESTED: no toxiproxy-server on PATH and no {ENV_SERVER}; "
             "go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0"
         )
+    if request.param == "container" and local_image() is None:
+        pytest.skip("a Toxiproxy container: no engine, or no image called toxiproxy")
     with ToxiproxyServer(request.param, {"PATH": path or ""}) as started:
         yield started
 

@@ -109,7 +109,8 @@ def test_clients_of_two_servers_do_not_meet(upstream: Upstream) -> None:
 def test_a_hung_server_is_restarted_with_its_proxies_and_toxics(
     server: ToxiproxyServer, echo: EchoServer
 ) -> None:
-    assert server.pid is not None
+    if server.pid is None:
+        pytest.skip("a container is hung by its engine only")
     with SupervisedToxiproxy(server, time_limit=1.0) as client:
         proxy = client.create(Proxy("link", echo.address))
         down = client.create(Proxy("down", echo.address))
