@@ -22,9 +22,23 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bettong.harness.pytest_fixtures import (
+    bettong_link,
+    bettong_server,
+    bettong_spark,
+    bettong_toxiproxy,
+)
+
 if TYPE_CHECKING:
     from bettong.harness.backend import LocalBackend
     from bettong.lineage.results import Guarantee, Result, Run
+
+__all__ = [  # fixtures that pytest finds here
+    "bettong_link",
+    "bettong_server",
+    "bettong_spark",
+    "bettong_toxiproxy",
+]
 
 MARK = "bettong"
 CASE = "bettong_case"

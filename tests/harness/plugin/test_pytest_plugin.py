@@ -168,3 +168,31 @@ def test_assert_valid_prints_what_a_person_needs() -> None:
 def test_reports_are_kept_where_told(project: pytest.Pytester, tmp_path: Path) -> None:
     run(project, "-k", "no", f"--bettong-out={tmp_path}")
     assert len(list(tmp_path.glob("*/report.html"))) == 1
+
+
+def test_links_and_servers_are_fixtures(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import socket
+        import pytest
+
+        def test_link(bettong_link):
+            with socket.create_server(("127.0.0.1", 0)) as server:
+                link = bettong_link(f"127.0.0.1:{server.getsockname()[1]}")
+                with socket.create_connection(link.address) as client:
+                    client.sendall(b"hello")
+                    accepted, _ = server.accept()
+                    assert accepted.recv(5) == b"hello"
+                    accepted.close()
+
+        def test_server(bettong_server, monkeypatch):
+            from bettong.harness import servers
+            def missing():
+                raise servers.ServerMissingError("apt-get install it")
+            monkeypatch.setattr(servers, "RedisServer", missing)
+            bettong_server("redis")
+        """
+    )
+    found = run(pytester, "-rs")
+    found.assert_outcomes(passed=1, skipped=1)
+    found.stdout.fnmatch_lines(["*REDIS IS NOT INSTALLED: apt-get install it*"])
