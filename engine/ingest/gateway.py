@@ -5,7 +5,6 @@ Run it with ``python -m bettong.engine.ingest.gateway --listen 127.0.0.1:4000 --
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import sys
 import threading
@@ -14,7 +13,6 @@ from pathlib import Path
 from bettong.engine import steps
 from bettong.engine.ingest.frames import (
     CODEC,
-    NO_LIMIT,
     Ack,
     Batch,
     Credit,
@@ -33,91 +31,25 @@ from bettong.engine.ingest.frames import (
 )
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.ingest.raw import FRAMINGS, RawListener, RawOption
+from bettong.engine.ingest.stream import Stream
 from bettong.engine.net.block import Block
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import Door, add_door_options, door_from
+from bettong.engine.net.doors import Door, door_from
 from bettong.engine.net.errors import ConnectionLostError, RefusedError
 from bettong.engine.net.listener import Limits
 from bettong.engine.net.names import check_name
-from bettong.engine.net.server import (
-    Server,
+from bettong.engine.net.process import (
+    limits_from,
     load_class,
     lock_directory,
     run_process,
+    server_options,
 )
+from bettong.engine.net.server import Server
 from bettong.engine.net.watched import if_watched, is_watched, known
 from bettong.lineage.trace import MessageRange
 
 _REPLY_BYTES = 4 << 20
-
-
-class Stream:
-    """A journal, the one sender that may append to it, and who waits for it to grow."""
-
-    def __init__(self, journal: Journal, max_unreleased: int) -> None:
-        self.journal = journal
-        self.sender: Connection | None = None
-        self.changed = threading.Condition()
-        self._max_unreleased = max_unreleased
-
-    @property
-    def limit(self) -> int:
-        """Messages below this number may be sent."""
-        if not self._max_unreleased:
-            return NO_LIMIT
-        return self.journal.released + self._max_unreleased
-
-    def take_over(self, sender: Connection) -> None:
-        """Make this the stream's only sender; an older one's frames are refused from now on."""
-        with self.changed:
-            before, self.sender = self.sender, sender
-        if before is not None:
-            before.close()
-
-    def append(self, sender: Connection, data: Data) -> None:
-        """Append a frame, if it comes from the stream's sender and follows the last one."""
-        with self.changed:
-            self._check(sender, data.first)
-            self.journal.append(data.messages)
-            self.changed.notify_all()
-
-    def finish(self, sender: Connection, end: End) -> None:
-        """Note the end, if it comes from the stream's sender and follows the last message."""
-        with self.changed:
-            self._check(sender, end.count)
-            self.journal.finish()
-            self.changed.notify_all()
-
-    def append_raw(self, messages: Block) -> None:
-        """Append what came without a number, when there is room for it."""
-        name = self.journal.stream
-        with self.changed:
-            self.changed.wait_for(lambda: self.journal.end < self.limit)
-            first, stop = self.journal.end, self.journal.end + len(messages)
-            with steps.step(append_step(name, stop - 1), carries=[MessageRange(name, first, stop)]):
-                self.journal.append(messages)
-            self.changed.notify_all()
-
-    def release(self, upto: int) -> None:
-        """Let go of the messages below a number; raises RefusedError beyond the end."""
-        self.journal.release(upto)
-        with self.changed:
-            self.changed.notify_all()
-
-    def _check(self, sender: Connection, first: int) -> None:
-        if self.sender is not sender:
-            raise RefusedError("fenced", f"another sender has taken {self.journal.stream} over")
-        if first != self.journal.end:
-            raise RefusedError(
-                "gap", f"{message_id(self.journal.stream, self.journal.end)} is next, not {first}"
-            )
-
-    def wait_for(self, upto: int, seconds: float) -> None:
-        """Wait until message ``upto - 1`` is there or never comes, but not longer."""
-        with self.changed:
-            self.changed.wait_for(
-                lambda: self.journal.end >= upto or self.journal.ended, min(seconds, 60.0)
-            )
 
 
 class Gateway(Server):
@@ -318,11 +250,8 @@ class Gateway(Server):
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bettong.engine.ingest.gateway", description=(__doc__ or "").split("\n")[0]
-    )
-    add_door_options(parser)
-    parser.add_argument("--dir", type=Path, required=True, help="where the journals are kept")
+    about = (__doc__ or "").split("\n")[0]
+    parser = server_options("bettong.engine.ingest.gateway", about, Gateway)
     parser.add_argument(
         "--max-unreleased",
         type=int,
@@ -337,17 +266,6 @@ def main(arguments: list[str] | None = None) -> int:
         metavar="STREAM=HOST:PORT[,FRAMING]",
         help=f"take plain TCP into a stream; FRAMING: {', '.join(FRAMINGS)} (default: lines)",
     )
-    parser.add_argument("--segment-bytes", type=int, default=64 << 20, metavar="N")
-    parser.add_argument("--max-frame-bytes", type=int, default=Limits.frame_bytes, metavar="N")
-    parser.add_argument("--max-connections", type=int, default=Limits.connections, metavar="N")
-    parser.add_argument("--idle", type=float, default=Limits.idle_s, metavar="SECONDS")
-    parser.add_argument(
-        "--class",
-        dest="class_path",
-        default="bettong.engine.ingest.gateway:Gateway",
-        metavar="MODULE:CLASS",
-        help="a class derived from Gateway to run instead",
-    )
     options = parser.parse_args(arguments)
 
     def start() -> Server:
@@ -356,11 +274,7 @@ def main(arguments: list[str] | None = None) -> int:
         gateway = load_class(options.class_path, Gateway)(
             door_from(options),
             options.dir,
-            Limits(
-                connections=options.max_connections,
-                frame_bytes=options.max_frame_bytes,
-                idle_s=options.idle,
-            ),
+            limits_from(options),
             max_unreleased=options.max_unreleased,
             segment_bytes=options.segment_bytes,
         )

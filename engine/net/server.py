@@ -1,18 +1,9 @@
-"""A server of one protocol, and what its process needs to start."""
+"""A server of one protocol."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import importlib
-import json
 import logging
-import signal
 import socket
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import IO, TypeVar
 
 from bettong.engine.net.codec import Codec, ErrorReply
 from bettong.engine.net.connection import Connection
@@ -20,10 +11,9 @@ from bettong.engine.net.doors import Door
 from bettong.engine.net.errors import STORAGE, ConnectionLostError, FrameError, RefusedError
 from bettong.engine.net.listener import Limits, Listener
 from bettong.engine.steps import RunOverError
-from bettong.lineage.errors import BettongError, UsageError
+from bettong.lineage.errors import BettongError
 
 log = logging.getLogger("bettong")
-C = TypeVar("C")
 
 
 class Server(Listener):
@@ -66,50 +56,3 @@ def error_code(error: Exception) -> str:
     if isinstance(error, FrameError):
         return "frame"
     return STORAGE if isinstance(error, OSError) else "refused"
-
-
-def lock_directory(directory: Path) -> IO[bytes]:
-    """Make the directory this process' own as long as the returned file is open.
-
-    Raises UsageError when another process has it.
-    """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        file = (directory / "lock").open("wb")
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as e:
-        raise UsageError(f"{directory} belongs to another process that still runs") from e
-    except OSError as e:
-        raise UsageError(f"cannot use {directory}: {e.strerror}") from e
-    return file
-
-
-def load_class(path: str, base: type[C]) -> type[C]:
-    """The class ``module:Class``, which must be ``base`` or derived from it; raises UsageError."""
-    module, _, name = path.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as e:
-        raise UsageError(f"--class {path}: write module:Class ({e})") from e
-    if not (isinstance(found, type) and issubclass(found, base)):
-        raise UsageError(f"--class {path} is not derived from {base.__name__}")
-    return found
-
-
-def run_process(name: str, start: Callable[[], Server]) -> int:
-    """Run a server as this process: one JSON line ``{"listening": "HOST:PORT"}`` on stdout when
-    it accepts, log lines on stderr, exit code 0 after SIGTERM, 2 with one line when it cannot
-    start."""
-    logging.basicConfig(
-        level=logging.WARNING, format=f"{name}: %(message)s", stream=sys.stderr, force=True
-    )
-    try:
-        server = start()
-    except (BettongError, OSError) as e:
-        log.error("%s", e)
-        return 2
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    print(json.dumps({"listening": str(server.address)}), flush=True)
-    with contextlib.suppress(KeyboardInterrupt):
-        server.run()
-    return 0

@@ -6,19 +6,25 @@ rows of application ``a`` appear in ``DIR/a/output.jsonl``.
 
 from __future__ import annotations
 
-import argparse
 import sys
 import threading
 from pathlib import Path
 
 from bettong.engine import steps
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import Door, add_door_options, door_from
+from bettong.engine.net.doors import Door, door_from
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.frame import Buffer
 from bettong.engine.net.listener import Limits
 from bettong.engine.net.names import check_name
-from bettong.engine.net.server import Server, load_class, lock_directory, run_process
+from bettong.engine.net.process import (
+    limits_from,
+    load_class,
+    lock_directory,
+    run_process,
+    server_options,
+)
+from bettong.engine.net.server import Server
 from bettong.engine.net.watched import if_watched, known
 from bettong.engine.receiver.ledger import Ledger
 from bettong.engine.receiver.protocol import (
@@ -147,34 +153,17 @@ class Receiver(Server):
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bettong.engine.receiver.server", description=(__doc__ or "").split("\n")[0]
+    about = (__doc__ or "").split("\n")[0]
+    options = server_options("bettong.engine.receiver.server", about, Receiver).parse_args(
+        arguments
     )
-    add_door_options(parser)
-    parser.add_argument("--dir", type=Path, required=True, help="where rows are kept")
-    parser.add_argument("--segment-bytes", type=int, default=64 << 20, metavar="N")
-    parser.add_argument("--max-frame-bytes", type=int, default=Limits.frame_bytes, metavar="N")
-    parser.add_argument("--max-connections", type=int, default=Limits.connections, metavar="N")
-    parser.add_argument("--idle", type=float, default=Limits.idle_s, metavar="SECONDS")
-    parser.add_argument(
-        "--class",
-        dest="class_path",
-        default="bettong.engine.receiver.server:Receiver",
-        metavar="MODULE:CLASS",
-        help="a class derived from Receiver to run instead",
-    )
-    options = parser.parse_args(arguments)
 
     def start() -> Server:
         steps.install(steps.Instrumentation.from_env())
         return load_class(options.class_path, Receiver)(
             door_from(options),
             options.dir,
-            Limits(
-                connections=options.max_connections,
-                frame_bytes=options.max_frame_bytes,
-                idle_s=options.idle,
-            ),
+            limits_from(options),
             segment_bytes=options.segment_bytes,
         )
 
