@@ -59,6 +59,9 @@ def test_the_search_finds_all_minimal_sets_of_random_programs(text: str, model: 
         *((n, (6, 0, 2)) for n in dedalus.names() if n.startswith("2pc")),
         ("3pc", (8, 0, 2)),
         ("kafka", (7, 0, 2)),
+        ("paxos", (7, 0, 2)),
+        ("bully-le", (7, 0, 3)),
+        ("flux", (9, 0, 2)),
     ],
 )
 def test_the_search_agrees_with_running_every_schedule(
@@ -116,6 +119,9 @@ def test_counts_and_minimal_sets_of_the_shipped_programs(
         ("ack", (8, 6, 1), "valid", 672),
         ("redun", (8, 6, 1), "valid", 10),
         ("retry", (25, 23, 0), "valid", 5),
+        ("paxos", (7, 6, 1), "valid", 172),
+        ("bully-le", (10, 9, 1), "valid", 2),
+        ("flux", (22, 21, 1), "valid", 186),
     ],
 )
 def test_large_spaces_are_searched_in_few_executions(

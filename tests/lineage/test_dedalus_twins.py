@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bettong.harness.catalog import find
+from bettong.harness.catalog import entries, find
 from bettong.lineage.explorer import Exploration, explore
 from bettong.lineage.loop import search
 from bettong.lineage.round_executor import RoundExecutor
@@ -16,18 +16,38 @@ from bettong.scenarios import dedalus
 DELIVERY = ("simple", "retry", "redun", "classic", "ack")
 
 
-def small(name: str) -> list[tuple[int, int, int]]:
+Bounds = tuple[int, int, int]
+
+
+def small(name: str) -> list[Bounds]:
     """Bounds within which every schedule is run."""
     if name in DELIVERY:
         return [(4, 2, 1), (5, 0, 3)]
-    return [(7, 0, 2)] if name == "kafka" else [(6, 0, 2), (8, 0, 2), (4, 2, 0)]
+    known = {
+        "kafka": [(7, 0, 2)],
+        "paxos": [(7, 0, 2), (5, 3, 0)],
+        "bully-le": [(6, 0, 3), (5, 3, 0)],
+        "flux": [(9, 0, 2)],
+    }
+    return known.get(name, [(6, 0, 2), (8, 0, 2), (4, 2, 0)])
 
 
-def large(name: str) -> list[tuple[int, int, int]]:
+def large(name: str) -> list[Bounds]:
     """Bounds within which every minimal set is searched for."""
     if name in DELIVERY:
         return [(8, 6, 1)]
-    return {"kafka": [(7, 4, 1), (8, 5, 0)], "3pc": [(9, 7, 1)]}.get(name, [(7, 4, 1)])
+    known = {
+        "kafka": [(7, 4, 1), (8, 5, 0)],
+        "paxos": [(7, 6, 1), (8, 3, 1)],
+        "bully-le": [(10, 9, 1)],
+        "flux": [(22, 21, 1)],
+        "3pc": [(9, 7, 1)],
+    }
+    return known.get(name, [(7, 4, 1)])
+
+
+def test_every_shipped_protocol_has_its_twin() -> None:
+    assert {e.name for e in entries("protocol")} == set(dedalus.names())
 
 
 def twins(name: str) -> tuple[RoundProgram, RoundProgram, tuple[str, ...]]:
@@ -46,9 +66,7 @@ def every(program: RoundProgram, spec: FailureSpec) -> Exploration:
     ("name", "bounds"),
     [(n, b) for n in dedalus.names() for b in small(n)],
 )
-def test_every_schedule_ends_alike(
-    name: str, bounds: tuple[int, int, int], model: CrashModel
-) -> None:
+def test_every_schedule_ends_alike(name: str, bounds: Bounds, model: CrashModel) -> None:
     python, twin, nodes = twins(name)
     spec = FailureSpec(nodes, *bounds, model)
     one, other = every(python, spec), every(twin, spec)
@@ -60,7 +78,7 @@ def test_every_schedule_ends_alike(
     ("name", "bounds"),
     [(n, b) for n in dedalus.names() for b in large(n)],
 )
-def test_searches_come_to_the_same_minimal_sets(name: str, bounds: tuple[int, int, int]) -> None:
+def test_searches_come_to_the_same_minimal_sets(name: str, bounds: Bounds) -> None:
     python, twin, nodes = twins(name)
     spec = FailureSpec(nodes, *bounds)
     one = search(RoundExecutor(python, spec), spec.bounds, find_all=True)
