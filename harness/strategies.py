@@ -9,6 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from bettong.harness.checkers.records import Record
+from bettong.harness.faults import Crash, Cut, Delay, Fault, Omit, OmitReply, Pause, Point
+from bettong.harness.schedule import Schedule, Topology
 from bettong.lineage.results import AnomalyKind
 
 
@@ -107,6 +109,44 @@ def planted_histories(
         observed.insert(draw(st.integers(0, len(observed))), record)
         planted.append(("Phantom", (f"nowhere/{n}",)))
     return PlantedHistory(expected, tuple(observed), tuple(sorted(planted)))
+
+
+WORD_COUNT = Topology(
+    ("sender", "gateway", "driver", "receiver"),
+    ("sender->gateway", "driver->gateway", "driver->receiver"),
+)
+
+
+def points(batches: int = 3) -> st.SearchStrategy[Point]:
+    """Moments of the driver's steps in the first batches."""
+    names = ("offsets", "state.manifest", "sink.commit", "commits", "source.commit")
+    steps = st.builds("batch={}/{}".format, st.integers(0, batches - 1), st.sampled_from(names))
+    return st.builds(Point, steps, st.sampled_from(["before", "after"]), st.integers(1, 2))
+
+
+def faults(topology: Topology = WORD_COUNT, batches: int = 3) -> st.SearchStrategy[Fault]:
+    """Any one fault on these nodes and links."""
+    nodes, links = st.sampled_from(topology.nodes), st.sampled_from(topology.links)
+    at = points(batches)
+    sides = st.permutations(topology.nodes).map(lambda names: ((names[0],), (names[1],)))
+    on_links = at.map(lambda point: Point(point.step, "before", point.occurrence))
+    return st.one_of(
+        st.builds(Crash, nodes, at, st.booleans()),
+        st.builds(Omit, links, on_links),
+        st.builds(OmitReply, links, on_links),
+        st.builds(Delay, links, on_links, st.integers(1, 500)),
+        st.builds(Pause, nodes, at, at),
+        st.builds(lambda pair, start, until: Cut(pair[0], pair[1], start, until), sides, at, at),
+    )
+
+
+def fault_schedules(
+    topology: Topology = WORD_COUNT, batches: int = 3, max_faults: int = 3
+) -> st.SearchStrategy[Schedule]:
+    """Schedules of different faults, the empty one too."""
+    one = faults(topology, batches)
+    several = st.lists(one, max_size=max_faults, unique_by=lambda fault: fault.id)
+    return several.map(lambda chosen: Schedule(tuple(chosen)))
 
 
 def _neighbours(observed: list[Record]) -> list[tuple[Record, Record]]:
