@@ -1,0 +1,92 @@
+"""Mistakes on the command line, found before anything is started."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from bettong.harness import cli
+from bettong.harness.campaign import Budget
+from bettong.harness.cli.run_command import parse_budget
+from bettong.lineage.errors import UsageError
+
+
+def bettong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str
+) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["bettong", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    captured = capsys.readouterr()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code, captured.out, captured.err
+
+
+@pytest.mark.parametrize(
+    ("schedule", "said"),
+    [
+        ("crash: {node: driver, before: batch=1/sink.comit}", "did you mean batch=1/sink.commit?"),
+        ("crash: {node: drivr, before: batch=1/sink.commit}", "did you mean driver?"),
+        ("omit: {link: driver->reciever, at: batch=1/sink.commit}", "driver->receiver?"),
+        ("omitt: {link: driver->receiver, at: batch=1/sink.commit}", "did you mean omit?"),
+    ],
+)
+def test_a_misspelled_name_in_a_schedule_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    schedule: str,
+    said: str,
+) -> None:
+    file = tmp_path / "faults.yaml"
+    file.write_text(f"faults:\n  - {schedule}\n")
+    code, out, err = bettong(capsys, monkeypatch, "run", "word_count", "--faults", str(file))
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "word_cont"], "did you mean word_count?"),
+        (["run", "word_count", "--faults", "each-stop"], "did you mean each-step?"),
+        (["run", "word_count", "--input", "/no/such/file"], "cannot read the input"),
+        (["run", "word_count", "--budget", "soon"], "write a number of runs"),
+        (["replay", "/no/such/file.json"], "cannot read a counterexample"),
+    ],
+)
+def test_a_mistake_gets_one_line_and_exit_2(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    said: str,
+) -> None:
+    code, out, err = bettong(capsys, monkeypatch, *arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_the_list_names_every_twin_with_the_schedule_that_shows_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, _ = bettong(capsys, monkeypatch, "list", "--json")
+    found = {(e["kind"], e["name"]): e for e in json.loads(out)}
+    assert code == 0
+    assert found["scenario", "word_count"]["expect"] == "valid"
+    twins = [e for (kind, _), e in found.items() if kind == "scenario" and e["expect"] == "invalid"]
+    assert len(twins) >= 5
+    assert all(Path(twin["schedule"]).is_file() for twin in twins)
+
+
+def test_a_budget_is_runs_or_time() -> None:
+    assert parse_budget(None) == Budget()
+    assert parse_budget("200") == Budget(runs=200)
+    assert parse_budget("5m") == Budget(seconds=300)
+    for wrong in ("0", "5d", "-1", "1.5h"):
+        with pytest.raises(UsageError):
+            parse_budget(wrong)
