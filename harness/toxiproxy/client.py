@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
@@ -222,15 +223,12 @@ class Toxiproxy:
     def traffic(self, proxy: str) -> traffic.Traffic | None:
         """What crossed a proxy; None when this server does not say (a Toxiproxy that was started
         without ``-proxy-metrics``)."""
-        self.proxy(proxy)
-        try:
+        with suppress(ProxyNotFoundError):  # no such proxy, or not the embedded server
             return traffic.from_json(self._call("GET", f"{_path(proxy)}/traffic").json())
-        except ProxyNotFoundError:  # not the embedded server
-            pass
-        try:
+        self.proxy(proxy)
+        with suppress(ProxyNotFoundError):
             return traffic.from_metrics(self._call("GET", "/metrics").text, proxy)
-        except ProxyNotFoundError:
-            return None
+        return None
 
 
 def _path(proxy: str) -> str:

@@ -134,6 +134,14 @@ class WireRecorder:
         """Everything that was said since :meth:`begin`."""
         return self.call(lambda: _recorded(self.run))
 
+    def clock(self) -> int:
+        """The run's logical time: requests that are met from now on have a higher ``order``."""
+        return self.run.tick()
+
+    def met(self) -> int:
+        """How many requests were met so far in the run, log-ins and polls among them."""
+        return self.call(lambda: sum(len(t.session.requests) for t in self.run.tunnels))
+
     def arm(
         self,
         point: CutPoint,

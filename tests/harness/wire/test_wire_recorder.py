@@ -89,6 +89,19 @@ def test_a_conversation_is_recorded(recorder: WireRecorder, relay: WireEndpoint)
     assert relay.bytes == 49
 
 
+def test_the_clock_tells_what_was_met_before_it(
+    recorder: WireRecorder, relay: WireEndpoint
+) -> None:
+    recorder.begin()
+    client = Client(relay.address)
+    assert client.ask("SET", "a")
+    now = recorder.clock()
+    assert recorder.met() == 1
+    assert client.ask("SET", "b")
+    client.close()
+    assert [request.order < now for request in recorder.recording().requests] == [True, False]
+
+
 def test_a_relay_that_nobody_uses_says_so(recorder: WireRecorder, relay: WireEndpoint) -> None:
     recorder.begin()
     assert recorder.recording() == Recording(())
