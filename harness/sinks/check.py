@@ -7,14 +7,13 @@ import shlex
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bettong.harness.checkers import guarantee_of, satisfies
 from bettong.harness.conductor import Conductor
 from bettong.harness.faults import Point
-from bettong.harness.schedule import Schedule as HarnessSchedule
 from bettong.harness.sinks import words
 from bettong.harness.sinks.contract import Sink
 from bettong.harness.sinks.executor import OTHER_LAYOUT, SinkExecutor
@@ -24,11 +23,13 @@ from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.run import Arena, SinkRun, SinkRunner
 from bettong.harness.sinks.search import Found, search
 from bettong.harness.sinks.secrets import masked
-from bettong.harness.sinks.sink_faults import parse_fault, zombie
+from bettong.harness.sinks.sink_faults import zombie
 from bettong.harness.sinks.target import load_target
+from bettong.harness.sinks.wire_faults import wire_points
+from bettong.harness.sinks.wires import Wires
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig
-from bettong.lineage.errors import BettongError
+from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.executor import Execution
 from bettong.lineage.faults import Bounds
 from bettong.lineage.results import (
@@ -155,16 +156,20 @@ class Check:
 
     def result(self) -> Result:
         """The verdict. Raises VacuousError, UsageError, SinkError."""
+        with Wires({**self._sink.endpoints, **self._request.endpoints}) as wires:
+            return self._judged(wires)
+
+    def _judged(self, wires: Wires) -> Result:
         arena = self._arena_for(self._sink.spark_config)
         target = Target(self._request.target, dict(self._request.options), (str(Path.cwd()),))
-        runner = SinkRunner(arena, target, self._source)
+        runner = SinkRunner(arena, target, self._source, wires)
         self._executor = SinkExecutor(
             runner,
             self._source,
             bool(self._sink.ordered),
             self._request.window,
             self._request.real,
-            self._told,
+            told=self._told,
         )
         clean = self._clean_runs()
         if self._request.only:
@@ -183,17 +188,22 @@ class Check:
         self._progress(f"{name}: {execution.outcome}{': ' + kinds if kinds else ''}")
 
     def _clean_runs(self) -> Execution:
+        """Two runs without faults, which must be alike; the second knows the wire's points."""
         first = self._executor.run()
-        run, _ = self._executor.runs[frozenset()]
+        run = self._executor.last
         self._expect_sense(run)
-        if first.outcome == "good":
-            again = self._executor.run()
-            if again.fingerprint != first.fingerprint:
-                raise VacuousError(
-                    f"{self._sink.name}: two runs without faults differ: "
-                    f"{_difference(run, self._executor.last)}: nothing can be concluded"
-                )
-        return first
+        if first.outcome != "good":
+            return first
+        again = self._executor.run()
+        if again.fingerprint != first.fingerprint:
+            raise VacuousError(
+                f"{self._sink.name}: two runs without faults differ: "
+                f"{_difference(run, self._executor.last)}: nothing can be concluded"
+            )
+        window = range(self._request.window - 1, self._request.window)
+        recordings = (run.recording, self._executor.last.recording)
+        self._executor.wire = wire_points(*recordings, run.events, window)
+        return replace(again, lineage=self._executor.why(frozenset(), self._executor.last))
 
     def _expect_sense(self, run: SinkRun) -> None:
         name = self._sink.name
@@ -201,8 +211,13 @@ class Check:
             raise VacuousError(
                 f"{name}: no batch was begun: {run.errors[0] if run.errors else 'no error'}"
             )
+        if run.unused:
+            raise UsageError(
+                f"{name}: no byte crossed the link to {', '.join(run.unused)}: connect to "
+                f"env.address({run.unused[0]!r}) instead of the server's own address"
+            )
         if not run.checkpoint_used:
-            raise BettongError(
+            raise UsageError(
                 f"{name}: its query does not use env.checkpoint: "
                 'give it .option("checkpointLocation", env.checkpoint)'
             )
@@ -222,8 +237,8 @@ class Check:
             self._extra.append(self._executor.run(frozenset({fault.id})))
 
     def _one(self, runner: SinkRunner) -> Result:
-        faults = [parse_fault(id) for id in self._request.only]
-        HarnessSchedule(tuple(faults))  # refuses a fault given twice
+        for id in self._request.only:
+            self._executor.fault(id)  # refuses what is none
         execution = self._executor.run(frozenset(self._request.only))
         return self._conclude(Found([execution], complete=True), runner)
 
@@ -315,7 +330,7 @@ class Check:
 
     def _counterexample(self, execution: Execution, runner: SinkRunner) -> Counterexample | None:
         """The violation told, when it shows again with every crash a SIGKILL."""
-        faults = [parse_fault(id) for id in sorted(execution.schedule)]
+        faults = [self._executor.fault(id) for id in sorted(execution.schedule)]
         ids = tuple(fault.id for fault in faults)
         layout = False
         if faults:
@@ -336,7 +351,7 @@ class Check:
 
     def _shows_again(self, execution: Execution, runner: SinkRunner, layout: int) -> bool:
         """Whether the same is seen when every crash is a SIGKILL."""
-        faults = [parse_fault(id) for id in sorted(execution.schedule)]
+        faults = [self._executor.fault(id) for id in sorted(execution.schedule)]
         run = runner.run(faults, replay_layout=layout, real=True)
         verdict = judge_run(run, self._source, bool(self._sink.ordered))
         return verdict.kinds == {a.kind for a in execution.anomalies}

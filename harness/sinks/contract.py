@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 SCHEMA = "id STRING, key STRING, seq BIGINT, value BIGINT, ts TIMESTAMP"
 """The rows that a sink under test is given."""
@@ -59,7 +59,7 @@ class Sink:
     name: str = ""
     endpoints: Mapping[str, str] = {}
     spark_config: Mapping[str, str] = {}
-    ordered: ClassVar[bool] | bool = False
+    ordered: bool = False
 
     def setup(self, env: Environment) -> None:
         """Before every run: make an empty target (fresh table, folder, topic)."""

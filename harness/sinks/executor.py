@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -11,12 +12,14 @@ from bettong.harness.sinks.moments import Moment, batch_of
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.run import SinkRun, SinkRunner
 from bettong.harness.sinks.sink_faults import faults_at, for_search, parse_fault
+from bettong.harness.sinks.wire_faults import WireFault, WirePoint
 from bettong.lineage.executor import Execution
 from bettong.lineage.faults import CLEAN, Schedule
 from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Outcome
 
 OTHER_LAYOUT = 1
+_SECOND = re.compile(r"/(?:commits|_spark_metadata|p=0/a=\d+/source\.middle)$|/sink\.file=")
 
 
 @dataclass
@@ -26,6 +29,7 @@ class SinkExecutor:
     Attributes:
         runs: what each fault set showed, by its ids.
         last: the latest run.
+        wire: the requests of the clean run that may be struck.
         folded: fault sets that leave the same behind as another one, which was run instead.
     """
 
@@ -34,6 +38,7 @@ class SinkExecutor:
     ordered: bool
     window: int
     real: bool = False
+    wire: list[WirePoint] = field(default_factory=list)
     told: Callable[[Execution], None] = lambda execution: None
     runs: dict[Schedule, tuple[SinkRun, SinkVerdict]] = field(default_factory=dict)
     folded: dict[Schedule, Schedule] = field(default_factory=dict)
@@ -48,7 +53,7 @@ class SinkExecutor:
 
     def run(self, schedule: Schedule = CLEAN) -> Execution:
         """Run with exactly these faults, replays dealt out in another way."""
-        faults = [parse_fault(id) for id in sorted(schedule)]
+        faults = [self.fault(id) for id in sorted(schedule)]
         run = self.runner.run(faults, replay_layout=OTHER_LAYOUT, real=self.real)
         verdict = judge_run(run, self.source, self.ordered)
         self.runs.setdefault(schedule, (run, verdict))
@@ -64,7 +69,7 @@ class SinkExecutor:
         execution = Execution(
             schedule,
             outcome,
-            self._lineage(faults, run) if outcome == "good" else Lineage(),
+            self.why(schedule, run) if outcome == "good" else Lineage(),
             anomalies=verdict.anomalies,
             evidence=run.evidence,
             not_fired=run.not_fired,
@@ -74,6 +79,14 @@ class SinkExecutor:
         )
         self.told(execution)
         return execution
+
+    def fault(self, id: str) -> Fault | WireFault:
+        """The fault of an id; raises ScheduleError."""
+        return next((f for p in self.wire for f in p.faults if f.id == id), None) or parse_fault(id)
+
+    def why(self, schedule: Schedule, run: SinkRun) -> Lineage:
+        """The lineage of a good run."""
+        return self._lineage([self.fault(id) for id in sorted(schedule)], run)
 
     def canonical(self, schedule: Schedule) -> Schedule:
         """The fault set to run in the stead of this one, for the same would follow: a crash is
@@ -97,25 +110,54 @@ class SinkExecutor:
     def _within(self, moments: Iterable[Moment]) -> Iterable[Moment]:
         return (m for m in moments if m.batch is not None and m.batch < self.window)
 
-    def _lineage(self, faults: list[Fault], run: SinkRun) -> Lineage:
+    def _lineage(self, faults: list[Fault | WireFault], run: SinkRun) -> Lineage:
         """Why each batch of the window came to be recorded in this run: at every moment on the
-        way the driver lived and no attempt failed, save where this run's own faults struck."""
+        way the driver lived, no attempt failed and every request was answered, save where this
+        run's own faults struck."""
         lineage = Lineage()
-        ids = {fault.id for fault in faults}
-        # A second fault strikes in the same batch, while the first one is being recovered from.
-        near = {batch_of(points(fault)[0].step) for fault in faults}
         struck = [
             lineage.leaf(f"{fault.id} struck", [for_search(fault, 0)], lost=True)
             for fault in faults
         ]
-        way: list[str] = list(struck)
-        for time, moment in enumerate(self._within(run.moments)):
-            here = not near or near == {moment.batch} == {self.window - 1}
-            threats = [t for t in faults_at(moment) if here and t.id not in ids]
+        way: dict[int, list[str]] = {n: list(struck) for n in range(self.window)}
+
+        def unharmed(batch: int, threats: list[Fault | WireFault], time: int) -> None:
             if threats:
                 leaf = "neither " + " nor ".join(t.id for t in threats)
-                way.append(lineage.leaf(leaf, [for_search(t, time) for t in threats]))
+                lineage.leaf(leaf, [for_search(t, time) for t in threats])
+                for later in range(batch, self.window):
+                    way[later].append(leaf)
+
+        recorded = set()
+        for time, moment in enumerate(self._within(run.moments)):
+            assert moment.batch is not None
+            unharmed(moment.batch, self._threats(faults, moment), time)
             if moment.point.phase == "after" and moment.point.step.endswith("/commits"):
-                goal = lineage.fact(f"batch {moment.batch} is visible and recorded", goal=True)
-                lineage.firing(goal, way, "write")
+                recorded.add(moment.batch)
+        for point in self.wire if not faults else ():
+            unharmed(point.batch, list(point.faults), len(run.moments))
+        for batch in recorded:
+            goal = lineage.fact(f"batch {batch} is visible and recorded", goal=True)
+            lineage.firing(goal, way[batch], "write")
         return lineage
+
+    def _threats(self, faults: list[Fault | WireFault], moment: Moment) -> list[Fault | WireFault]:
+        """What may strike at a moment of a run that has these faults already. A second fault is a
+        crash in the last batch of the window, while the first one is being recovered from."""
+        possible = list(faults_at(moment))
+        if not faults:
+            return [*possible]
+        first = faults[0]
+        if isinstance(first, WireFault) and first.how != "crash":
+            return []  # the query has failed of it by itself, and is started again: like a crash
+        near = moment.batch == self.window - 1 and self._batch_struck(first) == moment.batch
+        telling = moment.point.phase == "before" and _SECOND.search(moment.point.step)
+        ids = {fault.id for fault in faults}
+        return [
+            t for t in possible if near and telling and isinstance(t, Crash) and t.id not in ids
+        ]
+
+    def _batch_struck(self, fault: Fault | WireFault) -> int | None:
+        if isinstance(fault, WireFault):
+            return next(p.batch for p in self.wire if fault in p.faults)
+        return batch_of(points(fault)[0].step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -37,6 +38,8 @@ class DriverControl:
         self.host: DriverHost | None = None
         self.paused: list[DriverHost] = []
         self.kept: Path | None = None
+        self._lock = threading.Lock()
+        self._crashed: set[int] = set()
         self.signals: queue.SimpleQueue[tuple[Signal, int]] = queue.SimpleQueue()
 
     def takes_over(self, host: DriverHost) -> int:
@@ -48,6 +51,10 @@ class DriverControl:
     def crash(self, node: str) -> tuple[int, Struck]:
         """Crash the driver in charge."""
         assert self.host is not None
+        with self._lock:
+            if self.incarnation in self._crashed:
+                return self.incarnation, Struck(False, "it was dead already")
+            self._crashed.add(self.incarnation)
         if self._real:
             evidence = str(self.host.kill())
         else:

@@ -75,7 +75,7 @@ class Probe:
 
     def _connect(self, *arguments: Any, **named: Any) -> sqlite3.Connection:
         """``sqlite3.connect``, with the connection's statements watched."""
-        connection = _CONNECT(*arguments, **named)
+        connection: sqlite3.Connection = _CONNECT(*arguments, **named)
         path = os.fspath(arguments[0] if arguments else named["database"])
 
         def statement(sql: str) -> None:

@@ -20,9 +20,12 @@ from bettong.harness.sinks.moments import DURABLE, FileSteps, Moment, moments
 from bettong.harness.sinks.nodes import DRIVER, DriverControl
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.state import digest_state, replace_state
+from bettong.harness.sinks.wire_faults import CLOCK, WireFault
+from bettong.harness.sinks.wires import Wires
 from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.stages import StageNumbers
+from bettong.harness.wire import Armed, Recording
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import TraceEvent, write_trace
 
@@ -48,6 +51,8 @@ class SinkRun:
         errors: why incarnations of the query failed, other than by a crash.
         drained: whether every batch was committed in the end.
         checkpoint_used: whether the query kept its checkpoint where it was told.
+        unused: endpoints to which no byte went.
+        recording: what crossed the wires.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -59,6 +64,8 @@ class SinkRun:
     errors: list[str] = field(default_factory=list)
     drained: bool = False
     checkpoint_used: bool = False
+    unused: tuple[str, ...] = ()
+    recording: Recording = field(default_factory=lambda: Recording(()))
     incarnations: int = 0
     seconds: float = 0.0
 
@@ -86,14 +93,15 @@ class Arena:
 class SinkRunner:
     """Runs one sink, again and again."""
 
-    def __init__(self, arena: Arena, target: Target, source: Input) -> None:
+    def __init__(self, arena: Arena, target: Target, source: Input, wires: Wires) -> None:
         self._arena = arena
         self._target = target
         self._source = source
+        self._wires = wires
 
     def run(
         self,
-        faults: Sequence[Fault] = (),
+        faults: Sequence[Fault | WireFault] = (),
         *,
         replay_layout: int = 0,
         real: bool = False,
@@ -107,8 +115,17 @@ class SinkRunner:
 
         Raises SinkError when the sink cannot even set up or read back.
         """
-        schedule = Schedule(tuple(faults))
-        return _Run(self._arena, self._target, self._source, schedule, replay_layout, real).run()
+        run = _Run(self._arena, self._target, self._source, self._wires, faults)
+        return run.run(replay_layout, real)
+
+
+class _Control(RunControl):
+    """The book of a run in which the driver can also be crashed by what crosses a wire."""
+
+    def has_died(self, node: str, incarnation: int) -> None:
+        """This incarnation must not take another step."""
+        with self._changed:
+            self._dead[node] = max(incarnation, self._dead.get(node, 0))
 
 
 class _Run:
@@ -117,54 +134,101 @@ class _Run:
         arena: Arena,
         target: Target,
         source: Input,
-        schedule: Schedule,
-        replay_layout: int,
-        real: bool,
+        wires: Wires,
+        faults: Sequence[Fault | WireFault],
     ) -> None:
         self._arena = arena
         self._target = target
         self._source = source
-        self._replay_layout = replay_layout
+        self._wires = wires
         self._id = arena.next_run()
         self._state = arena.folder / self._id
-        self._driver = DriverControl(self._state, real, lambda incarnation: None)
         self._stages = StageNumbers()
         self._files = FileSteps()
-        self._control = RunControl(self._id, self._driver, schedule, None, self._observe)
         self._jobs: dict[int, Future[Any]] = {}
         self._hosts: list[DriverHost] = []
-        self._real = real
         self._committed = 0
         self._failed_at = -1
+        self._faults = faults
+        self._armed: dict[str, Armed] = {}
         self._result = SinkRun()
 
-    def run(self) -> SinkRun:
+    def run(self, replay_layout: int, real: bool) -> SinkRun:
         begun = time.monotonic()
+        self._replay_layout = replay_layout
+        self._real = real
+        self._driver = DriverControl(self._state, real, self._cut_links)
+        schedule = Schedule(tuple(f for f in self._faults if not isinstance(f, WireFault)))
+        self._control = _Control(self._id, self._driver, schedule, None, self._observe)
         self._state.mkdir(parents=True)
+        self._wires.begin()
         self._arena.conductor.begin(self._control)
         try:
+            self._arm()
             self._incarnations()
             self._end_paused()
             self._result.checkpoint_used = (self._state / "checkpoint" / "offsets").is_dir()
+            self._result.unused = tuple(self._wires.unused())
+            self._take_evidence()
+            self._result.recording = self._wires.recorder.recording()
             self._read_back()
         finally:
             self._arena.conductor.end(self._control)
             for host in self._hosts:
                 self._arena.pool.release(host)
+            self._wires.end(self._id)
             shutil.rmtree(self._state, ignore_errors=True)
         result = self._result
         result.events = self._control.events
         result.moments = moments(result.events)
-        result.evidence = self._control.evidence
-        result.not_fired = self._control.not_fired
         result.incarnations = self._driver.incarnation
         result.seconds = time.monotonic() - begun
         return result
 
     def _observe(self, event: TraceEvent) -> TraceEvent:
         """Called at each event while its process waits: note what is durable now."""
-        detail = {**event.detail, DURABLE: digest_state(self._state)}
+        durable = f"{digest_state(self._state)}"
+        if said := self._wires.said():
+            # What a server holds is known by what it was told, which is known within a run only.
+            durable += f" {self._id} {said}"
+        detail = {**event.detail, DURABLE: durable, CLOCK: self._wires.clock()}
         return self._files(self._stages(replace(event, detail=detail)))
+
+    # --- faults on the wire
+
+    def _arm(self) -> None:
+        for fault in self._faults:
+            if isinstance(fault, WireFault):
+                crashes = fault.how == "crash"
+                self._armed[fault.id] = self._wires.recorder.arm(
+                    fault.point,
+                    "retries" if fault.how == "always lost" else "once",
+                    self._crash_at_request if crashes else None,
+                )
+
+    def _crash_at_request(self) -> None:
+        self._control.has_died(DRIVER, self._driver.incarnation)
+        self._driver.crash(DRIVER)
+
+    def _heal(self) -> None:
+        """A new incarnation meets a fault that lasted no more."""
+        for armed in self._armed.values():
+            if armed.evidence().fired:
+                armed.heal()
+
+    def _take_evidence(self) -> None:
+        evidence = dict(self._control.evidence)
+        missing = list(self._control.not_fired)
+        for id, armed in self._armed.items():
+            found = armed.heal()
+            if found.fired:
+                evidence[id] = f"struck {found.request}, {found.times} time(s)"
+            else:
+                missing.append(id)
+        self._result.evidence, self._result.not_fired = evidence, tuple(missing)
+
+    def _cut_links(self, incarnation: int) -> None:
+        self._wires.cut(self._id, incarnation)
 
     def _incarnations(self) -> None:
         self._start(["setup", "write"])
@@ -191,7 +255,9 @@ class _Run:
             host = self._driver.host
         self._stages.restart()
         self._files.restart()
+        self._heal()
         number = self._driver.takes_over(host)
+        self._addresses = self._wires.open(self._id, number)
         instrumentation = Instrumentation(self._id, DRIVER, number, self._arena.conductor.address)
         job = host.submit(CALL, self._arguments(parts, number), instrumentation)
         self._jobs[number] = job
@@ -203,7 +269,7 @@ class _Run:
             "target": asdict(self._target),
             "directory": str(self._state),
             "run_id": self._id,
-            "addresses": {},
+            "addresses": self._addresses,
             "source": {**asdict(self._source), "layout": layout},
             "parts": parts,
         }

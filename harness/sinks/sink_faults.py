@@ -10,6 +10,7 @@ from bettong.harness.faults import Fault, Point
 from bettong.harness.schedule import ScheduleError, parse_point
 from bettong.harness.sinks.moments import Moment
 from bettong.harness.sinks.nodes import DRIVER
+from bettong.harness.sinks.wire_faults import WireFault
 from bettong.lineage.faults import Fault as LineageFault
 
 _CRASH = re.compile(r"crash\(driver, (.+)\)$")
@@ -56,7 +57,10 @@ def parse_fault(id: str) -> Fault:
     raise ScheduleError(f"{id!r} is no fault of check-sink: copy one from a result")
 
 
-def for_search(fault: Fault, time: int) -> LineageFault:
+def for_search(fault: Fault | WireFault, time: int) -> LineageFault:
     """The fault as the search knows it."""
-    kind = {f.Crash: "crash", f.Storage: "loss", f.Pause: "pause"}[type(fault)]  # type: ignore[index]
+    if isinstance(fault, WireFault):
+        kind = "crash" if fault.how == "crash" else "loss"
+        return LineageFault(fault.id, kind, "", fault.point.endpoint, time)
+    kind = {f.Crash: "crash", f.Storage: "loss", f.Pause: "pause"}[type(fault)]
     return LineageFault(fault.id, kind, "", DRIVER, time)

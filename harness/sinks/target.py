@@ -105,4 +105,4 @@ def _ship(module: ModuleType) -> None:
     """Have its classes and functions sent to Python workers by value: nothing to package."""
     from pyspark import cloudpickle
 
-    cloudpickle.register_pickle_by_value(module)
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from bettong.harness import faults as f
 from bettong.harness.faults import Fault, Point
 from bettong.harness.sinks.judge import ids_in_words
+from bettong.harness.sinks.wire_faults import WireFault
 from bettong.lineage.results import Anomaly
 
 _BATCH = re.compile(r"batch=(\d+)/(.*)$")
@@ -56,8 +57,10 @@ def moment_in_words(point: Point) -> str:
     return told + again
 
 
-def fault_in_words(fault: Fault) -> str:
+def fault_in_words(fault: Fault | WireFault) -> str:
     """What happened."""
+    if isinstance(fault, WireFault):
+        return _wire_in_words(fault)
     match fault:
         case f.Crash(at=at):
             return f"The driver died {moment_in_words(at)}; the query was started again."
@@ -74,8 +77,27 @@ def fault_in_words(fault: Fault) -> str:
     return f"{fault.id}."
 
 
+def _wire_in_words(fault: WireFault) -> str:
+    endpoint, _, request = fault.point.request.partition("/")
+    number, _, label = request.partition("request=")[2].partition(" ")
+    what = f"{label or 'request'} (request {number} of connection {request[5:6]} to {endpoint})"
+    executed = fault.point.kind == "omit-reply"
+    if fault.how == "crash":
+        became = "which was carried out" if executed else "which never arrived"
+        return f"The driver died when it had sent {what}, {became}; the query was started again."
+    told = (
+        f"{what} was carried out, but its reply was lost with the connection"
+        if executed
+        else (f"{what} was lost with its connection before it arrived")
+    )
+    return told + (", each time it was sent." if fault.how == "always lost" else ".")
+
+
 def tell(
-    faults: Sequence[Fault], anomalies: Sequence[Anomaly], rows_per_batch: int, layout: bool
+    faults: Sequence[Fault | WireFault],
+    anomalies: Sequence[Anomaly],
+    rows_per_batch: int,
+    layout: bool,
 ) -> str:
     """The whole story: the faults, what followed, what a reader sees."""
     told = [fault_in_words(fault) for fault in faults] or ["Nothing went wrong on the way."]
@@ -103,7 +125,7 @@ def _outcome(anomalies: Sequence[Anomaly], rows_per_batch: int) -> str:
     return "; ".join(parts)
 
 
-def advise(faults: Sequence[Fault], kinds: frozenset[str], layout: bool) -> str:
+def advise(faults: Sequence[Fault | WireFault], kinds: frozenset[str], layout: bool) -> str:
     """What to repair, by the mechanism that was seen."""
     if layout:
         return (
@@ -124,6 +146,12 @@ def advise(faults: Sequence[Fault], kinds: frozenset[str], layout: bool) -> str:
         return (
             "Something says that the batch is done before its rows are there: write rows and "
             "marker in one transaction, and let no error be swallowed."
+        )
+    if any(isinstance(x, WireFault) and x.how != "crash" for x in faults):
+        return (
+            "When a reply is lost nobody knows whether the request was carried out, and whoever "
+            "sends it again does it twice: make each request idempotent, by a key or a condition "
+            "that the server checks."
         )
     if any(isinstance(x, f.Storage) for x in faults):
         return (

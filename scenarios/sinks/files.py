@@ -11,7 +11,7 @@ from bettong.harness.sinks.contract import SCHEMA, Environment, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 class Parquet(Sink):

@@ -1,0 +1,83 @@
+"""The endpoints of a sink: recorded, proxied anew for each incarnation of the driver, cut."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from types import TracebackType
+
+from bettong.harness.sinks.secrets import masked
+from bettong.harness.toxiproxy import ProxiedLink, SupervisedToxiproxy, ToxiproxyServer
+from bettong.harness.wire import WireEndpoint, WireRecorder
+from bettong.lineage.errors import UsageError
+
+Addresses = dict[str, tuple[str, int]]
+
+
+class Wires:
+    """Driver -> Toxiproxy -> recording relay -> the real server, for every endpoint.
+
+    Each incarnation of the driver has proxies of its own, so that a connection left over from a
+    crashed one leads nowhere for ever. A context manager. Attributes: ``recorder``.
+    """
+
+    def __init__(self, endpoints: Mapping[str, str]) -> None:
+        self._stack = contextlib.ExitStack()
+        self._links: dict[tuple[str, int], list[ProxiedLink]] = {}
+        self._relays: dict[str, WireEndpoint] = {}
+        self.recorder = self._stack.enter_context(WireRecorder())
+        if not endpoints:
+            return
+        server = self._stack.enter_context(ToxiproxyServer())
+        self._toxiproxy = self._stack.enter_context(SupervisedToxiproxy(server))
+        for name, address in endpoints.items():
+            host, colon, port = address.rpartition(":")
+            if not (host and colon and port.isdigit()):
+                raise UsageError(f"endpoint {name}: {masked(address)!r} is not HOST:PORT")
+            self._relays[name] = self.recorder.endpoint(name, address)
+
+    def begin(self) -> None:
+        """A new run."""
+        self.recorder.begin()
+
+    def open(self, run: str, incarnation: int) -> Addresses:
+        """Proxies for an incarnation: where it is to reach each endpoint."""
+        links = {
+            name: ProxiedLink.create(self._toxiproxy, f"{run}-{incarnation}-{name}", relay.address)
+            for name, relay in self._relays.items()
+        }
+        self._links[run, incarnation] = list(links.values())
+        return {name: link.address for name, link in links.items()}
+
+    def cut(self, run: str, incarnation: int) -> None:
+        """Whatever the incarnation still sends arrives nowhere; its connections are closed."""
+        for link in self._links.pop((run, incarnation), ()):
+            self._toxiproxy.delete(link.name)
+
+    def end(self, run: str) -> None:
+        """The run is over: its proxies go."""
+        for key in [key for key in self._links if key[0] == run]:
+            self.cut(*key)
+
+    def clock(self) -> int:
+        """The recorder's logical time: requests that are met from now on have a higher order."""
+        return self.recorder.run.tick()
+
+    def said(self) -> int:
+        """How many requests were met so far in the run."""
+        return sum(len(tunnel.session.requests) for tunnel in self.recorder.run.tunnels)
+
+    def unused(self) -> list[str]:
+        """Endpoints to which no byte went in the present run."""
+        return [name for name, relay in self._relays.items() if relay.bytes == 0]
+
+    def __enter__(self) -> Wires:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
