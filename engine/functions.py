@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
 from bettong.engine.state.codecs import StateCodec, codec_for
@@ -33,11 +33,13 @@ class Function:
         kind: what the function does in a pipeline.
         name: name of the step that it becomes, by default its own.
         call: the function.
+        arrays: whether it is given whole Arrow arrays, as those of :mod:`bettong.engine.arrays`.
     """
 
     kind: Kind
     name: str
     call: Callable[..., Any]
+    arrays: bool = field(default=False, kw_only=True)
 
     def __call__(self, *args: Any) -> Any:
         return self.call(*args)

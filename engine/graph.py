@@ -309,6 +309,12 @@ def _check_states(nodes: tuple[Node, ...]) -> None:
         if node.operation not in STATEFUL:
             continue
         other = seen.setdefault(node.state.name, node)
+        shared = node is not other
+        if shared and any(n.function and n.function.arrays for n in (node, other)):
+            raise GraphError(
+                f"steps {other.name} and {node.name} share state {node.state.name}: a state "
+                "computation over arrays has its state for itself"
+            )
         if other.state.cls is not node.state.cls:
             raise GraphError(
                 f"steps {other.name} and {node.name} both name state {node.state.name} but keep "

@@ -7,11 +7,13 @@ should have done.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bettong.engine.errors import DeadLetter, UserFunctionError
+from bettong.engine.functions import Function, StateFunction
 from bettong.engine.graph import STATEFUL, Application, Node, overlapping
 from bettong.engine.ids import MessageId
 from bettong.engine.keys import Key, canonical
@@ -138,8 +140,12 @@ class _Run:
 
     def _results(self, node: Node, item: _Item) -> list[_Item]:
         assert node.function is not None
-        call = node.function.call
         ident, key, value = item
+        call = node.function.call
+        if node.function.arrays:
+            call = _one_by_one(node.function)
+        elif isinstance(value, OneOfArray):
+            value = value.plain()
         match node.operation:
             case "source":
                 return [_Item(ident, key, call(value))]
@@ -164,8 +170,9 @@ class _Run:
         grave = self.app.dead_letters
         if grave is None or node is grave:
             return
+        value = item.value.plain() if isinstance(item.value, OneOfArray) else item.value
         letter = DeadLetter(
-            node.name, str(item.id), item.key, f"{type(error).__name__}: {error}", item.value
+            node.name, str(item.id), item.key, f"{type(error).__name__}: {error}", value
         )
         ident = _extended(item.id, self.app.depth[grave] - 1, self.app.nodes.index(node))
         self._apply(grave, [_Item(ident, None, letter)])
@@ -186,6 +193,47 @@ class _Run:
 
 def _present(ident: MessageId, key: Key | None, result: Any) -> list[_Item]:
     return [] if result is None else [_Item(ident, key, result)]
+
+
+class OneOfArray(NamedTuple):
+    """A message that is an element of an array, which knows its type."""
+
+    array: Any
+
+    def plain(self) -> Any:
+        return self.array[0].as_py()
+
+
+def _one_by_one(function: Function) -> Callable[..., Any]:
+    """A function over arrays as one over messages."""
+
+    def call(value: Any, entity: Any = None) -> Any:
+        import pyarrow as pa
+
+        array = value.array if isinstance(value, OneOfArray) else pa.array([value])
+        if isinstance(function, StateFunction):
+            result = _on_columns(function, array, entity)
+        else:
+            result = function.call(array)
+        if result is None or not result[0].is_valid:
+            return None
+        if function.kind in ("filter", "key_extractor", "encoder"):
+            return result[0].as_py()
+        return OneOfArray(result)
+
+    return call
+
+
+def _on_columns(function: StateFunction, array: Any, entity: Any) -> Any:
+    """A state computation over arrays on one message; changes the entity as it changes columns."""
+    import numpy as np
+
+    names = [f.name for f in dataclasses.fields(entity)]
+    columns = {name: np.array([getattr(entity, name)]) for name in names}
+    result = function.call(array, np.zeros(1, np.int64), columns)
+    for name in names:
+        setattr(entity, name, columns[name][0].item())
+    return result
 
 
 def _padded(ident: MessageId, width: int) -> MessageId:

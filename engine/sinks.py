@@ -26,10 +26,12 @@ class Rows(Sequence[Row]):
     Attributes:
         ids: Arrow array of text.
         keys: None where an output has none.
-        data: the outputs' bytes.
+        data: the outputs' bytes, a list or an Arrow array.
     """
 
-    def __init__(self, ids: pa.Array, keys: Sequence[Key | None], data: Sequence[bytes]) -> None:
+    def __init__(
+        self, ids: pa.Array, keys: Sequence[Key | None], data: list[bytes] | pa.Array
+    ) -> None:
         self.ids = ids
         self.keys = keys
         self.data = data
@@ -38,16 +40,15 @@ class Rows(Sequence[Row]):
         return len(self.data)
 
     def __iter__(self) -> Iterator[Row]:
-        return map(Row, self.ids.to_pylist(), self.keys, self.data)
+        data = self.data if isinstance(self.data, list) else self.data.to_pylist()
+        return map(Row, self.ids.to_pylist(), self.keys, data)
 
     @overload
     def __getitem__(self, place: int) -> Row: ...
     @overload
     def __getitem__(self, place: slice) -> Sequence[Row]: ...
     def __getitem__(self, place: int | slice) -> Row | Sequence[Row]:
-        if isinstance(place, slice):
-            return list(self)[place]
-        return Row(self.ids[place].as_py(), self.keys[place], self.data[place])
+        return list(self)[place]
 
 
 class Noted(NamedTuple):

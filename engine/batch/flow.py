@@ -9,10 +9,20 @@ from operator import is_
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from bettong.engine.batch.items import Items, append_path, concat, key_column, pad_paths
+from bettong.engine.batch.items import (
+    Items,
+    Values,
+    append_path,
+    concat,
+    key_column,
+    pad_paths,
+    plain,
+)
 from bettong.engine.batch.plan import Plan
 from bettong.engine.errors import DeadLetter, UserFunctionError
+from bettong.engine.functions import Function
 from bettong.engine.keys import Key, KeyTypeError, canonical
 
 Failures = Mapping[int, Exception]
@@ -37,7 +47,7 @@ class Flow:
     def arrived(self) -> dict[int, Items]:
         return {number: concat(parts) for number, parts in self._arrived.items()}
 
-    def source(self, number: int, first: int, data: list[bytes]) -> None:
+    def source(self, number: int, first: int, data: Values) -> None:
         """Messages of a source from the one numbered ``first`` on, not yet decoded."""
         node = self._plan.nodes[number]
         items = Items(
@@ -45,7 +55,7 @@ class Flow:
             np.arange(first, first + len(data), dtype=np.int64),
             np.empty((len(data), 0), np.int32),
             None,
-            list(data),
+            data,
         )
         items, decoded = self._apply(number, items)
         self.push(number, items.with_values(decoded))
@@ -66,10 +76,10 @@ class Flow:
                 self.push(number, present(*self._apply(number, items)))
             case "computation_multi":
                 items, groups = self._apply(number, items, listed(self._plan.call(number)))
-                self.push(number, items.one_to_many(groups))
+                self.push(number, items.one_to_many(plain(groups)))
             case "filter":
                 items, keep = self._apply(number, items)
-                self.push(number, items.take(np.flatnonzero(np.array(keep, bool))))
+                self.push(number, items.take(np.flatnonzero(np.array(plain(keep), bool))))
             case "key_by":
                 self.push(number, self._keyed(number, items))
             case "sink":
@@ -101,10 +111,13 @@ class Flow:
 
     def _apply(
         self, number: int, items: Items, call: Callable[[Any], Any] | None = None
-    ) -> tuple[Items, list[Any]]:
+    ) -> tuple[Items, Values]:
         """What a step's function gives for each message, and the messages without those on
         which it fails."""
-        results, failures = run(call or self._plan.call(number), items.values)
+        function = self._plan.function(number)
+        if function.arrays:
+            return items, run_on_arrays(function, len(items), as_array(items.values))
+        results, failures = run(call or function.call, plain(items.values))
         return self.settle(number, items, results, failures)
 
     def settle(
@@ -175,8 +188,44 @@ def listed(call: Callable[..., Any]) -> Callable[..., list[Any]]:
     return lambda *values: list(call(*values))
 
 
-def present(items: Items, results: list[Any]) -> Items:
+def as_array(values: Values) -> pa.Array:
+    """Values for a function over arrays; raises UserFunctionError when they make none."""
+    if isinstance(values, pa.Array):
+        return values
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError, UnicodeError) as e:
+        raise UserFunctionError(f"messages make no Arrow array: {e}") from e
+
+
+def run_on_arrays(function: Function, count: int, *arguments: Any) -> Values:
+    """What a function over arrays gives.
+
+    Raises:
+        UserFunctionError: it fails, or does not give a result for each message.
+    """
+    try:
+        results = function.call(*arguments)
+    except Exception as e:  # whatever a user's function raises
+        text = f"step {function.name} failed: {type(e).__name__}: {e}"
+        raise UserFunctionError(text) from e
+    if results is None:
+        return [None] * count
+    if isinstance(results, pa.ChunkedArray):
+        results = results.combine_chunks()
+    if not isinstance(results, pa.Array) or len(results) != count:
+        raise UserFunctionError(
+            f"step {function.name} gave {type(results).__name__} for {count} messages: a function "
+            "over arrays gives an Arrow array of the same length"
+        )
+    return results
+
+
+def present(items: Items, results: Values) -> Items:
     """Messages with their results, without those whose result is None."""
+    if isinstance(results, pa.Array):
+        kept = items.with_values(results)
+        return kept.take(np.flatnonzero(results.is_valid())) if results.null_count else kept
     if any(map(is_, results, repeat(None))):
         places = [i for i, r in enumerate(results) if r is not None]
         return items.with_values(results).take(np.array(places, np.int64))

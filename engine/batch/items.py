@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,9 @@ from bettong.engine.ids import MessageId
 from bettong.engine.keys import Key, canonical, hash_bytes, parse
 
 IntArray = np.ndarray[Any, np.dtype[Any]]
+
+Values: TypeAlias = "list[Any] | pa.Array"
+"""Values of messages: Python objects, or an Arrow array after a step over arrays."""
 
 _CACHED_KEYS = 1_000_000
 _cache: dict[Key, tuple[bytes, int]] = {}
@@ -51,7 +54,7 @@ class KeyColumn:
         return list(map(parsed.__getitem__, self.codes.tolist()))
 
 
-def key_column(values: Sequence[Key]) -> KeyColumn:
+def key_column(values: list[Key] | pa.Array) -> KeyColumn:
     """The column of plain keys; raises KeyTypeError for what cannot be a key."""
     codes, distinct = _dictionary(values)
     known = []
@@ -67,7 +70,10 @@ def key_column(values: Sequence[Key]) -> KeyColumn:
     return KeyColumn(codes, [data for data, _ in known], np.array([h for _, h in known], np.uint64))
 
 
-def _dictionary(values: Sequence[Key]) -> tuple[IntArray, list[Key]]:
+def _dictionary(values: list[Key] | pa.Array) -> tuple[IntArray, list[Key]]:
+    if isinstance(values, pa.Array):
+        encoded = values.dictionary_encode(null_encoding="encode")
+        return encoded.indices.to_numpy(), encoded.dictionary.to_pylist()
     kinds = set(map(type, values))
     if len(kinds) == 1 and kinds <= {str, int, bytes}:
         try:
@@ -90,14 +96,14 @@ class Items:
         paths: one row for each message and one column for each step on the longest way here that
             lengthens ids; -1 for a step that was not on the message's way.
         keys: None before the first key extractor.
-        values: what the last step made of it.
+        values: what the last step made of it; an Arrow array after a step over arrays.
     """
 
     streams: IntArray
     numbers: IntArray
     paths: IntArray
     keys: KeyColumn | None
-    values: list[Any]
+    values: Values
 
     def __len__(self) -> int:
         return len(self.values)
@@ -109,10 +115,10 @@ class Items:
             self.numbers[places],
             self.paths[places],
             self.keys and self.keys.take(places),
-            list(map(self.values.__getitem__, places.tolist())),
+            take_values(self.values, places),
         )
 
-    def with_values(self, values: list[Any]) -> Items:
+    def with_values(self, values: Values) -> Items:
         return replace(self, values=values)
 
     def one_to_many(self, groups: Sequence[Sequence[Any]]) -> Items:
@@ -151,6 +157,25 @@ def _decimal(numbers: IntArray) -> pa.Array:
     return pa.array(np.ascontiguousarray(numbers)).cast(pa.string())
 
 
+def plain(values: Values) -> list[Any]:
+    """Values as Python objects."""
+    return values if isinstance(values, list) else list(values.to_pylist())
+
+
+def take_values(values: Values, places: IntArray) -> Values:
+    """Values at these places, in this order."""
+    if isinstance(values, list):
+        return list(map(values.__getitem__, places.tolist()))
+    return values.take(pa.array(places))
+
+
+def _concat_values(parts: Sequence[Values]) -> Values:
+    arrays = [p for p in parts if isinstance(p, pa.Array)]
+    if len(arrays) == len(parts) and len({a.type for a in arrays}) == 1:
+        return pa.concat_arrays(arrays)
+    return [value for part in parts for value in plain(part)]
+
+
 def append_path(paths: IntArray, last: IntArray) -> IntArray:
     """Paths with one more column."""
     longer = pad_paths(paths, paths.shape[1] + 1)
@@ -175,7 +200,7 @@ def concat(parts: Sequence[Items]) -> Items:
         np.concatenate([p.numbers for p in parts]),
         np.concatenate([pad_paths(p.paths, width) for p in parts]),
         _concat_keys([p.keys for p in parts if p.keys is not None]),
-        [value for p in parts for value in p.values],
+        _concat_values([p.values for p in parts]),
     )
 
 

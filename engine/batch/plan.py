@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bettong.engine.functions import Function
 from bettong.engine.graph import STATEFUL, Application, Node, overlapping
 
 
@@ -41,9 +42,13 @@ class Plan:
 
     def call(self, number: int) -> Callable[..., Any]:
         """The user's function of a step."""
+        return self.function(number).call
+
+    def function(self, number: int) -> Function:
+        """The user's function of a step, with its kind."""
         function = self.nodes[number].function
         assert function is not None
-        return function.call
+        return function
 
     def level(self, number: int) -> int:
         """The level at which a step runs; sinks run at the last."""

@@ -8,13 +8,24 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from bettong.engine.batch.flow import Failures, Flow, listed, present, run
-from bettong.engine.batch.items import IntArray, Items, concat, order_of
+from bettong.engine.batch.flow import (
+    Failures,
+    Flow,
+    as_array,
+    listed,
+    present,
+    run,
+    run_on_arrays,
+)
+from bettong.engine.batch.items import IntArray, Items, concat, order_of, plain
 from bettong.engine.batch.plan import Plan
 from bettong.engine.functions import State
+from bettong.engine.state.columns import from_columns, to_columns
+from bettong.engine.state.entities import entities_of, with_new
 
-Load = Callable[[State, list[bytes], list[int]], list[Any]]
+Load = Callable[[State, list[bytes], list[int]], pa.Array]
 
 
 @dataclass
@@ -25,13 +36,13 @@ class Changed:
         state: what they are of.
         keys: canonical, each once.
         hashes: of the keys.
-        entities: of the keys.
+        entities: of the keys: objects, or a column as the state's codec writes it.
     """
 
     state: State
     keys: list[bytes]
     hashes: list[int]
-    entities: list[Any]
+    entities: list[Any] | pa.Array
 
 
 def apply_state(plan: Plan, flow: Flow, inbox: Mapping[int, Items], load: Load) -> Changed:
@@ -41,7 +52,8 @@ def apply_state(plan: Plan, flow: Flow, inbox: Mapping[int, Items], load: Load) 
         plan: the application.
         flow: takes the results.
         inbox: for each step's number its messages.
-        load: gives the entities of canonical keys and their hashes as they were before.
+        load: gives the column of the entities of canonical keys and their hashes as they were
+            before, null where there was none.
     """
     items = concat(list(inbox.values()))
     ranks = np.repeat(list(inbox), [len(part) for part in inbox.values()])
@@ -52,18 +64,35 @@ def apply_state(plan: Plan, flow: Flow, inbox: Mapping[int, Items], load: Load) 
     state = plan.nodes[next(iter(inbox))].state
     keys = items.keys.used()
     hashes = keys.hashes.tolist()
+    number = next(iter(inbox))
+    if plan.function(number).arrays:
+        column = with_new(state, load(state, keys.keys, hashes))
+        changed = _apply_arrays(plan, flow, number, items, keys.codes, column)
+        return Changed(state, keys.keys, hashes, changed)
     codes = keys.codes.tolist()
-    entities = load(state, keys.keys, hashes)
+    entities = entities_of(state, load(state, keys.keys, hashes))
     calls = _calls(plan, list(inbox), ranks)
-    results, failures = _run(calls, items.values, list(map(entities.__getitem__, codes)))
+    values = plain(items.values)
+    results, failures = _run(calls, values, list(map(entities.__getitem__, codes)))
     if failures and plan.app.on_error != "fail":
-        entities = load(state, keys.keys, hashes)
-        results, failures = _run_carefully(calls, items.values, codes, entities)
+        entities = entities_of(state, load(state, keys.keys, hashes))
+        results, failures = _run_carefully(calls, values, codes, entities)
     if isinstance(calls, list):
         _push_apart(plan, flow, items, ranks, results, failures)
     else:
-        _push(plan, flow, next(iter(inbox)), items, results, failures)
+        _push(plan, flow, number, items, results, failures)
     return Changed(state, keys.keys, hashes, entities)
+
+
+def _apply_arrays(
+    plan: Plan, flow: Flow, number: int, items: Items, codes: IntArray, column: pa.StructArray
+) -> pa.StructArray:
+    """Apply a state computation over arrays; gives the changed entities."""
+    columns = to_columns(column)
+    function = plan.function(number)
+    results = run_on_arrays(function, len(items), as_array(items.values), codes, columns)
+    flow.push(number, present(items, results))
+    return from_columns(function.name, columns, column.type)
 
 
 Calls = Callable[[Any, Any], Any] | list[Callable[[Any, Any], Any]]

@@ -5,18 +5,20 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Protocol
+
+import pyarrow as pa
 
 from bettong.engine.batch.blocks import DRIVER, Header, pack_by_partition, pack_report, unpack
 from bettong.engine.batch.flow import Flow
-from bettong.engine.batch.items import Items, concat, order_of
+from bettong.engine.batch.items import Items, Values, concat, order_of
 from bettong.engine.batch.job import Job, install
 from bettong.engine.batch.plan import Plan
 from bettong.engine.batch.stateful import Changed, apply_state
 from bettong.engine.functions import State
 from bettong.engine.keys import bounds
 from bettong.engine.sinks import Noted, Row, Rows
-from bettong.engine.state.entities import FileCache, load, save
+from bettong.engine.state.entities import FileCache, load_column, save
 from bettong.engine.state.files import FileEntry
 from bettong.engine.state.housekeeping import file_name
 from bettong.engine.state.store import Store
@@ -28,8 +30,9 @@ from bettong.lineage.trace import MessageRange
 class Reader(Protocol):
     """A source as tasks see it."""
 
-    def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Sequence[bytes]:
-        """The messages of a range, all of them; the reader takes the step of the trace."""
+    def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Values:
+        """The messages of a range, all of them, as bytes or as an Arrow array of bytes; the
+        reader takes the step of the trace."""
         ...
 
 
@@ -63,7 +66,8 @@ class ReadTask:
         )
         flow = Flow(self.plan)
         with _no_collection():
-            flow.source(number, planned.start, list(messages))
+            data = messages if isinstance(messages, pa.Array) else list(messages)
+            flow.source(number, planned.start, data)
         report = {
             "level": 0,
             "partition": self.partition,
@@ -77,7 +81,7 @@ class ReadTask:
         yield 0, pack_report(Header(DRIVER, origin, (planned,)), report)
         yield from _moved(self.job, flow, origin, (planned,), self.slice)
 
-    def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Sequence[bytes]:
+    def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Values:
         """The messages of a range."""
         messages = self.reader.read(planned, step, causes)
         if len(messages) != planned.stop - planned.start:
@@ -165,13 +169,14 @@ class LevelTask:
         """Apply the steps that share one state to their messages, in the messages' order."""
         return apply_state(self.plan, flow, inbox, self.load)
 
-    def load(self, state: State, keys: list[bytes], hashes: list[int]) -> list[Any]:
-        """The entities of canonical keys as they were before the batch."""
+    def load(self, state: State, keys: list[bytes], hashes: list[int]) -> pa.Array:
+        """The column of the entities of canonical keys as they were before the batch, null where
+        there was none."""
         low, high = bounds(self.partition, self.job.partitions)
         files = self.job.base.files_of(state.name, low, high)
         cache = _cache_of(self.job)
         cache.keep_only(self.job.base.files)
-        return load(state, cache, files, keys, hashes)
+        return load_column(state, cache, files, keys, hashes)
 
     def _write_state(self, changed: Sequence[Changed]) -> None:
         with step(

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from bettong.engine.batch.items import IntArray
+from bettong.engine.batch.items import IntArray, Values
 
 _PLAIN: dict[type, pa.DataType] = {
     int: pa.int64(),
@@ -21,7 +21,8 @@ _PLAIN: dict[type, pa.DataType] = {
 _WIDEST_TUPLE = 16
 
 Shape = Any
-"""How values are put together again: "plain" takes a column, "pickle" a pickled list, "none" is
+"""How values are put together again: "array" is a column, "plain" takes a
+column, "pickle" a pickled list, "none" is
 None for each message, and a list of shapes makes tuples."""
 
 
@@ -44,8 +45,10 @@ class PackedValues:
         return [_pickle(list(map(values.__getitem__, places.tolist()))) for values in self.objects]
 
 
-def pack_values(values: Sequence[Any]) -> PackedValues:
+def pack_values(values: Values) -> PackedValues:
     """Take values apart."""
+    if isinstance(values, pa.Array):
+        return PackedValues("array", [values], [])
     packed = PackedValues(None, [], [])
     return PackedValues(_take_apart(values, packed), packed.columns, packed.objects)
 
@@ -72,7 +75,7 @@ def _take_apart(values: Sequence[Any], into: PackedValues) -> Shape:
 
 def unpack_values(
     shape: Shape, count: int, columns: Sequence[pa.Array], pickled: Sequence[bytes]
-) -> list[Any]:
+) -> Values:
     """Put values together again.
 
     Args:
@@ -81,6 +84,8 @@ def unpack_values(
         columns: the columns at their places.
         pickled: the pickled objects at their places.
     """
+    if shape == "array":
+        return columns[0]
     return _put_together(shape, count, iter(columns), iter(pickled))
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bettong.engine.functions import State
-from bettong.engine.state.entities import decode_present, encode_present
+from bettong.engine.state.entities import as_today
 from bettong.engine.state.files import FileEntry, Rows, read_rows, write_rows
 from bettong.engine.state.store import Store
 
@@ -63,7 +63,7 @@ def merge(
     parts = [read_rows(store, entry) for entry in files]
     hashes = np.concatenate([p.hashes for p in parts])
     keys = pa.concat_arrays([p.keys for p in parts])
-    entities = pa.concat_arrays([_today(state, p) for p in parts])
+    entities = pa.concat_arrays([as_today(state, p.entities, p.version) for p in parts])
     order = np.argsort(hashes, kind="stable")  # so the newest row of a key comes first
     kept = _first_of_each(hashes, keys, order)
     if oldest:
@@ -72,13 +72,6 @@ def merge(
     places = pa.array(kept)
     rows = Rows(hashes[kept], keys.take(places), entities.take(places), state.codec.version)
     return write_rows(store, name, state.name, rows, max(f.tier for f in files) + 1)
-
-
-def _today(state: State, rows: Rows) -> pa.Array:
-    """The entities as today's codec writes them."""
-    if rows.version == state.codec.version:
-        return rows.entities
-    return encode_present(state, decode_present(state, rows.entities, rows.version))
 
 
 def _first_of_each(

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from bettong.engine.functions import State
+from bettong.engine.state.codecs import CodecError
 from bettong.engine.state.files import FileEntry, Rows, read_rows, sort_order, write_rows
 from bettong.engine.state.store import Store
 
@@ -33,14 +34,14 @@ class FileCache:
             del self._open[entry]
 
 
-def load(
+def load_column(
     state: State,
     cache: FileCache,
     files: Sequence[FileEntry],
     keys: Sequence[bytes],
     hashes: Sequence[int],
-) -> list[Any]:
-    """The entities of canonical keys, made anew where no file has them.
+) -> pa.Array:
+    """The entities of canonical keys as today's codec writes them; null where no file has one.
 
     Args:
         state: what they are entities of.
@@ -49,7 +50,9 @@ def load(
         keys: canonical, each once.
         hashes: of the keys.
     """
-    entities: list[Any] = [None] * len(keys)
+    parts = []
+    count = 0
+    place = np.full(len(keys), -1, np.int64)  # of each key's entity in the parts
     missing = np.arange(len(keys))
     hash_column = np.array(hashes, np.uint64)
     key_column = pa.array(keys, pa.binary())
@@ -59,18 +62,57 @@ def load(
         rows = cache.rows(entry)
         found = rows.find(hash_column[missing], key_column.take(pa.array(missing)))
         hit = found >= 0
-        column = rows.entities.take(pa.array(found[hit]))
-        for place, entity in zip(
-            missing[hit].tolist(), decode_present(state, column, rows.version), strict=True
-        ):
-            entities[place] = entity
+        part = rows.entities.take(pa.array(found[hit]))
+        parts.append(as_today(state, part, rows.version))
+        place[missing[hit]] = count + np.arange(len(part))
+        count += len(part)
         missing = missing[~hit]
+    if not parts:
+        return pa.nulls(len(keys), state.codec.type)
+    return pa.concat_arrays(parts).take(pa.array(place, mask=place < 0))
+
+
+def load(
+    state: State,
+    cache: FileCache,
+    files: Sequence[FileEntry],
+    keys: Sequence[bytes],
+    hashes: Sequence[int],
+) -> list[Any]:
+    """The entities of canonical keys, made anew where no file has them; see :func:`load_column`."""
+    return entities_of(state, load_column(state, cache, files, keys, hashes))
+
+
+def entities_of(state: State, column: pa.Array) -> list[Any]:
+    """The entities of a column of today's codec, made anew where there is none."""
     make = state.cls
-    return [make() if e is None else e for e in entities]
+    decoded = decode_present(state, column, state.codec.version)
+    return [make() if e is None else e for e in decoded] if column.null_count else decoded
+
+
+def with_new(state: State, column: pa.Array) -> pa.Array:
+    """The column with new entities where there is none."""
+    if not column.null_count:
+        return column
+    new = state.codec.encode([state.cls()])
+    places = np.where(np.asarray(column.is_valid()), np.arange(len(column)), len(column))
+    return pa.concat_arrays([column, new]).take(pa.array(places))
+
+
+def as_today(state: State, column: pa.Array, version: int) -> pa.Array:
+    """Entities that a version of the codec wrote, as today's writes them."""
+    if version == state.codec.version:
+        if column.type != state.codec.type:
+            raise CodecError(
+                f"state {state.name} was written as {column.type} and is now {state.codec.type}: "
+                "raise the codec's version and give it migrate="
+            )
+        return column
+    return encode_present(state, decode_present(state, column, version))
 
 
 def decode_present(state: State, column: pa.Array, version: int) -> list[Any]:
-    """The entities of a column; None where the entity is gone."""
+    """The entities of a column; None where there is none."""
     if not column.null_count:
         return state.codec.decode(column, version)
     decoded = iter(state.codec.decode(column.drop_null(), version))
@@ -93,14 +135,19 @@ def save(
     name: str,
     keys: Sequence[bytes],
     hashes: Sequence[int],
-    entities: Sequence[Any],
+    entities: Sequence[Any] | pa.Array,
 ) -> FileEntry:
-    """Write the entities of canonical keys as one file; None says that an entity is gone."""
+    """Write the entities of canonical keys as one file. They are objects, of which None says that
+    an entity is gone, or a column of today's codec."""
     order = sort_order(hashes, keys)
+    if isinstance(entities, pa.Array):
+        column = entities.take(pa.array(order))
+    else:
+        column = encode_present(state, [entities[i] for i in order])
     rows = Rows(
         np.array([hashes[i] for i in order], np.uint64),
         pa.array([keys[i] for i in order], pa.binary()),
-        encode_present(state, [entities[i] for i in order]),
+        column,
         state.codec.version,
     )
     return write_rows(store, name, state.name, rows)
