@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from toxiproxy_ends import Connect, EchoServer, Upstream
+from toxiproxy_ends import Connect, EchoServer, Upstream, real_server_path
 
 from bettong.harness.toxiproxy import Proxy, Toxiproxy, ToxiproxyServer
 from bettong.harness.toxiproxy.container import local_image
 
-ENV_SERVER = "BETTONG_TOXIPROXY_SERVER"
+
+def kinds() -> list[str]:
+    """The servers that this machine has; test_the_real_toxiproxy_is_here says loudly what lacks."""
+    found = ["embedded"]
+    if real_server_path() is not None:
+        found.append("binary")
+    if local_image() is not None:
+        found.append("container")
+    return found
 
 
-def real_server_path() -> str | None:
-    """A PATH on which the real server is found, or None."""
-    named = os.environ.get(ENV_SERVER)
-    if named:
-        return str(Path(named).parent)
-    return os.environ.get("PATH") if shutil.which("toxiproxy-server") else None
-
-
-@pytest.fixture(scope="session", params=["embedded", "binary", "container"])
+@pytest.fixture(scope="session", params=kinds())
 def server(request: pytest.FixtureRequest) -> Iterator[ToxiproxyServer]:
-    path = real_server_path()
-    if request.param == "binary" and path is None:
-        pytest.skip(
-            f"REAL TOXIPROXY NOT TESTED: no toxiproxy-server on PATH and no {ENV_SERVER}; "
-            "go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0"
-        )
-    if request.param == "container" and local_image() is None:
-        pytest.skip("a Toxiproxy container: no engine, or no image called toxiproxy")
-    with ToxiproxyServer(request.param, {"PATH": path or ""}) as started:
+    with ToxiproxyServer(request.param, {"PATH": real_server_path() or ""}) as started:
         yield started
 
 

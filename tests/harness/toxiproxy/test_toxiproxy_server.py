@@ -11,7 +11,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from toxiproxy_ends import EchoServer, Upstream, receive, receive_all
+from toxiproxy_ends import (
+    ENV_SERVER,
+    EchoServer,
+    Upstream,
+    real_server_path,
+    receive,
+    receive_all,
+)
 
 from bettong.harness.toxiproxy import (
     Proxy,
@@ -29,6 +36,15 @@ from bettong.harness.toxiproxy import server as server_module
 @pytest.fixture
 def no_image(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "local_image", lambda: None)
+
+
+def test_the_real_toxiproxy_is_here() -> None:
+    """Where it is, the whole suite runs against it as well."""
+    if real_server_path() is None:
+        pytest.skip(
+            f"REAL TOXIPROXY NOT TESTED: no toxiproxy-server on PATH, no {ENV_SERVER}; "
+            "go install github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0"
+        )
 
 
 def program(folder: Path, text: str) -> str:

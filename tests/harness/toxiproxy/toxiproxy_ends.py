@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import socket
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 Connect = Callable[[], tuple[socket.socket, socket.socket]]
+ENV_SERVER = "BETTONG_TOXIPROXY_SERVER"
+
+
+def real_server_path() -> str | None:
+    """A PATH on which the real server is found, or None."""
+    named = os.environ.get(ENV_SERVER)
+    if named:
+        return str(Path(named).parent)
+    return os.environ.get("PATH") if shutil.which("toxiproxy-server") else None
 
 
 class Upstream:
