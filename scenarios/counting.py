@@ -1,0 +1,33 @@
+"""Counting: 5, 10 and 15 are 30, and not 20 or 40, whatever is lost, sent again or replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bettong.harness.catalog import CatalogEntry, given
+from bettong.harness.scenario import Scenario
+
+NUMBERS = (5, 10, 15, 5, 10, 15)
+
+
+def numbers() -> bytes:
+    """Six numbers that are to be summed."""
+    return b"\n".join(b"all,%d" % n for n in NUMBERS)
+
+
+COUNTING = Scenario(
+    "counting",
+    "5 + 10 + 15 = 30: six numbers summed in 2 batches",
+    "bettong.scenarios.applications.running_sum:app",
+    numbers,
+    stream="amounts",
+    batch=3,
+    frame=3,
+)
+
+SCENARIOS: Sequence[Scenario] = (COUNTING,)
+
+
+def entries() -> list[CatalogEntry]:
+    """What the catalog says of them."""
+    return [CatalogEntry(s.name, "scenario", s.title, given(s)) for s in SCENARIOS]
