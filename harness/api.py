@@ -39,7 +39,8 @@ def run_scenario(
 
     Args:
         scenario: one, or its name in the catalog.
-        faults: ``none``, ``each-step``, ``random:N``, the name of a schedule's file, a schedule, or
+        faults: ``none``, ``each-step``, ``random:N``, the name of a schedule's file or of a
+            folder of them, a schedule, or
             how far a lineage-driven search is to go.
         backend: where it runs, entered already; good for any number of calls.
         out: folder for result.json, traces and counterexamples.
@@ -63,7 +64,7 @@ def run_scenario(
         return result
     if isinstance(faults, Schedule):
         faults.check(backend.topology)
-        plan = FaultPlan("schedule", faults)
+        plan = FaultPlan.of(faults)
     elif isinstance(faults, FaultPlan):
         plan = faults
     else:
@@ -94,7 +95,7 @@ def replay(
     own_input = found.options.get("input")
     input_file = file.parent / own_input if isinstance(own_input, str) else None
     scenario = load_scenario(found.scenario)
-    plan = FaultPlan("schedule", found.schedule)
+    plan = FaultPlan.of(found.schedule)
     campaign = _campaign(scenario, backend, out, input_file, 0, None, progress)
     campaign.replay = found.options.get("replay") is not False
     result = run_campaign(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +14,7 @@ from bettong.harness.schedule import Schedule, Topology
 from bettong.lineage.errors import UsageError
 
 EACH_STEP_BATCH = 1
+_SUFFIXES = (".yaml", ".yml", ".json")
 _SPARE = 4  # random schedules drawn for each one wanted, as some cannot be injected
 
 
@@ -22,14 +23,19 @@ class FaultPlan:
     """What ``--faults`` asks for.
 
     Attributes:
-        kind: ``schedule`` is one schedule, from a file.
+        given: the schedules of ``schedules``, which come from files.
         count: of random schedules.
     """
 
-    kind: Literal["none", "each-step", "random", "schedule"]
-    schedule: Schedule = field(default_factory=Schedule)
+    kind: Literal["none", "each-step", "random", "schedules"]
+    given: tuple[Schedule, ...] = ()
     count: int = 0
     seed: int = 0
+
+    @classmethod
+    def of(cls, *schedules: Schedule) -> FaultPlan:
+        """The plan to run these schedules, one after the other."""
+        return cls("schedules", schedules)
 
     @property
     def clean_runs(self) -> int:
@@ -46,8 +52,8 @@ class FaultPlan:
         match self.kind:
             case "none":
                 return []
-            case "schedule":
-                return [self.schedule]
+            case "schedules":
+                return self.given
             case "each-step":
                 return each_step(clean.events, EACH_STEP_BATCH, topology)
             case "random":
@@ -61,15 +67,15 @@ class FaultPlan:
                 return (f"single faults only, at the steps of batch {EACH_STEP_BATCH}",)
             case "random":
                 return (f"{self.count} random schedules of one or two faults, seed {self.seed}",)
-            case "schedule":
-                return ("this one fault schedule",)
+            case "schedules":
+                return (f"the given fault schedules, {len(self.given)} of them",)
             case _:
                 return ("no fault at all",)
 
 
 def parse_plan(text: str, seed: int, topology: Topology) -> FaultPlan:
-    """What ``none``, ``each-step``, ``random:N`` or a schedule's file name asks for; raises
-    UsageError."""
+    """What ``none``, ``each-step``, ``random:N``, or the name of a schedule's file or of a folder
+    of them asks for; raises UsageError."""
     if text in ("none", "each-step"):
         return FaultPlan(text, seed=seed)  # type: ignore[arg-type]
     kind, colon, number = text.partition(":")
@@ -78,8 +84,14 @@ def parse_plan(text: str, seed: int, topology: Topology) -> FaultPlan:
             raise UsageError(f"--faults {text}: write random:N with N from 1 to 100000")
         return FaultPlan("random", count=int(number), seed=seed)
     path = Path(text)
-    if not path.exists() and path.suffix not in (".yaml", ".yml", ".json") and not colon:
+    if not path.exists() and path.suffix not in _SUFFIXES and not colon:
         one_of(text, ("none", "each-step", "random:N", "ldfi"), "--faults")
-    schedule = Schedule.read(path)
-    schedule.check(topology)
-    return FaultPlan("schedule", schedule, seed=seed)
+    files = [path]
+    if path.is_dir():
+        files = sorted(p for p in path.iterdir() if p.suffix in _SUFFIXES)
+        if not files:
+            raise UsageError(f"--faults {text}: there is no {' or '.join(_SUFFIXES)} file in it")
+    schedules = [Schedule.read(file) for file in files]
+    for schedule in schedules:
+        schedule.check(topology)
+    return FaultPlan.of(*schedules)

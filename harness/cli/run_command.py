@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
 import click
 
-from bettong.harness.api import load_scenario, run_scenario
-from bettong.harness.backend import LocalBackend
 from bettong.harness.cli.verdict import RunProgress, exit_code, tell
-from bettong.harness.fault_plan import parse_plan
+from bettong.harness.jobs import carry_out, plan_jobs
 from bettong.harness.search.ldfi import Reach
-from bettong.lineage.errors import UsageError
-from bettong.lineage.loop import Budget
+from bettong.harness.suites import Shard, SuiteRun, counted
 from bettong.lineage.results import GUARANTEES, Guarantee
-
-_BUDGET = re.compile(r"(\d+)(s|m|h)?$")
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
-
-
-def parse_budget(text: str | None) -> Budget:
-    """``200`` is so many runs, ``90s``, ``5m``, ``1h`` so much time; raises UsageError."""
-    if text is None:
-        return Budget()
-    found = _BUDGET.match(text)
-    if found is None or int(found[1]) == 0:
-        raise UsageError(f"--budget {text}: write a number of runs, or a time such as 90s or 5m")
-    number, unit = int(found[1]), found[2]
-    return Budget(runs=number) if unit is None else Budget(seconds=number * _SECONDS[unit])
 
 
 @click.command("run")
@@ -38,9 +20,10 @@ def parse_budget(text: str | None) -> Budget:
     "--faults",
     default="none",
     show_default=True,
-    metavar="none|ldfi|each-step|random:N|FILE",
+    metavar="none|ldfi|each-step|random:N|FILE|DIR",
     help="Which faults: none, those that the lineage suggests, every single one at each step of "
-    "a batch, N random schedules, or those of a schedule's file.",
+    "a batch, N random schedules, or those of a schedule's file or of a "
+    "folder of them.",
 )
 @click.option(
     "--crashes",
@@ -98,6 +81,7 @@ def parse_budget(text: str | None) -> Budget:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, nothing else.")
 @click.option("--quiet", is_flag=True, help="No progress.")
+@click.option("--shard", metavar="I/N", help="Only the I-th of N parts of the runs.")
 def command(
     names: tuple[str, ...],
     faults: str,
@@ -114,31 +98,32 @@ def command(
     expect: Guarantee,
     as_json: bool,
     quiet: bool,
+    shard: str | None,
 ) -> None:
-    """Run scenarios, first without faults, then under faults, and judge their outputs."""
-    scenarios = [load_scenario(name) for name in names]
-    allowed = parse_budget(budget)
-    backend = LocalBackend(workers=workers)
-    reach = Reach(crashes, losses, batches, find_all, exhaustive)
-    plan = reach if faults == "ldfi" else parse_plan(faults, seed, backend.topology)
-    for scenario in scenarios:
-        scenario.messages(input_file)
-    results = []
-    with backend, RunProgress(quiet or as_json) as progress:
-        for scenario in scenarios:
-            own = (out or Path("bettong-out")) / scenario.name
-            own = out if out is not None and len(scenarios) == 1 else own
-            result = run_scenario(
-                scenario,
-                plan,
-                backend=backend,
-                out=own,
-                input_file=input_file,
-                seed=seed,
-                budget=allowed,
-                expected=expect,
-                progress=progress.of(scenario.name),
-            )
-            results.append((result, own))
+    """Run scenarios and suites, each first without faults, then under faults, and judge their
+    outputs.
+
+    NAME is a scenario or a suite (see bettong list), or a suite of bettong.toml.
+    """
+    jobs = plan_jobs(
+        names,
+        SuiteRun(
+            "",
+            faults,
+            expect,
+            budget,
+            seed,
+            workers,
+            crashes,
+            losses,
+            batches,
+            str(input_file) if input_file else None,
+        ),
+        Reach(crashes, losses, batches, find_all, exhaustive),
+        out,
+    )
+    part = Shard.parse(shard) if shard else Shard()
+    with RunProgress(quiet or as_json) as progress:
+        results = list(carry_out(jobs, part, progress.of))
     tell(results, as_json)
-    sys.exit(exit_code([result for result, _ in results]))
+    sys.exit(exit_code(counted([result for result, _ in results])))

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from bettong.harness import cli
-from bettong.harness.campaign import Budget
-from bettong.harness.cli.run_command import parse_budget
+from bettong.harness.jobs import parse_budget, plan_jobs
+from bettong.harness.search.ldfi import Reach
+from bettong.harness.suites import Shard, SuiteRun
 from bettong.lineage.errors import UsageError
+from bettong.lineage.loop import Budget
 
 
 def bettong(
@@ -81,6 +83,35 @@ def test_the_list_names_every_twin_with_the_schedule_that_shows_it(
     twins = [e for (kind, _), e in found.items() if kind == "scenario" and e["expect"] == "invalid"]
     assert len(twins) >= 5
     assert all(Path(twin["schedule"]).is_file() for twin in twins)
+
+
+def test_a_suite_is_its_runs_and_a_shard_a_part_of_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "bettong.toml").write_text(
+        """
+        [[suite.own.run]]
+        name = "word_count"
+        faults = "random:2"
+        [[suite.own.run]]
+        name = "sink_commits_again"
+        workers = 2
+        """
+    )
+    monkeypatch.chdir(tmp_path)
+    jobs = plan_jobs(["own", "word_count"], SuiteRun(""), Reach(), None)
+    assert [(j.scenario.name, j.run.workers, str(j.out)) for j in jobs] == [
+        ("word_count", 0, "bettong-out/own/01-word_count"),
+        ("sink_commits_again", 2, "bettong-out/own/02-sink_commits_again"),
+        ("word_count", 0, "bettong-out/word_count"),
+    ]
+    assert [j.scenario.name for j in Shard.parse("2/2").part(jobs)] == ["sink_commits_again"]
+
+
+def test_the_suites_that_ship_can_be_planned() -> None:
+    jobs = plan_jobs(["word_count_faults"], SuiteRun(""), Reach(), Path("x"))
+    assert [str(job.out) for job in jobs] == ["x"]
+    assert len(jobs[0].plan.given) >= 10  # type: ignore[union-attr]
 
 
 def test_a_budget_is_runs_or_time() -> None:

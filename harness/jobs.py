@@ -1,0 +1,143 @@
+"""What one call of ``bettong run`` has to do: scenarios by name and those of suites, each with its
+options, checked before anything is started."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+
+from bettong.harness.api import Progress, load_scenario, run_scenario
+from bettong.harness.backend import LocalBackend
+from bettong.harness.catalog import entries
+from bettong.harness.fault_plan import FaultPlan, parse_plan
+from bettong.harness.names import one_of
+from bettong.harness.scenario import Scenario
+from bettong.harness.schedule import Topology
+from bettong.harness.search.ldfi import Reach
+from bettong.harness.suites import Shard, Suite, SuiteRun, excused, find_suites
+from bettong.lineage.errors import UsageError
+from bettong.lineage.loop import Budget
+from bettong.lineage.results import Result
+
+_BUDGET = re.compile(r"(\d+)(s|m|h)?$")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+_MOST_WORKERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One scenario to be run.
+
+    Attributes:
+        out: folder for its result.
+        suite: the suite that it is of, if it is of one.
+    """
+
+    scenario: Scenario
+    run: SuiteRun
+    plan: FaultPlan | Reach
+    out: Path
+    suite: Suite | None = None
+
+    @property
+    def input_file(self) -> Path | None:
+        """The messages' file, in place of the scenario's own."""
+        return Path(self.run.input) if self.run.input else None
+
+
+def parse_budget(text: str | None) -> Budget:
+    """``200`` is so many runs, ``90s``, ``5m``, ``1h`` so much time; raises UsageError."""
+    if text is None:
+        return Budget()
+    found = _BUDGET.match(text)
+    if found is None or int(found[1]) == 0:
+        raise UsageError(f"--budget {text}: write a number of runs, or a time such as 90s or 5m")
+    number, unit = int(found[1]), found[2]
+    return Budget(runs=number) if unit is None else Budget(seconds=number * _SECONDS[unit])
+
+
+def topology_of(workers: int) -> Topology:
+    """The nodes and links of a layout; raises UsageError for one that there is not."""
+    if not 0 <= workers <= _MOST_WORKERS:
+        raise UsageError(f"--workers {workers}: there can be 0 to {_MOST_WORKERS}")
+    return LocalBackend(workers=workers).topology
+
+
+def plan_jobs(names: Sequence[str], options: SuiteRun, reach: Reach, out: Path | None) -> list[Job]:
+    """The jobs that names of scenarios and suites ask for.
+
+    Args:
+        options: of the scenarios that are named themselves.
+        reach: of lineage-driven searches; a suite's own bounds win.
+        out: folder for the results; by default ``bettong-out``, and in it one for each job.
+
+    Raises UsageError for whatever cannot be meant.
+    """
+    suites = _suites()
+    scenarios = [e.name for e in entries("scenario")]
+    asked: list[tuple[SuiteRun, Suite | None]] = []
+    for name in names:
+        one_of(name, (*scenarios, *suites), "scenario or suite")
+        suite = suites.get(name)
+        asked += (
+            [(r, suite) for r in suite.runs] if suite else [(replace(options, name=name), None)]
+        )
+    single = len(asked) == 1
+    return [
+        _job(run, suite, reach, out if out is not None and single else _folder(out, run, suite, i))
+        for i, (run, suite) in enumerate(asked, 1)
+    ]
+
+
+def carry_out(
+    jobs: Sequence[Job], shard: Shard, progress: Callable[[str], Progress]
+) -> Iterator[tuple[Result, Path]]:
+    """Run the jobs of a shard; jobs with as many workers, one after the other, share a backend."""
+    today = datetime.now(UTC).date()
+    for workers, group in groupby(shard.part(jobs), key=lambda job: job.run.workers):
+        with LocalBackend(workers=workers) as backend:
+            for job in group:
+                result = run_scenario(
+                    job.scenario,
+                    job.plan,
+                    backend=backend,
+                    out=job.out,
+                    input_file=job.input_file,
+                    seed=job.run.seed,
+                    budget=parse_budget(job.run.budget),
+                    expected=job.run.expect,
+                    progress=progress(job.scenario.name),
+                )
+                if job.suite is not None:
+                    result = excused(shard.label(result), job.suite.quarantine, today)
+                    result.write(job.out)
+                yield result, job.out
+
+
+def _suites() -> dict[str, Suite]:
+    shipped: dict[str, Suite] = {e.name: e.load() for e in entries("suite")}
+    return {**shipped, **find_suites(Path.cwd())}
+
+
+def _folder(out: Path | None, run: SuiteRun, suite: Suite | None, number: int) -> Path:
+    base = out or Path("bettong-out")
+    return base / run.name if suite is None else base / suite.name / f"{number:02}-{run.name}"
+
+
+def _job(run: SuiteRun, suite: Suite | None, reach: Reach, out: Path) -> Job:
+    scenario = load_scenario(run.name)
+    topology = topology_of(run.workers)
+    parse_budget(run.budget)
+    scenario.messages(Path(run.input) if run.input else None)
+    if run.faults != "ldfi":
+        return Job(scenario, run, parse_plan(run.faults, run.seed, topology), out, suite)
+    given = {
+        name: value
+        for name in ("crashes", "losses", "batches")
+        if (value := getattr(run, name)) is not None
+    }
+    return Job(scenario, run, replace(reach, **given), out, suite)

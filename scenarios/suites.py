@@ -1,0 +1,27 @@
+"""Suites that ship: scenarios with the faults that they are to withstand."""
+
+from __future__ import annotations
+
+from bettong.harness.catalog import CatalogEntry, given
+from bettong.harness.scenario import Resource
+from bettong.harness.suites import Suite, SuiteRun
+
+COMBINED = Resource("bettong.scenarios", "schedules/word_count")
+"""Cuts that heal, pauses, full disks, crashes one after another and at once."""
+
+SUITES = {
+    "faults of every kind under word count": Suite(
+        "word_count_faults", (SuiteRun("word_count", COMBINED.path),)
+    ),
+    "every single fault at each step of a batch": Suite(
+        "word_count_each_step", (SuiteRun("word_count", "each-step"),)
+    ),
+    "20,000 messages in 10 batches, without faults and with random ones": Suite(
+        "word_count_at_length", (SuiteRun("word_count_20000", "random:3"),)
+    ),
+}
+
+
+def entries() -> list[CatalogEntry]:
+    """What the catalog says of them."""
+    return [CatalogEntry(s.name, "suite", title, given(s)) for title, s in SUITES.items()]
