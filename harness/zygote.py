@@ -22,6 +22,7 @@ import select
 import signal
 import socket
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,8 @@ def become(request: dict[str, Any], fds: list[int]) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.argv = [request["module"], *request["arguments"]]
+    # The module is imported already, and run once more under another name: that is meant.
+    warnings.filterwarnings("ignore", category=RuntimeWarning, module="runpy")
     code = 1
     try:
         runpy.run_module(request["module"], run_name="__main__", alter_sys=True)
