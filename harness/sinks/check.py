@@ -156,8 +156,13 @@ class Check:
 
     def result(self) -> Result:
         """The verdict. Raises VacuousError, UsageError, SinkError."""
-        with Wires({**self._sink.endpoints, **self._request.endpoints}) as wires:
-            return self._judged(wires)
+        with contextlib.ExitStack() as stack:
+            endpoints = {**self._sink.endpoints, **self._request.endpoints}
+            for name, server in self._sink.servers.items():
+                if name not in endpoints:
+                    self._progress(f"starting {name}")
+                    endpoints[name] = stack.enter_context(server()).address
+            return self._judged(stack.enter_context(Wires(endpoints)))
 
     def _judged(self, wires: Wires) -> Result:
         arena = self._arena_for(self._sink.spark_config)

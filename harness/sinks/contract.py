@@ -52,12 +52,15 @@ class Sink:
     Attributes:
         name: how it is called in results; the class's own name when empty.
         endpoints: name -> ``host:port`` of each real server that it talks to.
+        servers: name -> what starts a real server on loopback (a context manager class of
+            ``bettong.harness.servers``), for endpoints whose address is not given.
         spark_config: session settings that it needs (jars, extensions).
         ordered: whether the order in which ``read`` returns rows of one key is to be judged.
     """
 
     name: str = ""
     endpoints: Mapping[str, str] = {}
+    servers: Mapping[str, Callable[[], Any]] = {}
     spark_config: Mapping[str, str] = {}
     ordered: bool = False
 

@@ -55,6 +55,7 @@ def load_target(target: str, options: Mapping[str, str], *, fresh: bool = False)
 def _named(sink: Sink, name: str) -> Sink:
     for attribute, value in (
         ("endpoints", {}),
+        ("servers", {}),
         ("spark_config", {}),
         ("ordered", False),
         ("setup", lambda env: None),

@@ -1,5 +1,4 @@
-"""Sinks that keep rows in PostgreSQL. Start one and say where it is:
-``bettong check-sink scenarios/sinks/postgres.py:PlainInsert --endpoint db=127.0.0.1:5432``."""
+"""Sinks that keep rows in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import psycopg
 
+from bettong.harness.servers import PostgresServer
 from bettong.harness.sinks.contract import Environment, Sink
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ _INSERT = "INSERT INTO sink_rows VALUES (%s, %s, %s, %s)"
 class _Postgres(Sink):
     """Rows in one table, ids of applied batches in another."""
 
+    servers = {"db": PostgresServer}  # noqa: RUF012
     columns = "id text, key text, seq bigint, value bigint"
 
     def setup(self, env: Environment) -> None:
@@ -119,10 +120,9 @@ class CopyPerPartition(_Postgres):
         connect = self._connect
 
         def copy(part: Iterable[Any]) -> None:
-            with connect(env) as db, db.cursor() as cursor:
-                with cursor.copy("COPY sink_rows FROM STDIN") as out:
-                    for row in part:
-                        out.write_row((row.id, row.key, row.seq, row.value))
+            with connect(env) as db, db.cursor().copy("COPY sink_rows FROM STDIN") as out:
+                for row in part:
+                    out.write_row((row.id, row.key, row.seq, row.value))
 
         def apply(batch: DataFrame, batch_id: int) -> None:
             batch.foreachPartition(copy)
