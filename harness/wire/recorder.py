@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from bettong.harness.wire.armed import ArmedCut, Lasts, WireEvidence
+from bettong.harness.wire.bypass import direct_clients
 from bettong.harness.wire.conversation import (
     Conversation,
     Recording,
@@ -49,6 +50,11 @@ class WireEndpoint:
     def bytes(self) -> int:
         """Bytes that crossed in the present run; 0: the sink did not use the address."""
         return self._recorder.recording().bytes(self.name)
+
+    def bypassed(self) -> list[str]:
+        """Processes that are connected to the server, at this moment, past the relay: it has told
+        them where to go next. See :func:`~bettong.harness.wire.bypass.direct_clients`."""
+        return direct_clients(self._relay.upstream)
 
 
 class Armed:

@@ -228,7 +228,7 @@ class Relay:
         self.protocol = protocol
         self.failures: list[BaseException] = []
         host, _, port = upstream.rpartition(":")
-        self._upstream = (host, int(port))
+        self.upstream = (host, int(port))
         self._registry = registry
         self._tunnels: set[Tunnel] = set()
         self._dials: set[asyncio.Task[None]] = set()
@@ -262,7 +262,7 @@ class Relay:
         connected = False
         try:
             async with asyncio.timeout(_DIAL_SECONDS):
-                await self.loop.create_connection(lambda: tunnel.server, *self._upstream)
+                await self.loop.create_connection(lambda: tunnel.server, *self.upstream)
             await self.loop.connect_accepted_socket(lambda: tunnel.client, client)
             connected = True
         except (OSError, TimeoutError):

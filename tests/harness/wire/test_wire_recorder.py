@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
@@ -316,6 +318,28 @@ def test_a_server_that_is_not_there_closes_the_client(recorder: WireRecorder) ->
     gone.close()
     relay = recorder.endpoint("gone", gone.address)
     assert Client(relay.address).ask("SET", "a") is None
+
+
+def test_a_client_that_goes_past_the_relay_is_seen(relay: WireEndpoint, server: Counting) -> None:
+    through = Client(relay.address)
+    assert through.ask("SET", "a")
+    assert relay.bypassed() == []
+    host, _, port = server.address.rpartition(":")
+    program = (
+        "import socket, sys\n"
+        f"sock = socket.create_connection(({host!r}, {port}))\n"
+        "print(flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as stranger:
+        assert stranger.stdout is not None
+        stranger.stdout.readline()
+        assert [seen.partition(" ")[2] for seen in relay.bypassed()] == [f"(pid {stranger.pid})"]
+        stranger.communicate()
+    assert relay.bypassed() == []
+    through.close()
 
 
 def test_mistakes_are_named(recorder: WireRecorder, relay: WireEndpoint) -> None:
