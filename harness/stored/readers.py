@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from bettong.lineage.errors import BettongError, UsageError
 
-BATCH_ROWS = 1 << 20
+BATCH_ROWS = 1 << 18
 JSON_BLOCK = 16 << 20
 SUFFIXES = {
     ".parquet": "parquet",
