@@ -83,14 +83,17 @@ def text(goal: Any) -> str:
     return ",".join(str(v) for v in goal) if isinstance(goal, tuple) else str(goal)
 
 
-def goal_calls(
+def condition_calls(
     protocol: Protocol,
     declared: Declared,
     kind: RuleKind,
     steps: Mapping[str, LocalStep],
     crashed: frozenset[str],
-) -> list[tuple[Call, str, int]]:
-    """Every goal that holds: the call that says so, its text, and after how many reads."""
+) -> list[tuple[Call, list[tuple[str, int]]]]:
+    """Every call of a condition, with the goals it yields: their texts, and after how many reads.
+
+    A call that yields nothing has read something too: that is why it does not.
+    """
     rows: dict[str, list[Arguments]] = {}
     for node, step in steps.items():
         for name, arguments in sorted(step.facts, key=repr):
@@ -102,9 +105,21 @@ def goal_calls(
             call = Call(condition.name, triggers)
             world = World(rows, declared, crashed, call)
             values = (value for row in chosen for value in row)
-            for goal in condition.function(protocol, world, *values):
-                found.append((call, text(goal), len(call.reads)))
+            goals = condition.function(protocol, world, *values)
+            found.append((call, [(text(goal), len(call.reads)) for goal in goals]))
     return found
+
+
+def goal_calls(
+    protocol: Protocol,
+    declared: Declared,
+    kind: RuleKind,
+    steps: Mapping[str, LocalStep],
+    crashed: frozenset[str],
+) -> list[tuple[Call, str, int]]:
+    """Every goal that holds: the call that says so, its text, and after how many reads."""
+    calls = condition_calls(protocol, declared, kind, steps, crashed)
+    return [(call, goal, after) for call, goals in calls for goal, after in goals]
 
 
 def judged(
