@@ -6,9 +6,11 @@ same schedules again, and those that the log holds are answered from it.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
-from dataclasses import asdict
+import zlib
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,6 +18,7 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.executor import Execution
 from bettong.lineage.export import from_json, to_json
 from bettong.lineage.faults import Schedule
+from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Anomaly
 
 FORMAT = 1
@@ -70,9 +73,12 @@ class Journal:
     def add(self, execution: Execution) -> None:
         """Keep an execution; it is on disk when this returns."""
         self._known[execution.schedule] = execution
-        value = asdict(execution) | {
+        value = {f.name: getattr(execution, f.name) for f in fields(execution)} | {
             "schedule": sorted(execution.schedule),
-            "lineage": to_json(execution.lineage),
+            "anomalies": [asdict(a) for a in execution.anomalies],
+            "evidence": dict(execution.evidence),
+            "details": dict(execution.details),
+            "lineage": _packed(execution.lineage),
         }
         self._write(value)
 
@@ -86,13 +92,26 @@ class Journal:
         self._file.close()
 
 
+def _packed(lineage: Lineage) -> str:
+    text = json.dumps(to_json(lineage), separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode(), 1)).decode()
+
+
+def _unpacked(text: str) -> Lineage:
+    try:
+        packed = zlib.decompress(base64.b64decode(text, validate=True))
+    except zlib.error as e:
+        raise ValueError(str(e)) from e
+    return from_json(json.loads(packed))
+
+
 def _execution(value: dict[str, Any]) -> Execution:
     anomalies = [Anomaly(**{**a, "messages": tuple(a["messages"])}) for a in value["anomalies"]]
     return Execution(
         **{
             **value,
             "schedule": frozenset(value["schedule"]),
-            "lineage": from_json(value["lineage"]),
+            "lineage": _unpacked(value["lineage"]),
             "anomalies": tuple(anomalies),
             "not_fired": tuple(value["not_fired"]),
         }

@@ -27,7 +27,7 @@ from bettong.lineage.local import (
 from bettong.lineage.protocol import OTHERS, Message, Rule, RuleKind, Timer
 from bettong.lineage.rounds import alive, crashed, delivery, loss, remembering, running
 from bettong.lineage.spec import FailureSpec, RoundFaults, delay, duplication
-from bettong.lineage.world import CRASHED, goal_calls
+from bettong.lineage.world import CRASHED, condition_calls, goal_calls
 
 Rows = frozenset[Arguments]
 NONE: Rows = frozenset()
@@ -116,12 +116,26 @@ class Weaver:
 
     def _derive(self, id: str, node: str, time: int, fact: Fact) -> None:
         step = self._step(node, time)
-        name = fact[0]
         for call, after in step.producers.get(("add", "", fact), ()):
             self.lineage.firing(id, self._premises(node, time, call, after), call.rule)
         if fact not in step.begun:
             return
-        relation = self._relations.get(name)
+        if self._spec.crash_model == "send-stop":
+            self._begin(id, node, time, fact)
+        else:
+            self.lineage.firing(id, [self._begun(node, time, fact)], "begin")
+
+    def _begun(self, node: str, time: int, fact: Fact) -> str:
+        """Id of: the node begins the round with this fact. Told apart from what it only derives,
+        because a stopped node goes on with the one and not with the other."""
+        id = f"begin {fact[0]}({_text((node, *fact[1]))})@{time}"
+        if id not in self.lineage.graph:
+            self.lineage.fact(id)
+            self._todo.append(lambda: self._begin(id, node, time, fact))
+        return id
+
+    def _begin(self, id: str, node: str, time: int, fact: Fact) -> None:
+        relation = self._relations.get(fact[0])
         if not self._stopped(node, time):
             if isinstance(relation, Message):
                 self._received(id, node, time, fact)
@@ -197,18 +211,20 @@ class Weaver:
         discarding = name in self._rules.discarding
         if self._stopped(node, time - 1):
             if fact in before.begun:
-                premises = [self.fact(node, time - 1, fact)]
+                premises = [self._begun(node, time - 1, fact)]
                 if relation is None or not relation.keep or discarding:
                     premises.append(self._is_stopped(node, time - 1))
                 self.lineage.firing(id, premises + memory, "stays")
             return
         kept = relation is not None and relation.keep and fact in before.facts
         if kept and (name + DISCARD, arguments) not in before.facts:
-            premises = [self.fact(node, time - 1, fact)]
-            if fact not in before.begun:
-                premises += running
+            spared = []
             if discarding:
-                premises.append(self.absent(node, time - 1, name + DISCARD, arguments))
+                spared = [self.absent(node, time - 1, name + DISCARD, arguments)]
+            if fact in before.begun and running:
+                premises = [self._begun(node, time - 1, fact), *spared]
+                self.lineage.firing(id, premises + memory, "keep")
+            premises = [self.fact(node, time - 1, fact), *running, *spared]
             self.lineage.firing(id, premises + memory, "keep")
         for call, after in before.producers.get(("next", "", fact), ()):
             premises = self._premises(node, time - 1, call, after)
@@ -357,7 +373,7 @@ class Weaver:
                 cancel = (base + CANCEL, (row[0],))
                 if cancel in before.facts:
                     cancelled.add(row)
-                    found.append(self.fact(node, time - 1, cancel))
+                    found += [self.fact(node, time - 1, cancel), *self._running(node, time - 1)]
             rows = frozenset((i, n + 1) for i, n in but) | frozenset(cancelled)
             earlier = (ident, left if left is ... else left + 1)
             if left is ... or left < len(self._steps):
@@ -368,9 +384,9 @@ class Weaver:
                 for row in before.rows.get(name, ())
                 if matches(pattern, row) and (name + DISCARD, row) in before.facts
             )
-            found += [
-                self.fact(node, time - 1, (name + DISCARD, row)) for row in sorted(gone - but)
-            ]
+            for row in sorted(gone - but, key=repr):
+                discarded = self.fact(node, time - 1, (name + DISCARD, row))
+                found += [discarded, *self._running(node, time - 1)]
             found.append(self.absent(node, time - 1, name, pattern, but | gone))
         return found
 
@@ -436,7 +452,7 @@ class Weaver:
                 for node, step in last.items():
                     rows = frozenset(step.rows.get(name, ()))
                     premises.append(self.absent(node, len(self._steps), name, (...,) * width, rows))
-        for call, _, _ in goal_calls(protocol, declared, "pre", last, self._crashed):
+        for call, _ in condition_calls(protocol, declared, "pre", last, self._crashed):
             for read in call.reads:
                 premises += self._world_read(read)
         self.lineage.firing(f"!pre({goal})", premises, "vacuous")

@@ -146,6 +146,7 @@ def command(
     result = _answer(executor, _command(program, spec), ask)
     if out is not None:
         result.write(out)
+        result.write(out)
         write_reports(result, out)
     if as_json:
         click.echo(json.dumps(result.to_dict(), indent=1))
