@@ -365,9 +365,9 @@ class Check:
         request = self._request
         words_ = ["bettong", "check-sink", request.target]
         for name, value in request.options.items():
-            words_ += ["--option", f"{name}={value}"]
+            words_ += ["--option", masked(f"{name}={value}")]
         for name, value in request.endpoints.items():
-            words_ += ["--endpoint", f"{name}={value}"]
+            words_ += ["--endpoint", masked(f"{name}={value}")]
         for id in ids:
             words_ += ["--only", id]
         return shlex.join(words_)

@@ -16,6 +16,7 @@ from bettong.harness.checkers import (
 )
 from bettong.harness.sinks.rows import Input, judged_fields, records
 from bettong.harness.sinks.run import SinkRun
+from bettong.harness.sinks.secrets import masked
 from bettong.lineage.results import Anomaly
 
 _RAISED = re.compile(r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Warning|Exit)\b:? .*$", re.MULTILINE)
@@ -61,7 +62,7 @@ def judge_run(run: SinkRun, source: Input, ordered: bool) -> SinkVerdict:
 def cause(error: str) -> str:
     """The line of a failed query's error that says most: what the sink's own code raised."""
     found = [m.group().strip() for m in _RAISED.finditer(error)]
-    return found[-1] if found else error.splitlines()[0]
+    return masked(found[-1] if found else error.splitlines()[0])
 
 
 def _torn(run: SinkRun, source: Input) -> tuple[Anomaly, ...]:

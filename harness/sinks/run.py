@@ -19,6 +19,7 @@ from bettong.harness.sinks.job import CALL, Target
 from bettong.harness.sinks.moments import DURABLE, FileSteps, Moment, moments
 from bettong.harness.sinks.nodes import DRIVER, DriverControl
 from bettong.harness.sinks.rows import Input
+from bettong.harness.sinks.secrets import masked
 from bettong.harness.sinks.state import digest_state, replace_state
 from bettong.harness.sinks.wire_faults import CLOCK, WireFault
 from bettong.harness.sinks.wires import Wires
@@ -281,7 +282,7 @@ class _Run:
         except DriverDiedError:
             return False
         except JobError as e:
-            raise SinkError(str(e)) from e
+            raise SinkError(masked(str(e))) from e
         if done["error"] is not None:
             self._result.errors.append(done["error"])
         if done.get("looked") is not None:
@@ -329,4 +330,4 @@ class _Run:
         try:
             self._result.rows = host.run(CALL, arguments, timeout=INCARNATION_S)["rows"]
         except JobError as e:
-            raise SinkError(f"read: {e}") from e
+            raise SinkError(masked(f"read: {e}")) from e

@@ -7,7 +7,7 @@ import re
 _URL = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@/]+(?=@)", re.IGNORECASE)
 _NAMED = re.compile(
     r"(?P<head>\b[\w.-]*(?:password|passwd|pwd|secret|token|credential|api[_-]?key|access[_-]?key)"
-    r"[\w.-]*\s*[=:]\s*[\"']?)[^\s\"',;&]+",
+    r"[\w.-]*[\"']?\s*[=:]\s*[\"']?)[^\s\"',;&]+",
     re.IGNORECASE,
 )
 MASK = "***"

@@ -1,0 +1,227 @@
+"""Pure parts of check-sink: targets, secrets, moments, words, judging."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bettong.harness import faults as f
+from bettong.harness.faults import Point
+from bettong.harness.schedule import ScheduleError
+from bettong.harness.sinks import words
+from bettong.harness.sinks.judge import cause, ids_in_words, judge_run
+from bettong.harness.sinks.moments import DURABLE, FileSteps, moments
+from bettong.harness.sinks.rows import Input
+from bettong.harness.sinks.run import SinkRun
+from bettong.harness.sinks.secrets import masked
+from bettong.harness.sinks.sink_faults import parse_fault, zombie
+from bettong.harness.sinks.state import copy_state, digest_state, replace_state
+from bettong.harness.sinks.target import load_target
+from bettong.lineage.errors import UsageError
+from bettong.lineage.trace import TraceEvent
+
+SOURCE = Input()
+SINK = """
+from bettong.harness import Sink
+
+class Right(Sink):
+    def write(self, rows, env): ...
+    def read(self, env): ...
+
+class Half:
+    def write(self, rows, env): ...
+
+def broken():
+    raise ValueError
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(SINK)
+    return path
+
+
+def test_a_class_of_a_file_is_a_target(file: Path) -> None:
+    sink = load_target(f"{file}:Right", {})
+    assert (sink.name, dict(sink.endpoints), sink.ordered) == ("Right", {}, False)
+
+
+def test_loading_afresh_forgets_what_the_module_kept(file: Path) -> None:
+    first = type(load_target(f"{file}:Right", {}))
+    assert type(load_target(f"{file}:Right", {})) is first
+    assert type(load_target(f"{file}:Right", {}, fresh=True)) is not first
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("nothing", "is no target: write file.py:Object"),
+        ("{file}:Rihgt", "did you mean Right"),
+        ("{file}:Half", "has no method read"),
+        ("nowhere.py:Sink", "there is no such Python file"),
+        ("no.such.module:Sink", "cannot be imported: ModuleNotFoundError"),
+        ("format:parqet", "did you mean parquet"),
+    ],
+)
+def test_a_wrong_target_is_one_clear_line(file: Path, target: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as raised:
+        load_target(target.format(file=file), {})
+    assert "\n" not in str(raised.value)
+
+
+def test_options_are_for_formats_only(file: Path) -> None:
+    with pytest.raises(UsageError, match="takes none"):
+        load_target(f"{file}:Right", {"a": "b"})
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("jdbc://me:secret1@db:5432/x", "jdbc://me:***@db:5432/x"),
+        ("password=secret1&user=me", "password=***&user=me"),
+        ('{"api_key": "secret1"}', '{"api_key": "***"}'),
+        ("aws.secret.access.key=secret1", "aws.secret.access.key=***"),
+        ("127.0.0.1:5432", "127.0.0.1:5432"),
+    ],
+)
+def test_secrets_are_masked(text: str, shown: str) -> None:
+    assert masked(text) == shown
+
+
+@given(st.from_regex(r"[A-Za-z0-9]{6,20}", fullmatch=True))
+def test_no_password_survives(secret: str) -> None:
+    for text in (f"postgresql://u:{secret}@h/d", f"token={secret}", f"Password: '{secret}'"):
+        assert f":{secret}@" not in masked(text)
+        assert f"={secret}" not in masked(text)
+        assert f"'{secret}'" not in masked(text)
+
+
+def test_fault_ids_are_read_back() -> None:
+    faults: list[f.Fault] = [
+        f.Crash("driver", Point("batch=1/commits", "after", 2)),
+        f.Storage(Point("batch=1/p=0/a=0/source.middle"), "EIO"),
+        f.Storage(Point("batch=1/stage=0/p=0/a=0/task", "after"), "EIO"),
+        zombie(Point("batch=1/commits"), 3),
+    ]
+    for fault in faults:
+        assert parse_fault(fault.id) == fault
+    with pytest.raises(ScheduleError, match="is no fault"):
+        parse_fault("earthquake")
+
+
+def test_moments_count_occurrences_and_leave_failures_out() -> None:
+    def event(step: str, phase: str, digest: str | None = "d") -> TraceEvent:
+        detail = {} if digest is None else {DURABLE: digest}
+        return TraceEvent(step, phase, "driver", detail=detail)  # type: ignore[arg-type]
+
+    found = moments(
+        [
+            event("batch=1/commits", "before", "x"),
+            event("fault/crash", "after", None),
+            event("batch=1/commits", "failed"),
+            event("batch=1/commits", "before"),
+            event("batch=1/commits", "after"),
+        ]
+    )
+    assert [(str(m.point), m.durable) for m in found] == [
+        ("before batch=1/commits", "x"),
+        ("before batch=1/commits#2", "d"),
+        ("after batch=1/commits#2", "d"),
+    ]
+    assert found[0].batch == 1
+
+
+def test_file_operations_are_named_by_batch() -> None:
+    steps = FileSteps()
+
+    def told(step: str, **detail: str) -> str:
+        return steps(TraceEvent(step, "before", "driver", detail=detail)).step
+
+    told("batch=1/offsets")
+    assert told("sink.file", op="open") == "batch=1/sink.file=1.open"
+    assert told("sink.file", op="rename") == "batch=1/sink.file=2.rename"
+    assert told("p=0/a=1/sink.file", op="open") == "batch=1/p=0/a=1/sink.file=1.open"
+    steps.restart()
+    assert told("sink.file", op="open") == "batch=1/sink.file=1.open"
+
+
+def test_state_is_kept_and_brought_back(tmp_path: Path) -> None:
+    state, kept = tmp_path / "state", tmp_path / "kept"
+    (state / "a").mkdir(parents=True)
+    (state / "a" / "x").write_text("1")
+    (state / "empty").mkdir()
+    before = digest_state(state)
+    copy_state(state, kept)
+    (state / "a" / "x").write_text("2")
+    (state / "b").write_text("new")
+    assert digest_state(state) != before
+    replace_state(state, kept)
+    assert digest_state(state) == before
+    assert not (state / "b").exists()
+    assert (state / "empty").is_dir()
+
+
+def test_times_and_random_ids_do_not_tell_states_apart(tmp_path: Path) -> None:
+    for name, time, id in (
+        ("one", "1763733208123", "00000000-0000-4000-8000-000000000000"),
+        ("two", "1763733299999", "12345678-9abc-4def-8123-456789abcdef"),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / f"part-{id}.json").write_text(f'{{"batchTimestampMs":{time}}}')
+    assert digest_state(tmp_path / "one") == digest_state(tmp_path / "two")
+
+
+def test_a_duplicate_is_told_in_words() -> None:
+    rows = [*SOURCE.all(), *SOURCE.batch(2)]
+    verdict = judge_run(SinkRun(rows=rows, drained=True), SOURCE, ordered=False)
+    assert verdict.kinds == {"Duplicate"}
+    crash = f.Crash("driver", Point("batch=2/commits"))
+    told = words.tell([crash], verdict.anomalies, SOURCE.rows, layout=False)
+    assert told == (
+        "The driver died after batch 2 was written, before Spark recorded that (commits/2); the "
+        "query was started again. Now m/000040 … m/000059 are there more than once (batch 2)."
+    )
+    assert "same transaction" in words.advise([crash], verdict.kinds, layout=False)
+    assert "never from its place" in words.advise([crash], verdict.kinds, layout=True)
+
+
+def test_a_query_that_never_ends_is_stuck_and_says_why() -> None:
+    error = "StreamingQueryException: x\n  File y\npsycopg.errors.UniqueViolation: twice\n"
+    run = SinkRun(rows=[], drained=False, errors=[error + "ValueError: no such table\n at z"])
+    verdict = judge_run(run, SOURCE, ordered=False)
+    assert verdict.kinds == {"Loss", "Stuck"}
+    assert cause(run.errors[0]) == "ValueError: no such table"
+
+
+def test_order_is_judged_only_when_the_sink_says_so() -> None:
+    rows = SOURCE.all()
+    rows[0], rows[5] = rows[5], rows[0]  # both of key k0
+    run = SinkRun(rows=rows, drained=True)
+    assert judge_run(run, SOURCE, ordered=False).kinds == set()
+    assert judge_run(run, SOURCE, ordered=True).kinds == {"Reorder"}
+
+
+def test_a_row_without_id_cannot_be_judged() -> None:
+    run = SinkRun(rows=[{"key": "k0"}], drained=True)
+    assert "has no id" in judge_run(run, SOURCE, ordered=False).malformed
+
+
+@given(st.sets(st.integers(0, 50), min_size=1))
+def test_ranges_of_ids_name_the_first_and_the_last(numbers: set[int]) -> None:
+    told = ids_in_words([f"m/{n:06d}" for n in numbers])
+    assert told.startswith(f"m/{min(numbers):06d}")
+
+
+def test_the_source_has_distinct_rows_in_order_by_key() -> None:
+    rows = Input(empty=1).all()
+    assert len({r["id"] for r in rows}) == len(rows) == 60
+    assert Input(empty=1).batch_of("m/000020") is None
+    for key in {r["key"] for r in rows}:
+        seqs = [r["seq"] for r in rows if r["key"] == key]
+        assert seqs == sorted(set(seqs))
