@@ -35,7 +35,7 @@ from bettong.engine.net.block import Block
 from bettong.engine.net.client import Patience, back_off, open_connection
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.doors import Address, Key, add_key_options, key_from
-from bettong.engine.net.errors import STORAGE, ConnectionLostError, RefusedError
+from bettong.engine.net.errors import STORAGE, ConnectionLostError, FrameError, RefusedError
 from bettong.engine.net.names import check_name
 from bettong.engine.net.watched import known
 from bettong.lineage.errors import BettongError, UsageError
@@ -231,6 +231,11 @@ class Sender:
             connection.send(Ping())  # out of credit: is anybody there?
         reply = connection.receive_reply()
         if isinstance(reply, Ack):
+            if not self._waiting or reply.upto > self._waiting[-1].stop:
+                raise FrameError(
+                    f"the gateway acknowledges {message_id(self._stream, reply.upto - 1)}, which "
+                    "was not sent"
+                )
             self._acked.note(reply.upto, reply.ended)
             while self._waiting and self._waiting[0].stop <= reply.upto:
                 self._forget(self._waiting.popleft(), reply.step)

@@ -22,7 +22,7 @@ from bettong.engine.net.block import Block
 from bettong.engine.net.client import Patience, open_connection
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.doors import Address, Door, Key
-from bettong.engine.net.errors import ConnectionLostError, RefusedError
+from bettong.engine.net.errors import ConnectionLostError, FrameError, RefusedError
 from bettong.engine.net.frame import encode
 from bettong.engine.net.listener import Limits
 from bettong.lineage.errors import UsageError
@@ -379,3 +379,25 @@ def test_strangers_make_room_for_who_may_come_in(serve: Serve) -> None:
         assert newcomer.status().end == 0
         assert known._connection is not None
         assert not known._connection.is_stale(), "who is in stays in"
+
+
+def test_an_acknowledgement_of_what_was_not_sent_is_an_error() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def lie() -> None:
+            sock, _ = server.accept()
+            with Connection(sock, CODEC, limit=1000, timeout=10, peer="sender") as connection:
+                connection.receive()
+                connection.send(Welcome(0, 100, False, ""))
+                connection.receive()
+                connection.send(Ack(7, 100, False, ""))
+                connection.poll(10)
+
+        lying = threading.Thread(target=lie)
+        lying.start()
+        address = Address(*server.getsockname())
+        note = AckedFile(None, "lines")
+        with pytest.raises(FrameError, match="lines/6, which was not sent"):
+            Sender(address, "lines", MESSAGES, note, patience=PATIENCE).run()
+        assert note.upto == 0
+        lying.join(10)

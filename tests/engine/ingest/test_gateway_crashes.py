@@ -32,19 +32,21 @@ def kept(directory: Path) -> tuple[list[bytes], bool]:
 @pytest.mark.parametrize("phase", ["before", "after"])
 @pytest.mark.parametrize("step", STEPS)
 def test_a_kill_loses_and_doubles_nothing(
-    start: Any, killer: Any, port: int, tmp_path: Path, step: str, phase: str
+    start: Any, killer: Any, tmp_path: Path, step: str, phase: str
 ) -> None:
     source = tmp_path / "input.txt"
     source.write_bytes(b"\n".join(MESSAGES) + b"\n")
     directory = tmp_path / "gateway"
-    listen = ("--listen", f"127.0.0.1:{port}", "--dir", directory)
-    send = (
-        *("--gateway", f"127.0.0.1:{port}", "--stream", "lines", "--input", source),
-        *("--frame", 2, "--acked", tmp_path / "acked", "--outcome", tmp_path / "outcome"),
-    )
     watched = {"conductor": killer.address}
     killer.kill_at = (step, phase)
-    gateway = start(GATEWAY, *listen, node="gateway", **watched)
+    gateway = start(
+        GATEWAY, "--listen", "127.0.0.1:0", "--dir", directory, node="gateway", **watched
+    )
+    listen = ("--listen", gateway.address, "--dir", directory)
+    send = (
+        *("--gateway", gateway.address, "--stream", "lines", "--input", source),
+        *("--frame", 2, "--acked", tmp_path / "acked", "--outcome", tmp_path / "outcome"),
+    )
     sender = start(SENDER, *send, node="sender", **watched)
     assert killer.killed.wait(20)
     if step.startswith("gateway"):
@@ -115,13 +117,13 @@ def test_two_clean_runs_take_the_same_steps(start: Any, killer: Any, tmp_path: P
 
 
 def test_a_sender_sees_that_the_gateway_has_lost_what_it_acked(
-    start: Any, killer: Any, port: int, tmp_path: Path
+    start: Any, killer: Any, tmp_path: Path
 ) -> None:
     source = tmp_path / "input.txt"
     source.write_bytes(b"\n".join(MESSAGES) + b"\n")
     killer.kill_at = ("gateway.append/lines/3", "before")
     gateway = start(
-        *(GATEWAY, "--listen", f"127.0.0.1:{port}", "--dir", tmp_path / "first"),
+        *(GATEWAY, "--listen", "127.0.0.1:0", "--dir", tmp_path / "first"),
         node="gateway",
         conductor=killer.address,
     )
@@ -132,7 +134,7 @@ def test_a_sender_sees_that_the_gateway_has_lost_what_it_acked(
     )
     assert killer.killed.wait(20)
     gateway.wait()
-    start(GATEWAY, "--listen", f"127.0.0.1:{port}", "--dir", tmp_path / "second")
+    start(GATEWAY, "--listen", gateway.address, "--dir", tmp_path / "second")
     assert sender.wait(30) == 1
     outcome = json.loads((tmp_path / "outcome").read_text())
     assert outcome["acked"] == 3

@@ -56,12 +56,12 @@ def write_all(client: ReceiverClient) -> None:
     ],
 )
 def test_a_kill_loses_and_doubles_nothing(
-    start: Any, killer: Any, watched: None, port: int, tmp_path: Path, step: str, phase: str
+    start: Any, killer: Any, watched: None, tmp_path: Path, step: str, phase: str
 ) -> None:
-    listen = ("--listen", f"127.0.0.1:{port}", "--dir", tmp_path / "out")
     options = {"node": "receiver", "conductor": killer.address}
     killer.kill_at = (step, phase)
-    receiver = start(RECEIVER, *listen, **options)
+    receiver = start(RECEIVER, "--listen", "127.0.0.1:0", "--dir", tmp_path / "out", **options)
+    listen = ("--listen", receiver.address, "--dir", tmp_path / "out")
     client = ReceiverClient(receiver.address, "app", 1, patience=PATIENCE)
     driver = threading.Thread(target=write_all, args=(client,))
     driver.start()
