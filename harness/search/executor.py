@@ -78,6 +78,9 @@ class ScenarioExecutor:
         if impossible:
             outcome, not_fired = "good", ()
             note = f"{', '.join(impossible)}: its moment cannot come once the others have struck"
+        if outcome == "violation" and schedule and len(not_fired) == len(schedule):
+            outcome = "unknown"
+            note = f"it broke although no fault had struck: {note}"
         execution = Execution(
             schedule,
             outcome,
