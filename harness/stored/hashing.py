@@ -101,7 +101,7 @@ def _slice_of_text(array: pa.Array) -> U64:
     words = np.ndarray((len(raw) - 7,), "<u8", raw, strides=(1,))
     at = offsets[:-1].astype(np.int64) - start
     left = np.diff(offsets).astype(np.int64)
-    hashes = left.astype(np.uint64)
+    hashes = mix(left.astype(np.uint64))  # scrambled, or a length could undo a first byte
     shortest, longest = int(left.min()), int(left.max())
     done = 0
     while done + 8 <= shortest:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bettong.harness.stored.hashing import hash_column
@@ -25,6 +25,7 @@ def test_hash_of_a_text_does_not_depend_on_its_neighbours_or_its_kind(
 
 
 @given(texts)
+@example(["\x03", "\0\0"])
 def test_different_texts_have_different_hashes(values: list[str | None]) -> None:
     distinct = list(dict.fromkeys(values))
     assert len(set(hash_column(pa.array(distinct, pa.string())).tolist())) == len(distinct)
