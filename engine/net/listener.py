@@ -94,7 +94,12 @@ class Listener:
                     oldest.shutdown(socket.SHUT_RDWR)
             self._open += 1
             self._strangers[thread] = sock
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as e:  # the machine has no room for another thread
+            log.error("%s: %s", peer, e)
+            sock.close()
+            self._forget(thread)
 
     def _handle(self, sock: socket.socket, peer: str) -> None:
         try:
@@ -111,9 +116,12 @@ class Listener:
             log.exception("%s: connection closed by a defect", peer)
         finally:
             sock.close()
-            with self._lock:
-                self._open -= 1
-                self._strangers.pop(threading.current_thread(), None)
+            self._forget(threading.current_thread())
+
+    def _forget(self, thread: threading.Thread) -> None:
+        with self._lock:
+            self._open -= 1
+            self._strangers.pop(thread, None)
 
     def _secured(self, tls: ssl.SSLContext, sock: socket.socket) -> socket.socket:
         secured = tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)

@@ -58,7 +58,7 @@ def lock_directory(directory: Path) -> IO[bytes]:
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        file = (directory / "lock").open("wb")
+        file = (directory / ".lock").open("wb")
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as e:
         raise UsageError(f"{directory} belongs to another process that still runs") from e

@@ -1,0 +1,79 @@
+"""The receiver in this process: strangers, tokens, names."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bettong.engine.net.client import Patience
+from bettong.engine.net.doors import Address, Door, Key
+from bettong.engine.net.errors import RefusedError
+from bettong.engine.net.frame import encode
+from bettong.engine.receiver.client import ReceiverClient
+from bettong.engine.receiver.output import read_rows
+from bettong.engine.receiver.protocol import CODEC, Hello
+from bettong.engine.receiver.rows import Row
+from bettong.engine.receiver.server import Receiver
+from bettong.lineage.errors import UsageError
+
+PATIENCE = Patience(timeout_s=10, give_up_s=10)
+
+
+@pytest.fixture
+def receiver(tmp_path: Path) -> Iterator[Receiver]:
+    found = Receiver(Door(Address("127.0.0.1", 0), token="secret"), tmp_path)
+    threading.Thread(target=found.run, daemon=True).start()
+    yield found
+    found.close()
+
+
+def client(receiver: Receiver, token: str = "secret") -> ReceiverClient:
+    return ReceiverClient(receiver.address, "app", 1, Key(token), PATIENCE)
+
+
+@given(garbage=st.binary(min_size=1, max_size=64), greet=st.booleans())
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_garbage_costs_nobody_else_anything(
+    receiver: Receiver, caplog: pytest.LogCaptureFixture, garbage: bytes, greet: bool
+) -> None:
+    with socket.create_connection(receiver.address, 10) as stranger:
+        if greet:
+            stranger.sendall(encode(Hello.KIND, CODEC.encode(Hello("app", "secret"))))
+        stranger.sendall(garbage)
+        stranger.shutdown(socket.SHUT_WR)
+        while stranger.recv(1 << 16):
+            pass
+    assert not [record for record in caplog.records if record.exc_info], "no defect"
+    known = client(receiver)
+    known.open()
+    known.close()
+
+
+def test_only_who_knows_the_token_comes_in(receiver: Receiver, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="token"):
+        client(receiver, "guess").open()
+    known = client(receiver)
+    known.open()
+    known.prepare(0, 0, 0, [Row("lines/0.0", "k", b"v")])
+    known.commit(0, {0: 0})
+    found = list(read_rows(tmp_path / "app"))
+    assert found == [{"id": "lines/0.0", "key": "k", "data": "v", "batch": 0}]
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", "lock\0"])
+def test_applications_cannot_be_called_anything(receiver: Receiver, name: str) -> None:
+    with pytest.raises(UsageError, match="cannot be called"):
+        receiver.ledger(name)
+
+
+def test_no_name_is_in_the_way_of_the_receivers_own_files(receiver: Receiver) -> None:
+    for name in ("lock", "log", "output.jsonl"):
+        assert receiver.ledger(name).application == name
