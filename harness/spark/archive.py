@@ -12,17 +12,16 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import psutil
 
 from bettong.harness.spark import jar
 from bettong.harness.spark.cache import cache_directory, made_whole
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-_LOCK_S = 120.0
 
 
 def archive_path() -> Path:
@@ -45,18 +44,19 @@ def make_in_background() -> subprocess.Popen[bytes] | None:
     if path.exists():
         return None
     lock = path.with_suffix(".making")
-    with contextlib.suppress(FileNotFoundError):
-        if time.time() - lock.stat().st_mtime > _LOCK_S:  # its maker was killed
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        if not psutil.pid_exists(int(lock.read_text())):  # its maker was killed
             lock.unlink()
-    with contextlib.suppress(FileExistsError):
-        lock.touch(exist_ok=False)
-        return subprocess.Popen(
+    with contextlib.suppress(FileExistsError), lock.open("x") as file:
+        maker = subprocess.Popen(
             [sys.executable, "-m", __name__],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        file.write(str(maker.pid))
+        return maker
     return None
 
 
