@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
+FRONT = {"bettong.harness", "bettong.engine", "bettong.lineage", "bettong.reports"}
 ALLOWED = {
     "lineage": {"bettong.lineage"},
     "engine": {"bettong.engine", "bettong.lineage.errors", "bettong.lineage.trace"},
@@ -21,10 +22,9 @@ ALLOWED = {
         "bettong.lineage.trace",
     },
     "harness": {"bettong.harness", "bettong.engine", "bettong.lineage"},
-    **dict.fromkeys(
-        ("harness/cli/", "harness/pytest_plugin.py", "harness/testing.py"),  # what people see
-        {"bettong.harness", "bettong.engine", "bettong.lineage", "bettong.reports"},
-    ),
+    "harness/cli/": FRONT,
+    "harness/pytest_plugin.py": FRONT,
+    "harness/testing.py": FRONT,
 }
 
 
