@@ -34,6 +34,11 @@ def _say(result: Result) -> None:
         click.echo("  order per key is kept")
     if result.details.get("atomic") == "torn":
         click.echo("  batches are not atomic: a reader saw a part of one")
+    anew = result.details.get("new_checkpoint")
+    if anew:
+        click.echo(f"  with a new checkpoint over the old target: {anew['guarantee']}")
+        if anew["words"]:
+            click.echo(f"    {anew['words']}")
     for counterexample in result.counterexamples:
         click.echo(f"\n  {' + '.join(counterexample.faults) or 'without any fault'}")
         click.echo(f"    {counterexample.words}")

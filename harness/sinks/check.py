@@ -18,12 +18,13 @@ from bettong.harness.sinks import words
 from bettong.harness.sinks.contract import Sink
 from bettong.harness.sinks.executor import OTHER_LAYOUT, SinkExecutor
 from bettong.harness.sinks.job import Target
-from bettong.harness.sinks.judge import SinkVerdict, cause, fingerprint, judge_run
+from bettong.harness.sinks.judge import SinkVerdict, cause, fingerprint
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.run import Arena, SinkRun, SinkRunner
 from bettong.harness.sinks.search import Found, search
 from bettong.harness.sinks.secrets import masked
 from bettong.harness.sinks.sink_faults import zombie
+from bettong.harness.sinks.situations import NEW_CHECKPOINT, SITUATIONS
 from bettong.harness.sinks.target import load_target
 from bettong.harness.sinks.wire_faults import wire_points
 from bettong.harness.sinks.wires import Wires
@@ -153,6 +154,7 @@ class Check:
         self._source = Input()
         self._arena_for = arena_for
         self._extra: list[Execution] = []
+        self._anew: Execution | None = None
 
     def result(self) -> Result:
         """The verdict. Raises VacuousError, UsageError, SinkError."""
@@ -184,7 +186,7 @@ class Check:
         bounds = Bounds({}, self._request.faults)
         self._progress("searching")
         found = search(self._executor, clean, bounds, self._request.seconds)
-        self._zombies()
+        self._besides()
         return self._conclude(found, runner)
 
     def _told(self, execution: Execution) -> None:
@@ -235,7 +237,12 @@ class Check:
                 "it must return the rows that are in the target"
             )
 
-    def _zombies(self) -> None:
+    def _besides(self) -> None:
+        """What the lineage does not put up: two drivers at once, and what is no fault."""
+        for situation in SITUATIONS:
+            self._extra.append(self._executor.run(frozenset({situation.id})))
+        if NEW_CHECKPOINT.id in self._request.also:
+            self._anew = self._executor.run(frozenset({NEW_CHECKPOINT.id}))
         last = self._source.batches - 1
         for step in ("batch=1/p=0/a=0/source.middle", "batch=1/commits"):
             fault = zombie(Point(step, "before"), last)
@@ -296,8 +303,18 @@ class Check:
                 "atomic": "torn" if torn else "no part of a batch was seen",
                 "torn": [a.seen for a in torn[:3]],
                 "folded": len(self._executor.folded),
+                **self._new_checkpoint(),
             },
         )
+
+    def _new_checkpoint(self) -> dict[str, object]:
+        """What became of the rows when the checkpoint was lost: another question, told apart."""
+        if self._anew is None:
+            return {}
+        found = self._anew.anomalies
+        told = words.tell([NEW_CHECKPOINT], found, self._source.rows, False) if found else ""
+        level = guarantee_of({a.kind for a in found})
+        return {"new_checkpoint": {"guarantee": level, "words": told}}
 
     def _reason(
         self,
@@ -358,7 +375,7 @@ class Check:
         """Whether the same is seen when every crash is a SIGKILL."""
         faults = [self._executor.fault(id) for id in sorted(execution.schedule)]
         run = runner.run(faults, replay_layout=layout, real=True)
-        verdict = judge_run(run, self._source, bool(self._sink.ordered))
+        verdict = self._executor.judge(faults, run)
         return verdict.kinds == {a.kind for a in execution.anomalies}
 
     def _replay(self, ids: Sequence[str]) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from bettong.harness.faults import Crash, Fault, points
+from bettong.harness.faults import Crash, points
 from bettong.harness.sinks.judge import SinkVerdict, fingerprint, judge_run
 from bettong.harness.sinks.moments import Moment, batch_of
 from bettong.harness.sinks.rows import Input
-from bettong.harness.sinks.run import SinkRun, SinkRunner
+from bettong.harness.sinks.run import AnyFault, SinkRun, SinkRunner
 from bettong.harness.sinks.sink_faults import faults_at, for_search, parse_fault
+from bettong.harness.sinks.situations import KNOWN, Situation
 from bettong.harness.sinks.wire_faults import WireFault, WirePoint
 from bettong.lineage.executor import Execution
 from bettong.lineage.faults import CLEAN, Schedule
@@ -55,7 +56,7 @@ class SinkExecutor:
         """Run with exactly these faults, replays dealt out in another way."""
         faults = [self.fault(id) for id in sorted(schedule)]
         run = self.runner.run(faults, replay_layout=OTHER_LAYOUT, real=self.real)
-        verdict = judge_run(run, self.source, self.ordered)
+        verdict = self.judge(faults, run)
         self.runs.setdefault(schedule, (run, verdict))
         self.last = run
         self._learn(schedule, run)
@@ -80,8 +81,15 @@ class SinkExecutor:
         self.told(execution)
         return execution
 
-    def fault(self, id: str) -> Fault | WireFault:
+    def judge(self, faults: Sequence[AnyFault], run: SinkRun) -> SinkVerdict:
+        """Judge a run by the rows that it was given."""
+        always = {k: v for f in faults if isinstance(f, Situation) for k, v in f.always.items()}
+        return judge_run(run, replace(self.source, **always), self.ordered)
+
+    def fault(self, id: str) -> AnyFault:
         """The fault of an id; raises ScheduleError."""
+        if id in KNOWN:
+            return KNOWN[id]
         return next((f for p in self.wire for f in p.faults if f.id == id), None) or parse_fault(id)
 
     def why(self, schedule: Schedule, run: SinkRun) -> Lineage:
@@ -110,7 +118,7 @@ class SinkExecutor:
     def _within(self, moments: Iterable[Moment]) -> Iterable[Moment]:
         return (m for m in moments if m.batch is not None and m.batch < self.window)
 
-    def _lineage(self, faults: list[Fault | WireFault], run: SinkRun) -> Lineage:
+    def _lineage(self, faults: list[AnyFault], run: SinkRun) -> Lineage:
         """Why each batch of the window came to be recorded in this run: at every moment on the
         way the driver lived, no attempt failed and every request was answered, save where this
         run's own faults struck."""
@@ -121,7 +129,7 @@ class SinkExecutor:
         ]
         way: dict[int, list[str]] = {n: list(struck) for n in range(self.window)}
 
-        def unharmed(batch: int, threats: list[Fault | WireFault], time: int) -> None:
+        def unharmed(batch: int, threats: list[AnyFault], time: int) -> None:
             if threats:
                 leaf = "neither " + " nor ".join(t.id for t in threats)
                 lineage.leaf(leaf, [for_search(t, time) for t in threats])
@@ -141,7 +149,7 @@ class SinkExecutor:
             lineage.firing(goal, way[batch], "write")
         return lineage
 
-    def _threats(self, faults: list[Fault | WireFault], moment: Moment) -> list[Fault | WireFault]:
+    def _threats(self, faults: list[AnyFault], moment: Moment) -> list[AnyFault]:
         """What may strike at a moment of a run that has these faults already. A second fault is a
         crash in the last batch of the window, while the first one is being recovered from."""
         possible = list(faults_at(moment))
@@ -157,7 +165,9 @@ class SinkExecutor:
             t for t in possible if near and telling and isinstance(t, Crash) and t.id not in ids
         ]
 
-    def _batch_struck(self, fault: Fault | WireFault) -> int | None:
+    def _batch_struck(self, fault: AnyFault) -> int | None:
+        if isinstance(fault, Situation):
+            return None
         if isinstance(fault, WireFault):
             return next(p.batch for p in self.wire if fault in p.faults)
         return batch_of(points(fault)[0].step)

@@ -44,6 +44,9 @@ class SinkVerdict:
 
 def judge_run(run: SinkRun, source: Input, ordered: bool) -> SinkVerdict:
     """Compare what was read back with what was given."""
+    if run.unreadable:
+        unreadable = Anomaly("Violation", seen=cause(run.unreadable), note="read() fails")
+        return SinkVerdict((unreadable,), _torn(run, source))
     fields = judged_fields(run.rows)
     expected = records(source.all(), fields)
     observed = records(run.rows, fields)

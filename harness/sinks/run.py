@@ -20,6 +20,7 @@ from bettong.harness.sinks.moments import DURABLE, FileSteps, Moment, moments
 from bettong.harness.sinks.nodes import DRIVER, DriverControl
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.secrets import masked
+from bettong.harness.sinks.situations import Situation
 from bettong.harness.sinks.state import digest_state, replace_state
 from bettong.harness.sinks.wire_faults import CLOCK, WireFault
 from bettong.harness.sinks.wires import Wires
@@ -29,6 +30,8 @@ from bettong.harness.stages import StageNumbers
 from bettong.harness.wire import Armed, Recording
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import TraceEvent, write_trace
+
+AnyFault = Fault | WireFault | Situation
 
 INCARNATION_S = 60.0
 MOST_INCARNATIONS = 8
@@ -50,6 +53,7 @@ class SinkRun:
         moments: its events as places for faults.
         evidence, not_fired: of the planned faults.
         errors: why incarnations of the query failed, other than by a crash.
+        unreadable: why read() failed in the end, or empty.
         drained: whether every batch was committed in the end.
         checkpoint_used: whether the query kept its checkpoint where it was told.
         unused: endpoints to which no byte went.
@@ -63,6 +67,7 @@ class SinkRun:
     evidence: Mapping[str, str] = field(default_factory=dict)
     not_fired: tuple[str, ...] = ()
     errors: list[str] = field(default_factory=list)
+    unreadable: str = ""
     drained: bool = False
     checkpoint_used: bool = False
     unused: tuple[str, ...] = ()
@@ -102,7 +107,7 @@ class SinkRunner:
 
     def run(
         self,
-        faults: Sequence[Fault | WireFault] = (),
+        faults: Sequence[AnyFault] = (),
         *,
         replay_layout: int = 0,
         real: bool = False,
@@ -118,6 +123,9 @@ class SinkRunner:
         """
         run = _Run(self._arena, self._target, self._source, self._wires, faults)
         return run.run(replay_layout, real)
+
+
+_ORDINARY = Situation("", "")
 
 
 class _Control(RunControl):
@@ -136,7 +144,7 @@ class _Run:
         target: Target,
         source: Input,
         wires: Wires,
-        faults: Sequence[Fault | WireFault],
+        faults: Sequence[AnyFault],
     ) -> None:
         self._arena = arena
         self._target = target
@@ -151,6 +159,8 @@ class _Run:
         self._committed = 0
         self._failed_at = -1
         self._faults = faults
+        situations = [f for f in faults if isinstance(f, Situation)]
+        self._situation = situations[0] if situations else _ORDINARY
         self._armed: dict[str, Armed] = {}
         self._result = SinkRun()
 
@@ -159,7 +169,8 @@ class _Run:
         self._replay_layout = replay_layout
         self._real = real
         self._driver = DriverControl(self._state, real, self._cut_links)
-        schedule = Schedule(tuple(f for f in self._faults if not isinstance(f, WireFault)))
+        placed = [f for f in self._faults if not isinstance(f, WireFault | Situation)]
+        schedule = Schedule(tuple(placed))
         self._control = _Control(self._id, self._driver, schedule, None, self._observe)
         self._state.mkdir(parents=True)
         self._wires.begin()
@@ -167,6 +178,8 @@ class _Run:
         try:
             self._arm()
             self._incarnations()
+            if self._situation.new_checkpoint:
+                self._start_anew()
             self._end_paused()
             self._result.checkpoint_used = (self._state / "checkpoint" / "offsets").is_dir()
             self._result.unused = tuple(self._wires.unused())
@@ -248,6 +261,14 @@ class _Run:
                 self._failed_at = self._committed
                 self._start(["write"])
 
+    def _start_anew(self) -> None:
+        """Everything once more, with an empty checkpoint."""
+        shutil.rmtree(self._state / "checkpoint")
+        self._start(["write"])
+        number = self._driver.incarnation
+        self._jobs[number].exception(INCARNATION_S)
+        self._take_result(number)
+
     def _start(self, parts: list[str]) -> None:
         if self._driver.host is None or self._driver.host in self._driver.paused:
             host = self._arena.pool.acquire()
@@ -271,7 +292,7 @@ class _Run:
             "directory": str(self._state),
             "run_id": self._id,
             "addresses": self._addresses,
-            "source": {**asdict(self._source), "layout": layout},
+            "source": {**asdict(self._situation.input(self._source, number)), "layout": layout},
             "parts": parts,
         }
 
@@ -330,4 +351,6 @@ class _Run:
         try:
             self._result.rows = host.run(CALL, arguments, timeout=INCARNATION_S)["rows"]
         except JobError as e:
-            raise SinkError(masked(f"read: {e}")) from e
+            if not self._faults:
+                raise SinkError(masked(f"read: {e}")) from e
+            self._result.unreadable = str(e)

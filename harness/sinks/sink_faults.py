@@ -10,6 +10,7 @@ from bettong.harness.faults import Fault, Point
 from bettong.harness.schedule import ScheduleError, parse_point
 from bettong.harness.sinks.moments import Moment
 from bettong.harness.sinks.nodes import DRIVER
+from bettong.harness.sinks.situations import Situation
 from bettong.harness.sinks.wire_faults import WireFault
 from bettong.lineage.faults import Fault as LineageFault
 
@@ -57,8 +58,10 @@ def parse_fault(id: str) -> Fault:
     raise ScheduleError(f"{id!r} is no fault of check-sink: copy one from a result")
 
 
-def for_search(fault: Fault | WireFault, time: int) -> LineageFault:
+def for_search(fault: Fault | WireFault | Situation, time: int) -> LineageFault:
     """The fault as the search knows it."""
+    if isinstance(fault, Situation):
+        return LineageFault(fault.id, "situation", "", DRIVER, time)
     if isinstance(fault, WireFault):
         kind = "crash" if fault.how == "crash" else "loss"
         return LineageFault(fault.id, kind, "", fault.point.endpoint, time)

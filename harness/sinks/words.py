@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 
 from bettong.harness import faults as f
-from bettong.harness.faults import Fault, Point
+from bettong.harness.faults import Point
 from bettong.harness.sinks.judge import ids_in_words
+from bettong.harness.sinks.run import AnyFault
+from bettong.harness.sinks.situations import Situation
 from bettong.harness.sinks.wire_faults import WireFault
 from bettong.lineage.results import Anomaly
 
@@ -19,6 +21,7 @@ _OUTCOMES = {
     "Phantom": "{ids} {are} there although nobody wrote {them}",
     "Corrupt": "{ids} {are} there with other content",
     "Reorder": "rows of one key are out of order",
+    "Violation": "the target cannot be read any more ({why})",
     "Stuck": "the query does not get to its end ({why})",
 }
 
@@ -57,8 +60,10 @@ def moment_in_words(point: Point) -> str:
     return told + again
 
 
-def fault_in_words(fault: Fault | WireFault) -> str:
+def fault_in_words(fault: AnyFault) -> str:
     """What happened."""
+    if isinstance(fault, Situation):
+        return fault.words
     if isinstance(fault, WireFault):
         return _wire_in_words(fault)
     match fault:
@@ -94,7 +99,7 @@ def _wire_in_words(fault: WireFault) -> str:
 
 
 def tell(
-    faults: Sequence[Fault | WireFault],
+    faults: Sequence[AnyFault],
     anomalies: Sequence[Anomaly],
     rows_per_batch: int,
     layout: bool,
@@ -125,7 +130,7 @@ def _outcome(anomalies: Sequence[Anomaly], rows_per_batch: int) -> str:
     return "; ".join(parts)
 
 
-def advise(faults: Sequence[Fault | WireFault], kinds: frozenset[str], layout: bool) -> str:
+def advise(faults: Sequence[AnyFault], kinds: frozenset[str], layout: bool) -> str:
     """What to repair, by the mechanism that was seen."""
     if layout:
         return (
@@ -136,6 +141,15 @@ def advise(faults: Sequence[Fault | WireFault], kinds: frozenset[str], layout: b
         return (
             "An old driver can write after its successor: let the target refuse it, by a unique "
             "constraint on the batch or the row's id, or by a fencing token that only grows."
+        )
+    if any(isinstance(x, Situation) for x in faults):
+        return (
+            "This is no fault but every day's work: make the sink take a batch without rows, and a "
+            "new start in good order."
+        )
+    if "Violation" in kinds:
+        return (
+            "Readers meet what a writer had not finished: write aside and rename when it is whole."
         )
     if "Stuck" in kinds:
         return (
