@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import socket
+import socketserver
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -144,6 +145,13 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
 
+class _HttpServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def server_bind(self) -> None:
+        socketserver.TCPServer.server_bind(self)  # HTTPServer's own asks DNS for our name
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bettong.harness.servers.bulk")
     parser.add_argument("host")
@@ -152,8 +160,7 @@ def main() -> None:
     parser.add_argument("--idempotency-keys", action="store_true")
     options = parser.parse_args()
     _Handler.store = _Store(options.journal, options.idempotency_keys)
-    ThreadingHTTPServer.daemon_threads = True
-    ThreadingHTTPServer((options.host, options.port), _Handler).serve_forever()
+    _HttpServer((options.host, options.port), _Handler).serve_forever()
 
 
 if __name__ == "__main__":

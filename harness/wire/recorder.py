@@ -11,22 +11,17 @@ from typing import TypeVar
 
 from bettong.harness.wire.armed import ArmedCut, Lasts, WireEvidence
 from bettong.harness.wire.bypass import direct_clients
-from bettong.harness.wire.conversation import (
-    Conversation,
-    Recording,
-    Request,
-    Span,
-    numbered,
-)
+from bettong.harness.wire.conversation import Recording
 from bettong.harness.wire.cutpoints import CutPoint
 from bettong.harness.wire.framing.adaptive import FRAMINGS
-from bettong.harness.wire.relay import Relay, Run, Tunnel
+from bettong.harness.wire.recorded import recorded
+from bettong.harness.wire.relay import Relay
+from bettong.harness.wire.run import Run
 from bettong.lineage.errors import BettongError, UsageError
 
 T = TypeVar("T")
 
 _CALL_SECONDS = 30.0
-_MAX_SAID = 50  # requests of a connection that decide its number
 
 
 class WireError(BettongError):
@@ -138,7 +133,7 @@ class WireRecorder:
 
     def recording(self) -> Recording:
         """Everything that was said since :meth:`begin`."""
-        return self.call(lambda: _recorded(self.run))
+        return self.call(lambda: recorded(self.run))
 
     def clock(self) -> int:
         """The run's logical time: requests that are met from now on have a higher ``order``."""
@@ -202,48 +197,3 @@ class WireRecorder:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _recorded(run: Run) -> Recording:
-    talks = []
-    for endpoint in dict.fromkeys(tunnel.endpoint for tunnel in run.tunnels):
-        tunnels = [tunnel for tunnel in run.tunnels if tunnel.endpoint == endpoint]
-        numbers = numbered([_span(tunnel) for tunnel in tunnels])
-        talks += [_conversation(t, n) for t, n in zip(tunnels, numbers, strict=True)]
-    return Recording(tuple(sorted(talks, key=lambda talk: (talk.endpoint, talk.number))))
-
-
-def _span(tunnel: Tunnel) -> Span:
-    """A connection that said nothing that counts comes last among those it was open with."""
-    keys = [logged.keys for logged in tunnel.session.requests if logged.keys is not None]
-    said = tuple(key.content or key.label for key in keys[:_MAX_SAID]) or ("~",)
-    return Span(tunnel.opened, tunnel.closed or 1 << 62, said)
-
-
-def _conversation(tunnel: Tunnel, number: int) -> Conversation:
-    counted = [logged for logged in tunnel.session.requests if logged.keys is not None]
-    requests = tuple(
-        Request(
-            tunnel.endpoint,
-            number,
-            index,
-            logged.order,
-            logged.info.label,
-            logged.info.detail,
-            logged.size,
-            logged.reply_size,
-            logged.keys,
-        )
-        for index, logged in enumerate(counted, 1)
-        if logged.keys is not None
-    )
-    return Conversation(
-        tunnel.endpoint,
-        number,
-        tunnel.framing.recognised,
-        requests,
-        tuple(tunnel.chunks),
-        tunnel.size["upstream"],
-        tunnel.size["downstream"],
-        tunnel.framing.problem,
-    )

@@ -158,7 +158,7 @@ class Session:
             return []
         stop = lane.start + (size // 2 if hit.kind == "cut" else 0)
         if lane.sent > stop:
-            hit.missed("it had passed already when the cut was armed")
+            hit.missed("part of it had passed before it could be told")
             return []
         steps = [*lane.forward(stop), Strike(hit, logged)]
         return steps + self._close(hit)

@@ -9,18 +9,19 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from bettong.harness.toxiproxy.embedded.proxy import Proxy, Toxic, split_address
+from bettong.harness.toxiproxy.embedded.fields import (
+    ApiError,
+    attribute_fields,
+    json_object,
+    parsed,
+    proxy_fields,
+    text_field,
+    toxicity_field,
+)
+from bettong.harness.toxiproxy.embedded.proxy import Proxy, Toxic
 from bettong.harness.toxiproxy.spec import STREAMS, TOXICS
 
 VERSION = "2.12.0"  # whose behaviour this server has
-
-
-class ApiError(Exception):
-    """An answer that is not a success, in Toxiproxy's words."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,11 @@ class Api:
             case ["populate"]:
                 routes = {"POST": lambda: self._populate(body)}
             case ["proxies"]:
-                routes = {"GET": self._index, "POST": lambda: self._create(_object(body))}
+                routes = {"GET": self._index, "POST": lambda: self._create(json_object(body))}
             case ["proxies", name]:
                 routes = {
                     "GET": lambda: _json(200, self._proxy(name).to_json()),
-                    "POST": lambda: self._update(self._proxy(name), _object(body)),
+                    "POST": lambda: self._update(self._proxy(name), json_object(body)),
                     "DELETE": lambda: self._delete(self._proxy(name)),
                 }
             case ["proxies", name, "traffic"]:
@@ -75,7 +76,7 @@ class Api:
             case ["proxies", name, "toxics"]:
                 routes = {
                     "GET": lambda: _json(200, self._proxy(name).to_json()["toxics"]),
-                    "POST": lambda: self._add_toxic(self._proxy(name), _object(body)),
+                    "POST": lambda: self._add_toxic(self._proxy(name), json_object(body)),
                 }
             case ["proxies", name, "toxics", toxic]:
                 routes = self._toxic_routes(name, toxic, body)
@@ -88,7 +89,7 @@ class Api:
     def _toxic_routes(self, name: str, toxic: str, body: bytes) -> dict[str, Callable[[], Answer]]:
         return {
             "GET": lambda: _json(200, self._toxic(name, toxic).to_json()),
-            "POST": lambda: self._update_toxic(name, toxic, _object(body)),
+            "POST": lambda: self._update_toxic(name, toxic, json_object(body)),
             "DELETE": lambda: self._delete_toxic(name, toxic),
         }
 
@@ -107,7 +108,7 @@ class Api:
         return _json(200, {name: proxy.to_json() for name, proxy in self.proxies.items()})
 
     def _create(self, given: dict[str, Any]) -> Answer:
-        name, listen, upstream, enabled = _proxy_fields(given, "")
+        name, listen, upstream, enabled = proxy_fields(given, "")
         if name in self.proxies:
             raise ApiError(409, "proxy already exists")
         return _json(201, self._add(name, listen, upstream, enabled).to_json())
@@ -121,7 +122,7 @@ class Api:
 
     def _update(self, proxy: Proxy, given: dict[str, Any]) -> Answer:
         defaults = {"listen": proxy.listen, "upstream": proxy.upstream, "enabled": proxy.enabled}
-        _, listen, upstream, enabled = _proxy_fields({**defaults, **given, "name": proxy.name}, "")
+        _, listen, upstream, enabled = proxy_fields({**defaults, **given, "name": proxy.name}, "")
         if (listen, upstream) != (proxy.listen, proxy.upstream):
             if proxy.enabled:
                 proxy.stop()
@@ -139,10 +140,10 @@ class Api:
         return Answer(204)
 
     def _populate(self, body: bytes) -> Answer:
-        given = _parsed(body)
+        given = parsed(body)
         if not isinstance(given, list) or not all(isinstance(p, dict) for p in given):
             raise ApiError(400, "bad request body: a list of proxies is expected")
-        wanted = [_proxy_fields(p, f" at proxy {i}") for i, p in enumerate(given, 1)]
+        wanted = [proxy_fields(p, f" at proxy {i}") for i, p in enumerate(given, 1)]
         proxies = []
         for name, listen, upstream, enabled in wanted:
             existing = self.proxies.get(name)
@@ -162,24 +163,24 @@ class Api:
         return Answer(204)
 
     def _add_toxic(self, proxy: Proxy, given: dict[str, Any]) -> Answer:
-        kind = _text(given, "type")
-        stream = _text(given, "stream", "downstream")
-        name = _text(given, "name") or f"{kind}_{stream}"
+        kind = text_field(given, "type")
+        stream = text_field(given, "stream", "downstream")
+        name = text_field(given, "name") or f"{kind}_{stream}"
         if stream not in STREAMS:
             raise ApiError(400, "stream was invalid, can be either upstream or downstream")
         if kind not in TOXICS:
             raise ApiError(400, "invalid toxic type")
         if name in proxy.toxics:
             raise ApiError(409, "toxic already exists")
-        attributes = dict.fromkeys(TOXICS[kind], 0) | _attributes(kind, given)
-        toxic = Toxic(name, kind, stream, _toxicity(given, 1.0), attributes)
+        attributes = dict.fromkeys(TOXICS[kind], 0) | attribute_fields(kind, given)
+        toxic = Toxic(name, kind, stream, toxicity_field(given, 1.0), attributes)
         proxy.add_toxic(toxic)
         return _json(200, toxic.to_json())
 
     def _update_toxic(self, name: str, toxic_name: str, given: dict[str, Any]) -> Answer:
         toxic = self._toxic(name, toxic_name)
-        attributes = toxic.attributes | _attributes(toxic.type, given)
-        toxic.toxicity = _toxicity(given, toxic.toxicity)
+        attributes = toxic.attributes | attribute_fields(toxic.type, given)
+        toxic.toxicity = toxicity_field(given, toxic.toxicity)
         toxic.attributes = attributes
         self.proxies[name].changed_toxic(toxic)
         return _json(200, toxic.to_json())
@@ -208,58 +209,3 @@ class Api:
                     count = getattr(proxy.counts(stream), of)
                     lines.append(f"toxiproxy_proxy_{metric}_bytes_total{{{labels}}} {count}")
         return Answer(200, "\n".join([*lines, ""]).encode(), "text/plain; version=0.0.4")
-
-
-def _parsed(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except ValueError as e:
-        raise ApiError(400, f"bad request body: {e}") from None
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    given = _parsed(body)
-    if not isinstance(given, dict):
-        raise ApiError(400, "bad request body: an object is expected")
-    return given
-
-
-def _text(given: dict[str, Any], key: str, default: str = "") -> str:
-    value = given.get(key, default)
-    if not isinstance(value, str):
-        raise ApiError(400, f"bad request body: {key} is not a string")
-    return value
-
-
-def _proxy_fields(given: dict[str, Any], where: str) -> tuple[str, str, str, bool]:
-    for key in ("name", "upstream"):
-        if not _text(given, key):
-            raise ApiError(400, f"missing required field: {key}{where}")
-    enabled = given.get("enabled", True)
-    if not isinstance(enabled, bool):
-        raise ApiError(400, "bad request body: enabled is not a boolean")
-    listen = _text(given, "listen")
-    if listen:
-        host, port = split_address(listen)
-        host = "127.0.0.1" if host == "localhost" else host
-        listen = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    return given["name"], listen, given["upstream"], enabled
-
-
-def _attributes(kind: str, given: dict[str, Any]) -> dict[str, int]:
-    """Those that the toxic has; as in Toxiproxy, others are ignored."""
-    attributes = given.get("attributes") or {}
-    if not isinstance(attributes, dict):
-        raise ApiError(400, "bad request body: attributes is not an object")
-    known = {name: value for name, value in attributes.items() if name in TOXICS[kind]}
-    for name, value in known.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ApiError(400, f"bad request body: {name} is not a whole number")
-    return known
-
-
-def _toxicity(given: dict[str, Any], default: float) -> float:
-    value = given.get("toxicity", default)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ApiError(400, "bad request body: toxicity is not a number")
-    return float(value)

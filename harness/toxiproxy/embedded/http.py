@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socketserver
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from bettong.harness.toxiproxy.embedded.api import Answer, Api
@@ -55,9 +56,16 @@ class ApiServer(ThreadingHTTPServer):
         self._api = api
         super().__init__((host, port), _Handler)
 
+    def server_bind(self) -> None:
+        socketserver.TCPServer.server_bind(self)  # HTTPServer's own asks DNS for our name
+
     def ask(self, method: str, path: str, body: bytes) -> Answer:
         future = asyncio.run_coroutine_threadsafe(self._act(method, path, body), self._api.loop)
-        return future.result(_ANSWER_SECONDS)
+        try:
+            return future.result(_ANSWER_SECONDS)
+        except TimeoutError:
+            future.cancel()
+            return Answer(503, b"the server is too busy\n", "text/plain")
 
     async def _act(self, method: str, path: str, body: bytes) -> Answer:
         answer = self._api.handle(method, path, body)

@@ -8,7 +8,8 @@ import socket
 import struct
 from typing import TYPE_CHECKING, cast
 
-from bettong.harness.toxiproxy.embedded.toxics import STAGES, Next, Stage
+from bettong.harness.toxiproxy.embedded.stages import Next, Stage
+from bettong.harness.toxiproxy.embedded.toxics import STAGES
 from bettong.harness.toxiproxy.spec import STREAMS, Stream
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bettong.harness.toxiproxy.embedded.link import Connection
-from bettong.harness.toxiproxy.embedded.toxics import Tally
+from bettong.harness.toxiproxy.embedded.stages import Tally
 from bettong.harness.toxiproxy.spec import STREAMS, Stream
 
 _BACKLOG = 512

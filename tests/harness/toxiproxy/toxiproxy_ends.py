@@ -17,6 +17,8 @@ def real_server_path() -> str | None:
     """A PATH on which the real server is found, or None."""
     named = os.environ.get(ENV_SERVER)
     if named:
+        if Path(named).name != "toxiproxy-server" or not Path(named).is_file():
+            raise RuntimeError(f"{ENV_SERVER}={named}: no file that is called toxiproxy-server")
         return str(Path(named).parent)
     return os.environ.get("PATH") if shutil.which("toxiproxy-server") else None
 
