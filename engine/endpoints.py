@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from bettong.engine.errors import FencedError
 from bettong.engine.ingest.client import RangeClient
@@ -82,7 +82,7 @@ class GatewaySource:
 
 @dataclass(frozen=True)
 class TcpSink:
-    """The two-phase receiver: effectively-once.
+    """The two-phase receiver.
 
     Attributes:
         address: where the receiver listens.
@@ -91,6 +91,7 @@ class TcpSink:
         patience: how long a lost connection is tried again.
     """
 
+    promises: ClassVar[str] = "effectively-once"
     address: Address
     application: str
     key: Key = field(default_factory=Key)

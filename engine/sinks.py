@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
 from bettong.engine.keys import Key
@@ -10,6 +11,8 @@ from bettong.lineage.trace import MessageRange
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from bettong.engine.batch.items import KeyColumn
 
 
 class Row(NamedTuple):
@@ -25,23 +28,29 @@ class Rows(Sequence[Row]):
 
     Attributes:
         ids: Arrow array of text.
-        keys: None where an output has none.
         data: the outputs' bytes, a list or an Arrow array.
     """
 
-    def __init__(
-        self, ids: pa.Array, keys: Sequence[Key | None], data: list[bytes] | pa.Array
-    ) -> None:
+    def __init__(self, ids: pa.Array, keys: KeyColumn | None, data: list[bytes] | pa.Array) -> None:
         self.ids = ids
-        self.keys = keys
         self.data = data
+        self._keys = keys
+
+    def canonical_keys(self) -> pa.Array:
+        """Binary array of the keys' canonical bytes; null where there is none."""
+        import pyarrow as pa
+
+        if self._keys is None:
+            return pa.nulls(len(self), pa.binary())
+        return pa.array(self._keys.keys, pa.binary()).take(pa.array(self._keys.codes))
 
     def __len__(self) -> int:
         return len(self.data)
 
     def __iter__(self) -> Iterator[Row]:
         data = self.data if isinstance(self.data, list) else self.data.to_pylist()
-        return map(Row, self.ids.to_pylist(), self.keys, data)
+        keys = self._keys.values() if self._keys is not None else repeat(None)
+        return map(Row, self.ids.to_pylist(), keys, data)
 
     @overload
     def __getitem__(self, place: int) -> Row: ...

@@ -225,8 +225,7 @@ class LevelTask:
 
     def rows(self, items: Items) -> Sequence[Row]:
         """Outputs with their ids, in their order."""
-        keys = items.keys.values() if items.keys is not None else [None] * len(items)
-        return Rows(items.ids(self.plan.streams), keys, items.values)
+        return Rows(items.ids(self.plan.streams), items.keys, items.values)
 
 
 def _moved(

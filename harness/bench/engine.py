@@ -1,0 +1,154 @@
+"""The engine's throughput: a keyed running sum, whole runs on prepared input, recovery on.
+
+Each way of doing it reads the same Arrow file of messages ``key,number``, and its outputs are
+checked one by one. ``plain`` is the same two functions in a Python loop over a dict, with nothing
+that a crash would leave: what the language itself costs on one core.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bettong.engine import Application
+from bettong.engine.outputs.arrow import ArrowSink, read_batches
+from bettong.engine.sources import ArrowSource
+from bettong.engine.spark.runner import RunConfig, run
+from bettong.lineage.errors import BettongError
+from bettong.scenarios.applications import running_sum, running_sum_arrays
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PARTITIONS = 4
+
+
+class WrongResultError(BettongError):
+    """A benchmark whose outputs are not what they should be."""
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One way of doing it.
+
+    Attributes:
+        whole: events a second over the whole run, without the session's start.
+        steady: events a second between the first batch's end and the last one's.
+    """
+
+    whole: float
+    steady: float
+
+
+def measure(
+    spark: SparkSession, events: int, keys: int, batch: int, folder: Path
+) -> dict[str, Timing]:
+    """Run every way once; raises WrongResultError when outputs are missing or wrong."""
+    path = folder / f"{keys}.arrow"
+    expected = _prepare(path, events, keys)
+    timings = {
+        "messages": _on_spark(spark, running_sum.app, path, expected, batch, folder),
+        "arrays": _on_spark(spark, running_sum_arrays.app, path, expected, batch, folder),
+    }
+    seconds = _timed(lambda: _plain_loop(path, expected))
+    timings["plain"] = Timing(events / seconds, events / seconds)
+    return timings
+
+
+def _prepare(path: Path, events: int, keys: int) -> pa.Array:
+    """Write the messages; gives the outputs that they should have."""
+    chance = np.random.default_rng(7)
+    key = chance.integers(0, keys, events)
+    number = chance.integers(0, 100, events)
+    name = pc.binary_join_element_wise("key", pa.array(key).cast(pa.string()), "")
+    text = pc.binary_join_element_wise(name, pa.array(number).cast(pa.string()), ",")
+    table = pa.table({"message": text.cast(pa.binary())})
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table, max_chunksize=1 << 16)
+    running = pd.Series(number).groupby(key).cumsum().to_numpy()
+    return pc.binary_join_element_wise(name, pa.array(running).cast(pa.string()), " ")
+
+
+def _on_spark(
+    spark: SparkSession,
+    app: Application,
+    path: Path,
+    expected: pa.Array,
+    batch: int,
+    folder: Path,
+) -> Timing:
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        here = Path(name)
+        out = ArrowSink(here / "out")
+        config = RunConfig(
+            here / "checkpoint",
+            {"amounts": ArrowSource(path)},
+            {"sums": out},
+            batch_messages=batch,
+            state_partitions=PARTITIONS,
+        )
+        begin = time.time()
+        run(app, spark, config).await_drained()
+        end = time.time()
+        notes = sorted((out.directory / "batches").iterdir())
+        done = [note.stat().st_mtime for note in notes]
+        _check(out.directory, expected)
+    count = len(expected)
+    steady = (count - batch) / (done[-1] - done[0]) if len(done) > 1 else count / (end - begin)
+    return Timing(count / (end - begin), steady)
+
+
+def _check(directory: Path, expected: pa.Array) -> None:
+    seen = np.zeros(len(expected), bool)
+    for table in read_batches(directory):
+        number = pc.utf8_slice_codeunits(table["id"], len("amounts/")).cast(pa.int64())
+        place = number.to_numpy()
+        if seen[place].any():
+            raise WrongResultError("an output is there twice")
+        seen[place] = True
+        wanted = expected.take(pa.array(place)).cast(pa.binary())
+        if not pc.all(pc.equal(table["data"], pa.chunked_array([wanted]))).as_py():
+            raise WrongResultError("an output is wrong")
+    if not seen.all():
+        raise WrongResultError(f"{int((~seen).sum())} outputs are missing")
+
+
+def _plain_loop(path: Path, expected: pa.Array) -> None:
+    messages = ArrowSource(path).read(_all(len(expected)), "", ()).to_pylist()
+    parse, key, add, line = (
+        running_sum.amount.call,
+        running_sum.name.call,
+        running_sum.add.call,
+        running_sum.line.call,
+    )
+    state: dict[Any, running_sum.Sum] = {}
+    outputs = []
+    for data in messages:
+        message = parse(data)
+        own = key(message)
+        if own not in state:
+            state[own] = running_sum.Sum()
+        outputs.append(line(add(message, state[own])))
+    if outputs != expected.cast(pa.binary()).to_pylist():
+        raise WrongResultError("the plain loop's outputs are wrong")
+
+
+def _all(count: int) -> Any:
+    from bettong.lineage.trace import MessageRange
+
+    return MessageRange("amounts", 0, count)
+
+
+def _timed(action: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    action()
+    return time.perf_counter() - begin
