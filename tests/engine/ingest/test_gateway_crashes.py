@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from bettong.engine.ingest.acked import read_acked
 from bettong.engine.ingest.journal import Journal
 
 GATEWAY, SENDER = "bettong.engine.ingest.gateway", "bettong.engine.ingest.sender"
+PHASES = ("before", "after")
 MESSAGES = [b"message %d" % n for n in range(6)]
 STEPS = [
     f"{name}/lines/{last}"
@@ -166,3 +168,46 @@ def test_a_gateway_that_cannot_start_says_why(start: Any, tmp_path: Path, what: 
     assert done.returncode == 2
     assert why in done.stderr
     assert len(done.stderr.splitlines()) == 1, "one line, no traceback"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_many_kills_in_one_run(start: Any, killer: Any, tmp_path: Path, seed: int) -> None:
+    """Gateway and sender killed at steps drawn at random, several frames on their way."""
+    draw = random.Random(seed)
+    frames, size = 60, 20
+    messages = [b"message %d " % n + b"." * draw.randrange(200) for n in range(frames * size)]
+    source = tmp_path / "input.txt"
+    source.write_bytes(b"\n".join(messages) + b"\n")
+    directory = tmp_path / "gateway"
+    names = ("sender.send", "gateway.append", "gateway.ack", "sender.forget")
+    places = sorted(draw.sample(range(0, frames, 6), 8))  # further apart than the window
+    lasts = [(place + 1) * size - 1 for place in places]
+    plan = [(f"{draw.choice(names)}/lines/{last}", draw.choice(PHASES)) for last in lasts]
+    options = {"conductor": killer.address}
+    limits = ("--segment-bytes", 20_000)
+
+    def serve(address: object) -> Any:
+        arguments = ("--listen", address, "--dir", directory, *limits)
+        return start(GATEWAY, *arguments, node="gateway", **options)
+
+    def send() -> Any:
+        arguments = ("--gateway", gateway.address, "--stream", "lines", "--input", source)
+        pace = ("--frame", size, "--window", 3, "--acked", tmp_path / "acked")
+        return start(SENDER, *arguments, *pace, node="sender", **options)
+
+    killer.kill_at = plan[0]
+    gateway = serve("127.0.0.1:0")
+    sender = send()
+    for step, following in zip(plan, [*plan[1:], None], strict=True):
+        assert killer.killed.wait(30), f"{step} never came"
+        killer.killed.clear()
+        (gateway if step[0].startswith("gateway") else sender).wait()
+        killer.kill_at = following
+        if step[0].startswith("gateway"):
+            gateway = serve(gateway.address)
+        else:
+            sender = send()
+    assert sender.wait(60) == 0
+    gateway.kill_and_wait()
+    assert kept(directory) == (messages, True)
