@@ -12,9 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bettong.lineage.dedalus import aggregates
+from bettong.lineage.dedalus.candidates import Candidate, Group, Key
 from bettong.lineage.dedalus.evaluation import Tables
 from bettong.lineage.dedalus.syntax import Value
-from bettong.lineage.dedalus.universe import Candidate, Group, Key, Universe
+from bettong.lineage.dedalus.universe import Universe
 from bettong.lineage.dedalus.worlds import Facts
 from bettong.lineage.faults import Schedule
 from bettong.lineage.graph import Lineage

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from bettong.lineage.dedalus.loader import Program
 from bettong.lineage.dedalus.names import CLOCK, CRASH, check_names, columns
@@ -117,7 +118,7 @@ def lower(program: Program) -> Lowered:
     ticks: set[tuple[str, int]] = set()
     for number, rule in enumerate(program.rules):
         check_safety(rule)
-        label = f"{rule.head.relation} ({rule.position})"
+        label = f"{rule.head.relation} ({Path(rule.position.file).name}:{rule.position.line})"
         relation, terms = rule.head.relation, rule.head.terms
         if any(isinstance(t, Aggregate) for t in terms):
             relation, terms = _aggregate(rule, number, label, aggregations)

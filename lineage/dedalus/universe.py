@@ -10,10 +10,10 @@ reasons. This is the grounding that answer-set solvers begin with.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
 from bettong.lineage.dedalus import aggregates
+from bettong.lineage.dedalus.candidates import Candidate, Group, Key
 from bettong.lineage.dedalus.evaluation import CompiledStratum, RuleSet, Tables, close
 from bettong.lineage.dedalus.joins import CompiledRule, Match
 from bettong.lineage.dedalus.leaves import Leaf, Leaves
@@ -25,53 +25,6 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.spec import FailureSpec
 
 MAX_CANDIDATES = 1_000_000
-
-
-class Key(NamedTuple):
-    """A fact of a round. ``kept``: it is there because an @next rule, or its node's standstill,
-    brought it into the round (told apart where nodes may stop)."""
-
-    relation: str
-    row: Row
-    time: int
-    kept: bool = False
-
-    def __str__(self) -> str:
-        text = f"{self.relation}({','.join(map(str, self.row))})@{self.time}"
-        return f"kept {text}" if self.kept else text
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One way in which a fact may come to hold.
-
-    Attributes:
-        rule: its label.
-        present: facts that must hold; certain ones are left out.
-        absent: possible facts that must not hold.
-        leaves: what must hold of deliveries and nodes.
-        inner: of ``present``, those that are derived together with the head (recursion).
-    """
-
-    rule: str
-    present: tuple[Key, ...]
-    absent: tuple[Key, ...] = ()
-    leaves: tuple[Leaf, ...] = ()
-    inner: frozenset[Key] = frozenset()
-
-    def with_leaves(self, leaves: Iterable[Leaf]) -> Candidate:
-        """The same, under further conditions; those that cannot fail are left out."""
-        more = tuple(leaf for leaf in leaves if leaf.faults)
-        return replace(self, leaves=self.leaves + more) if more else self
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """A group of an aggregation: the facts it may range over."""
-
-    aggregation: Aggregation
-    group: Row
-    members: tuple[Key, ...]
 
 
 @dataclass(slots=True)
