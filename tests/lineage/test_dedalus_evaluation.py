@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from dedalus_programs import NODES, follows, programs
 from dedalus_reference import Reference
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bettong.lineage.dedalus import DedalusError, DedalusProgram
@@ -44,7 +44,6 @@ def schedules(draw: st.DrawFn, spec: FailureSpec) -> Schedule:
     return frozenset(faults)
 
 
-@settings(max_examples=150)
 @given(programs(), st.data())
 def test_every_fact_of_every_round_is_that_of_the_reference(text: str, data: st.DataObject) -> None:
     program = stratified(text)
@@ -64,7 +63,6 @@ def test_every_fact_of_every_round_is_that_of_the_reference(text: str, data: st.
     assert {("post", g) for g in play.judged.post} == {x for x in last if x[0] == "post"}
 
 
-@settings(max_examples=120)
 @given(programs(), st.sampled_from(["send-stop", "full-stop", "restart"]), st.data())
 def test_what_a_lineage_says_of_another_schedule_is_so(
     text: str, model: CrashModel, data: st.DataObject
@@ -88,7 +86,6 @@ def test_what_a_lineage_says_of_another_schedule_is_so(
                 assert goal in play.judged.pre or goal not in goals or f"!pre({goal})" in claimed
 
 
-@settings(max_examples=60)
 @given(programs(), st.data())
 def test_worlds_lead_where_plays_lead(text: str, data: st.DataObject) -> None:
     program = stratified(text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from dedalus_programs import NODES, programs
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bettong.lineage.dedalus import DedalusError, DedalusProgram
@@ -36,7 +36,6 @@ def agree(program: DedalusProgram, spec: FailureSpec) -> Exploration:
     return every
 
 
-@settings(max_examples=60)
 @given(programs(), st.sampled_from(MODELS))
 def test_the_search_finds_all_minimal_sets_of_random_programs(text: str, model: CrashModel) -> None:
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.lineage.dedalus import DedalusError
@@ -161,7 +161,6 @@ def damaged(draw: st.DrawFn) -> str:
     return text
 
 
-@settings(max_examples=300, deadline=None)
 @given(damaged())
 def test_a_damaged_program_is_accepted_or_refused_with_one_clear_error(text: str) -> None:
     try:
@@ -171,7 +170,6 @@ def test_a_damaged_program_is_accepted_or_refused_with_one_clear_error(text: str
         assert 1 <= e.position.line <= text.count("\n") + 1
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(alphabet=st.sampled_from('pqXY_,;()@:-<>+*/!="1 \nn'), max_size=60))
 def test_noise_is_refused_with_one_clear_error(text: str) -> None:
     try:
