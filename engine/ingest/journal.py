@@ -177,7 +177,7 @@ class Journal:
     def _visit(self, record: Record) -> None:
         if record.kind == _DATA and record.tag == self.end and not self.ended:
             self._indexed(self.end, record.position)
-            self.end += len(self._parse(record))
+            self.end += Block.count(record.body)
         elif record.kind == _END and record.tag == self.end:
             self.ended = True
         elif record.kind == _RELEASE and self.released < record.tag <= self.end:

@@ -62,9 +62,7 @@ class Block:
     def parse(cls, body: Buffer) -> Block:
         """The block in these bytes, all of them; raises FrameError when they are none."""
         view = memoryview(body)
-        if len(view) < _COUNT.size:
-            raise FrameError("a block is cut short")
-        (count,) = _COUNT.unpack_from(view)
+        count = cls.count(view)
         start = _COUNT.size + 4 * (count + 1)
         if len(view) < start:
             raise FrameError(f"a block of {count} messages is cut short")
@@ -78,6 +76,14 @@ class Block:
         ):
             raise FrameError(f"the offsets of a block of {count} messages are wrong")
         return cls(offsets, data)
+
+    @staticmethod
+    def count(body: Buffer) -> int:
+        """How many messages the block in these bytes has, without looking at them; raises
+        FrameError when there is none."""
+        if len(body) < _COUNT.size:
+            raise FrameError("a block is cut short")
+        return int(_COUNT.unpack_from(body)[0])
 
     @classmethod
     def join(cls, blocks: Iterable[Block]) -> Block:
