@@ -19,9 +19,13 @@ class ApiError(Exception):
 
 def parsed(body: bytes) -> Any:
     try:
-        return json.loads(body)
-    except ValueError as e:
+        return json.loads(body, parse_constant=_no_number)
+    except (ValueError, RecursionError) as e:
         raise ApiError(400, f"bad request body: {e}") from None
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
 
 
 def json_object(body: bytes) -> dict[str, Any]:
@@ -60,8 +64,8 @@ def attribute_fields(kind: str, given: dict[str, Any]) -> dict[str, int]:
         raise ApiError(400, "bad request body: attributes is not an object")
     known = {name: value for name, value in attributes.items() if name in TOXICS[kind]}
     for name, value in known.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise ApiError(400, f"bad request body: {name} is not a whole number")
+        if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 1 << 63:
+            raise ApiError(400, f"bad request body: {name} is not a whole number of 64 bits")
     return known
 
 

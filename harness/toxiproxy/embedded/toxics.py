@@ -105,7 +105,7 @@ class Slicer(TimedStage):
         average, variation = self.attribute("average_size"), self.attribute("size_variation")
         if average <= 0:
             return size
-        while size - average > variation:
+        while size > 1 and size - average > variation:
             middle = size // 2
             if variation > 0:
                 middle += random.randrange(-variation, variation)
