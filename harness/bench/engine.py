@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,12 +25,17 @@ from bettong.engine.outputs.arrow import ArrowSink, read_batches
 from bettong.engine.sources import ArrowSource
 from bettong.engine.spark.runner import RunConfig, run
 from bettong.lineage.errors import BettongError
+from bettong.lineage.results import environment
+from bettong.lineage.trace import MessageRange
 from bettong.scenarios.applications import running_sum, running_sum_arrays
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PARTITIONS = 4
+EVENTS = 4_000_000
+BATCH = 250_000
+KEYS = (20_000, 26)
 
 
 class WrongResultError(BettongError):
@@ -123,7 +129,8 @@ def _check(directory: Path, expected: pa.Array) -> None:
 
 
 def _plain_loop(path: Path, expected: pa.Array) -> None:
-    messages = ArrowSource(path).read(_all(len(expected)), "", ()).to_pylist()
+    everything = MessageRange("amounts", 0, len(expected))
+    messages = ArrowSource(path).read(everything, "", ()).to_pylist()
     parse, key, add, line = (
         running_sum.amount.call,
         running_sum.name.call,
@@ -142,13 +149,45 @@ def _plain_loop(path: Path, expected: pa.Array) -> None:
         raise WrongResultError("the plain loop's outputs are wrong")
 
 
-def _all(count: int) -> Any:
-    from bettong.lineage.trace import MessageRange
-
-    return MessageRange("amounts", 0, count)
-
-
 def _timed(action: Callable[[], object]) -> float:
     begin = time.perf_counter()
     action()
     return time.perf_counter() - begin
+
+
+def bench() -> dict[str, Any]:
+    """The figures, beside the plain loop on one core."""
+    figures: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as name, _session() as spark:
+        for keys in KEYS:
+            timings = measure(spark, EVENTS, keys, BATCH, Path(name))
+            plain = timings["plain"].steady
+            for way in ("messages", "arrays"):
+                for part in ("whole", "steady"):
+                    value = getattr(timings[way], part)
+                    figures[f"{way}, {keys} keys, {part}"] = {
+                        "value": round(value),
+                        "unit": "events/s",
+                        "versus": f"plain loop: {plain:,.0f}",
+                        "ratio": round(value / plain, 2),
+                    }
+    return {"name": "engine", "figures": figures, "environment": environment()}
+
+
+@contextmanager
+def _session() -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    try:
+        yield session
+    finally:
+        session.stop()

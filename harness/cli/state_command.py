@@ -1,0 +1,75 @@
+"""``bettong state``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bettong.engine.keys import Key
+from bettong.engine.state.query import entities_of, version
+from bettong.engine.state.store import LocalStore
+from bettong.lineage.errors import UsageError
+
+
+@click.command("state")
+@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--key", help="Show the entities of this key.")
+@click.option(
+    "--key-type",
+    type=click.Choice(["str", "int", "bytes"]),
+    default="str",
+    show_default=True,
+    help="What the key extractor gives; bytes are written in hexadecimal.",
+)
+@click.option("--at-batch", type=int, metavar="N", help="The state after this batch.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+def command(
+    directory: Path, key: str | None, key_type: str, at_batch: int | None, as_json: bool
+) -> None:
+    """Show the state of an application, also while it runs.
+
+    DIR is the checkpoint of a run. Without --key: how far the state has come and how large it is.
+    """
+    folder = directory / "state"
+    if not (folder / "epochs").is_dir():
+        raise UsageError(f"{directory} is no checkpoint of a run: it has no state/epochs")
+    store = LocalStore(folder)
+    manifest = version(store, at_batch)
+    told: dict[str, Any] = {
+        "application": manifest.application,
+        "batch": manifest.batch,
+        "offsets": dict(manifest.offsets),
+    }
+    if key is None:
+        told["states"] = {
+            name: {
+                "files": len(files),
+                "bytes": sum(f.length for f in files),
+                "rows_at_most": sum(f.rows for f in files),
+            }
+            for name in sorted({f.state for f in manifest.files})
+            for files in [[f for f in manifest.files if f.state == name]]
+        }
+        told["failed"] = dict(manifest.failed)
+    else:
+        told["key"] = key
+        told["entities"] = entities_of(store, manifest, _key(key, key_type))
+    if as_json:
+        click.echo(json.dumps(told, default=repr))
+    else:
+        for name, value in told.items():
+            click.echo(f"{name}: {json.dumps(value, default=repr)}")
+    if key is not None and not told["entities"]:
+        raise UsageError(f"no state has an entity of key {key!r} after batch {manifest.batch}")
+
+
+def _key(text: str, kind: str) -> Key:
+    try:
+        if kind == "int":
+            return int(text)
+        return bytes.fromhex(text) if kind == "bytes" else text
+    except ValueError as e:
+        raise UsageError(f"--key {text!r} is no {kind}: {e}") from e
