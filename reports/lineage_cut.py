@@ -12,7 +12,7 @@ import networkx as nx
 from bettong.lineage.trace import TraceEvent
 from bettong.reports.spacetime import carried, input_of, struck_steps
 
-MAX_BOXES = 40
+MAX_BOXES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def lineage_of(
     if not targets:
         return None
     times = Counter(e.step for e in bad if e.phase == "after")
-    graph = _ancestry(done, targets, struck)
+    graph = nx.transitive_reduction(_ancestry(done, targets, struck))
     cut = frozenset(s for s in graph if s not in times)
     boxes = []
     for depth, steps in enumerate(nx.topological_generations(graph)):

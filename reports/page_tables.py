@@ -11,7 +11,7 @@ from bettong.lineage.results import Anomaly, Result, Run
 from bettong.reports.sample import anomaly_counts, sample_anomalies, short_json
 from bettong.reports.words import KIND_MEANING, OUTCOME_MEANING, faults_line
 
-SHOWN_ANOMALIES = 200
+SHOWN_ANOMALIES = 50
 RUNS_WITHOUT_SCRIPT = 100
 RUN_COLUMNS = ("Outcome", "Faults", "Anomalies", "Seconds", "Note")
 

@@ -71,4 +71,4 @@ def told_lineage(value: Mapping[str, Any]) -> Lineage | None:
                 boxes.append(Box(name, kind, depth, place, "fault", "✕ ", "prevented", label))
             else:
                 boxes.append(Box(name, kind, depth, place, "cut", "— ", "does not hold", label))
-    return Lineage(tuple(boxes), tuple(graph.edges), cut)
+    return Lineage(tuple(boxes), tuple(nx.transitive_reduction(graph).edges), cut)

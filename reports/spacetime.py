@@ -16,7 +16,7 @@ from bettong.lineage.trace import TraceEvent
 
 Look = Literal["plain", "fault", "witness", "only"]
 
-MAX_ROWS = 48
+MAX_ROWS = 56
 BEFORE_FAULT = 8
 AFTER_FAULT = 16
 COLUMNS = {name: i for i, name in enumerate(("sender", "gateway", "driver", "", "receiver"))}
@@ -83,7 +83,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault at a place of the diagram."""
+    """A fault at a place of the diagram: the end of the step that it is at or comes after."""
 
     node: str
     row: int
@@ -163,8 +163,9 @@ def around(
     wanted = [input_of(m) for m in list(messages)[:20]]
     witness = {i for i, t in enumerate(taken) if any(carried(t.event, *m) for m in wanted if m)}
     same_step = {i for i, t in enumerate(taken) if t.step in steps}
+    caused = {i for i, t in enumerate(taken) if not steps.isdisjoint(t.event.causes)}
     missing = {t.step for t in taken_steps(other)} if other else None
-    shown = _choose(len(taken), sorted(hit or same_step or witness), [same_step, witness])
+    shown = _choose(len(taken), sorted(hit or same_step or witness), [same_step | caused, witness])
     row_of = {i: row for row, i in enumerate(shown)}
     began = [taken[i].began for i in shown]
 
@@ -204,7 +205,9 @@ def around(
         marks=marks,
         arrows=tuple(_arrows(taken, row_of, marks)),
         faults=tuple(
-            Fault(taken[i].node, row_of[i], f) for i, f in hit.items() if i in row_of and struck
+            Fault(taken[i].node, marks[row_of[i]].end_row, f)
+            for i, f in hit.items()
+            if i in row_of and struck
         ),
         gaps=gaps,
     )

@@ -60,7 +60,7 @@ def test_diagram_shows_the_fault_and_the_replay() -> None:
 def test_diagram_of_long_traces_is_short() -> None:
     long = [e for _ in range(50) for e in good_trace()]
     diagram = around(long, [FAULT], ["lines/12.0"])
-    assert diagram.rows <= 48
+    assert diagram.rows <= 56
     assert len(taken_steps(long)) - diagram.rows >= sum(diagram.gaps.values()) > 100
     assert around([], [FAULT]).rows == 0
 
