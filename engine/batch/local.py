@@ -7,16 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from bettong.engine.batch.blocks import unpack
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.plan import Plan
+from bettong.engine.batch.planning import slices
 from bettong.engine.batch.protocol import BatchProtocol, Report
 from bettong.engine.batch.tasks import Reader
 from bettong.lineage.trace import MessageRange
-
-
-def slices(planned: MessageRange, count: int) -> list[MessageRange]:
-    """A range in at most ``count`` parts of about the same length, in order."""
-    stream, start, stop = planned
-    size = max(1, -(-(stop - start) // count))
-    return [MessageRange(stream, a, min(a + size, stop)) for a in range(start, stop, size)]
 
 
 def execute(

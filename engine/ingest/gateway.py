@@ -47,9 +47,11 @@ from bettong.engine.net.process import (
 )
 from bettong.engine.net.server import Server
 from bettong.engine.net.watched import if_watched, is_watched, known
+from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import MessageRange
 
 _REPLY_BYTES = 4 << 20
+_GATHER_BYTES = 1 << 20
 
 
 class Gateway(Server):
@@ -129,9 +131,15 @@ class Gateway(Server):
         stream.take_over(connection)
         journal = stream.journal
         connection.send(self.welcome(stream))
+        following: object = None
         while True:
-            frame = connection.receive(self.limits.idle_s)
+            frame = following or connection.receive(self.limits.idle_s)
+            following = None
+            if isinstance(frame, Exception):
+                raise frame
             if isinstance(frame, Data):
+                if not is_watched():  # else each frame is a step of its own
+                    frame, following = gather(connection, frame)
                 self.take_data(connection, stream, frame)
             elif isinstance(frame, End):
                 self.take_end(connection, stream, frame)
@@ -246,6 +254,25 @@ class Gateway(Server):
             return ""
         (piece,) = journal.read(upto - 1, upto)
         return append_step(journal.stream, piece.last)
+
+
+def gather(connection: Connection, data: Data) -> tuple[Data, object]:
+    """A frame together with those that have come in behind it, so that they are synced together;
+    and what came after those, a frame or an error, if anything did."""
+    blocks, stop = [data.messages], data.first + len(data.messages)
+    size = len(data.messages.data)
+    following: object = None
+    while following is None and size < _GATHER_BYTES and connection.poll(0):
+        try:
+            following = connection.receive()
+        except BettongError as e:
+            following = e
+        if isinstance(following, Data) and following.first == stop:
+            blocks.append(following.messages)
+            stop += len(following.messages)
+            size += len(following.messages.data)
+            following = None
+    return Data(data.first, Block.join(blocks), data.cause), following
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bettong.engine.config import RunConfig
 from bettong.engine.graph import Application
 from bettong.engine.names import load_object
 from bettong.engine.net.client import Patience
 from bettong.engine.net.doors import Address
-from bettong.engine.spark.runner import RunConfig, run
+from bettong.engine.spark.runner import run
 from bettong.lineage.errors import UsageError
 
 if TYPE_CHECKING:

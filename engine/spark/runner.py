@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bettong.engine import steps
 from bettong.engine.batch.job import Job
-from bettong.engine.batch.protocol import BatchProtocol, Settings
+from bettong.engine.batch.protocol import BatchProtocol
+from bettong.engine.config import RunConfig as RunConfig
 from bettong.engine.graph import Application
-from bettong.engine.names import load_class
-from bettong.engine.sinks import TwoPhaseSink
 from bettong.engine.sources import Extent, StreamSource
 from bettong.engine.spark.execution import execute
 from bettong.engine.spark.shipping import ship_modules, use_this_python
 from bettong.engine.spark.source import Offset, SourceSpec, data_source, release
 from bettong.engine.state.manifest import empty
-from bettong.engine.state.store import LocalStore
-from bettong.lineage.errors import BettongError, UsageError
+from bettong.lineage.errors import BettongError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,69 +30,18 @@ class QueryError(BettongError):
     """The query failed; the message says why."""
 
 
-@dataclass(frozen=True)
-class RunConfig:
-    """How an application is run.
-
-    Attributes:
-        checkpoint: folder that the driver and all workers share. ``spark/`` in it is Spark's
-            checkpoint, ``state/`` the state log. To an application belongs one checkpoint.
-        sources: for each stream of the application where its messages come from.
-        sinks: for each sink of the application where its outputs go to.
-        batch_messages: how many messages of each stream make a batch.
-        state_partitions: how many tasks apply state; may change between runs.
-        keep_versions: how many of the last batches' states can be read again.
-        read_slices: how many tasks read a stream's share of a batch.
-        poll_s: seconds for which planning waits for messages at a time.
-        instrumentation: how steps are recorded; by default as in this process.
-        batch_class: the protocol of a batch, a class or ``module:Class``.
-        options: for a batch class of the user's own.
-    """
-
-    checkpoint: Path
-    sources: Mapping[str, StreamSource]
-    sinks: Mapping[str, TwoPhaseSink]
-    batch_messages: int = 10_000
-    state_partitions: int = 4
-    read_slices: int = 2
-    keep_versions: int = 10
-    poll_s: float = 0.2
-    instrumentation: steps.Instrumentation = field(default_factory=steps.installed)
-    batch_class: type[BatchProtocol] | str = BatchProtocol
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def spark_checkpoint(self) -> Path:
-        return self.checkpoint / "spark"
-
-    @property
-    def store(self) -> LocalStore:
-        return LocalStore(self.checkpoint / "state")
-
-
 def run(app: Application, spark: SparkSession, config: RunConfig) -> RunningPipeline:
     """Start the application's query, or go on with it where its checkpoint ends.
 
     Raises:
         UsageError: sources or sinks do not match the application, or a number is out of range.
     """
-    _check(app, config)
-    cls = load_class(config.batch_class, BatchProtocol)
+    cls = config.check(app)
     endpoints = (*config.sources.values(), *config.sinks.values())
     ship_modules(app, cls, cls.level_task, cls.read_task, *endpoints)
     use_this_python(spark)
     steps.install(config.instrumentation)
-    protocol = cls(
-        Settings(
-            app,
-            config.store,
-            config.state_partitions,
-            config.sinks,
-            config.instrumentation,
-            config.options,
-            config.keep_versions,
-        )
-    )
+    protocol = cls(config.settings(app))
     protocol.open()
     return RunningPipeline(app, spark, config, protocol)
 
@@ -219,21 +163,6 @@ def _source_spec(app: Application, config: RunConfig, protocol: BatchProtocol) -
         offset_of(config, last) if last >= 0 else None,
         protocol.read_task,
     )
-
-
-def _check(app: Application, config: RunConfig) -> None:
-    for what, wanted, given in (
-        ("sources", {n.name for n in app.sources}, set(config.sources)),
-        ("sinks", {n.name for n in app.sinks}, set(config.sinks)),
-    ):
-        if wanted != given:
-            raise UsageError(
-                f"application {app.name} has the {what} {sorted(wanted)}, "
-                f"the run was given {sorted(given)}"
-            )
-    for name in ("batch_messages", "state_partitions", "read_slices", "keep_versions"):
-        if getattr(config, name) < 1:
-            raise UsageError(f"{name} must be at least 1, got {getattr(config, name)}")
 
 
 def _bettong_line(text: str) -> str:

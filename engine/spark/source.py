@@ -19,7 +19,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from bettong.engine.batch.job import Job, install
-from bettong.engine.batch.local import slices
+from bettong.engine.batch.planning import next_batch, slices, source_step
 from bettong.engine.batch.tasks import ReadTask
 from bettong.engine.sources import StreamSource
 from bettong.lineage.trace import MessageRange
@@ -59,8 +59,7 @@ class SourceSpec:
 
     def source_step(self, batch: int, name: str, stream: str) -> str:
         """Step id of what is done for a stream, which is named when there are several."""
-        step = f"batch={batch}/{name}"
-        return step if len(self.sources) == 1 else f"{step}/{stream}"
+        return source_step(batch, name, stream, len(self.sources))
 
 
 class StreamReader(DataSourceStreamReader):
@@ -78,15 +77,9 @@ class StreamReader(DataSourceStreamReader):
 
     def plan(self, start: Offset) -> Offset:
         """Where the batch after ``start`` ends; ``start`` itself while there is none."""
-        ends: dict[str, int] = {}
-        for stream, source in self.spec.sources.items():
-            first = start["streams"][stream]
-            full = first + self.spec.batch_messages
-            end, ended = source.extent(full, self.spec.wait)
-            if end < full and not ended:
-                return start
-            ends[stream] = min(end, full)
-        if ends == start["streams"]:
+        spec = self.spec
+        ends = next_batch(spec.sources, start["streams"], spec.batch_messages, spec.wait)
+        if ends is None:
             return start
         for stream, stop in ends.items():
             if stop > start["streams"][stream]:

@@ -184,6 +184,7 @@ def _session() -> Iterator[SparkSession]:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
+        .config("spark.python.authenticate.socketTimeout", "2m")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")

@@ -1,0 +1,92 @@
+"""How an application is run, on whichever runner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bettong.engine import steps
+from bettong.engine.batch.protocol import BatchProtocol, Settings
+from bettong.engine.graph import Application
+from bettong.engine.names import load_class
+from bettong.engine.sinks import TwoPhaseSink
+from bettong.engine.sources import StreamSource
+from bettong.engine.state.store import LocalStore
+from bettong.lineage.errors import UsageError
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Where an application's messages come from and go to, and how it is run.
+
+    Attributes:
+        checkpoint: folder that the driver and all workers share. ``spark/`` in it is Spark's
+            checkpoint, ``state/`` the state log. To an application belongs one checkpoint.
+        sources: for each stream of the application where its messages come from.
+        sinks: for each sink of the application where its outputs go to.
+        batch_messages: how many messages of each stream make a batch.
+        state_partitions: how many tasks apply state; may change between runs.
+        keep_versions: how many of the last batches' states can be read again; two at least, since
+            the last batch may have to be done again from the state before it.
+        read_slices: how many tasks read a stream's share of a batch.
+        poll_s: seconds for which planning waits for messages at a time.
+        instrumentation: how steps are recorded; by default as in this process.
+        batch_class: the protocol of a batch, a class or ``module:Class``.
+        options: for a batch class of the user's own.
+    """
+
+    checkpoint: Path
+    sources: Mapping[str, StreamSource]
+    sinks: Mapping[str, TwoPhaseSink]
+    batch_messages: int = 10_000
+    state_partitions: int = 4
+    read_slices: int = 2
+    keep_versions: int = 10
+    poll_s: float = 0.2
+    instrumentation: steps.Instrumentation = field(default_factory=steps.installed)
+    batch_class: type[BatchProtocol] | str = BatchProtocol
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def spark_checkpoint(self) -> Path:
+        return self.checkpoint / "spark"
+
+    @property
+    def store(self) -> LocalStore:
+        return LocalStore(self.checkpoint / "state")
+
+    def settings(self, app: Application) -> Settings:
+        """What the protocol of a batch is told."""
+        return Settings(
+            app,
+            self.store,
+            self.state_partitions,
+            self.sinks,
+            self.instrumentation,
+            self.options,
+            self.keep_versions,
+        )
+
+    def check(self, app: Application) -> type[BatchProtocol]:
+        """The class of the batches' protocol.
+
+        Raises:
+            UsageError: sources or sinks do not match the application, a number is out of range,
+                or there is no such class.
+        """
+        for what, wanted, given in (
+            ("sources", {n.name for n in app.sources}, set(self.sources)),
+            ("sinks", {n.name for n in app.sinks}, set(self.sinks)),
+        ):
+            if wanted != given:
+                raise UsageError(
+                    f"application {app.name} has the {what} {sorted(wanted)}, "
+                    f"the run was given {sorted(given)}"
+                )
+        least = {"batch_messages": 1, "state_partitions": 1, "read_slices": 1, "keep_versions": 2}
+        for name, lowest in least.items():
+            if getattr(self, name) < lowest:
+                raise UsageError(f"{name} must be at least {lowest}, got {getattr(self, name)}")
+        return load_class(self.batch_class, BatchProtocol)

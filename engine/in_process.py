@@ -1,0 +1,116 @@
+"""The in-process runner: an application without Spark, in this process alone.
+
+It runs the same batches through the same protocol as the Spark runner, one task after the other,
+and goes on where its checkpoint ends. There is no log of Spark's: the manifests say how far each
+batch read, and the last batch is done again at the start, since its sinks may not have heard of
+its commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bettong.engine import steps
+from bettong.engine.batch.job import Job
+from bettong.engine.batch.local import execute
+from bettong.engine.batch.planning import next_batch, source_step
+from bettong.engine.batch.protocol import BatchProtocol, Report
+from bettong.engine.config import RunConfig
+from bettong.engine.graph import Application
+from bettong.engine.state.manifest import read_manifest, stored
+from bettong.lineage.trace import MessageRange
+
+
+def run_in_process(app: Application, config: RunConfig) -> int:
+    """Run an application until its streams have ended and all is counted, visible and released.
+
+    Returns:
+        How many batches the application has done since its beginning.
+
+    Raises:
+        UsageError: sources or sinks do not match the application, or a number is out of range.
+        UserFunctionError: a user's function failed, and the application does not go on.
+        FencedError: the application has been started again elsewhere.
+    """
+    cls = config.check(app)
+    steps.install(config.instrumentation)
+    protocol = cls(config.settings(app))
+    protocol.open()
+    try:
+        return _Runner(app, config, protocol).drain()
+    finally:
+        protocol.close()
+
+
+class _Runner:
+    def __init__(self, app: Application, config: RunConfig, protocol: BatchProtocol) -> None:
+        self._app = app
+        self._config = config
+        self._protocol = protocol
+
+    def drain(self) -> int:
+        batch, ends = self._resume()
+        while True:
+            planned = next_batch(
+                self._config.sources, ends, self._config.batch_messages, self._config.poll_s
+            )
+            if planned is not None:
+                self._plan(batch, ends, planned)
+                self._batch(batch, ends, planned)
+                batch, ends = batch + 1, planned
+            elif self._ended(ends):
+                return batch
+
+    def _resume(self) -> tuple[int, Mapping[str, int]]:
+        """The number of the next batch and where it begins."""
+        start = dict.fromkeys(self._config.sources, 0)
+        done = max((batch for batch, _ in stored(self._config.store)), default=-1)
+        if done < 0:
+            return 0, start
+        before = start | self._offsets(done - 1)
+        ends = start | self._offsets(done)
+        self._batch(done, before, ends)
+        return done + 1, ends
+
+    def _offsets(self, batch: int) -> dict[str, int]:
+        return dict(read_manifest(self._config.store, self._app.name, batch).offsets)
+
+    def _plan(self, batch: int, before: Mapping[str, int], ends: Mapping[str, int]) -> None:
+        for planned in _ranges(before, ends):
+            step = self._step(batch, "source.plan", planned.stream)
+            self._config.sources[planned.stream].plan(planned, step)
+
+    def _batch(self, batch: int, before: Mapping[str, int], ends: Mapping[str, int]) -> None:
+        def run_tasks(job: Job) -> list[Report]:
+            return execute(
+                self._protocol,
+                job,
+                _ranges(before, ends),
+                self._config.sources,
+                self._config.read_slices,
+            )
+
+        self._protocol.run(batch, run_tasks)
+        for stream, stop in ends.items():
+            if stop:
+                step = self._step(batch, "source.commit", stream)
+                causes = [f"batch={batch}/sink.commit"]
+                self._config.sources[stream].release(stop, step, causes)
+
+    def _step(self, batch: int, name: str, stream: str) -> str:
+        return source_step(batch, name, stream, len(self._config.sources))
+
+    def _ended(self, ends: Mapping[str, int]) -> bool:
+        extents = (s.extent(ends[n] + 1, 0) for n, s in self._config.sources.items())
+        return all(
+            extent.ended and extent.end == end
+            for extent, end in zip(extents, ends.values(), strict=True)
+        )
+
+
+def _ranges(before: Mapping[str, int], ends: Mapping[str, int]) -> list[MessageRange]:
+    return [
+        MessageRange(stream, before[stream], stop)
+        for stream, stop in ends.items()
+        if before[stream] < stop
+    ]

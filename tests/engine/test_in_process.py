@@ -1,0 +1,99 @@
+"""The in-process runner: the same outputs and state, whatever stops it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from folder_sink import FolderSink
+
+from bettong.engine import interpret, steps
+from bettong.engine.batch.job import Job
+from bettong.engine.batch.protocol import BatchProtocol
+from bettong.engine.config import RunConfig
+from bettong.engine.in_process import run_in_process
+from bettong.engine.sources import FileSource
+from bettong.engine.state.manifest import Manifest
+from bettong.engine.state.query import version
+from bettong.lineage.errors import UsageError
+from bettong.scenarios.applications.word_count import app
+
+LINES = [f"They know they found it, number {n} {n % 7}." for n in range(50)]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Iterator[RunConfig]:
+    text = tmp_path / "lines.txt"
+    text.write_text("\n".join(LINES) + "\n")
+    yield RunConfig(
+        tmp_path / "checkpoint",
+        {"lines": FileSource(text)},
+        {"totals": FolderSink(tmp_path / "out")},
+        batch_messages=20,
+        instrumentation=steps.Instrumentation(trace=str(tmp_path / "trace"), node="driver"),
+    )
+    steps.install(steps.Instrumentation())
+
+
+def rows(config: RunConfig) -> list[tuple[str, str, str]]:
+    out = config.sinks["totals"]
+    assert isinstance(out, FolderSink)
+    return sorted(out.rows())
+
+
+def expected() -> list[tuple[str, object, str]]:
+    outputs = interpret(app, {"lines": [line.encode() for line in LINES]}).outputs
+    return sorted((o.id, o.key, o.data.decode()) for o in outputs)
+
+
+class _Stop(BaseException):
+    """The process ends."""
+
+
+class StopsBeforeCommit(BatchProtocol):
+    def commit(self, job: Job, manifest: Manifest) -> None:
+        if job.batch == self.settings.options["batch"]:
+            raise _Stop
+        super().commit(job, manifest)
+
+
+def test_word_count_is_done_and_done_again(config: RunConfig) -> None:
+    assert run_in_process(app, config) == 3
+    assert rows(config) == expected()
+    assert run_in_process(app, config) == 3
+    assert rows(config) == expected()
+    assert version(config.store).epoch == 2
+
+
+@pytest.mark.parametrize("batch", [0, 1, 2])
+def test_it_goes_on_after_it_was_stopped_before_a_commit(config: RunConfig, batch: int) -> None:
+    stopping = dataclasses.replace(config, batch_class=StopsBeforeCommit, options={"batch": batch})
+    with pytest.raises(_Stop):
+        run_in_process(app, stopping)
+    assert len(rows(config)) == len([r for r in expected() if _line(r[0]) < 20 * batch])
+    assert run_in_process(app, dataclasses.replace(config, state_partitions=2)) == 3
+    assert rows(config) == expected()
+
+
+def _line(ident: str) -> int:
+    return int(ident.split("/")[1].split(".")[0])
+
+
+def test_its_steps_are_those_of_the_contract(config: RunConfig, tmp_path: Path) -> None:
+    run_in_process(app, config)
+    lines = (tmp_path / "trace").read_text().splitlines()
+    taken = [json.loads(line)["step"] for line in lines if '"after"' in line]
+    of_batch = [s for s in taken if s.startswith("batch=2/")]
+    assert of_batch[0] == "batch=2/source.plan"
+    assert of_batch[1] == "batch=2/p=0/a=0/source.read"
+    assert of_batch[-1] == "batch=2/state.manifest"
+    assert any(s.endswith("/state.write") for s in of_batch)
+    assert len(taken) == len(set(taken))
+
+
+def test_numbers_out_of_range_are_refused(config: RunConfig) -> None:
+    with pytest.raises(UsageError, match="keep_versions must be at least 2, got 1"):
+        run_in_process(app, dataclasses.replace(config, keep_versions=1))
