@@ -64,6 +64,20 @@ SHIPPED = [
         ("GuardedPush", "effectively-once", "Redis, RPUSH and batch id in one MULTI"),
     ),
     *_of(
+        "mariadb",
+        ("Insert", "at-least-once", "MariaDB, plain INSERT"),
+        ("Upsert", "effectively-once", "MariaDB, INSERT … ON DUPLICATE KEY UPDATE"),
+    ),
+    *_of(
+        "rabbitmq",
+        ("PublishConfirmed", "at-least-once", "RabbitMQ, publish with confirms"),
+    ),
+    *_of(
+        "nats",
+        ("Publish", "at-least-once", "NATS JetStream, publish"),
+        ("PublishWithId", "effectively-once", "NATS JetStream, publish with message ids"),
+    ),
+    *_of(
         "http",
         ("Post", "at-least-once", "HTTP bulk API"),
         ("PostWithKey", "effectively-once", "HTTP bulk API with an idempotency key"),
