@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Anomaly, Guarantee, Result, Run
 from bettong.reports.sample import anomaly_counts, sample_anomalies, short_json
 from bettong.reports.words import KIND_MEANING, faults_line, level_line
@@ -14,12 +16,17 @@ SHOWN_ANOMALIES = 5
 
 
 def assert_effectively_once(
-    sink: str, *, expect: Guarantee = "effectively-once", out: Path | None = None, **options: Any
+    sink: str | object,
+    *,
+    expect: Guarantee = "effectively-once",
+    out: Path | None = None,
+    **options: Any,
 ) -> Result:
     """Check a sink as ``bettong check-sink`` does; raises AssertionError unless it holds.
 
     Args:
-        sink: the target, such as ``my_module:write_batch`` (see ``bettong check-sink --help``).
+        sink: a sink's class, an object at the top of a module, or a target as
+            ``bettong check-sink`` takes it, such as ``sinks.py:Orders`` or ``format:parquet``.
         expect: the level asked for.
         out: where result and reports are written, or None.
         options: further arguments of :func:`bettong.harness.sinks.check.check_sink`.
@@ -29,7 +36,7 @@ def assert_effectively_once(
     """
     from bettong.harness.sinks.check import check_sink
 
-    result = check_sink(sink, expect=expect, **options)
+    result = check_sink(target_of(sink), expect=expect, **options)
     if out is not None:
         from bettong.reports import write_reports
 
@@ -37,6 +44,24 @@ def assert_effectively_once(
         write_reports(result, out)
     assert_valid(result)
     return result
+
+
+def target_of(sink: str | object) -> str:
+    """``file.py:Name`` of a sink, so that the processes of a run can load it afresh; raises
+    UsageError for what has no name of its own in a file."""
+    if isinstance(sink, str):
+        return sink
+    made = sink if inspect.isclass(sink) or inspect.isfunction(sink) else type(sink)
+    module = inspect.getmodule(made)
+    named = {} if module is None else vars(module)
+    name = next((n for n, value in named.items() if value is sink), None)
+    file = None if module is None else getattr(module, "__file__", None)
+    if name is None or file is None:
+        raise UsageError(
+            f"{sink!r} is not at the top of a module: the processes of a run cannot load it; "
+            "give it a name there, or write file.py:Name"
+        )
+    return f"{file}:{name}"
 
 
 def assert_valid(result: Result) -> None:
