@@ -120,7 +120,7 @@ def test_a_sender_goes_on_where_another_incarnation_was(serve: Serve) -> None:
 
     with pytest.raises(OSError, match="input is gone"):
         send(gateway, broken(), pace=Pace(4))
-    assert reader(gateway).status().end == 40
+    assert reader(gateway).status(upto=40, wait=10).end == 40
     send(gateway, pace=Pace(4, 2))
     assert read_all(gateway) == MESSAGES
 
@@ -401,3 +401,27 @@ def test_an_acknowledgement_of_what_was_not_sent_is_an_error() -> None:
             Sender(address, "lines", MESSAGES, note, patience=PATIENCE).run()
         assert note.upto == 0
         lying.join(10)
+
+
+def test_frames_that_wait_are_kept_together(serve: Serve) -> None:
+    gateway = serve()
+    connection, _ = sender_connection(gateway)
+    frames = [Data(n, Block.of([b"%d" % n]), "") for n in range(50)]
+    connection._socket.sendall(b"".join(encode(f.KIND, CODEC.encode(f)) for f in frames))
+    acks = [connection.expect(Ack).upto]
+    while acks[-1] < 50:
+        acks.append(connection.expect(Ack).upto)
+    assert acks == sorted(set(acks))
+    connection.close()
+    assert read_all(gateway) == [b"%d" % n for n in range(50)]
+
+
+def test_what_came_before_a_bad_frame_is_kept(serve: Serve) -> None:
+    gateway = serve()
+    frames = [Data(n, Block.of([b"%d" % n]), "") for n in (0, 1, 2, 7)]
+    raw = b"".join(encode(f.KIND, CODEC.encode(f)) for f in frames)
+    assert "lines/3 is next, not 7" in str(refusal(gateway, raw=raw))
+    good = Data(3, Block.of([b"3"]), "")
+    raw = encode(good.KIND, CODEC.encode(good)) + b"garbage garbage"
+    assert "not a frame of Bettong" in str(refusal(gateway, raw=raw))
+    assert read_all(gateway) == [b"0", b"1", b"2", b"3"]
