@@ -90,7 +90,7 @@ def measure(count: int, home: Path) -> dict[str, dict[str, Any]]:
     plain = count / copied
     gateway, address = server("bettong.engine.ingest.gateway", home / "gateway")
     try:
-        for frame, window in ((10_000, 4), (1_000, 4)):
+        for frame, window in ((10_000, 4), (1_000, 16)):
             stream = f"frames-of-{frame}"
             sender = Sender(
                 address,
