@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from bettong.harness.sinks.check import arenas
+from bettong.harness.sinks.arena import arenas
 from bettong.harness.sinks.job import Target
 from bettong.harness.sinks.judge import judge_run
 from bettong.harness.sinks.rows import Input

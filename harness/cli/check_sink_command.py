@@ -10,7 +10,9 @@ from pathlib import Path
 
 import click
 
-from bettong.harness.sinks.check import Request, arenas, check_one
+from bettong.harness.sinks.arena import arenas
+from bettong.harness.sinks.check import check_one
+from bettong.harness.sinks.request import Request
 from bettong.harness.sinks.secrets import masked
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import EXIT_CODES, GUARANTEES, Guarantee, Result

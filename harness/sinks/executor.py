@@ -86,6 +86,10 @@ class SinkExecutor:
         always = {k: v for f in faults if isinstance(f, Situation) for k, v in f.always.items()}
         return judge_run(run, replace(self.source, **always), self.ordered)
 
+    def killed(self, faults: Sequence[AnyFault], layout: int) -> SinkVerdict:
+        """What the faults show when every crash is a SIGKILL."""
+        return self.judge(faults, self.runner.run(faults, replay_layout=layout, real=True))
+
     def fault(self, id: str) -> AnyFault:
         """The fault of an id; raises ScheduleError."""
         if id in KNOWN:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from bettong.engine.steps import Instrumentation
-from bettong.harness.conductor import Conductor
 from bettong.harness.faults import Fault
 from bettong.harness.run_control import RunControl
 from bettong.harness.schedule import Schedule
+from bettong.harness.sinks.arena import Arena
 from bettong.harness.sinks.job import CALL, Target
 from bettong.harness.sinks.moments import DURABLE, FileSteps, Moment, moments
 from bettong.harness.sinks.nodes import DRIVER, DriverControl
@@ -25,7 +25,6 @@ from bettong.harness.sinks.state import digest_state, replace_state
 from bettong.harness.sinks.wire_faults import CLOCK, WireFault
 from bettong.harness.sinks.wires import Wires
 from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
-from bettong.harness.spark.pool import DriverPool
 from bettong.harness.stages import StageNumbers
 from bettong.harness.wire import Armed, Recording
 from bettong.lineage.errors import BettongError
@@ -79,21 +78,6 @@ class SinkRun:
         """Write the trace as JSON lines."""
         path.parent.mkdir(parents=True, exist_ok=True)
         write_trace(path, self.events)
-
-
-class Arena:
-    """What runs need and share: warm drivers, the conductor, a folder."""
-
-    def __init__(self, pool: DriverPool, conductor: Conductor, folder: Path) -> None:
-        self.pool = pool
-        self.conductor = conductor
-        self.folder = folder
-        self._count = 0
-
-    def next_run(self) -> str:
-        """A new run's id."""
-        self._count += 1
-        return f"run{self._count:04d}"
 
 
 class SinkRunner:

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from bettong.harness.sinks.check import ArenaFor, Request, arenas, check_one
+from bettong.harness.sinks.arena import ArenaFor, arenas
+from bettong.harness.sinks.check import check_one
 from bettong.harness.sinks.job import Target
 from bettong.harness.sinks.judge import judge_run
+from bettong.harness.sinks.request import Request
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.run import SinkRunner
 from bettong.harness.sinks.sink_faults import parse_fault

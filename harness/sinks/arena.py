@@ -1,0 +1,63 @@
+"""What runs of sinks need and share: warm drivers, the conductor, a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from bettong.harness.conductor import Conductor
+from bettong.harness.sinks.request import Progress
+from bettong.harness.spark.pool import DriverPool
+from bettong.harness.spark.session import SessionConfig
+
+MASTER = "local[1,4]"
+"""One task at a time, so that runs are the same; a failed task is tried again, as on a cluster."""
+
+_SETTINGS = {
+    # Spark (4.1 to 4.3) leaves a temporary file when it dies while it writes offsets/0, and then
+    # refuses to start again because of that file. It is no fault of the sink.
+    "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
+    "spark.python.daemon.module": "bettong.harness.sinks.daemon",
+}
+
+
+class Arena:
+    """Where runs take place, one at a time."""
+
+    def __init__(self, pool: DriverPool, conductor: Conductor, folder: Path) -> None:
+        self.pool = pool
+        self.conductor = conductor
+        self.folder = folder
+        self._count = 0
+
+    def next_run(self) -> str:
+        """A new run's id."""
+        self._count += 1
+        return f"run{self._count:04d}"
+
+
+ArenaFor = Callable[[Mapping[str, str]], Arena]
+
+
+@contextlib.contextmanager
+def arenas(progress: Progress) -> Iterator[ArenaFor]:
+    """Warm drivers for any number of checks; those with the same settings share them."""
+    with contextlib.ExitStack() as stack:
+        conductor = stack.enter_context(Conductor())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bettong-sinks-")))
+        known: dict[tuple[tuple[str, str], ...], Arena] = {}
+
+        def arena_for(settings: Mapping[str, str]) -> Arena:
+            key = tuple(sorted(settings.items()))
+            if key not in known:
+                progress("starting Spark")
+                config = SessionConfig(MASTER, {**_SETTINGS, **settings})
+                home = folder / str(len(known))
+                home.mkdir()
+                pool = stack.enter_context(DriverPool(1, config))
+                known[key] = Arena(pool, conductor, home)
+            return known[key]
+
+        yield arena_for
