@@ -12,8 +12,9 @@ work is done twice.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from time import perf_counter
 from typing import Literal
 
@@ -43,12 +44,18 @@ up is likelier to break something.
 MODES: tuple[Mode, ...] = ("asked", "kept", "given", "hunt", "present", "absent")
 
 
+BATCH = 5000
+POLISHED = 2000
+"""With more faults than this, the first solution is taken as it comes."""
+
+
 @dataclass(slots=True)
 class _Search:
     """State of the core-guided search in one mode: the assumptions, and what they bound."""
 
     fixed: list[int]
     soft: dict[int, tuple[ITotalizer, int] | None] = field(default_factory=dict)
+    known: int = 0
     over: bool = False
     late: bool = False
 
@@ -66,13 +73,13 @@ class Hypotheses:
         self._top = 0
         self._fails: dict[str, int] = {}
         self._arrives: dict[str, int] = {}
-        self._encoded: dict[str, set[str]] = {}
-        self._arrivable: dict[str, set[str]] = {}
+        self._encoded: set[str] = set()
+        self._arrivable: set[str] = set()
         self._faults: dict[str, int] = {}
         self._known: dict[int, Fault] = {}
         self._groups: dict[str, list[int]] = {}
-        self._totals: dict[str, ITotalizer] = {}
-        self._counted: dict[str, list[int]] = {}
+        self._members: dict[tuple[str, str], list[int]] = {}
+        self._counters: dict[tuple[str, str], list[int]] = {}
         self._chains: dict[tuple[str, ...], int] = {}
         self._tried: list[tuple[Schedule, int]] = []
         absences, further = self._absences, self._further = self._new(), self._new()
@@ -98,8 +105,6 @@ class Hypotheses:
 
     def __exit__(self, *_: object) -> None:
         self._solver.delete()
-        for total in self._totals.values():
-            total.delete()
 
     def _new(self) -> int:
         self._top += 1
@@ -113,47 +118,45 @@ class Hypotheses:
     def extend(self, lineage: Lineage) -> None:
         """Take in more lineage: what it adds to the lineage of the goals."""
         began = perf_counter()
-        pred = lineage.graph.pred
-        nodes = lineage.graph.nodes
+        pred = lineage.graph._pred  # the public view is several times slower
+        nodes = dict(lineage.graph.nodes(data=True))
         fresh: list[Fault] = []
         todo = [g for g in self._goals if g in nodes]
         seen = set(todo)
         clauses: list[list[int]] = []
+        encoded, failing = self._encoded, self._failing
         while todo:
             id = todo.pop()
             attributes = nodes[id]
             kind = attributes["kind"]
-            fails = self._failing(id)
-            new = id not in self._encoded
             causes = pred[id]
+            new = id not in encoded
+            encoded.add(id)
             if kind == FACT:
-                known = self._encoded.setdefault(id, set())
-                if new:
-                    if not causes:
-                        clauses.append([-fails])
-                    elif attributes["absent"]:
-                        switch = self._further if attributes["further"] else self._absences
-                        clauses.append([-fails, switch, self._arriving(id)])
-                for firing in causes:
-                    if firing not in known:
-                        known.add(firing)
-                        clauses.append([-fails, self._failing(firing)])
-            elif kind == FIRING:
-                if new:
-                    self._encoded[id] = set()
-                    clauses.append([-fails, *map(self._failing, causes)])
+                fails = failing(id)
+                if new and not causes:
+                    clauses.append([-fails])
+                elif new and attributes["absent"]:
+                    switch = self._further if attributes["further"] else self._absences
+                    clauses.append([-fails, switch, self._arriving(id)])
+                # a firing has one head: whether it is known there is known by itself
+                clauses += [[-fails, failing(c)] for c in causes if c not in encoded]
+            elif new and kind == FIRING:
+                clauses.append([-failing(id), *map(failing, causes)])
             elif new:
-                self._encoded[id] = set()
                 faults = [lineage.faults[f] for f in attributes["faults"]]
-                clauses += self._leaf(fails, faults, attributes["lost"], fresh)
+                clauses += self._leaf(failing(id), faults, attributes["lost"], fresh)
             for cause in causes:
                 if cause not in seen:
                     seen.add(cause)
                     todo.append(cause)
+            if len(clauses) > BATCH:
+                self._solver.append_formula(clauses)
+                clauses.clear()
         clauses += self._arrivals(lineage, fresh)
         self._solver.append_formula(clauses)
         if fresh:
-            self._bound(fresh)
+            self._register(fresh)
         self._take_as_met(lineage)
         self.seconds += perf_counter() - began
 
@@ -182,17 +185,13 @@ class Hypotheses:
             attributes = nodes[id]
             arrives = self._arriving(id)
             causes = pred[id]
-            known = self._arrivable.get(id)
-            new = known is None
-            if known is None:
-                known = self._arrivable[id] = set()
+            new = id not in self._arrivable
+            self._arrivable.add(id)
             if attributes["kind"] == FACT:
                 if new and not causes:
                     clauses.append([-arrives])
-                for firing in causes:
-                    if firing not in known:
-                        known.add(firing)
-                        clauses.append([-arrives, self._arriving(firing)])
+                unknown = (c for c in causes if c not in self._arrivable)
+                clauses += [[-arrives, self._arriving(c)] for c in unknown]
             elif new and attributes["kind"] == FIRING:
                 clauses.append([-arrives, *map(self._arriving, causes)])
             elif new and attributes["lost"]:
@@ -235,45 +234,56 @@ class Hypotheses:
             fresh.append(fault)
         return found
 
-    def _bound(self, fresh: list[Fault]) -> None:
-        kinds: dict[str, list[int]] = {}
+    def _register(self, fresh: list[Fault]) -> None:
+        """Take in new faults. Bounds are not given to the solver before a set exceeds them."""
         for fault in fresh:
             variable = self._faults[fault.id]
-            for search in self._searches.values():
-                search.soft[-variable] = None
+            for limit in self._limits_of(fault):
+                self._members.setdefault(limit, []).append(variable)
+                if limit in self._counters:
+                    self._count(limit, variable)
             if fault.group:
-                members = self._groups.setdefault(fault.group, [])
-                for other in members:
-                    self._clause(-variable, -other)
-                members.append(variable)
-            kinds.setdefault(fault.kind, []).append(variable)
-            kinds.setdefault("", []).append(variable)
-        limits = dict(self._bounds.at_most)
-        if self._bounds.total is not None:
-            limits[""] = self._bounds.total
-        for kind, variables in kinds.items():
-            if kind in limits:
-                self._at_most(kind, variables, limits[kind])
+                self._groups.setdefault(fault.group, []).append(variable)
         self._block_tried()
 
-    def _at_most(self, kind: str, variables: list[int], limit: int) -> None:
-        if limit == 0:
-            for variable in variables:
-                self._clause(-variable)
-            return
-        counted = self._counted.setdefault(kind, [])
-        counted += variables
-        total = self._totals.get(kind)
-        if total is None:
-            if len(counted) <= limit:
-                return
-            total = self._totals[kind] = ITotalizer(counted, ubound=limit, top_id=self._top)
-            self._solver.append_formula(total.cnf.clauses)
-        else:
-            total.extend(lits=variables, ubound=limit, top_id=self._top)
-            self._solver.append_formula(total.cnf.clauses[-total.nof_new :])
-        self._top = max(self._top, total.top_id)
-        self._clause(-total.rhs[limit])
+    def _limits_of(self, fault: Fault) -> Iterator[tuple[str, str]]:
+        if fault.kind in self._bounds.at_most:
+            yield "kind", fault.kind
+        if fault.group:
+            yield "group", fault.group
+        if self._bounds.total is not None:
+            yield "total", ""
+
+    def _most(self, limit: tuple[str, str]) -> int:
+        what, name = limit
+        if what == "total":
+            return self._bounds.total or 0
+        return self._bounds.at_most[name] if what == "kind" else 1
+
+    def _count(self, limit: tuple[str, str], variable: int) -> None:
+        """Count one more variable towards a limit (a sequential counter: Sinz 2005)."""
+        most = self._most(limit)
+        before = self._counters.setdefault(limit, [])
+        after = [self._new() for _ in range(most)]
+        if len(before) == most:
+            self._clause(-variable, *([-before[-1]] if before else []))
+        for n, register in enumerate(after):
+            if n < len(before):
+                self._clause(-before[n], register)
+            if n == 0:
+                self._clause(-variable, register)
+            elif n <= len(before):
+                self._clause(-variable, -before[n - 1], register)
+        self._counters[limit] = after
+
+    def _enforce(self, model: list[int]) -> bool:
+        """Give the solver the limits that these variables exceed; whether there are any."""
+        numbers = Counter(limit for v in model for limit in self._limits_of(self._known[v]))
+        broken = [limit for limit, number in numbers.items() if number > self._most(limit)]
+        for limit in broken:
+            for variable in self._members[limit]:
+                self._count(limit, variable)
+        return bool(broken)
 
     def _take_as_met(self, lineage: Lineage) -> None:
         """Where the precondition is given, what it reads cannot fail; where it is kept, nothing
@@ -374,6 +384,9 @@ class Hypotheses:
         None when there is none."""
         began = perf_counter()
         search = self._searches[mode]
+        for variable in islice(self._known, search.known, None):
+            search.soft[-variable] = None
+        search.known = len(self._known)
         found = None if search.over else self._solve(search)
         search.over = found is None
         self.seconds += perf_counter() - began
@@ -406,13 +419,17 @@ class Hypotheses:
         return found
 
     def _solve(self, search: _Search) -> Schedule | None:
-        while not self._solver.solve(assumptions=[*search.fixed, *search.soft]):
-            core = [v for v in self._solver.get_core() or () if v in search.soft]
-            if not core:
-                return None
-            core = self._trimmed(search, core)
-            self._relax(search, core)
-        model = [v for v in self._solver.get_model() or () if v > 0 and v in self._known]
+        while True:
+            while not self._solver.solve(assumptions=[*search.fixed, *search.soft]):
+                core = [v for v in self._solver.get_core() or () if v in search.soft]
+                if not core:
+                    return None
+                self._relax(search, self._trimmed(search, core))
+            model = [v for v in self._solver.get_model() or () if v in self._known]
+            if not self._enforce(model):
+                break
+        if len(self._known) > POLISHED:
+            return frozenset(self._known[v].id for v in model)
         return self._latest(search, model)
 
     def _latest(self, search: _Search, model: list[int]) -> Schedule:
@@ -456,7 +473,7 @@ class Hypotheses:
     def _trimmed(self, search: _Search, core: list[int]) -> list[int]:
         """A core with each literal left out that is quickly seen not to be needed."""
         for literal in tuple(core):
-            if len(core) == 1:
+            if len(core) == 1 or len(self._known) > POLISHED:
                 break
             rest = [v for v in core if v != literal]
             self._solver.conf_budget(200)
@@ -488,10 +505,6 @@ class Hypotheses:
             self._top = max(self._top, total.top_id)
             self._solver.append_formula(total.cnf.clauses[-total.nof_new :])
         search.soft[-total.rhs[bound]] = (total, bound)
-
-    def kinds(self) -> Counter[str]:
-        """How many faults of each kind the lineage names so far."""
-        return Counter(f.kind for f in self._known.values())
 
 
 def minimal(sets: Iterable[Schedule]) -> list[Schedule]:
