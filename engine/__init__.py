@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from bettong.engine.functions import state_computation_multi as state_computation_multi
     from bettong.engine.functions import state_entity as state_entity
     from bettong.engine.graph import Application as Application
-    from bettong.engine.graph import GraphError as GraphError
     from bettong.engine.graph import Pipeline as Pipeline
     from bettong.engine.graph import Sink as Sink
     from bettong.engine.graph import Stream as Stream
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from bettong.engine.interpreter import Interpretation as Interpretation
     from bettong.engine.interpreter import Output as Output
     from bettong.engine.interpreter import interpret as interpret
+    from bettong.engine.node import GraphError as GraphError
     from bettong.engine.windows import Fired as Fired
     from bettong.engine.windows import count_window as count_window
     from bettong.engine.windows import session as session
@@ -58,7 +58,6 @@ _MODULES = {
     ),
     "graph": (
         "Application",
-        "GraphError",
         "Pipeline",
         "Sink",
         "Stream",
@@ -67,6 +66,7 @@ _MODULES = {
         "source",
     ),
     "interpreter": ("Interpretation", "Output", "interpret"),
+    "node": ("GraphError",),
     "windows": ("Fired", "count_window", "session", "sliding", "tumbling"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -11,65 +11,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bettong.engine.functions import Decoder, Function, Kind, State, StateFunction, predicate
+from bettong.engine.functions import Decoder, Function, Kind, State, predicate
+from bettong.engine.graph_checks import check
 from bettong.engine.ids import STREAM_NAME
-from bettong.lineage.errors import UsageError
-
-Operation = Literal[
-    "source",
-    "computation",
-    "computation_multi",
-    "filter",
-    "key_by",
-    "state_computation",
-    "state_computation_multi",
-    "merge",
-    "sink",
-    "dead_letters",
-]
-
-OnError = Literal["fail", "skip", "dead letter"]
-
-STATEFUL: frozenset[Operation] = frozenset({"state_computation", "state_computation_multi"})
-
-
-class GraphError(UsageError):
-    """An application that cannot run; the message names the step."""
-
-
-@dataclass(frozen=True, eq=False)
-class Node:
-    """One step of an application; its identity is its place in the graph.
-
-    Attributes:
-        operation: what it does.
-        name: unique within the application.
-        inputs: the steps that feed it.
-        function: the user's function, None for a merge.
-    """
-
-    operation: Operation
-    name: str
-    inputs: tuple[Node, ...] = ()
-    function: Function | None = None
-
-    def __repr__(self) -> str:
-        what = self.function.call.__name__ if self.function else ""
-        return f"{self.name}={self.operation}({what})<-{[i.name for i in self.inputs]}"
-
-    @property
-    def keyed(self) -> bool:
-        """Whether its messages have keys."""
-        if self.operation == "merge":
-            return all(i.keyed for i in self.inputs)
-        return self.operation == "key_by" or any(i.keyed for i in self.inputs)
-
-    @property
-    def state(self) -> State:
-        """The state of a stateful step."""
-        assert isinstance(self.function, StateFunction)
-        return self.function.state
-
+from bettong.engine.levels import depths, levels
+from bettong.engine.node import STATEFUL, GraphError, Node, OnError, Operation
 
 _OPERATION: dict[Kind, Operation] = {
     "computation": "computation",
@@ -263,10 +209,8 @@ def application(
     elif on_error != "fail":
         raise GraphError(f"application {name}: on_error is fail, skip or a sink, got {on_error!r}")
     nodes = tuple(_ordered(ends))
-    _check_names(nodes)
-    _check_states(nodes)
-    _check_picklable(nodes)
-    return Application(name, nodes, _levels(nodes), _depths(nodes), policy)
+    check(nodes)
+    return Application(name, nodes, levels(nodes), depths(nodes), policy)
 
 
 def _named(function: object) -> str:
@@ -286,112 +230,3 @@ def _ordered(ends: Iterable[tuple[Node, ...]]) -> Iterator[Node]:
     for group in ends:
         for end in group:
             yield from visit(end)
-
-
-def _check_names(nodes: tuple[Node, ...]) -> None:
-    seen: dict[str, Node] = {}
-    for node in nodes:
-        other = seen.setdefault(node.name, node)
-        if other is node:
-            continue
-        if {node.operation, other.operation} <= {"sink", "dead_letters"}:
-            hint = "merge the streams before the sink"
-        elif node.operation == "source" and other.operation == "source":
-            hint = "build both pipelines from one source(…)"
-        else:
-            hint = "give one of them name=…"
-        raise GraphError(f"two steps are called {node.name}: {hint}")
-
-
-def _check_states(nodes: tuple[Node, ...]) -> None:
-    seen: dict[str, Node] = {}
-    for node in nodes:
-        if node.operation not in STATEFUL:
-            continue
-        other = seen.setdefault(node.state.name, node)
-        shared = node is not other
-        if shared and any(n.function and n.function.arrays for n in (node, other)):
-            raise GraphError(
-                f"steps {other.name} and {node.name} share state {node.state.name}: a state "
-                "computation over arrays has its state for itself"
-            )
-        if other.state.cls is not node.state.cls:
-            raise GraphError(
-                f"steps {other.name} and {node.name} both name state {node.state.name} but keep "
-                f"objects of {other.state.cls.__name__} and {node.state.cls.__name__}"
-            )
-
-
-def _check_picklable(nodes: tuple[Node, ...]) -> None:
-    from pyspark import cloudpickle
-
-    for node in nodes:
-        try:
-            cloudpickle.dumps(node.function)  # type: ignore[no-untyped-call]
-        except Exception as e:  # pickling runs user code, which may raise anything
-            raise GraphError(
-                f"step {node.name}: its function cannot be sent to a worker "
-                f"({type(e).__name__}: {e}); open files, sockets and locks inside it instead"
-            ) from e
-
-
-def _upstream(node: Node) -> Iterator[Node]:
-    for i in node.inputs:
-        yield i
-        yield from _upstream(i)
-
-
-def _levels(nodes: tuple[Node, ...]) -> dict[Node, int]:
-    sharing: dict[str, list[Node]] = {}
-    for node in nodes:
-        if node.operation in STATEFUL:
-            for before in _upstream(node):
-                if before.operation in STATEFUL and before.state.name == node.state.name:
-                    raise GraphError(
-                        f"step {node.name} comes after step {before.name} and shares its state "
-                        f"{node.state.name}: a cycle through the state"
-                    )
-            sharing.setdefault(node.state.name, []).append(node)
-    level = dict.fromkeys(nodes, 0)
-    for _ in range(len(nodes) + 1):
-        before_round = dict(level)
-        for node in nodes:
-            own = max((level[i] for i in node.inputs), default=0) + (node.operation in STATEFUL)
-            level[node] = max(level[node], own)
-        for group in sharing.values():
-            highest = max(level[n] for n in group)
-            level.update(dict.fromkeys(group, highest))
-        if level == before_round:
-            return level
-    names = ", ".join(n.name for n in nodes if n.operation in STATEFUL)
-    raise GraphError(f"states are shared in a cycle among the steps {names}")
-
-
-def reached_by_state(node: Node) -> bool:
-    """Whether a step keeps state or comes after one that does. Messages without keys come out of
-    it in no order, because each key's messages take their own way."""
-    return any(n.operation in STATEFUL for n in (node, *_upstream(node)))
-
-
-def sources_of(node: Node) -> frozenset[Node]:
-    """The sources whose messages reach a step."""
-    return frozenset(n for n in (node, *_upstream(node)) if n.operation == "source")
-
-
-def overlapping(merge: Node) -> bool:
-    """Whether two inputs of a merge come from one source, so that ids must be told apart."""
-    origins = [sources_of(i) for i in merge.inputs]
-    return len(frozenset().union(*origins)) < sum(len(o) for o in origins)
-
-
-def _depths(nodes: tuple[Node, ...]) -> dict[Node, int]:
-    depth: dict[Node, int] = {}
-    for node in nodes:
-        longer = node.operation in ("computation_multi", "state_computation_multi") or (
-            node.operation == "merge" and overlapping(node)
-        )
-        depth[node] = max((depth[i] for i in node.inputs), default=0) + longer
-    for node in nodes:
-        if node.operation == "dead_letters":
-            depth[node] = max(depth.values()) + 1
-    return depth

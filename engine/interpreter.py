@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 from bettong.engine.errors import DeadLetter, UserFunctionError
 from bettong.engine.functions import Function, StateFunction
-from bettong.engine.graph import STATEFUL, Application, Node, overlapping
+from bettong.engine.graph import Application
 from bettong.engine.ids import MessageId
 from bettong.engine.keys import Key, canonical
+from bettong.engine.node import STATEFUL, Node, overlapping
 from bettong.lineage.errors import UsageError
 
 

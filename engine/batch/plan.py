@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bettong.engine.functions import Function
-from bettong.engine.graph import STATEFUL, Application, Node, overlapping
+from bettong.engine.graph import Application
+from bettong.engine.node import STATEFUL, Node, overlapping
 
 
 @dataclass(frozen=True)

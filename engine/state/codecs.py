@@ -10,19 +10,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import pickle
-import types
-import typing
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Protocol
 
 import pyarrow as pa
 
-from bettong.lineage.errors import BettongError, UsageError
-
-
-class CodecError(BettongError):
-    """An entity that cannot be written, or a column that cannot be read."""
+from bettong.engine.state.fields import CodecError, fields_of, names
+from bettong.lineage.errors import UsageError
 
 
 class StateCodec(Protocol):
@@ -49,123 +44,6 @@ class StateCodec(Protocol):
         ...
 
 
-@dataclasses.dataclass(frozen=True)
-class _Field:
-    """One type of value: its Arrow type, its Python types, and how it is turned over."""
-
-    arrow: pa.DataType
-    python: frozenset[type]
-    to_arrow: Callable[[Any], Any] | None = None
-    from_arrow: Callable[[Any], Any] | None = None
-
-
-_PLAIN = {
-    int: _Field(pa.int64(), frozenset({int})),
-    float: _Field(pa.float64(), frozenset({float})),
-    bool: _Field(pa.bool_(), frozenset({bool})),
-    str: _Field(pa.string(), frozenset({str})),
-    bytes: _Field(pa.binary(), frozenset({bytes})),
-}
-
-
-def _field(hint: Any, where: str) -> _Field:
-    if hint in _PLAIN:
-        return _PLAIN[hint]
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType) and len(arguments) == 2:
-        other = [a for a in arguments if a is not type(None)]
-        if len(other) == 1:
-            return _optional(_field(other[0], where))
-    if origin is list and len(arguments) == 1:
-        item = _checked(_field(arguments[0], where), where)
-        return _Field(pa.list_(item.arrow), frozenset({list}), *_each(item))
-    if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
-        item = _checked(_field(arguments[0], where), where)
-        to_arrow, from_arrow = _each(item)
-        return _Field(
-            pa.list_(item.arrow), frozenset({tuple}), to_arrow, lambda v: tuple(from_arrow(v))
-        )
-    if origin is dict and len(arguments) == 2:
-        key, value = (_checked(_field(a, where), where) for a in arguments)
-        return _dict_field(key, value)
-    if dataclasses.is_dataclass(hint) and isinstance(hint, type):
-        return _record_field(hint)
-    raise UsageError(
-        f"{where} is declared {hint!r}: state fields are int, float, bool, str, bytes, "
-        "list[…], tuple[…, ...], dict[…, …], a dataclass of such fields, or one of these | None; "
-        "for anything else give the state a codec="
-    )
-
-
-def _checked(field: _Field, where: str) -> _Field:
-    """The same with a check of each value's type, for values inside others."""
-
-    def to_arrow(value: Any) -> Any:
-        if type(value) not in field.python:
-            raise CodecError(f"{where} holds {value!r}, declared {_names(field.python)}")
-        return field.to_arrow(value) if field.to_arrow else value
-
-    return dataclasses.replace(field, to_arrow=to_arrow)
-
-
-def _names(kinds: frozenset[type]) -> str:
-    return " | ".join(sorted("None" if k is type(None) else k.__name__ for k in kinds))
-
-
-def _optional(field: _Field) -> _Field:
-    to_arrow, from_arrow = field.to_arrow, field.from_arrow
-    return _Field(
-        field.arrow,
-        field.python | {type(None)},
-        to_arrow and (lambda v: None if v is None else to_arrow(v)),
-        from_arrow and (lambda v: None if v is None else from_arrow(v)),
-    )
-
-
-def _each(item: _Field) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    to_arrow = item.to_arrow or (lambda v: v)
-    from_arrow = item.from_arrow or (lambda v: v)
-    return lambda v: [to_arrow(x) for x in v], lambda v: [from_arrow(x) for x in v]
-
-
-def _dict_field(key: _Field, value: _Field) -> _Field:
-    (key_to, key_from), (value_to, value_from) = (
-        (f.to_arrow or (lambda v: v), f.from_arrow or (lambda v: v)) for f in (key, value)
-    )
-    return _Field(
-        pa.map_(key.arrow, value.arrow),
-        frozenset({dict}),
-        lambda d: [(key_to(k), value_to(v)) for k, v in d.items()],
-        lambda pairs: {key_from(k): value_from(v) for k, v in pairs},
-    )
-
-
-def _record_field(cls: type) -> _Field:
-    fields = {n: _checked(f, f"{cls.__name__}.{n}") for n, f in _fields_of(cls).items()}
-
-    def to_arrow(entity: Any) -> dict[str, Any]:
-        return {n: f.to_arrow(getattr(entity, n)) for n, f in fields.items() if f.to_arrow}
-
-    def from_arrow(row: dict[str, Any]) -> Any:
-        return cls(
-            **{n: f.from_arrow(row[n]) if f.from_arrow else row[n] for n, f in fields.items()}
-        )
-
-    arrow = pa.struct([(n, f.arrow) for n, f in fields.items()])
-    return _Field(arrow, frozenset({cls}), to_arrow, from_arrow)
-
-
-def _fields_of(cls: type) -> dict[str, _Field]:
-    hints = typing.get_type_hints(cls)
-    fields = {}
-    for f in dataclasses.fields(cls):
-        where = f"{cls.__name__}.{f.name}"
-        if not f.init:
-            raise UsageError(f"{where} has init=False, so it cannot be read back: use a codec=")
-        fields[f.name] = _field(hints[f.name], where)
-    return fields
-
-
 class DataclassCodec:
     """A dataclass as a struct with one child for each field.
 
@@ -184,7 +62,7 @@ class DataclassCodec:
         self._cls = cls
         self._version = version
         self._migrate = dict(migrate or {})
-        self._fields = _fields_of(cls)
+        self._fields = fields_of(cls)
 
     @property
     def version(self) -> int:
@@ -201,8 +79,8 @@ class DataclassCodec:
             odd = set(map(type, values)) - field.python
             if odd:
                 raise CodecError(
-                    f"{self._cls.__name__}.{name} holds {_names(frozenset(odd))}, "
-                    f"declared {_names(field.python)}"
+                    f"{self._cls.__name__}.{name} holds {names(frozenset(odd))}, "
+                    f"declared {names(field.python)}"
                 )
             if field.to_arrow is not None:
                 values = list(map(field.to_arrow, values))

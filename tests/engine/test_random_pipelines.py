@@ -35,8 +35,8 @@ from bettong.engine import (
 )
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Report
-from bettong.engine.graph import Node, reached_by_state
 from bettong.engine.ids import parse_id
+from bettong.engine.node import Node, reached_by_state
 from bettong.engine.state.manifest import Manifest
 from bettong.engine.state.store import LocalStore
 from bettong.engine.storage.simulated import SimulatedDisk
