@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from types import TracebackType
 from typing import Literal, Protocol
 
 from bettong.harness.toxiproxy.client import TIME_LIMIT, Toxiproxy
@@ -183,12 +182,7 @@ class ToxiproxyServer:
     def __enter__(self) -> ToxiproxyServer:
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
 

@@ -6,7 +6,6 @@ Toxiproxy 2.12 can hang for good while a toxic is removed (its issues 412 and 55
 from __future__ import annotations
 
 import threading
-from types import TracebackType
 from typing import Any
 
 import requests
@@ -76,10 +75,5 @@ class SupervisedToxiproxy(Toxiproxy):
     def __enter__(self) -> SupervisedToxiproxy:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

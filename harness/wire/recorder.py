@@ -6,7 +6,6 @@ import asyncio
 import difflib
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import TypeVar
 
 from bettong.harness.wire.armed import ArmedCut, Lasts, WireEvidence
@@ -75,12 +74,7 @@ class Armed:
     def __enter__(self) -> Armed:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._recorder.call(self._cut.heal)
 
 
@@ -190,10 +184,5 @@ class WireRecorder:
     def __enter__(self) -> WireRecorder:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

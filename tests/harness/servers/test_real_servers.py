@@ -79,7 +79,6 @@ def test_a_server_lives_dies_and_leaves_nothing(server: Server) -> None:
     assert not greeted(server)
     server.close()
     assert not folder.exists()
-    server.start()  # for the fixture, and to show that a server may be used again
 
 
 class _Never(Server):
