@@ -42,6 +42,7 @@ __all__ = [  # fixtures that pytest finds here
 
 MARK = "bettong"
 CASE = "bettong_case"
+_REACH = ("crashes", "losses", "batches")
 _SEARCHES = ("each-step", "random:", "ldfi")
 _KNOWN_AT_MOST = 2000
 _RUNS = pytest.StashKey[list[dict[str, Any]]]()
@@ -102,11 +103,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def _cases(marker: pytest.Mark, test: pytest.Item) -> dict[str, Case]:
     given: dict[str, Any] = dict(marker.kwargs)
-    unknown = set(given) - {"scenario", "faults", "expect", "seed", "input_file", "budget"}
+    unknown = set(given) - {"scenario", "faults", "expect", "seed", "input_file", "budget", *_REACH}
     if marker.args or unknown or "scenario" not in given:
         raise pytest.UsageError(
             f"{test.nodeid}: @pytest.mark.bettong takes scenario=…, faults=…, expect=…, seed=…, "
-            f"input_file=…, budget=… by name{': not ' + ', '.join(unknown) if unknown else ''}"
+            "input_file=…, budget=…, crashes=…, losses=…, batches=… by name"
+            f"{': not ' + ', '.join(unknown) if unknown else ''}"
         )
     scenario, faults = given.pop("scenario"), given.pop("faults", "none")
     expect = given.pop("expect", "effectively-once")
@@ -202,20 +204,32 @@ def bettong_run(request: pytest.FixtureRequest) -> RunCase:
 
     def run(case: Case, out: Path, on_run: OnRun) -> Result:
         from bettong.harness.api import run_scenario
-        from bettong.harness.schedule import Schedule
+        from bettong.harness.jobs import parse_budget
 
-        faults = case.faults if isinstance(case.faults, str) else Schedule.from_dict(case.faults)
+        options = {k: v for k, v in case.options.items() if k not in _REACH}
+        if "budget" in options:
+            options["budget"] = parse_budget(str(options["budget"]))
         return run_scenario(
             case.scenario,
-            faults,
+            _faults(case),
             backend=request.getfixturevalue("bettong_backend"),
             out=out,
             expected=case.expect,
             progress=lambda done, total, seen: on_run(_run_of(seen), seen.schedule.to_dict()),
-            **case.options,
+            **options,
         )
 
     return run
+
+
+def _faults(case: Case) -> Any:
+    """The faults as :func:`bettong.harness.api.run_scenario` takes them."""
+    from bettong.harness.schedule import Schedule
+    from bettong.harness.search.ldfi import Reach
+
+    if case.faults == "ldfi":
+        return Reach(**{k: v for k, v in case.options.items() if k in _REACH})
+    return case.faults if isinstance(case.faults, str) else Schedule.from_dict(case.faults)
 
 
 def _run_of(seen: Any) -> Run:

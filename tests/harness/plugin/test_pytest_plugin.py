@@ -196,3 +196,30 @@ def test_links_and_servers_are_fixtures(pytester: pytest.Pytester) -> None:
     found = run(pytester, "-rs")
     found.assert_outcomes(passed=1, skipped=1)
     found.stdout.fnmatch_lines(["*REDIS IS NOT INSTALLED: apt-get install it*"])
+
+
+@pytest.mark.spark
+def test_a_broken_scenario_fails_for_the_right_reason(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.bettong(
+            scenario="sink_commits_again",
+            faults={"faults": [{"crash": {"node": "driver", "after": "batch=1/sink.commit"}}]},
+        )
+        def test_sink():
+            pass
+        """
+    )
+    found = run(pytester, "--timeout=280")
+    found.assert_outcomes(failed=1)
+    found.stdout.fnmatch_lines(
+        [
+            "*test_sink[[]crash(driver, after batch=1/sink.commit)[]] FAILED*",
+            "*minimal faults: crash(driver, after batch=1/sink.commit)*",
+            "*Duplicate lines/*",
+            "*replay: bettong replay*",
+        ]
+    )
+    found.stdout.no_fnmatch_line("*java*")
