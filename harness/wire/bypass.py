@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from contextlib import suppress
 
 import psutil
@@ -16,6 +17,7 @@ def direct_clients(upstream: tuple[str, int]) -> list[str]:
     another machine by a process of another user. Empty where the system does not tell.
     """
     try:
+        upstream = (socket.gethostbyname(upstream[0]), upstream[1])
         connections = psutil.net_connections("tcp")
     except (psutil.AccessDenied, OSError):
         return []

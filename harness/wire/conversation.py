@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -164,13 +165,18 @@ class Span:
 def numbered(spans: list[Span]) -> list[int]:
     """The number of each connection, from 1: one that had ended before another began comes before
     it; else what was said decides, since which of two racing connections is first is chance."""
-    left = sorted(range(len(spans)), key=lambda i: (spans[i].said, spans[i].opened))
+    by_opening = sorted(range(len(spans)), key=lambda i: spans[i].opened)
+    ends = [(span.closed, i) for i, span in enumerate(spans)]
+    heapq.heapify(ends)
+    ready: list[tuple[tuple[str, ...], int, int]] = []  # opened before any that is left has ended
     numbers = [0] * len(spans)
+    begun = 0
     for number in range(1, len(spans) + 1):
-        first_end = min(spans[i].closed for i in left)
-        chosen = next(
-            i for i in left if spans[i].opened < first_end or spans[i].closed == first_end
-        )
-        numbers[chosen] = number
-        left.remove(chosen)
+        while numbers[ends[0][1]]:
+            heapq.heappop(ends)
+        while begun < len(spans) and spans[by_opening[begun]].opened < ends[0][0]:
+            i = by_opening[begun]
+            heapq.heappush(ready, (spans[i].said, spans[i].opened, i))
+            begun += 1
+        numbers[heapq.heappop(ready)[2]] = number
     return numbers

@@ -43,7 +43,13 @@ class WireEndpoint:
     @property
     def bytes(self) -> int:
         """Bytes that crossed in the present run; 0: the sink did not use the address."""
-        return self._recorder.recording().bytes(self.name)
+        return self._recorder.call(
+            lambda: sum(
+                sum(tunnel.size.values())
+                for tunnel in self._recorder.run.tunnels
+                if tunnel.endpoint == self.name
+            )
+        )
 
     def bypassed(self) -> list[str]:
         """Processes that are connected to the server, at this moment, past the relay: it has told

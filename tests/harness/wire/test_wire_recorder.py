@@ -386,6 +386,11 @@ def test_connections_are_numbered_without_gaps_and_in_time(
                 assert number_a < number_b
 
 
+def test_connections_that_were_open_together_are_numbered_by_what_was_said() -> None:
+    spans = [Span(1, 10, ("b",)), Span(2, 9, ("a",)), Span(11, 12, ("0",)), Span(3, 99, ("z",))]
+    assert numbered(spans) == [2, 1, 3, 4]
+
+
 @pytest.mark.parametrize("kind", ["omit", "omit-reply", "cut"])
 def test_cuts_work_behind_a_toxiproxy(
     recorder: WireRecorder, relay: WireEndpoint, server: Counting, kind: str
