@@ -46,8 +46,8 @@ class Limits:
         repeats: steps taken again without any new one between.
     """
 
-    idle_s: float = 30.0
-    wall_s: float = 180.0
+    idle_s: float = 60.0
+    wall_s: float = 300.0
     repeats: int = 1000
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, cast
 
+from bettong.engine.net.connection import Connection
+from bettong.engine.receiver.batches import Batches
 from bettong.engine.receiver.ledger import Ledger, Part
+from bettong.engine.receiver.protocol import Commit, Committed
 from bettong.engine.receiver.server import Receiver
 
 
@@ -30,6 +35,66 @@ class CommitsLosers(Receiver):
     """Makes visible all that was staged for a batch, whoever won."""
 
     ledger_class = _CommitsLosersLedger
+
+
+class _ForgetsLedger(Ledger):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.committed = Batches()
+
+
+class ForgetsOnRestart(Receiver):
+    """Keeps in memory which batches are committed."""
+
+    ledger_class = _ForgetsLedger
+
+
+class _StagesInMemoryLedger(Ledger):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.staged.clear()
+
+    def choose(self, batch: int, winners: Mapping[int, int]) -> list[Part]:
+        staged = self.staged.get(batch, {})
+        found = (staged[winner] for winner in sorted(winners.items()) if winner in staged)
+        return [part for attempt in found for part in attempt.parts]
+
+
+class StagesInMemory(Receiver):
+    """Keeps in memory what is staged, and takes for nothing what is not there."""
+
+    ledger_class = _StagesInMemoryLedger
+
+
+class _AnswersFirst:
+    """A connection on which a commit is carried out after its answer has been sent."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.later: Callable[[], object] | None = None
+
+    def receive(self, idle_s: float | None = None) -> Any:
+        return self._connection.receive(idle_s)
+
+    def send(self, message: Any) -> None:
+        self._connection.send(message)
+        later, self.later = self.later, None
+        if later is not None:
+            later()
+
+
+class CommitsLate(Receiver):
+    """Answers that a batch is committed, and commits it then."""
+
+    _current = threading.local()
+
+    def serve(self, connection: Connection) -> None:
+        self._current.connection = _AnswersFirst(connection)
+        super().serve(cast(Connection, self._current.connection))
+
+    def commit(self, ledger: Ledger, request: Commit) -> Committed:
+        self._current.connection.later = partial(super().commit, ledger, request)
+        return Committed(False, "")
 
 
 class _NumbersByArrivalLedger(Ledger):
