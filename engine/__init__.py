@@ -14,6 +14,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bettong.engine import arrays as arrays
     from bettong.engine.errors import DeadLetter as DeadLetter
     from bettong.engine.errors import FencedError as FencedError
     from bettong.engine.errors import UserFunctionError as UserFunctionError
@@ -71,10 +72,12 @@ _MODULES = {
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = sorted(_HOME)
+__all__ = sorted([*_HOME, "arrays"])
 
 
 def __getattr__(name: str) -> Any:
+    if name == "arrays":
+        return importlib.import_module(f"{__name__}.arrays")
     if name not in _HOME:
         raise AttributeError(f"module {__name__} has no attribute {name}")
     return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
