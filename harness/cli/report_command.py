@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import click
 
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import EXIT_CODES, Result
+from bettong.lineage.trace import read_trace
 from bettong.reports import announce, join, overall, write_all_reports, write_reports
+from bettong.reports.otlp import otlp_trace
 from bettong.reports.words import VERDICT_SIGN, level_line
 
 
@@ -21,9 +25,10 @@ from bettong.reports.words import VERDICT_SIGN, level_line
     "--out", type=click.Path(path_type=Path), help="Where to write; default: one DIR's own."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the joined results and nothing else.")
+@click.option("--otlp", is_flag=True, help="Also write each trace as OpenTelemetry spans.")
 @click.pass_context
 def command(
-    ctx: click.Context, directories: tuple[str, ...], out: Path | None, as_json: bool
+    ctx: click.Context, directories: tuple[str, ...], out: Path | None, as_json: bool, otlp: bool
 ) -> None:
     """Rebuild report.html, report.md and junit.xml of the results in each DIR.
 
@@ -43,6 +48,8 @@ def command(
         paths = write_reports(joined[0], out)
     else:
         paths = write_all_reports([(result, out) for result in joined], out)
+    if otlp:
+        paths += [path for result in joined for path in write_spans(result, out)]
     if as_json:
         values = [result.to_dict() for result in joined]
         click.echo(json.dumps(values[0] if len(values) == 1 else values, indent=1))
@@ -98,3 +105,19 @@ def moved(result: Result, source: Path, out: Path, number: int) -> Result:
         details["good_trace"] = trace(str(details["good_trace"]))
     examples = tuple(replace(c, trace=trace(c.trace)) for c in result.counterexamples)
     return replace(result, counterexamples=examples, details=details)
+
+
+def write_spans(result: Result, out: Path) -> list[Path]:
+    """Write ``TRACE.otlp.json`` beside each trace of the result; returns the paths."""
+    names = [c.trace for c in result.counterexamples] + [result.details.get("good_trace")]
+    start = 0
+    with contextlib.suppress(ValueError):
+        start = int(datetime.fromisoformat(result.started_at).timestamp() * 1e9)
+    paths = []
+    for name in dict.fromkeys(n for n in names if n):
+        file = out / str(name)
+        if file.is_file() and file.resolve().is_relative_to(out.resolve()):
+            spans = otlp_trace(list(read_trace(file)), f"{result.scenario}/{name}", start)
+            paths.append(file.with_suffix(".otlp.json"))
+            paths[-1].write_text(json.dumps(spans) + "\n", encoding="utf-8")
+    return paths

@@ -20,6 +20,7 @@ from bettong.reports import (
     write_reports,
 )
 from bettong.reports.lineage_cut import lineage_of
+from bettong.reports.otlp import otlp_trace
 from bettong.reports.rounds import rounds_diagram, told_lineage
 from bettong.reports.sample import sample_anomalies
 from bettong.reports.spacetime import around, struck_steps, taken_steps
@@ -238,3 +239,31 @@ def test_a_trace_outside_of_the_directory_is_not_read(tmp_path: Path) -> None:
     example = replace(result.counterexamples[0], trace="../../etc/passwd")
     path = write_reports(replace(result, counterexamples=(example,)), tmp_path)[0]
     assert "is outside of the result" in path.read_text()
+
+
+def test_traces_as_opentelemetry_spans(tmp_path: Path) -> None:
+    told = otlp_trace(bad_trace(), "run", 1000)
+    spans = {
+        (s["name"], s["startTimeUnixNano"]): s
+        for r in told["resourceSpans"]
+        for s in r["scopeSpans"][0]["spans"]
+    }
+    services = [r["resource"]["attributes"][0]["value"] for r in told["resourceSpans"]]
+    assert {"stringValue": "bettong.receiver"} in services
+    ids = {s["spanId"] for s in spans.values()}
+    assert len(ids) == len(spans)
+    for span in spans.values():
+        assert len(span["traceId"]) == 32 and len(span["spanId"]) == 16
+        assert int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"])
+        assert span.get("parentSpanId") in {None, *ids}
+    died = [
+        s
+        for (name, _), s in spans.items()
+        if name == "batch=1/commits" and s["status"]["code"] == 2
+    ]
+    assert [s["status"]["message"] for s in died] == ["its process died"]
+    assert [e["name"] for e in died[0]["events"]] == [f"fault/{FAULT}"]
+    broken_sink(tmp_path).write(tmp_path)
+    run(tmp_path, "--otlp")
+    assert "resourceSpans" in json.loads((tmp_path / "ce1.otlp.json").read_text())
+    assert (tmp_path / "good.otlp.json").is_file()
