@@ -88,16 +88,21 @@ class Server(ABC):
     def start(self: Self) -> Self:
         if self._process is not None:
             raise ServerFailedError(f"{self.name} runs already, pid {self.pid}")
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix=f"bettong-{self.name}-"))
-            try:
+        try:
+            if self._folder is None:
+                self._folder = Path(tempfile.mkdtemp(prefix=f"bettong-{self.name}-"))
                 self._give_away(self._folder)
                 self.prepare()
-            except BaseException:
-                self.close()
-                raise
+            self._launch()
+            self._wait_until_ready()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def _launch(self) -> None:
+        user = unprivileged_user(*self.users) if self.users else None
         with (self.folder / "server.log").open("ab") as log:
-            user = unprivileged_user(*self.users) if self.users else None
             self._process = subprocess.Popen(
                 self.command(),
                 cwd=self.folder,
@@ -109,12 +114,6 @@ class Server(ABC):
                 user=user,
                 extra_groups=[] if user else None,
             )
-        try:
-            self._wait_until_ready()
-        except BaseException:
-            self.close()
-            raise
-        return self
 
     def run(self, *command: str) -> None:
         """Run a program to its end as the server's user. Raises ServerFailedError."""

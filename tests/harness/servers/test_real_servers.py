@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -123,8 +124,11 @@ def test_a_missing_program_is_named_with_what_brings_it(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(Path, "glob", lambda *_: iter(()))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    server = kind()
     with pytest.raises(ServerMissingError, match="apt-get install"):
-        kind().start()
+        server.start()
+    assert list(tmp_path.iterdir()) == []
 
 
 def call(url: str, rows: object = None, key: str | None = None, method: str | None = None) -> str:
