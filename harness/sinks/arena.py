@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -19,8 +20,13 @@ _SETTINGS = {
     # Spark (4.1 to 4.3) leaves a temporary file when it dies while it writes offsets/0, and then
     # refuses to start again because of that file. It is no fault of the sink.
     "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
-    "spark.python.daemon.module": "bettong.harness.sinks.daemon",
 }
+
+
+def _probed() -> dict[str, str]:
+    """The environment in which every Python process has the probe of sinks."""
+    path = [str(Path(__file__).with_name("site")), os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(part for part in path if part)}
 
 
 class Arena:
@@ -56,7 +62,7 @@ def arenas(progress: Progress) -> Iterator[ArenaFor]:
                 config = SessionConfig(MASTER, {**_SETTINGS, **settings})
                 home = folder / str(len(known))
                 home.mkdir()
-                pool = stack.enter_context(DriverPool(1, config))
+                pool = stack.enter_context(DriverPool(1, config, _probed()))
                 known[key] = Arena(pool, conductor, home)
             return known[key]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +51,6 @@ def incarnation(
     Returns ``looked``: the rows that a reader sees before the query is started; ``error``: why
     the query failed, or None; ``rows``: what a reader sees at the end.
     """
-    _install_probe()
     sink = Target(**target).load()
     workdir = Path(directory) / "work"
     workdir.mkdir(parents=True, exist_ok=True)
@@ -79,12 +77,6 @@ def incarnation(
     if "teardown" in parts:
         sink.teardown(env)
     return done
-
-
-@cache
-def _install_probe() -> None:
-    """Once in the life of the process: an audit hook cannot be taken away."""
-    probes.install()
 
 
 def _write(sink: Sink, source: Input, env: Environment) -> str | None:

@@ -1,10 +1,10 @@
 """What a sink's Python code does to its files, made steps: before each operation that changes
 something durable, the conductor is asked.
 
-Installed in the driver host and in every Python worker. Files are seen by Python's audit events,
-SQLite by its trace callback, so that nothing of the sink needs to be changed; what native
-libraries write is not seen. Which run the process works for is read from a file, for processes
-live longer than runs.
+Installed at the start of the driver host and of every Python process of Spark (``site/``). Files
+are seen by Python's audit events, SQLite by its trace callback, so that nothing of the sink needs
+to be changed; what native libraries write is not seen. Which run the process works for is read
+from a file, for processes live longer than runs.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -32,7 +33,7 @@ from bettong.lineage.trace import TraceEvent, write_trace
 
 AnyFault = Fault | WireFault | Situation
 
-INCARNATION_S = 60.0
+INCARNATION_S = 120.0
 MOST_INCARNATIONS = 8
 STOP_S = 10.0
 
@@ -231,7 +232,11 @@ class _Run:
     def _incarnations(self) -> None:
         self._start(["setup", "write"])
         while self._driver.incarnation < MOST_INCARNATIONS:
-            signal, number = self._driver.signals.get()
+            try:
+                signal, number = self._driver.signals.get(timeout=INCARNATION_S)
+            except queue.Empty:
+                self._give_up()
+                return
             if signal == "crashed":
                 self._bury()
                 self._start(["look", "write"])
@@ -309,6 +314,17 @@ class _Run:
             assert self._driver.kept is not None
             replace_state(self._state, self._driver.kept)
 
+    def _give_up(self) -> None:
+        """The query neither ends nor goes on."""
+        self._result.errors.append(f"the query did nothing more for {INCARNATION_S:.0f} s")
+        host = self._driver.host
+        assert host is not None
+        try:
+            host.stop_queries(STOP_S)
+            self._jobs[self._driver.incarnation].exception(STOP_S)
+        except (TimeoutError, DriverDiedError):
+            self._lose(host)
+
     def _lose(self, host: DriverHost) -> None:
         self._hosts.remove(host)
         self._arena.pool.kill(host)
@@ -329,12 +345,13 @@ class _Run:
         return sum(f"batch={n}/commits" in steps for n in range(self._source.batches))
 
     def _read_back(self) -> None:
-        host = self._driver.host
-        assert host is not None
+        if self._driver.host is None:
+            self._hosts.append(self._arena.pool.acquire())
+        host = self._driver.host or self._hosts[-1]
         arguments = self._arguments(["read", "teardown"], self._driver.incarnation)
         try:
             self._result.rows = host.run(CALL, arguments, timeout=INCARNATION_S)["rows"]
-        except JobError as e:
+        except (JobError, TimeoutError) as e:
             if not self._faults:
-                raise SinkError(masked(f"read: {e}")) from e
-            self._result.unreadable = str(e)
+                raise SinkError(masked(f"read: {e or 'it does not return'}")) from e
+            self._result.unreadable = str(e) or "it does not return"
