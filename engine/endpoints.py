@@ -65,7 +65,7 @@ class GatewaySource:
         return [message for block in blocks for message in block.payloads()]
 
     def plan(self, planned: MessageRange, step: str) -> None:
-        self._client().status(planned.stop, step=step)
+        self._client().status(planned.stop, step=step, carries=[planned])
 
     def release(self, upto: int, step: str, causes: Iterable[str]) -> None:
         self._client().release(upto, step=step, causes=causes)

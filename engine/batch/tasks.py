@@ -260,8 +260,11 @@ _caches: dict[Store, FileCache] = {}
 
 
 def _cache_of(job: Job) -> FileCache:
-    """This process's open files of a state log."""
-    return _caches.setdefault(job.store, FileCache(job.store))
+    """This process's open files of the state log; those of another run's are let go."""
+    if job.store not in _caches:
+        _caches.clear()
+        _caches[job.store] = FileCache(job.store)
+    return _caches[job.store]
 
 
 @contextmanager

@@ -55,7 +55,13 @@ class RangeClient(Client):
         connection.request(Hello(self.stream, "read", self.key.token), Welcome)
 
     def status(
-        self, upto: int = 0, wait: float = 0.0, *, step: str = "", causes: Iterable[str] = ()
+        self,
+        upto: int = 0,
+        wait: float = 0.0,
+        *,
+        step: str = "",
+        causes: Iterable[str] = (),
+        carries: Iterable[MessageRange] = (),
     ) -> StatusReply:
         """How far the stream has come; waits up to ``wait`` seconds until message ``upto - 1``
         is there or the stream has ended."""
@@ -66,7 +72,7 @@ class RangeClient(Client):
             watched.caused_by(*known(reply.step))
             return reply
 
-        return self.attempt(ask, step, causes)
+        return self.attempt(ask, step, causes, carries)
 
     def read(
         self, start: int, stop: int, *, step: str = "", causes: Iterable[str] = ()

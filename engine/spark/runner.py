@@ -85,8 +85,8 @@ class RunningPipeline:
         Raises:
             QueryError: the query failed.
         """
-        ends = {name: self._end_of(source) for name, source in self._config.sources.items()}
         try:
+            ends = {name: self._end_of(source) for name, source in self._config.sources.items()}
             while (done := committed(self._config)) is None or done["streams"] != ends:
                 if not any(ends.values()):
                     break
