@@ -118,7 +118,7 @@ class Toxiproxy:
 
     def _call(self, method: str, path: str, body: Any = None) -> requests.Response:
         try:
-            response = self._consumer.call(method, path, body)
+            response = self._send(method, path, body)
         except requests.RequestException as e:
             raise ToxiproxyHungError(
                 f"Toxiproxy at {self.url} gave no answer to {method} {path} within "
@@ -135,6 +135,14 @@ class Toxiproxy:
                 f"{method} {path}: answered {response.status_code}: {_reason(response.content)}"
             )
         return response
+
+    def _send(self, method: str, path: str, body: Any) -> requests.Response:
+        try:
+            return self._consumer.call(method, path, body)
+        except requests.ConnectTimeout:
+            raise
+        except requests.ConnectionError:  # a kept connection, closed by the server just now
+            return self._consumer.call(method, path, body)
 
     def _call_about(
         self, proxy: str, method: str, path: str = "", body: Any = None

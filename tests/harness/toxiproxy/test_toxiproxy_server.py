@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,26 @@ def test_a_server_that_never_answers_meets_the_time_limit() -> None:
         client = Toxiproxy(f"http://127.0.0.1:{silent.getsockname()[1]}", time_limit=0.2)
         with pytest.raises(ToxiproxyHungError, match=r"within 0\.2 s"):
             client.proxies()
+
+
+def test_a_kept_connection_that_the_server_has_closed_is_no_failure() -> None:
+    body = b'{"version": "2"}'
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        answers = [answer, b"", answer]  # the second connection ends before it is answered
+
+        def serve() -> None:
+            for each in answers:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.recv(4096)
+                    connection.sendall(each)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        client = Toxiproxy(f"http://127.0.0.1:{listener.getsockname()[1]}")
+        assert [client.version(), client.version()] == ["2", "2"]
+        thread.join()
 
 
 def test_clients_of_two_servers_do_not_meet(upstream: Upstream) -> None:
