@@ -80,7 +80,7 @@ def _say(result: Result) -> None:
 @click.option(
     "--budget",
     type=click.IntRange(1),
-    default=120,
+    default=300,
     show_default=True,
     help="Seconds that the search may take.",
 )

@@ -37,7 +37,7 @@ class Request:
     expect: Guarantee = "effectively-once"
     faults: int = 2
     window: int = 2
-    seconds: float = 120.0
+    seconds: float = 300.0
     only: tuple[str, ...] = ()
     real: bool = False
     also: tuple[str, ...] = ()
