@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bettong.engine.errors import DeadLetter as DeadLetter
     from bettong.engine.errors import FencedError as FencedError
     from bettong.engine.errors import UserFunctionError as UserFunctionError
+    from bettong.engine.expiry import expiring as expiring
     from bettong.engine.functions import computation as computation
     from bettong.engine.functions import computation_multi as computation_multi
     from bettong.engine.functions import decoder as decoder
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "errors": ("DeadLetter", "FencedError", "UserFunctionError"),
+    "expiry": ("expiring",),
     "functions": (
         "computation",
         "computation_multi",
