@@ -116,12 +116,12 @@ class Hypotheses:
     # encoding
 
     def extend(self, lineage: Lineage) -> None:
-        """Take in more lineage: what it adds to the lineage of the goals."""
+        """Take in more lineage: what it adds to that of the goals and of all that led to them."""
         began = perf_counter()
         pred = lineage.graph._pred  # the public view is several times slower
         nodes = dict(lineage.graph.nodes(data=True))
         fresh: list[Fault] = []
-        todo = [g for g in self._goals if g in nodes]
+        todo = [id for id in nodes if id in self._goals or id in self._encoded]
         seen = set(todo)
         clauses: list[list[int]] = []
         encoded, failing = self._encoded, self._failing
@@ -465,6 +465,8 @@ class Hypotheses:
             return None
         proposed = free & set(self._solver.get_model() or ())
         for other in sorted(proposed):
+            if not self._bounds.allow(self._known[v] for v in rest | {other}):
+                continue
             exactly = [v if v in rest or v == other else -v for v in self._known]
             if len(proposed) == 1 or self._solver.solve(assumptions=[*search.fixed, *exactly]):
                 return rest | {other}

@@ -169,7 +169,6 @@ class Protocol:
 
     Attributes:
         nodes: names of the nodes, unless the user gives others.
-        symmetric: sets of nodes that may be exchanged for one another without changing anything.
         bounds: EOT, EFF and crashes that show the protocol at its most interesting.
     """
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from bettong.lineage.faults import Schedule
 from bettong.lineage.local import Fact, LocalRules, LocalStep
-from bettong.lineage.protocol import Given, Protocol, ProtocolError, declared
+from bettong.lineage.protocol import Protocol, ProtocolError, declared
 from bettong.lineage.rounds import Judged, Message, Play, World
 from bettong.lineage.spec import FailureSpec, Link, RoundFaults
 from bettong.lineage.weave import Weaver
@@ -78,10 +78,6 @@ class Simulation:
             place = (self._number[given.node], given.round)
             facts.setdefault(place, set()).add((given.relation, given.arguments))
         return {place: self._intern(frozenset(some)) for place, some in facts.items()}
-
-    def givens(self) -> list[Given]:
-        """The facts that come from outside."""
-        return list(self.protocol.given())
 
     def _intern(self, value: Hashable) -> int:
         number = self._known.get(value)

@@ -52,7 +52,8 @@ class RoundFaults:
         lost: links on which nothing sent in this round arrives.
         stopped: nodes that do nothing in this round: they receive nothing (what would arrive is
             lost), send nothing, and their facts stay as they were.
-        restarted: nodes that begin this round with their durable facts only.
+        restarted: nodes that begin this round with their durable facts only: those that crash in
+            it and will come back.
         duplicated: links on which what is sent arrives in each of the next two rounds.
         delayed: links on which what is sent arrives two rounds later instead of one.
     """
@@ -202,7 +203,7 @@ class FailureSpec:
                 stopped = frozenset(n for n, at in down.items() if at <= t)
             else:
                 stopped = frozenset(n for n, at in down.items() if at <= t < at + self.down_for)
-                restarted = frozenset(n for n, at in down.items() if at + self.down_for == t)
+                restarted = frozenset(n for n, at in down.items() if at == t)
             found.append(
                 RoundFaults(
                     frozenset(lost),

@@ -8,6 +8,7 @@ import shlex
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from time import monotonic
 
@@ -58,6 +59,7 @@ class _Ask:
     budget: Budget
     seed: int
     log: Path | None
+    text: str
     quiet: bool
 
 
@@ -155,6 +157,13 @@ def command(
     sys.exit(EXIT_CODES[result.verdict])
 
 
+def _digest(program: tuple[str, ...]) -> str:
+    """What tells apart programs of the same name: the text of the files named."""
+    files = [Path(name.rsplit(":", 1)[0] if ".py:" in name else name) for name in program]
+    text = b"".join(file.read_bytes() for file in files if file.is_file())
+    return f" [{sha256(text).hexdigest()[:16]}]" if text else ""
+
+
 def _command(program: tuple[str, ...], spec: FailureSpec) -> list[str]:
     words = ["bettong", "protocol", *program, "--eot", str(spec.eot), "--eff", str(spec.eff)]
     words += ["--crashes", str(spec.crashes), "--nodes", ",".join(spec.nodes)]
@@ -204,7 +213,7 @@ def _answer(executor: RoundExecutor, command: list[str], ask: _Ask) -> Result:
             budget=ask.budget,
             find_all=ask.find_all,
             log=ask.log,
-            question=shlex.join(command),
+            question=shlex.join(command) + ask.text,
             fault_space=executor.spec.size(),
             watch=watch,
         )

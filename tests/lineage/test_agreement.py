@@ -14,8 +14,8 @@ from bettong.scenarios.protocols import entries
 
 PROGRAMS = {entry.name: entry.load() for entry in entries.entries()}
 SMALL = {"kafka": [(7, 0, 1), (7, 0, 2)], "flux": [(6, 0, 2), (7, 0, 1)]}
-COMMIT = [(6, 0, 1), (6, 0, 2), (7, 0, 1), (8, 0, 1), (6, 2, 0), (7, 2, 0)]
-DELIVERY = [(3, 2, 0), (4, 2, 1), (5, 2, 1), (4, 3, 0), (5, 0, 2), (6, 0, 3)]
+COMMIT = [(6, 0, 2), (8, 0, 1), (7, 2, 0)]
+DELIVERY = [(4, 2, 1), (4, 3, 0), (5, 0, 2)]
 
 
 def bounds(name: str) -> list[tuple[int, int, int]]:

@@ -1,0 +1,197 @@
+"""The loop: endings, budget, log, folding, parallel runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from bettong.lineage.errors import UsageError
+from bettong.lineage.executor import Execution
+from bettong.lineage.faults import CLEAN, Bounds, Fault, Schedule
+from bettong.lineage.graph import Lineage
+from bettong.lineage.loop import Budget, search
+from bettong.lineage.results import Outcome
+from bettong.lineage.round_executor import RoundExecutor
+from bettong.lineage.simulator import Simulation
+from bettong.lineage.spec import FailureSpec
+from bettong.scenarios.protocols.delivery import Ack, Retry
+
+WAYS = 3
+
+
+@dataclass
+class Paths:
+    """A system with several ways to its goal, each of which one fault cuts."""
+
+    outcomes: dict[Schedule, Outcome] = field(default_factory=dict)
+    parallel: int = 1
+    fingerprints: list[str] = field(default_factory=list)
+    ran: list[Schedule] = field(default_factory=list)
+    together: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _under_way: int = 0
+
+    def run(self, schedule: Schedule = CLEAN) -> Execution:
+        with self._lock:
+            self._under_way += 1
+            self.together = max(self.together, self._under_way)
+            self.ran.append(schedule)
+        lineage = Lineage()
+        # what a run shows is one way only: the first that is not cut
+        open_ways = [n for n in range(WAYS) if f"cut({n})" not in schedule]
+        for n in open_ways[:1]:
+            leaf = lineage.leaf(f"way {n}", [Fault(f"cut({n})", "loss", "", f"{n}", n)])
+            lineage.firing("goal", [leaf], f"way {n}")
+            lineage.fact("goal", goal=True)
+        outcome = self.outcomes.get(schedule, "good" if open_ways else "violation")
+        fingerprint = self.fingerprints.pop(0) if self.fingerprints else ""
+        with self._lock:
+            self._under_way -= 1
+        return Execution(
+            schedule,
+            outcome,
+            lineage,
+            not_fired=tuple(schedule) if outcome == "not-injected" else (),
+            fingerprint=fingerprint,
+        )
+
+
+ALL = frozenset(f"cut({n})" for n in range(WAYS))
+
+
+def test_the_search_learns_each_way_until_none_is_left() -> None:
+    found = search(Paths(), Bounds())
+    assert found.verdict == "invalid"
+    assert found.minimal == [ALL]
+    assert found.coverage.to_first == WAYS + 1
+
+
+def test_bounds_end_it_with_a_guarantee() -> None:
+    found = search(Paths(), Bounds({"loss": 2}))
+    assert (found.verdict, found.complete) == ("valid", True)
+    assert found.coverage.executions == 3
+
+
+def test_a_budget_ends_it_without_an_answer() -> None:
+    found = search(Paths(), Bounds(), budget=Budget(runs=2))
+    assert (found.verdict, found.complete) == ("unknown", False)
+    assert "budget" in found.reason
+
+
+@pytest.mark.parametrize("outcome", ["vacuous", "unknown"])
+def test_a_clean_run_that_tests_nothing_is_no_pass(outcome: Outcome) -> None:
+    assert search(Paths({CLEAN: outcome}), Bounds()).verdict == "unknown"
+
+
+def test_a_clean_run_that_is_broken_needs_no_fault() -> None:
+    found = search(Paths({CLEAN: "violation"}), Bounds())
+    assert (found.verdict, found.minimal) == ("invalid", [CLEAN])
+
+
+def test_clean_runs_that_differ_are_no_pass() -> None:
+    assert search(Paths(fingerprints=["x", "y"]), Bounds({"loss": 1})).verdict == "unknown"
+    assert search(Paths(fingerprints=["x", "x"]), Bounds({"loss": 1})).verdict == "valid"
+
+
+def test_a_fault_that_did_not_fire_is_no_pass() -> None:
+    missed = frozenset({"cut(0)"})
+    found = search(Paths({missed: "not-injected"}), Bounds({"loss": 2}))
+    assert found.verdict == "unknown"
+    assert found.coverage.not_injected == 1
+
+
+def test_of_equivalent_schedules_one_is_run() -> None:
+    system = Paths()
+    found = search(system, Bounds({"loss": 2}), canonical=lambda s: CLEAN)
+    assert system.ran == [CLEAN]
+    assert found.coverage.pruned == 1
+
+
+def test_runs_go_on_together_where_the_system_allows() -> None:
+    program = Simulation(Retry())
+    spec = FailureSpec(program.nodes, 6, 3, 1)
+    alone = search(RoundExecutor(program, spec), spec.bounds, find_all=True)
+
+    class Two(RoundExecutor):
+        parallel = 2
+
+    both = search(Two(program, spec), spec.bounds, find_all=True)
+    assert both.minimal == alone.minimal
+
+
+def test_the_log_answers_instead_of_the_system(tmp_path: Path) -> None:
+    log = tmp_path / "search.jsonl"
+    first = search(Paths(), Bounds(), log=log, question="paths")
+    with log.open("ab") as file:
+        file.write(b'{"schedule": ["torn')
+    system = Paths()
+    again = search(system, Bounds(), log=log, question="paths")
+    assert system.ran == []
+    assert again.minimal == first.minimal
+    assert again.coverage == first.coverage
+
+
+def test_the_log_of_another_question_is_refused(tmp_path: Path) -> None:
+    log = tmp_path / "search.jsonl"
+    search(Paths(), Bounds(), log=log, question="paths")
+    with pytest.raises(UsageError, match="another question"):
+        search(Paths(), Bounds(), log=log, question="other")
+    log.write_text("rubbish\n")
+    with pytest.raises(UsageError, match=r"search\.jsonl:1"):
+        search(Paths(), Bounds(), log=log, question="paths")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from bettong.lineage.loop import search
+from bettong.lineage.round_executor import RoundExecutor
+from bettong.lineage.simulator import Simulation
+from bettong.lineage.spec import FailureSpec
+from bettong.scenarios.protocols.delivery import Retry
+program = Simulation(Retry())
+spec = FailureSpec(program.nodes, 6, 3, 1)
+def watch(execution, number):
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+search(RoundExecutor(program, spec), spec.bounds, find_all=True, log=Path(sys.argv[1]),
+       question="retry", watch=watch)
+"""
+
+
+def test_a_killed_search_goes_on_with_the_same_answer(tmp_path: Path) -> None:
+    log = tmp_path / "search.jsonl"
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(log)], env=os.environ, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    program = Simulation(Retry())
+    spec = FailureSpec(program.nodes, 6, 3, 1)
+    whole = search(RoundExecutor(program, spec), spec.bounds, find_all=True)
+    fresh: list[Schedule] = []
+
+    class Counting(RoundExecutor):
+        def run(self, schedule: Schedule = CLEAN) -> Execution:
+            fresh.append(schedule)
+            return super().run(schedule)
+
+    executor = Counting(program, spec)
+    resumed = search(executor, spec.bounds, find_all=True, log=log, question="retry")
+    assert resumed.minimal == whole.minimal
+    assert resumed.coverage == whole.coverage
+    assert len(fresh) == whole.coverage.executions - 3
+
+
+def test_the_first_violation_is_made_minimal() -> None:
+    program = Simulation(Ack())
+    spec = FailureSpec(program.nodes, 5, 2, 3)
+    executor = RoundExecutor(program, spec)
+    found = search(executor, spec.bounds)
+    if found.minimal:
+        for fault in found.minimal[0]:
+            assert executor.outcome(found.minimal[0] - {fault}) != "violation"

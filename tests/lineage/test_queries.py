@@ -1,0 +1,107 @@
+"""Queries on random graphs, and exports."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+
+import pytest
+from hypothesis import given, settings
+from test_hypotheses import FAULTS, lineages
+
+from bettong.lineage.errors import UsageError
+from bettong.lineage.export import from_json, to_dot, to_json, to_openlineage
+from bettong.lineage.faults import Fault
+from bettong.lineage.graph import Lineage, LineageError
+from bettong.lineage.queries import cone, frontier, holding, support, supports
+
+
+def _only(lineage: Lineage, leaves: frozenset[str]) -> Lineage:
+    """The same where every other leaf that can fail has failed."""
+    part = Lineage(lineage.graph.copy(), dict(lineage.goals), dict(lineage.faults))
+    dead = Fault("dead", "loss")
+    for id, attributes in part.graph.nodes(data=True):
+        if attributes["kind"] == "leaf" and attributes["faults"]:
+            attributes.update(faults=() if id in leaves else (dead.id,), lost=id not in leaves)
+    return part
+
+
+@settings(max_examples=40, deadline=None)
+@given(lineages())
+def test_all_minimal_supports(lineage: Lineage) -> None:
+    goal = next(iter(lineage.goals))
+    mortal = [i for i, a in lineage.graph.nodes(data=True) if a["kind"] == "leaf" and a["faults"]]
+    enough = [
+        frozenset(some)
+        for some in chain.from_iterable(combinations(mortal, k) for k in range(len(mortal) + 1))
+        if goal in holding(_only(lineage, frozenset(some)))
+    ]
+    expected = {s for s in enough if not any(other < s for other in enough)}
+    found = list(supports(lineage, goal))
+    assert len(found) == len(set(found))
+    assert set(found) == expected
+
+
+@settings(max_examples=40, deadline=None)
+@given(lineages())
+def test_a_support_suffices_and_lies_in_the_cone(lineage: Lineage) -> None:
+    for goal in lineage.goals:
+        found = support(lineage, goal)
+        if found is None:
+            assert goal not in holding(lineage)
+        else:
+            assert goal in holding(_only(lineage, found))
+            assert found <= set(cone(lineage, goal).nodes)
+
+
+@settings(max_examples=40, deadline=None)
+@given(lineages())
+def test_the_frontier_names_firings_that_fail(lineage: Lineage) -> None:
+    schedule = frozenset(f.id for f in FAULTS[:3])
+    held = holding(lineage, schedule)
+    for goal in lineage.goals:
+        found = frontier(lineage, goal, schedule)
+        assert bool(found) == (goal not in held)
+        assert all(f not in held and lineage.graph.nodes[f]["kind"] == "firing" for f in found)
+
+
+@settings(max_examples=25, deadline=None)
+@given(lineages())
+def test_json_brings_the_same_graph_back(lineage: Lineage) -> None:
+    again = from_json(to_json(lineage))
+    assert dict(again.graph.nodes(data=True)) == dict(lineage.graph.nodes(data=True))
+    assert list(again.graph.edges()) == list(lineage.graph.edges())
+    assert again.goals == lineage.goals
+    assert again.faults == lineage.faults
+
+
+def test_a_circle_does_not_support_itself() -> None:
+    lineage = Lineage()
+    lineage.firing("a", ["b"], "one")
+    lineage.firing("b", ["a"], "two")
+    lineage.firing("b", [lineage.leaf("leaf", FAULTS[:1])], "three")
+    lineage.fact("a", goal=True)
+    assert "a" in holding(lineage)
+    assert "a" not in holding(lineage, frozenset({"O(0)"}))
+    assert list(supports(lineage, "a")) == [frozenset({"leaf"})]
+
+
+def test_exports_of_a_small_graph() -> None:
+    lineage = Lineage()
+    leaf = lineage.leaf('say "hi"', FAULTS[:1])
+    absent = lineage.fact("!b", absent=True)
+    lineage.firing("a", [leaf, absent], "rule")
+    lineage.fact("a", goal=True)
+    dot = to_dot(lineage)
+    assert '\\"hi\\"' in dot
+    assert "penwidth=2" in dot
+    (event,) = to_openlineage(lineage, "job", "run", "2026-01-01T00:00:00Z", frozenset({"O(0)"}))
+    assert event["job"]["name"] == "job/rule"
+    assert [i["name"] for i in event["inputs"]] == ['say "hi"']
+    assert event["run"]["facets"]["tags"]["tags"][0]["value"] == "O(0)"
+
+
+def test_what_is_not_a_lineage_is_refused() -> None:
+    with pytest.raises(UsageError, match="not a lineage"):
+        from_json({"nodes": [{"id": "a", "kind": "queen"}], "edges": [], "goals": {}, "faults": []})
+    with pytest.raises(LineageError, match="no x"):
+        support(Lineage(), "x")
