@@ -19,6 +19,7 @@ from bettong.lineage.errors import BettongError, UsageError
 
 BATCH_ROWS = 1 << 18
 JSON_BLOCK = 16 << 20
+READ_AHEAD = 1 << 20
 SUFFIXES = {
     ".parquet": "parquet",
     ".arrow": "arrow",
@@ -156,7 +157,8 @@ def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 def _parquet(file: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
     plain = pq.ParquetFile(file)
     coded = [n for n in plain.schema_arrow.names if _is_dictionary_coded(plain, n)]
-    with pq.ParquetFile(file, read_dictionary=coded) as source:
+    options = {"pre_buffer": False, "buffer_size": READ_AHEAD}
+    with pq.ParquetFile(file, read_dictionary=coded, **options) as source:
         yield from source.iter_batches(batch_size=BATCH_ROWS, columns=columns)
 
 
