@@ -23,12 +23,13 @@ SHAPES = frozenset(
         "gateway.append/STREAM/N",
         "gateway.ack/STREAM/N",
         "gateway.release/STREAM/N",
-        "epoch=N/open",
+        "epoch=N/sink.open",
         "receiver.open/epoch=N",
         "batch=N/source.plan",
         "batch=N/offsets",
         "batch=N/stage=N/p=N/a=N/task",
         "batch=N/p=N/a=N/source.read",
+        "batch=N/p=N/a=N/source.middle",
         "batch=N/p=N/a=N/state.write",
         "batch=N/level=N/p=N/a=N/state.write",
         "batch=N/level=N/p=N/a=N/sink.prepare",
@@ -46,12 +47,16 @@ SHAPES = frozenset(
 _FREE_TAIL = re.compile(r"(?:batch=\d+/state|state\.metadata|source=\d+)/\S+$")
 
 
+# Where an application has several sources or sinks, the step ends in the name of one.
+_NAMED_END = re.compile(r"(/(?:source|sink)\.[a-z]+)/[A-Za-z_][\w.-]*$")
+
+
 def shape_of(step: str) -> str:
     """The shape of a step id; what fits no known pattern keeps its letters."""
     named = _WITH_MESSAGE.match(step)
     if named:
         return f"{named['head']}/STREAM" + ("/N" if named["number"] is not None else "")
-    return _NUMBER.sub("N", step)
+    return _NUMBER.sub("N", _NAMED_END.sub(r"\1", step))
 
 
 def is_step(step: str, shapes: Iterable[str] = SHAPES) -> bool:

@@ -174,6 +174,21 @@ def test_the_nearest_step_keeps_its_numbers(wrong: str, right: str) -> None:
     assert nearest_step(wrong) == right
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        "sender.send/lines/end",
+        "sender.connect/lines",
+        "epoch=2/sink.open",
+        "batch=3/source.plan/orders",
+        "batch=3/level=2/p=0/a=1/sink.prepare/alerts",
+        "batch=3/state/op=0/p=1/delta",
+    ],
+)
+def test_the_steps_of_larger_applications_are_steps(step: str) -> None:
+    assert is_step(step)
+
+
 def test_every_shape_is_a_step() -> None:
     for shape in SHAPES:
         assert is_step(shape.replace("=N", "=3").replace("/N", "/17").replace("STREAM", "lines"))
