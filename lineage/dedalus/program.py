@@ -184,8 +184,8 @@ def _check_goals(program: loader.Program, lowered: Lowered) -> None:
                 raise UsageError("the program is empty: it has no rules and no facts")
             raise DedalusError(
                 places[0],
-                f"no rule says what must hold in the last round: expected a rule for '{goal}' "
-                "(pre(…): when something is asked of the run; post(…): what is asked)",
+                f"the program asks for nothing: expected a rule for '{goal}' "
+                "(pre: when something is asked of a run's last round; post: what is asked)",
             )
     if lowered.columns[PRE] != lowered.columns[POST]:
         rule = next(r for r in program.rules if r.head.relation == POST)

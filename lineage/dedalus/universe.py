@@ -24,7 +24,7 @@ from bettong.lineage.dedalus.worlds import Fact, Rounds, place
 from bettong.lineage.errors import UsageError
 from bettong.lineage.spec import FailureSpec
 
-MAX_CANDIDATES = 1_000_000
+MAX_CANDIDATES = 300_000
 
 
 @dataclass(slots=True)
