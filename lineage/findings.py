@@ -22,7 +22,8 @@ class Findings:
         verdict: the answer; ``reason`` says why in one sentence.
         complete: nothing within the bounds is left to be tried.
         coverage: what it rests on, in numbers.
-        solver_seconds: time spent on hypotheses, out of ``seconds``.
+        solver_seconds: time that the SAT solver took, out of ``hypotheses_seconds`` for drawing
+            up hypotheses, out of ``seconds``.
     """
 
     baseline: Execution
@@ -33,6 +34,7 @@ class Findings:
     complete: bool = False
     coverage: Coverage = field(default_factory=Coverage)
     solver_seconds: float = 0.0
+    hypotheses_seconds: float = 0.0
     seconds: float = 0.0
     started_at: str = ""
 

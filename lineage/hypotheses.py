@@ -63,13 +63,14 @@ class _Search:
 class Hypotheses:
     """Minimal fault sets that falsify at least one goal of a growing lineage, smallest first.
 
-    The goals are those of the first lineage given.
+    The goals are those of the first lineage given. ``seconds`` is the time taken by everything
+    here: writing formulas down, solving them, choosing among solutions.
     """
 
     def __init__(self, lineage: Lineage, bounds: Bounds) -> None:
         self.seconds = 0.0
         self._bounds = bounds
-        self._solver = Solver(name="glucose4")
+        self._solver = Solver(name="glucose4", use_timer=True)
         self._top = 0
         self._fails: dict[str, int] = {}
         self._arrives: dict[str, int] = {}
@@ -378,6 +379,11 @@ class Hypotheses:
                 search.fixed.append(-switch)
 
     # search
+
+    @property
+    def solver_seconds(self) -> float:
+        """Of ``seconds``, what the SAT solver itself took."""
+        return float(self._solver.time_accum() or 0.0)
 
     def smallest(self, mode: Mode = "present") -> Schedule | None:
         """A smallest fault set within the bounds that falsifies a goal as far as is known, or

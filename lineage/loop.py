@@ -152,7 +152,8 @@ def _searched(work: _Search) -> Findings:
         return findings
     with Hypotheses(baseline.lineage, work.bounds) as hypotheses:
         _explore(work, hypotheses, findings)
-        findings.solver_seconds = hypotheses.seconds
+        findings.solver_seconds = hypotheses.solver_seconds
+        findings.hypotheses_seconds = hypotheses.seconds
     return findings
 
 

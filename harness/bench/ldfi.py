@@ -136,6 +136,7 @@ def _first(rows: tuple[str, ...] | None) -> Iterator[tuple[str, dict[str, Any]]]
             place = f"{name} {_bounds(row)}"
             yield f"to first violation, {place}", _versus(found.coverage.to_first, row[4], "Molly")
             yield f"solver's share, {place}", _share(found.solver_seconds, found.seconds)
+            yield f"share of hypotheses, {place}", _share(found.hypotheses_seconds, found.seconds)
         executor = _executor(python_program(row[0]), row)
         needed = [
             sample(executor, RANDOM_MOST, seed, first_only=True).to_first or RANDOM_MOST
@@ -163,6 +164,7 @@ def _sweeps(rows: tuple[str, ...] | None) -> Iterator[tuple[str, dict[str, Any]]
                 raise BettongError(f"{place}: {found.verdict}: {found.reason}")
             yield f"to sweep, {place}", _versus(found.coverage.executions, row[4], "Molly")
             yield f"solver's share, {place}", _share(found.solver_seconds, found.seconds)
+            yield f"share of hypotheses, {place}", _share(found.hypotheses_seconds, found.seconds)
 
 
 def _speed(rows: tuple[str, ...] | None) -> Iterator[tuple[str, dict[str, Any]]]:
