@@ -2,7 +2,9 @@
 
 Each way of doing it reads the same Arrow file of messages ``key,number``, and its outputs are
 checked one by one. ``plain`` is the same two functions in a Python loop over a dict, with nothing
-that a crash would leave: what the language itself costs on one core.
+that a crash would leave: what the language itself costs on one core. ``in-process`` is the engine
+without Spark, everything durable. These two are told per second of CPU, so that what else the
+machine does counts little; Spark's are wall time.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +24,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bettong.engine import Application
+from bettong.engine.config import RunConfig
+from bettong.engine.in_process import run_in_process
 from bettong.engine.outputs.arrow import ArrowSink, read_batches
 from bettong.engine.sources import ArrowSource
-from bettong.engine.spark.runner import RunConfig, run
+from bettong.engine.spark.runner import run
 from bettong.lineage.errors import BettongError
 from bettong.lineage.results import environment
 from bettong.lineage.trace import MessageRange
@@ -36,6 +41,7 @@ PARTITIONS = 4
 EVENTS = 4_000_000
 BATCH = 250_000
 KEYS = (20_000, 26)
+APPLICATIONS = {"messages": running_sum.app, "arrays": running_sum_arrays.app}
 
 
 class WrongResultError(BettongError):
@@ -61,13 +67,42 @@ def measure(
     """Run every way once; raises WrongResultError when outputs are missing or wrong."""
     path = folder / f"{keys}.arrow"
     expected = _prepare(path, events, keys)
-    timings = {
-        "messages": _on_spark(spark, running_sum.app, path, expected, batch, folder),
-        "arrays": _on_spark(spark, running_sum_arrays.app, path, expected, batch, folder),
-    }
-    seconds = _timed(lambda: _plain_loop(path, expected))
-    timings["plain"] = Timing(events / seconds, events / seconds)
+    timings = {}
+    for way, app in APPLICATIONS.items():
+        timings[way] = _on_spark(spark, app, path, expected, batch, folder)
+    timings |= measure_alone(path, expected, batch, folder)
     return timings
+
+
+def measure_alone(path: Path, expected: pa.Array, batch: int, folder: Path) -> dict[str, Timing]:
+    """The ways without Spark, per second of CPU."""
+    timings = {"plain": _per_cpu_second(len(expected), lambda: _plain_loop(path, expected))}
+    for way, app in APPLICATIONS.items():
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            config, out = _config(path, batch, Path(name))
+            work = partial(run_in_process, app, config)
+            timings[f"{way} in-process"] = _per_cpu_second(len(expected), work)
+            _check(out.directory, expected)
+    return timings
+
+
+def _per_cpu_second(events: int, action: Callable[[], object]) -> Timing:
+    begin = time.process_time()
+    action()
+    rate = events / (time.process_time() - begin)
+    return Timing(rate, rate)
+
+
+def _config(path: Path, batch: int, folder: Path) -> tuple[RunConfig, ArrowSink]:
+    out = ArrowSink(folder / "out")
+    config = RunConfig(
+        folder / "checkpoint",
+        {"amounts": ArrowSource(path)},
+        {"sums": out},
+        batch_messages=batch,
+        state_partitions=PARTITIONS,
+    )
+    return config, out
 
 
 def _prepare(path: Path, events: int, keys: int) -> pa.Array:
@@ -93,15 +128,7 @@ def _on_spark(
     folder: Path,
 ) -> Timing:
     with tempfile.TemporaryDirectory(dir=folder) as name:
-        here = Path(name)
-        out = ArrowSink(here / "out")
-        config = RunConfig(
-            here / "checkpoint",
-            {"amounts": ArrowSource(path)},
-            {"sums": out},
-            batch_messages=batch,
-            state_partitions=PARTITIONS,
-        )
+        config, out = _config(path, batch, Path(name))
         begin = time.time()
         run(app, spark, config).await_drained()
         end = time.time()
@@ -149,12 +176,6 @@ def _plain_loop(path: Path, expected: pa.Array) -> None:
         raise WrongResultError("the plain loop's outputs are wrong")
 
 
-def _timed(action: Callable[[], object]) -> float:
-    begin = time.perf_counter()
-    action()
-    return time.perf_counter() - begin
-
-
 def bench() -> dict[str, Any]:
     """The figures, beside the plain loop on one core."""
     figures: dict[str, Any] = {}
@@ -162,14 +183,18 @@ def bench() -> dict[str, Any]:
         for keys in KEYS:
             timings = measure(spark, EVENTS, keys, BATCH, Path(name))
             plain = timings["plain"].steady
-            for way in ("messages", "arrays"):
-                for part in ("whole", "steady"):
-                    value = getattr(timings[way], part)
-                    figures[f"{way}, {keys} keys, {part}"] = {
-                        "value": round(value),
+            for way in APPLICATIONS:
+                rates = {
+                    f"{way} on Spark, {keys} keys, whole": timings[way].whole,
+                    f"{way} on Spark, {keys} keys, steady": timings[way].steady,
+                    f"{way} in-process, {keys} keys": timings[f"{way} in-process"].steady,
+                }
+                for figure, rate in rates.items():
+                    figures[figure] = {
+                        "value": round(rate),
                         "unit": "events/s",
                         "versus": f"plain loop: {plain:,.0f}",
-                        "ratio": round(value / plain, 2),
+                        "ratio": round(rate / plain, 2),
                     }
     return {"name": "engine", "figures": figures, "environment": environment()}
 
