@@ -10,7 +10,7 @@ from typing import Literal
 import networkx as nx
 
 from bettong.lineage.trace import TraceEvent
-from bettong.reports.spacetime import carried, input_of, struck_steps
+from bettong.reports.steps import carried, input_of, struck_steps
 
 MAX_BOXES = 32
 

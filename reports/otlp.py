@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bettong.lineage.trace import TraceEvent
-from bettong.reports.spacetime import FAULT, Taken, taken_steps
+from bettong.reports.steps import FAULT, Taken, taken_steps
 
 MILLISECOND = 1_000_000
 CLIENT, INTERNAL = 3, 1

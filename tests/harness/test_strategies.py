@@ -13,7 +13,7 @@ from bettong.harness.strategies import (
     keyed_streams,
     messages,
 )
-from bettong.reports.spacetime import struck_steps
+from bettong.reports.steps import struck_steps
 
 
 @given(fault_schedules())

@@ -23,7 +23,8 @@ from bettong.reports.lineage_cut import lineage_of
 from bettong.reports.otlp import otlp_trace
 from bettong.reports.rounds import rounds_diagram, told_lineage
 from bettong.reports.sample import sample_anomalies
-from bettong.reports.spacetime import around, struck_steps, taken_steps
+from bettong.reports.spacetime import around
+from bettong.reports.steps import struck_steps, taken_steps
 
 
 @pytest.mark.parametrize(
