@@ -9,9 +9,15 @@ from bettong.harness.suites import Suite, SuiteRun
 COMBINED = Resource("bettong.scenarios", "schedules/word_count")
 """Cuts that heal, pauses, full disks, crashes one after another and at once."""
 
+TWO_WORKERS = Resource("bettong.scenarios", "schedules/two_workers")
+"""Workers killed, and cut off each other and the driver."""
+
 SUITES = {
     "faults of every kind under word count": Suite(
         "word_count_faults", (SuiteRun("word_count", COMBINED.path),)
+    ),
+    "word count on two workers that are killed and cut off": Suite(
+        "word_count_two_workers", (SuiteRun("word_count", TWO_WORKERS.path, workers=2),)
     ),
     "every single fault at each step of a batch": Suite(
         "word_count_each_step", (SuiteRun("word_count", "each-step"),)
