@@ -109,9 +109,6 @@ class RunControl:
             self._starts.setdefault(f.points(planned.fault)[0], []).append(planned)
             if isinstance(planned.fault, f.Cut | f.Pause) and planned.fault.until is not None:
                 self._ends.setdefault(planned.fault.until, []).append(planned)
-        self._lanes = {
-            _lane(p.fault.link) for p in self._planned if isinstance(p.fault, f.LinkFault)
-        }
         self._closed_lanes: dict[frozenset[str], int] = {}
         self._counts: Counter[str] = Counter()
         self._taken: dict[int, list[_Taken]] = {}
