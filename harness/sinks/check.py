@@ -155,6 +155,10 @@ class _Check:
                 f"{name}: its query does not use env.checkpoint: "
                 'give it .option("checkpointLocation", env.checkpoint)'
             )
+        if run.unreadable:
+            raise UsageError(
+                f"{name}: read() fails after a run without faults: {cause(run.unreadable)}"
+            )
         if not run.rows:
             raise VacuousError(
                 f"{name}: read() returned nothing after a run without faults: "

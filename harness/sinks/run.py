@@ -352,6 +352,4 @@ class _Run:
         try:
             self._result.rows = host.run(CALL, arguments, timeout=INCARNATION_S)["rows"]
         except (JobError, TimeoutError) as e:
-            if not self._faults:
-                raise SinkError(masked(f"read: {e or 'it does not return'}")) from e
             self._result.unreadable = str(e) or "it does not return"

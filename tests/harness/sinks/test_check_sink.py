@@ -125,6 +125,10 @@ class Elsewhere(Mine):
         return rows.writeStream.format("noop").option(
             "checkpointLocation", str(env.workdir / "other")).start()
 
+class Unreadable(Mine):
+    def read(self, env):
+        return open(env.workdir / "wrong")
+
 class Failing(Mine):
     def write(self, rows, env):
         def fail(batch, batch_id):
@@ -160,6 +164,11 @@ def test_a_query_that_fails_by_itself_says_why(arena_for: ArenaFor, users: str) 
     result = check(arena_for, f"{users}:Failing")
     assert result.verdict == "unknown"
     assert "RuntimeError: no such table" in result.reason
+
+
+def test_a_reader_that_fails_is_named(arena_for: ArenaFor, users: str) -> None:
+    with pytest.raises(UsageError, match="read.. fails after a run without faults: FileNotFound"):
+        check(arena_for, f"{users}:Unreadable")
 
 
 def test_another_checkpoint_is_refused(arena_for: ArenaFor, users: str) -> None:
