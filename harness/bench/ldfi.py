@@ -74,12 +74,11 @@ def bench(
 ) -> dict[str, Any]:
     """All figures, or those of the programs named only."""
     figures: dict[str, Any] = {}
-    for part in (_first, _sweeps, _speed):
-        for name, figure in part(rows):
-            watch(name)
-            figures[name] = figure
+    parts = [part(rows) for part in (_first, _sweeps, _speed)]
     if rows is None:
-        for name, figure in (*_exhaustive(), *_large_lineage()):
+        parts = [_large_lineage(), _exhaustive(), *parts]
+    for part in parts:
+        for name, figure in part:
             watch(name)
             figures[name] = figure
     return {"name": "ldfi", "figures": figures, "environment": environment()}
