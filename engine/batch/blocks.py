@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from bettong.engine.batch.items import IntArray, Items, KeyColumn
 from bettong.engine.batch.values import PackedValues, pack_values, unpack_values
-from bettong.engine.keys import partition_of
 
 Ranges = tuple[tuple[str, int, int], ...]
 
@@ -74,9 +73,9 @@ def pack_by_partition(
     if items.keys is None:
         yield without_key, _pack(header, items, packed, np.arange(len(items)))
         return
-    owners = [partition_of(h, partitions) for h in items.keys.hashes.tolist()]
-    owner = np.array(owners, np.int32)[items.keys.codes]
-    for partition in sorted(set(owners)):
+    owners = items.keys.partitions(partitions)
+    owner = owners[items.keys.codes]
+    for partition in np.unique(owners).tolist():
         places = np.flatnonzero(owner == partition)
         if len(places):
             yield partition, _pack(header, items, packed, places)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,6 +48,12 @@ class KeyColumn:
         place = np.zeros(len(self.keys), np.int64)
         place[used] = np.arange(len(used))
         return KeyColumn(place[self.codes], [self.keys[i] for i in used], self.hashes[used])
+
+    def partitions(self, count: int) -> IntArray:
+        """The state partition, of ``count``, that owns each of the keys."""
+        high, low = self.hashes >> np.uint64(32), self.hashes & np.uint64(0xFFFFFFFF)
+        factor = np.uint64(count)  # hash * count / 2**64, whose product has more than 64 bits
+        return (high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)
 
     def values(self) -> list[Key]:
         """The key of each message."""
@@ -173,7 +180,7 @@ def _concat_values(parts: Sequence[Values]) -> Values:
     arrays = [p for p in parts if isinstance(p, pa.Array)]
     if len(arrays) == len(parts) and len({a.type for a in arrays}) == 1:
         return pa.concat_arrays(arrays)
-    return [value for part in parts for value in plain(part)]
+    return list(chain.from_iterable(map(plain, parts)))
 
 
 def append_path(paths: IntArray, last: IntArray) -> IntArray:

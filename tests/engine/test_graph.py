@@ -5,7 +5,10 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bettong.engine import (
     Application,
@@ -20,6 +23,7 @@ from bettong.engine import (
     state_computation,
     state_entity,
 )
+from bettong.engine.batch.items import KeyColumn
 from bettong.engine.functions import Function
 from bettong.engine.keys import KeyTypeError, bounds, canonical, hash_bytes, parse, partition_of
 from bettong.lineage.errors import UsageError
@@ -168,3 +172,9 @@ def test_text_bytes_and_numbers_are_different_keys() -> None:
     for data in (b"", b"x1", b"i01", b"i1_0", b"s\xff"):
         with pytest.raises(KeyTypeError):
             parse(data)
+
+
+@given(st.lists(st.integers(0, 2**64 - 1), min_size=1), st.integers(1, 10_000))
+def test_columns_of_keys_know_their_partitions(hashes: list[int], count: int) -> None:
+    column = KeyColumn(np.zeros(0, np.int64), [b""] * len(hashes), np.array(hashes, np.uint64))
+    assert column.partitions(count).tolist() == [partition_of(h, count) for h in hashes]
