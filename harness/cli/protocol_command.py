@@ -144,7 +144,17 @@ def command(
     )
     executor = RoundExecutor(loaded.program, spec)
     log = out / "search.jsonl" if out is not None else None
-    ask = _Ask(exhaustive, find_all, faults, schedule, _budget(budget), seed, log, quiet or as_json)
+    ask = _Ask(
+        exhaustive,
+        find_all,
+        faults,
+        schedule,
+        _budget(budget),
+        seed,
+        log,
+        _digest(program),
+        quiet or as_json,
+    )
     result = _answer(executor, _command(program, spec), ask)
     if out is not None:
         result.write(out)
