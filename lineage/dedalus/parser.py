@@ -29,6 +29,7 @@ from bettong.lineage.dedalus.syntax import (
 MAX_NESTING = 40
 MAX_OPERATORS = 200
 MAX_COLUMNS = 100
+MAX_BODY = 100
 MAX_TICK = 100_000
 
 
@@ -111,6 +112,8 @@ class _Parser:
         body = [self._body_term()]
         while self._is(","):
             self._next()
+            if len(body) == MAX_BODY:
+                raise DedalusError(head.position, f"a body of more than {MAX_BODY} terms")
             body.append(self._body_term())
         if not self._is(";"):
             raise self._fail("',' or ';' after a body term")

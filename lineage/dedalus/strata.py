@@ -53,10 +53,25 @@ def stratify(lowered: Lowered) -> tuple[Stratum, ...]:
     for edge in edges:
         if edge.strict and place[edge.source] == place[edge.target]:
             raise _not_stratifiable(graph, edge)
-    return tuple(
-        _stratum(lowered, frozenset(condensed.nodes[c]["members"]), graph)
-        for c in nx.topological_sort(condensed)
-    )
+    rules: dict[str, list[PlainRule]] = {}
+    for rule in lowered.rules:
+        if rule.timing == "now":
+            rules.setdefault(rule.relation, []).append(rule)
+    aggregations: dict[str, list[Aggregation]] = {}
+    for aggregation in lowered.aggregations:
+        aggregations.setdefault(aggregation.relation, []).append(aggregation)
+    strata = []
+    for number in nx.topological_sort(condensed):
+        members = sorted(condensed.nodes[number]["members"])
+        strata.append(
+            Stratum(
+                frozenset(members),
+                tuple(r for m in members for r in rules.get(m, ())),
+                tuple(a for m in members for a in aggregations.get(m, ())),
+                len(members) > 1 or graph.has_edge(members[0], members[0]),
+            )
+        )
+    return tuple(strata)
 
 
 def _edges(lowered: Lowered) -> Iterator[_Edge]:
@@ -77,15 +92,6 @@ def _not_stratifiable(graph: nx.DiGraph, edge: _Edge) -> DedalusError:
         edge.position,
         f"not stratifiable: {edge.target.split('#')[0]} depends on itself through {edge.strict} "
         f"in the same round ({circle}); expected @next or @async on one of these rules",
-    )
-
-
-def _stratum(lowered: Lowered, members: frozenset[str], graph: nx.DiGraph) -> Stratum:
-    return Stratum(
-        members,
-        tuple(r for r in lowered.rules if r.timing == "now" and r.relation in members),
-        tuple(a for a in lowered.aggregations if a.relation in members),
-        any(graph.has_edge(a, b) for a in members for b in members),
     )
 
 

@@ -66,6 +66,7 @@ def test_a_program_reads_as_it_is_written() -> None:
         ("p(X)@0 ;", 1, "rounds count from 1"),
         ("p(X, " + "(" * 5000 + "X" + ")" * 5000 + ") :- q(X);", 1, "nested deeper"),
         ("p(" + "+".join(["X"] * 5000) + ") :- q(X);", 1, "more than 200 operators"),
+        ("p(X) :- " + ",".join(["q(X)"] * 5000) + ";", 1, "more than 100 terms"),
         ("p(" + ",".join(["X"] * 5000) + ") :- q(X);", 1, "more than 100 columns"),
         ("p(X, 9" + "9" * 5000 + ") :- q(X);", 1, "digits"),
         ("include p;", 1, "expected '('"),
