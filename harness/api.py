@@ -125,7 +125,10 @@ def _campaign(
 ) -> Campaign:
     messages: Sequence[bytes] = scenario.messages(input_file)
     out.mkdir(parents=True, exist_ok=True)
-    options: dict[str, object] = {"workers": len(backend.workers)}
+    options: dict[str, object] = {
+        "workers": len(backend.workers),
+        "runner": backend.runner,
+    }
     if input_file is not None:
         copy = out / "input"
         if input_file.resolve() != copy.resolve():

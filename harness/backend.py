@@ -4,6 +4,7 @@ the nodes of each run."""
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Literal
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness import planner_python
@@ -28,11 +30,14 @@ from bettong.harness.sessions import guard_folder, unguard_folder
 from bettong.harness.spark.session import SessionConfig
 from bettong.harness.standalone import DRIVER, MASTER, StandaloneCluster
 from bettong.harness.toxiproxy import SupervisedToxiproxy, ToxiproxyServer
+from bettong.lineage.errors import UsageError
 
 LOCAL = "local[2,4]"  # a failed task is tried again, as on a cluster
 SPARK_CONFIG = {"spark.python.daemon.module": "bettong.harness.python_daemon"}
 DRIVER_JOB = "bettong.harness.driver_job:run_query"
+DRIVER_PROCESS = "bettong.harness.driver_process"
 SERVERS = ("gateway", "receiver")
+Runner = Literal["spark", "in-process"]
 SENDER = "bettong.engine.ingest.sender"
 GATEWAY = "bettong.engine.ingest.gateway"
 RECEIVER = "bettong.engine.receiver.server"
@@ -91,12 +96,16 @@ class LocalBackend:
     Args:
         workers: of a Spark standalone cluster; with 0 all tasks run in the driver.
         spares: warm drivers that wait to take a dead one's place.
+        runner: ``in-process`` runs the same batches in a driver without Spark.
 
     Attributes:
         topology: the nodes and links that faults may name.
     """
 
-    def __init__(self, *, workers: int = 0, spares: int = 1) -> None:
+    def __init__(self, *, workers: int = 0, spares: int = 1, runner: Runner = "spark") -> None:
+        if workers and runner != "spark":
+            raise UsageError("--runner in-process has no workers: leave --workers out")
+        self.runner = runner
         self.workers = tuple(f"w{i}" for i in range(1, workers + 1))
         self._spares = spares
         spark = (MASTER, *self.workers) if workers else ()
@@ -111,7 +120,7 @@ class LocalBackend:
             self.proxies = stack.enter_context(SupervisedToxiproxy(self.toxiproxy))
             self.conductor = stack.enter_context(Conductor())
             self.zygote = stack.enter_context(
-                ZygoteServer(self._folder(stack), (GATEWAY, RECEIVER, SENDER))
+                ZygoteServer(self._folder(stack), (GATEWAY, RECEIVER, SENDER, *self._forked()))
             )
             self.links = Links(self.proxies)
             stack.callback(self.links.close)
@@ -120,12 +129,7 @@ class LocalBackend:
                 listen = f"{self._addresses.link(a, b)}:0"
                 self._ways[a, b] = self.links.connect(a, b, self.listen[b], listen)
             self.spark = self._standalone(stack) if self.workers else None
-            config = self.spark.config if self.spark else SessionConfig(LOCAL, SPARK_CONFIG)
-            self.supply = DriverSupply(
-                stack.enter_context(
-                    WarmPool(self._spares, config, planner_python.install(self._folder(stack)))
-                )
-            )
+            self.supply = self._drivers(stack) if self.runner == "spark" else None
             self._stack = stack.pop_all()
         return self
 
@@ -147,9 +151,17 @@ class LocalBackend:
             self.spark.start()
         return LocalCluster(self, scenario, layout)
 
+    def _forked(self) -> tuple[str, ...]:
+        return () if self.runner == "spark" else (DRIVER_PROCESS,)
+
     def _connections(self) -> list[tuple[str, str]]:
         readers = (DRIVER, *self.workers)
         return [("sender", "gateway"), *((r, s) for r in readers for s in SERVERS)]
+
+    def _drivers(self, stack: contextlib.ExitStack) -> DriverSupply:
+        config = self.spark.config if self.spark else SessionConfig(LOCAL, SPARK_CONFIG)
+        python = planner_python.install(self._folder(stack))
+        return DriverSupply(stack.enter_context(WarmPool(self._spares, config, python)))
 
     def _folder(self, stack: contextlib.ExitStack) -> Path:
         folder = Path(tempfile.mkdtemp(prefix="bettong-backend-"))
@@ -199,8 +211,22 @@ class LocalCluster(Cluster):
     def finish(self) -> None:
         """Give the driver's host back, if its query has ended."""
         driver = self.nodes[DRIVER]
-        assert isinstance(driver, DriverNode)
-        driver.finish()
+        if isinstance(driver, DriverNode):
+            driver.finish()
+
+    def undo_last_commit(self) -> str:
+        """Make the next start of the driver do the last batch again, as after a crash right before
+        it counted as done. Returns the step id under which that is told.
+
+        The in-process runner has no log of commits, and does so at every start.
+        """
+        commits = self._layout.checkpoint / "spark" / "commits"
+        done = [int(p.name) for p in commits.glob("[0-9]*")]
+        if not done:
+            return "replay/last"
+        for name in (str(max(done)), f".{max(done)}.crc"):
+            (commits / name).unlink(missing_ok=True)
+        return f"replay/batch={max(done)}"
 
     def _server(
         self, name: Component, module: str, instrumentation: Instrumentation
@@ -230,7 +256,11 @@ class LocalCluster(Cluster):
             "classes": dict(scenario.classes),
         }
         log = self._layout.log(DRIVER)
-        return DriverNode(DRIVER, instrumentation, log, self._backend.supply, DRIVER_JOB, job)
+        if self._backend.supply is not None:
+            return DriverNode(DRIVER, instrumentation, log, self._backend.supply, DRIVER_JOB, job)
+        launch = self._backend.zygote.start
+        command = [DRIVER_PROCESS, json.dumps(job)]
+        return CommandNode(DRIVER, instrumentation, log, command, launch=launch)
 
     def _sender(self, instrumentation: Instrumentation) -> Node:
         gateway = self._backend.way("sender", "gateway")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bettong.harness.backend import Runner
 from bettong.harness.schedule import Schedule, ScheduleError
 from bettong.lineage.errors import UsageError
 
@@ -31,6 +32,11 @@ class CounterexampleFile:
     def workers(self) -> int:
         """How many Spark workers there were."""
         return int(self.options.get("workers", 0))
+
+    @property
+    def runner(self) -> Runner:
+        """Which runner there was."""
+        return "in-process" if self.options.get("runner") == "in-process" else "spark"
 
     def write(self, path: Path) -> None:
         """Write the file."""

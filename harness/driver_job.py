@@ -9,54 +9,23 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from bettong.engine.batch.protocol import BatchProtocol
-from bettong.engine.endpoints import GatewaySource, TcpSink
-from bettong.engine.net.doors import Address
+from bettong.engine.config import RunConfig
 from bettong.engine.sinks import Noted, Row
 from bettong.engine.sources import FileSource
-from bettong.engine.spark.runner import RunConfig, run
+from bettong.engine.spark.runner import run
+from bettong.harness.driver_config import configure
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def run_query(
-    spark: SparkSession,
-    application: str,
-    stream: str,
-    gateway: str,
-    receiver: str,
-    checkpoint: str,
-    batch: int,
-    partitions: int,
-    classes: dict[str, str],
-) -> None:
+def run_query(spark: SparkSession, **job: Any) -> None:
     """Run the query from where its checkpoint is until its stream has ended and everything of it
-    is committed; raises QueryError when it fails.
-
-    Args:
-        application: ``module:attribute``.
-        gateway, receiver: ``HOST:PORT`` as the driver finds them.
-        batch: messages in a micro-batch.
-        classes: what replaces the right classes, see :class:`bettong.harness.scenario.Scenario`.
-    """
-    module, _, name = application.partition(":")
-    app = getattr(importlib.import_module(module), name)
-    (sink,) = app.sinks
-    run(
-        app,
-        spark,
-        RunConfig(
-            Path(checkpoint),
-            {stream: GatewaySource(Address.parse(gateway), stream)},
-            {sink.name: TcpSink(Address.parse(receiver), app.name)},
-            batch_messages=batch,
-            state_partitions=partitions,
-            batch_class=classes.get("protocol", BatchProtocol),
-        ),
-    ).await_drained()
+    is committed; raises QueryError when it fails."""
+    app, config = configure(**job)
+    run(app, spark, config).await_drained()
 
 
 class _NoSink:

@@ -18,9 +18,8 @@ from pathlib import Path
 from bettong.engine.ingest.acked import read_acked
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.receiver.output import read_rows
-from bettong.harness.backend import Layout, LocalBackend
+from bettong.harness.backend import Layout, LocalBackend, LocalCluster
 from bettong.harness.checkers import Judgement, Record, check_outputs, stuck
-from bettong.harness.cluster import Cluster
 from bettong.harness.nodes import NodeError, log_tail
 from bettong.harness.oracle import expected_outputs, seen_outputs
 from bettong.harness.run_control import RunControl
@@ -113,7 +112,7 @@ class _Course:
     """The way of one run to its end."""
 
     def __init__(
-        self, cluster: Cluster, control: RunControl, layout: Layout, limits: Limits
+        self, cluster: LocalCluster, control: RunControl, layout: Layout, limits: Limits
     ) -> None:
         self.cluster = cluster
         self.layout = layout
@@ -138,13 +137,7 @@ class _Course:
 
     def replay(self) -> None:
         """Have the last batch done once more, as after a crash right before its commit."""
-        commits = self.layout.checkpoint / "spark" / "commits"
-        done = [int(p.name) for p in commits.glob("[0-9]*")]
-        if not done:
-            return
-        for name in (str(max(done)), f".{max(done)}.crc"):
-            (commits / name).unlink(missing_ok=True)
-        self.control.note(TraceEvent(f"replay/batch={max(done)}", "after", "driver"))
+        self.control.note(TraceEvent(self.cluster.undo_last_commit(), "after", "driver"))
         self.cluster.start("driver")
         self.until_drained()
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import Path
 
 from bettong.harness.api import Progress, load_scenario, run_scenario
-from bettong.harness.backend import LocalBackend
+from bettong.harness.backend import LocalBackend, Runner
 from bettong.harness.catalog import entries
 from bettong.harness.fault_plan import FaultPlan, parse_plan
 from bettong.harness.names import one_of
@@ -42,6 +42,7 @@ class Job:
     plan: FaultPlan | Reach
     out: Path
     suite: Suite | None = None
+    runner: Runner = "spark"
 
     @property
     def input_file(self) -> Path | None:
@@ -60,20 +61,27 @@ def parse_budget(text: str | None) -> Budget:
     return Budget(runs=number) if unit is None else Budget(seconds=number * _SECONDS[unit])
 
 
-def topology_of(workers: int) -> Topology:
+def topology_of(workers: int, runner: Runner) -> Topology:
     """The nodes and links of a layout; raises UsageError for one that there is not."""
     if not 0 <= workers <= _MOST_WORKERS:
         raise UsageError(f"--workers {workers}: there can be 0 to {_MOST_WORKERS}")
-    return LocalBackend(workers=workers).topology
+    return LocalBackend(workers=workers, runner=runner).topology
 
 
-def plan_jobs(names: Sequence[str], options: SuiteRun, reach: Reach, out: Path | None) -> list[Job]:
+def plan_jobs(
+    names: Sequence[str],
+    options: SuiteRun,
+    reach: Reach,
+    out: Path | None,
+    runner: Runner = "spark",
+) -> list[Job]:
     """The jobs that names of scenarios and suites ask for.
 
     Args:
         options: of the scenarios that are named themselves.
         reach: of lineage-driven searches; a suite's own bounds win.
         out: folder for the results; by default ``bettong-out``, and in it one for each job.
+        runner: of all of them.
 
     Raises UsageError for whatever cannot be meant.
     """
@@ -88,7 +96,13 @@ def plan_jobs(names: Sequence[str], options: SuiteRun, reach: Reach, out: Path |
         )
     single = len(asked) == 1
     return [
-        _job(run, suite, reach, out if out is not None and single else _folder(out, run, suite, i))
+        _job(
+            run,
+            suite,
+            reach,
+            out if out is not None and single else _folder(out, run, suite, i),
+            runner,
+        )
         for i, (run, suite) in enumerate(asked, 1)
     ]
 
@@ -98,8 +112,9 @@ def carry_out(
 ) -> Iterator[tuple[Result, Path]]:
     """Run the jobs of a shard; jobs with as many workers, one after the other, share a backend."""
     today = datetime.now(UTC).date()
-    for workers, group in groupby(shard.part(jobs), key=lambda job: job.run.workers):
-        with LocalBackend(workers=workers) as backend:
+    layout = groupby(shard.part(jobs), key=lambda job: (job.run.workers, job.runner))
+    for (workers, runner), group in layout:
+        with LocalBackend(workers=workers, runner=runner) as backend:
             for job in group:
                 result = run_scenario(
                     job.scenario,
@@ -128,16 +143,17 @@ def _folder(out: Path | None, run: SuiteRun, suite: Suite | None, number: int) -
     return base / run.name if suite is None else base / suite.name / f"{number:02}-{run.name}"
 
 
-def _job(run: SuiteRun, suite: Suite | None, reach: Reach, out: Path) -> Job:
+def _job(run: SuiteRun, suite: Suite | None, reach: Reach, out: Path, runner: Runner) -> Job:
     scenario = load_scenario(run.name)
-    topology = topology_of(run.workers)
+    topology = topology_of(run.workers, runner)
     parse_budget(run.budget)
     scenario.messages(Path(run.input) if run.input else None)
     if run.faults != "ldfi":
-        return Job(scenario, run, parse_plan(run.faults, run.seed, topology), out, suite)
+        plan = parse_plan(run.faults, run.seed, topology)
+        return Job(scenario, run, plan, out, suite, runner)
     given = {
         name: value
         for name in ("crashes", "losses", "batches")
         if (value := getattr(run, name)) is not None
     }
-    return Job(scenario, run, replace(reach, **given), out, suite)
+    return Job(scenario, run, replace(reach, **given), out, suite, runner)

@@ -27,7 +27,8 @@ def command(file: Path, out: Path | None, as_json: bool, quiet: bool) -> None:
     found = CounterexampleFile.read(file)
     scenario = load_scenario(found.scenario)
     own = out or file.parent / "replay"
-    with LocalBackend(workers=found.workers) as backend, RunProgress(quiet or as_json) as progress:
+    backend = LocalBackend(workers=found.workers, runner=found.runner)
+    with backend, RunProgress(quiet or as_json) as progress:
         result = replay(file, backend=backend, out=own, progress=progress.of(scenario.name))
     tell([(result, own)], as_json)
     sys.exit(exit_code([result]))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import get_args
 
 import click
 
+from bettong.harness.backend import Runner
 from bettong.harness.cli.verdict import RunProgress, exit_code, tell
 from bettong.harness.jobs import carry_out, plan_jobs
 from bettong.harness.search.ldfi import Reach
@@ -60,6 +62,13 @@ from bettong.lineage.results import GUARANTEES, Guarantee
     help="Spark workers of a standalone cluster; 0: all in the driver.",
 )
 @click.option(
+    "--runner",
+    type=click.Choice(get_args(Runner)),
+    default="spark",
+    show_default=True,
+    help="in-process: the same batches in a driver without Spark.",
+)
+@click.option(
     "--input",
     "input_file",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -91,6 +100,7 @@ def command(
     find_all: bool,
     exhaustive: bool,
     workers: int,
+    runner: Runner,
     input_file: Path | None,
     budget: str | None,
     seed: int,
@@ -121,6 +131,7 @@ def command(
         ),
         Reach(crashes, losses, batches, find_all, exhaustive),
         out,
+        runner,
     )
     part = Shard.parse(shard) if shard else Shard()
     with RunProgress(quiet or as_json) as progress:
