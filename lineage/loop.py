@@ -184,8 +184,10 @@ def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
     blind = [e for e in work.done if e.outcome in ("not-injected", "unknown")]
     findings.complete = not left and not blind
     if work.violations:
-        smallest = ", ".join(sorted(findings.minimal[0]))
-        findings.conclude("invalid", f"{smallest} breaks the goal")
+        told = f"{', '.join(sorted(findings.minimal[0]))} breaks the goal"
+        if len(findings.minimal) > 1:
+            told += f", and so do {len(findings.minimal) - 1} other minimal sets"
+        findings.conclude("invalid", told)
     elif left:
         findings.conclude("unknown", f"the budget ended after {len(work.done)} executions")
     elif blind:
@@ -194,11 +196,7 @@ def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
             "unknown", f"{len(blind)} planned runs were {blind[0].outcome}, such as {names}"
         )
     else:
-        findings.conclude(
-            "valid",
-            f"no fault set within the bounds ({work.bounds.words()}) is "
-            f"left that could break the goal",
-        )
+        findings.conclude("valid", "no fault set within the bounds is left that breaks the goal")
 
 
 def _take_in(work: _Search, hypotheses: Hypotheses, executions: list[Execution]) -> None:

@@ -58,6 +58,8 @@ class ProtocolReport:
         space = self.executor.spec.size()
         if found.minimal:
             verdict, reason = "invalid", f"{', '.join(sorted(found.minimal[0]))} breaks the goal"
+            if len(found.minimal) > 1:
+                reason += f", and so do {len(found.minimal) - 1} other minimal sets"
         elif baseline.outcome != "good":
             verdict = "unknown"
             reason = f"the clean run is {baseline.outcome}: its precondition does not hold"
