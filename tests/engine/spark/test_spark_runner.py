@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from folder_sink import FolderSink
 from pyspark.sql import SparkSession
 
-from bettong.engine import Application, application, computation, encoder, interpret, sink, source
+from bettong.engine import (
+    Application,
+    application,
+    computation,
+    encoder,
+    interpret,
+    key_extractor,
+    sink,
+    source,
+    state_computation,
+)
 from bettong.engine.sources import FileSource
 from bettong.engine.spark.runner import QueryError, RunConfig, run
 from bettong.engine.state.manifest import read_manifest
 from bettong.lineage.errors import UsageError
-from bettong.scenarios.applications import word_count
+from bettong.scenarios.applications import alerts, word_count
 
 pytestmark = pytest.mark.spark
 
@@ -90,3 +101,79 @@ def test_sources_and_sinks_are_checked_before_anything_starts(
         )
     with pytest.raises(UsageError, match="batch_messages must be at least 1"):
         run(word_count.app, spark, dataclasses.replace(config, batch_messages=0))
+
+
+@dataclass
+class Seen:
+    words: int = 0
+
+
+@key_extractor
+def by_count(total: tuple[str, int]) -> int:
+    return total[1]
+
+
+@state_computation(state=Seen)
+def so_often(total: tuple[str, int], seen: Seen) -> tuple[int, int]:
+    if total[0] == "found":
+        raise ValueError("not that one")
+    seen.words += 1
+    return total[1], seen.words
+
+
+@encoder
+def as_text(value: object) -> bytes:
+    return repr(value).encode()
+
+
+def test_two_sources_two_levels_and_dead_letters(spark: SparkSession, tmp_path: Path) -> None:
+    streams = {
+        "lines": [line.encode() for line in LINES],
+        "more": [f"It is number {n % 5}".encode() for n in range(33)],
+    }
+    words = [
+        source(name, word_count.line).to(word_count.split, name=f"{name}_words") for name in streams
+    ]
+    totals = words[0].merge(words[1]).key_by(word_count.word).to(word_count.count)
+    app = application(
+        "two_levels",
+        totals.to_sink(sink("totals", word_count.total_line)),
+        totals.key_by(by_count).to(so_often).to_sink(sink("often", as_text)),
+        on_error=sink("dead", as_text),
+    )
+    for name, lines in streams.items():
+        (tmp_path / name).write_bytes(b"\n".join(lines) + b"\n")
+    sinks = {name: FolderSink(tmp_path / name) for name in ("totals_out", "often_out", "dead_out")}
+    config = RunConfig(
+        tmp_path / "checkpoint",
+        {name: FileSource(tmp_path / name) for name in streams},
+        {name.removesuffix("_out"): out for name, out in sinks.items()},
+        batch_messages=20,
+        state_partitions=3,
+    )
+    assert run(app, spark, config).await_drained() == 3
+    outputs = interpret(app, streams).outputs
+    for name, out in sinks.items():
+        wanted = [
+            (o.id, o.key, o.data.decode()) for o in outputs if o.sink == name.removesuffix("_out")
+        ]
+        assert sorted(out.rows()) == sorted(wanted)
+        assert wanted
+
+
+def test_windows_travel_to_workers(spark: SparkSession, tmp_path: Path) -> None:
+    streams = alerts.messages(200)
+    (tmp_path / "transactions").write_bytes(b"\n".join(streams["transactions"]) + b"\n")
+    sinks = {node.name: FolderSink(tmp_path / node.name) for node in alerts.app.sinks}
+    config = RunConfig(
+        tmp_path / "checkpoint",
+        {"transactions": FileSource(tmp_path / "transactions")},
+        sinks,
+        batch_messages=70,
+        state_partitions=2,
+    )
+    assert run(alerts.app, spark, config).await_drained() == 3
+    outputs = interpret(alerts.app, streams).outputs
+    for name, out in sinks.items():
+        wanted = [(o.id, o.key, o.data.decode()) for o in outputs if o.sink == name]
+        assert sorted(out.rows()) == sorted(wanted)
