@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import nats
 from nats.errors import TimeoutError as NoMore
+from nats.js.errors import NotFoundError
 
 from bettong.harness.servers import NatsServer
 from bettong.harness.sinks.contract import Environment, Sink
@@ -27,8 +29,9 @@ class Publish(Sink):
 
     def setup(self, env: Environment) -> None:
         async def empty(stream: Any) -> None:
+            with contextlib.suppress(NotFoundError):
+                await stream.delete_stream("rows")  # a purge would remember the messages' ids
             await stream.add_stream(name="rows", subjects=["rows"])
-            await stream.purge_stream("rows")
 
         asyncio.run(self._with_stream(env, empty))
 
