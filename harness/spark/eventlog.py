@@ -6,14 +6,18 @@ https://spark.apache.org/docs/latest/monitoring.html
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+
 from bettong.lineage.errors import BettongError
 
+_CHUNK = 1 << 16
 _BATCH = "streaming.sql.batchId"
 
 
@@ -78,7 +82,8 @@ class EventLog:
 
 
 def read_event_log(path: Path) -> EventLog:
-    """Read a log: a file, or the directory of a rolling one. A torn last line is left out.
+    """Read a log: a file, or the directory of a rolling one, plain or ``zstd`` (Spark's default
+    from 4.0 on). A torn last line is left out.
 
     Raises EventLogError for any other line that is no event.
     """
@@ -95,7 +100,7 @@ def _part(file: Path) -> int:
 
 def _events(file: Path) -> Iterator[Mapping[str, Any]]:
     try:
-        lines = file.read_bytes().splitlines(keepends=True)
+        lines = _content(file).splitlines(keepends=True)
     except OSError as e:
         raise EventLogError(f"{file}: {e}") from e
     for number, line in enumerate(lines, 1):
@@ -107,6 +112,21 @@ def _events(file: Path) -> Iterator[Mapping[str, Any]]:
             raise EventLogError(f"{file}:{number}: no event: {line[:100]!r}") from e
         if isinstance(event, dict):
             yield event
+
+
+def _content(file: Path) -> bytes:
+    """What a file holds, decompressed; of a torn one, what can be read."""
+    if file.suffix != ".zstd":
+        return file.read_bytes()
+    content = b""
+    with (
+        contextlib.suppress(OSError),  # it ends in the midst of a frame
+        file.open("rb") as raw,
+        pyarrow.CompressedInputStream(raw, "zstd") as stream,
+    ):
+        while chunk := stream.read(_CHUNK):
+            content += chunk
+    return content
 
 
 def event_log(events: Iterable[Mapping[str, Any]]) -> EventLog:
