@@ -167,7 +167,7 @@ def test_a_query_that_fails_by_itself_says_why(arena_for: ArenaFor, users: str) 
 
 
 def test_a_reader_that_fails_is_named(arena_for: ArenaFor, users: str) -> None:
-    with pytest.raises(UsageError, match="read.. fails after a run without faults: FileNotFound"):
+    with pytest.raises(UsageError, match=r"read.. fails after a run without faults: FileNotFound"):
         check(arena_for, f"{users}:Unreadable")
 
 
