@@ -52,6 +52,16 @@ class _Guard:
 _guard = _Guard()
 
 
+def guard_session(session: int) -> None:
+    """Have every process of a session killed should Bettong die before it has ended them."""
+    _guard.tell(f"+{session}")
+
+
+def unguard_session(session: int) -> None:
+    """The session has ended."""
+    _guard.tell(f"-{session}")
+
+
 def guard_folder(path: Path) -> None:
     """Have a folder removed should Bettong die before it has removed it."""
     _guard.tell(f">{path}")
@@ -118,7 +128,7 @@ class ProcessSession:
     def __init__(self, process: Leader) -> None:
         self._process = process
         self.pid = process.pid
-        _guard.tell(f"+{self.pid}")
+        guard_session(self.pid)
 
     @classmethod
     def start(
@@ -188,7 +198,7 @@ class ProcessSession:
             if time.monotonic() > deadline:
                 raise ProcessError(f"session {self.pid}: processes {pids} do not die")
         status = self._process.wait(KILL_TIMEOUT)
-        _guard.tell(f"-{self.pid}")
+        unguard_session(self.pid)
         return Ended(self.pid, status, len(killed))
 
     def pause(self) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Literal, Protocol
 
+from bettong.harness.sessions import guard_session, unguard_session
 from bettong.harness.toxiproxy.client import TIME_LIMIT, Toxiproxy
 from bettong.harness.toxiproxy.container import Container, local_image
 from bettong.harness.toxiproxy.errors import ToxiproxyError, ToxiproxyHungError
@@ -49,6 +50,7 @@ class _Process:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+        guard_session(self.pid)
 
     @property
     def pid(self) -> int:
@@ -67,6 +69,7 @@ class _Process:
     def kill(self) -> None:
         self._process.kill()
         self._process.wait()
+        unguard_session(self.pid)
         if self._process.stdin is not None:
             self._process.stdin.close()
 
