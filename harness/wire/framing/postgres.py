@@ -16,10 +16,17 @@ _SSL, _GSS, _CANCEL = 80877103, 80877104, 80877102
 _MAX_STARTUP = 10_000
 _MAX_NAMES = 10_000
 _ASKS_FOR_PASSWORD = frozenset((3, 5, 10, 11))
+# What a client asks in the extended protocol, each with one of the answers below, or an error.
+_ASKING = frozenset((b"P", b"B", b"D", b"C", b"E"))
+_ANSWERING = frozenset((b"1", b"2", b"3", b"n", b"T", b"C", b"I", b"s"))
 
 
 class PostgresFraming(PairedFraming):
-    """A request is a simple query, or everything up to Sync (or Flush), or the data of one COPY."""
+    """A request is a simple query, or everything up to Sync (or Flush), or the data of one COPY.
+
+    A reply ends with ReadyForQuery; that to what was sent before a Flush, which is not answered by
+    itself, with its last message's answer.
+    """
 
     protocol = "postgres"
 
@@ -32,6 +39,8 @@ class PostgresFraming(PairedFraming):
         self._digest = hashlib.blake2b(digest_size=16)
         self._executed: list[bytes] = []  # statements, in the request that is being made
         self._parsed: bytes | None = None
+        self._asking = 0  # messages to be answered, in the request that is being made
+        self._flushed: dict[int, int] = {}  # requests that end with Flush: answers still to come
         self._extended = False  # the last request was of the extended kind
         self._copying = False
         self._copy_failed = False
@@ -66,13 +75,16 @@ class PostgresFraming(PairedFraming):
             self._name(self._portals, portal, self._statements.get(statement, b"?"))
         elif kind == b"E":
             self._executed.append(self._portals.get(body.partition(b"\0")[0], b"?"))
+        self._asking += kind in _ASKING
         request = self._request(kind, body)
         if request is None:
             self.part(frame.size)
             return
-        self.part(frame.size, request)
+        number = self.part(frame.size, request)
+        if kind == b"H" and self._asking:
+            self._flushed[number] = self._asking
         self._digest = hashlib.blake2b(digest_size=16)
-        self._executed, self._parsed = [], None
+        self._executed, self._parsed, self._asking = [], None, 0
 
     def _request(self, kind: bytes, body: bytes) -> Info | None:
         """The request that a message of this kind completes, if it does."""
@@ -81,6 +93,8 @@ class PostgresFraming(PairedFraming):
             self._extended = False
             text = body.rstrip(b"\0")
             return Info(verb(text), shown(text), content=content)
+        if kind == b"H" and not self._asking:
+            return Info("Flush", role="noise", replied=False)
         if kind in (b"S", b"H"):
             self._extended = True
             return Info(*self._said(), content=content)
@@ -134,9 +148,28 @@ class PostgresFraming(PairedFraming):
             if kind == b"Z" and self._copying and not self.open:
                 self._copy_failed = True  # the data still under way will not be answered
             self._copying = kind != b"Z"
+            skipped = self._skipped() if kind == b"Z" else []
+            if self.open:
+                self._flushed.pop(self.open[0], None)
+                skipped.append(self.open.popleft())
+            self.answer(frame.size, *skipped)
+        elif self.open and self.open[0] in self._flushed and self._was_last(kind):
+            del self._flushed[self.open[0]]
             self.answer_oldest(frame.size)
         else:
             self.answer(frame.size)
+
+    def _was_last(self, kind: bytes) -> bool:
+        """Whether the oldest request, which ended with Flush, is answered by this."""
+        self._flushed[self.open[0]] -= kind in _ANSWERING
+        return kind == b"E" or self._flushed[self.open[0]] == 0
+
+    def _skipped(self) -> list[int]:
+        """Requests before the oldest Sync that an error left without an answer of their own."""
+        skipped = []
+        while len(self.open) > 1 and self._flushed.pop(self.open[0], None) is not None:
+            skipped.append(self.open.popleft())
+        return skipped
 
     @staticmethod
     def _name(names: dict[bytes, bytes], name: bytes, text: bytes) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from wire_samples import (
     HTTP,
     POSTGRES,
+    READY,
     SAMPLES,
     Turn,
     asks,
@@ -247,20 +248,55 @@ def test_content_leaves_out_what_differs_between_equal_requests() -> None:
 
 
 def test_a_copy_that_fails_half_way_does_not_shift_the_replies() -> None:
-    ready = pg(b"Z", b"I")
     turns = [
         *POSTGRES[:6],
         asks(pg(b"Q", b"COPY t FROM STDIN\0")),
         says(pg(b"G", b"\0\0\0")),
         asks(pg(b"d", b"bad\n")),
-        says(pg(b"E", b"oops\0") + ready),
+        says(pg(b"E", b"oops\0") + READY),
         asks(pg(b"d", b"more\n") + pg(b"c")),
         asks(pg(b"Q", b"SELECT 1\0")),
-        says(ready),
+        says(READY),
     ]
     told = Told(turns)
     assert told.labels == ["COPY", "COPY data", "SELECT"]
     assert told.answered == [0, 1, 2, 3, 5]
+
+
+# What psycopg 3.3 and PostgreSQL 15 said to each other at an executemany of two rows; recorded.
+EXECUTEMANY = [
+    asks(
+        b"P\0\0\0\x32_pg3_0\0INSERT INTO t VALUES ($1,$2)\0\0\x02\0\0\0\0\0\0\0\x15"
+        b"B\0\0\0\x24\0_pg3_0\0\0\x02\0\0\0\x01\0\x02\0\0\0\x02a0\0\0\0\x02\0\0\0\x01\0\0"
+        b"D\0\0\0\x06P\0E\0\0\0\x09\0\0\0\0\0"
+        b"B\0\0\0\x24\0_pg3_0\0\0\x02\0\0\0\x01\0\x02\0\0\0\x02a1\0\0\0\x02\0\x01\0\x01\0\0"
+        b"D\0\0\0\x06P\0E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04H\0\0\0\x04"
+    ),
+    says(
+        b"1\0\0\0\x042\0\0\0\x04n\0\0\0\x04C\0\0\0\x0fINSERT 0 1\0"
+        b"2\0\0\0\x04n\0\0\0\x04C\0\0\0\x0fINSERT 0 1\0Z\0\0\0\x05T"
+    ),
+    asks(b"Q\0\0\0\x0bCOMMIT\0"),
+    says(b"C\0\0\0\x0bCOMMIT\0Z\0\0\0\x05I"),
+]
+
+
+def test_a_flush_that_asks_nothing_is_no_request() -> None:
+    told = Told([*POSTGRES[:6], *EXECUTEMANY])
+    assert told.labels == ["INSERTx2", "COMMIT"]
+    assert told.answered == [0, 1, 2, 3, 5]  # 4 is the Flush
+    assert told.due == set(told.answered)
+
+
+def test_an_error_ends_what_was_flushed_and_skips_the_rest_up_to_sync() -> None:
+    first, second = (
+        pg(b"P", b"\0%s\0\0\0" % text) + pg(b"D", b"S\0") + pg(b"H")
+        for text in (b"SELEKT 1", b"SELECT 2")
+    )
+    turns = [*POSTGRES[:6], asks(first), says(pg(b"E", b"syntax\0")), asks(second + pg(b"S"))]
+    told = Told([*turns, says(READY), asks(pg(b"Q", b"SELECT 3\0")), says(READY)])
+    assert told.labels == ["prepare SELEKT", "prepare SELECT", "Sync", "SELECT"]
+    assert told.answered == [0, 1, 2, 3, 4, 5, 6]
 
 
 def test_a_response_without_a_length_is_complete_with_its_head() -> None:

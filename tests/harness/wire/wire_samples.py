@@ -66,6 +66,16 @@ POSTGRES = [
     says(pg(b"C", b"COPY 2\0") + READY),
     asks(pg(b"Q", b"COMMIT\0") + pg(b"Q", b"SELECT 1\0"), "COMMIT", "SELECT"),
     says(READY + pg(b"D", b"x" * 300) + READY),
+    # psycopg's executemany: a Flush that nothing is asked with follows the Sync
+    asks(pg_extended(b"INSERT INTO t VALUES ($1)", b"1", b"22") + pg(b"H"), "INSERTx2"),
+    says(pg(b"1") + (pg(b"2") + pg(b"C", b"INSERT 0 1\0")) * 2 + READY),
+    asks(pg(b"Q", b"COMMIT\0"), "COMMIT"),
+    says(pg(b"C", b"COMMIT\0") + READY),
+    # a statement is described before it is executed
+    asks(pg(b"P", b"s\0UPDATE t\0\0\0") + pg(b"D", b"Ss\0") + pg(b"H"), "prepare UPDATE"),
+    says(pg(b"1") + pg(b"t", b"\0\0") + pg(b"n")),
+    asks(pg(b"B", b"\0s\0") + pg(b"E", b"\0\0\0\0\0") + pg(b"S"), "UPDATE"),
+    says(pg(b"2") + pg(b"C", b"UPDATE 1\0") + READY),
     asks(pg(b"X")),
 ]
 
