@@ -8,7 +8,7 @@ from types import TracebackType
 
 from bettong.harness.sinks.secrets import masked
 from bettong.harness.toxiproxy import ProxiedLink, SupervisedToxiproxy, ToxiproxyServer
-from bettong.harness.wire import WireEndpoint, WireRecorder
+from bettong.harness.wire import WireDoor, WireEndpoint, WireRecorder
 from bettong.lineage.errors import UsageError
 
 Addresses = dict[str, tuple[str, int]]
@@ -23,7 +23,7 @@ class Wires:
 
     def __init__(self, endpoints: Mapping[str, str]) -> None:
         self._stack = contextlib.ExitStack()
-        self._links: dict[tuple[str, int], list[ProxiedLink]] = {}
+        self._ways: dict[tuple[str, int], list[tuple[ProxiedLink, WireDoor]]] = {}
         self._relays: dict[str, WireEndpoint] = {}
         self.recorder = self._stack.enter_context(WireRecorder())
         if not endpoints:
@@ -42,21 +42,25 @@ class Wires:
 
     def open(self, run: str, incarnation: int) -> Addresses:
         """Proxies for an incarnation: where it is to reach each endpoint."""
-        links = {
-            name: ProxiedLink.create(self._toxiproxy, f"{run}-{incarnation}-{name}", relay.address)
-            for name, relay in self._relays.items()
-        }
-        self._links[run, incarnation] = list(links.values())
-        return {name: link.address for name, link in links.items()}
+        ways = self._ways[run, incarnation] = []
+        addresses = {}
+        for name, relay in self._relays.items():
+            door = relay.door()
+            link = ProxiedLink.create(self._toxiproxy, f"{run}-{incarnation}-{name}", door.address)
+            door.show(link.address)
+            ways.append((link, door))
+            addresses[name] = link.address
+        return addresses
 
     def cut(self, run: str, incarnation: int) -> None:
         """Whatever the incarnation still sends arrives nowhere; its connections are closed."""
-        for link in self._links.pop((run, incarnation), ()):
+        for link, door in self._ways.pop((run, incarnation), ()):
             self._toxiproxy.delete(link.name)
+            door.close()
 
     def end(self, run: str) -> None:
         """The run is over: its proxies go."""
-        for key in [key for key in self._links if key[0] == run]:
+        for key in [key for key in self._ways if key[0] == run]:
             self.cut(*key)
 
     def clock(self) -> int:

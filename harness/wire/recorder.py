@@ -14,7 +14,8 @@ from bettong.harness.wire.conversation import Recording
 from bettong.harness.wire.cutpoints import CutPoint
 from bettong.harness.wire.framing.adaptive import FRAMINGS
 from bettong.harness.wire.recorded import recorded
-from bettong.harness.wire.relay import Relay
+from bettong.harness.wire.redirect import Address
+from bettong.harness.wire.relay import Door, Relay
 from bettong.harness.wire.run import Run
 from bettong.lineage.errors import BettongError, UsageError
 
@@ -51,10 +52,36 @@ class WireEndpoint:
             )
         )
 
+    def door(self) -> WireDoor:
+        """A further address, for a proxy of its own."""
+        return WireDoor(self._recorder, self._recorder.call(self._relay.open_door))
+
     def bypassed(self) -> list[str]:
         """Processes that are connected to the server, at this moment, past the relay: it has told
         them where to go next. See :func:`~bettong.harness.wire.bypass.direct_clients`."""
         return direct_clients(self._relay.upstream)
+
+
+class WireDoor:
+    """A further address of an endpoint, for one proxy before it. Whoever comes in here is never
+    sent elsewhere by a server that tells its clients where to go next (Kafka's brokers).
+
+    Attributes:
+        address: ``host:port`` of the proxy's upstream.
+    """
+
+    def __init__(self, recorder: WireRecorder, door: Door) -> None:
+        self.address = door.address
+        self._recorder = recorder
+        self._door = door
+
+    def show(self, address: Address) -> None:
+        """The server is to name this address, the proxy's, as its own."""
+        self._door.shown = address
+
+    def close(self) -> None:
+        """Nobody comes in here any more; who is in stays."""
+        self._recorder.call(self._door.close)
 
 
 class Armed:

@@ -1,4 +1,4 @@
-"""The relay of one endpoint: a listener, and a tunnel for each connection."""
+"""The relay of one endpoint: its doors, and a tunnel for each connection."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import socket
 from typing import Protocol
 
+from bettong.harness.wire.redirect import Address, Redirect
 from bettong.harness.wire.run import Run
 from bettong.harness.wire.tunnel import Tunnel
 
@@ -19,6 +20,37 @@ class _Registry(Protocol):
 
     @property
     def run(self) -> Run: ...
+
+
+class Door:
+    """An address on loopback at which a relay listens.
+
+    Attributes:
+        shown: where a server that tells clients where to go next is to send those that came in
+            here: the address of the proxy before the door. None: nothing is changed.
+    """
+
+    def __init__(self, relay: Relay) -> None:
+        self.shown: Address | None = None
+        self._relay = relay
+        self._listener = socket.create_server((HOST, 0), backlog=_BACKLOG)
+        self._listener.setblocking(False)
+        self.address = f"{HOST}:{self._listener.getsockname()[1]}"
+        relay.loop.add_reader(self._listener, self._accept)
+
+    def _accept(self) -> None:
+        for _ in range(_BACKLOG):
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            self._relay.accept(client, self.shown)
+
+    def close(self) -> None:
+        """Nobody comes in here any more."""
+        self._relay.loop.remove_reader(self._listener)
+        self._listener.close()
+        self._relay.doors.discard(self)
 
 
 class Relay:
@@ -41,33 +73,33 @@ class Relay:
         self._registry = registry
         self._tunnels: set[Tunnel] = set()
         self._dials: set[asyncio.Task[None]] = set()
-        self._listener = socket.create_server((HOST, 0), backlog=_BACKLOG)
-        self._listener.setblocking(False)
-        self.address = f"{HOST}:{self._listener.getsockname()[1]}"
-        loop.add_reader(self._listener, self._accept)
+        self.doors: set[Door] = set()
+        self.address = self.open_door().address
+
+    def open_door(self) -> Door:
+        """A further address."""
+        door = Door(self)
+        self.doors.add(door)
+        return door
 
     @property
     def down(self) -> bool:
         """Whether a cut keeps every connection from working."""
         return any(c.down and c.point.endpoint == self.name for c in self._registry.run.cuts)
 
-    def _accept(self) -> None:
-        for _ in range(_BACKLOG):
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            client.setblocking(False)
-            if self.down:
-                client.close()
-                continue
-            dial = self.loop.create_task(self._connect(client))
-            self._dials.add(dial)
-            dial.add_done_callback(self._dials.discard)
+    def accept(self, client: socket.socket, shown: Address | None) -> None:
+        """Pass a connection on, unless the endpoint is down."""
+        client.setblocking(False)
+        if self.down:
+            client.close()
+            return
+        dial = self.loop.create_task(self._connect(client, shown))
+        self._dials.add(dial)
+        dial.add_done_callback(self._dials.discard)
 
-    async def _connect(self, client: socket.socket) -> None:
+    async def _connect(self, client: socket.socket, shown: Address | None) -> None:
         run = self._registry.run
-        tunnel = Tunnel(self, run)
+        tunnel = Tunnel(self, run, Redirect.between(self.upstream, shown))
         connected = False
         try:
             async with asyncio.timeout(_DIAL_SECONDS):
@@ -95,6 +127,6 @@ class Relay:
             tunnel.abort()
 
     def close(self) -> None:
-        self.loop.remove_reader(self._listener)
-        self._listener.close()
+        for door in list(self.doors):
+            door.close()
         self.close_tunnels()

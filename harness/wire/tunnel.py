@@ -10,6 +10,7 @@ from bettong.harness.toxiproxy.spec import Stream
 from bettong.harness.wire.armed import ArmedCut
 from bettong.harness.wire.conversation import Chunk, History
 from bettong.harness.wire.framing.adaptive import AdaptiveFraming
+from bettong.harness.wire.redirect import Redirect
 from bettong.harness.wire.run import EndpointJudge, Run
 from bettong.harness.wire.session import Close, Forward, Session, Step
 
@@ -69,7 +70,7 @@ class _End(asyncio.Protocol):
 class Tunnel:
     """One connection through the relay, and what is recorded of it."""
 
-    def __init__(self, relay: Relay, run: Run) -> None:
+    def __init__(self, relay: Relay, run: Run, redirect: Redirect | None = None) -> None:
         self.relay = relay
         self.endpoint = relay.name
         self.opened = run.tick()
@@ -79,6 +80,7 @@ class Tunnel:
         self.framing = AdaptiveFraming(relay.protocol)
         self.acting = False
         self._run = run
+        self._redirect = redirect
         history = History(self.endpoint, run.ledger)
         self.session = Session(self.framing, history, EndpointJudge(run, self.endpoint), run.tick)
         self.client = _End(self, "upstream")
@@ -94,11 +96,19 @@ class Tunnel:
         self.size[stream] += len(data)
         if len(self.chunks) < _MAX_CHUNKS:
             self.chunks.append(Chunk(stream, len(data)))
-        take = self.session.client if stream == "upstream" else self.session.server
-        self._when_free(lambda: self._do(take(data)))
+        if stream == "upstream":
+            self._when_free(lambda: self._do(self.session.client(data)))
+            return
+        if self._redirect is not None and self.framing.recognised == "kafka":
+            data = self._redirect.feed(data)
+        self._when_free(lambda: self._do(self.session.server(data)))
 
     def ended(self, stream: Stream) -> None:
         """That side has closed its direction: so does the relay, when all has gone on."""
+
+        if stream == "downstream" and self._redirect is not None:
+            rest = self._redirect.rest()
+            self._when_free(lambda: self._do(self.session.server(rest)))
 
         def end() -> None:
             self._do(self.session.end(stream))
