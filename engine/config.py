@@ -10,6 +10,8 @@ from typing import Any
 from bettong.engine import steps
 from bettong.engine.batch.protocol import BatchProtocol, Settings
 from bettong.engine.graph import Application
+from bettong.engine.metrics.config import Metrics
+from bettong.engine.metrics.observer import Observer
 from bettong.engine.names import load_class
 from bettong.engine.sinks import TwoPhaseSink
 from bettong.engine.sources import StreamSource
@@ -34,6 +36,7 @@ class RunConfig:
         poll_s: seconds for which planning waits for messages at a time.
         instrumentation: how steps are recorded; by default as in this process.
         batch_class: the protocol of a batch, a class or ``module:Class``.
+        metrics: where the run's figures go; nothing is measured without.
         options: for a batch class of the user's own.
     """
 
@@ -48,6 +51,7 @@ class RunConfig:
     instrumentation: steps.Instrumentation = field(default_factory=steps.installed)
     batch_class: type[BatchProtocol] | str = BatchProtocol
     options: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Metrics | None = None
 
     @property
     def spark_checkpoint(self) -> Path:
@@ -67,6 +71,7 @@ class RunConfig:
             self.instrumentation,
             self.options,
             self.keep_versions,
+            observer=None if self.metrics is None else Observer(self.metrics, self.sources),
         )
 
     def check(self, app: Application) -> type[BatchProtocol]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from operator import is_
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from bettong.engine.batch.plan import Plan
 from bettong.engine.errors import DeadLetter, UserFunctionError
 from bettong.engine.functions import Function
 from bettong.engine.keys import Key, KeyTypeError, canonical
+from bettong.engine.metrics.meter import Meter, NoMeter
 
 Failures = Mapping[int, Exception]
 """Errors of a user's function by the places of the messages on which it failed."""
@@ -33,13 +35,15 @@ class Flow:
     """Pushes messages forward and gathers those that arrive where they are to be moved.
 
     Attributes:
+        meter: is told how long each step took.
         arrived: for each step's number the messages that wait to be moved to it; for a sink
             their values are encoded already.
         failed: for each step's name the number of messages on which its function failed.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, meter: Meter | None = None) -> None:
         self._plan = plan
+        self.meter = meter or NoMeter()
         self._arrived: dict[int, list[Items]] = {}
         self.failed: Counter[str] = Counter()
 
@@ -115,10 +119,17 @@ class Flow:
         """What a step's function gives for each message, and the messages without those on
         which it fails."""
         function = self._plan.function(number)
+        begin = perf_counter_ns()
         if function.arrays:
-            return items, run_on_arrays(function, len(items), as_array(items.values))
+            given = run_on_arrays(function, len(items), as_array(items.values))
+            self._took(number, items, begin)
+            return items, given
         results, failures = run(call or function.call, plain(items.values))
+        self._took(number, items, begin)
         return self.settle(number, items, results, failures)
+
+    def _took(self, number: int, items: Items, begin: int) -> None:
+        self.meter.step(self._plan.nodes[number].name, len(items), perf_counter_ns() - begin)
 
     def settle(
         self, number: int, items: Items, results: list[Any], failures: Failures

@@ -28,6 +28,7 @@ class Job:
         sinks: by name.
         instrumentation: how tasks record their steps.
         options: for tasks of the user's own classes.
+        measure: whether tasks report how long they took.
     """
 
     app: Application
@@ -39,6 +40,7 @@ class Job:
     sinks: Mapping[str, TwoPhaseSink]
     instrumentation: steps.Instrumentation
     options: Mapping[str, Any] = field(default_factory=dict)
+    measure: bool = False
 
     def step_id(self, partition: int, attempt: int, name: str, level: int = 1) -> str:
         """Step id of what one task attempt does; levels after the first are named."""

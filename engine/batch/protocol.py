@@ -26,6 +26,7 @@ from bettong.engine.batch.job import Job
 from bettong.engine.batch.tasks import LevelTask, ReadTask
 from bettong.engine.errors import FencedError
 from bettong.engine.graph import Application
+from bettong.engine.metrics.observer import Observer, Watch
 from bettong.engine.sinks import Noted, TwoPhaseSink
 from bettong.engine.state.files import FileEntry
 from bettong.engine.state.housekeeping import Housekeeper
@@ -52,7 +53,7 @@ class BatchError(BettongError):
 @dataclass(frozen=True)
 class Settings:
     """What all batches of one start of a query share; see :class:`Job` and
-    :class:`Housekeeper` for the attributes."""
+    :class:`Housekeeper` for the attributes. The observer is told of every batch that is done."""
 
     app: Application
     store: Store
@@ -63,6 +64,7 @@ class Settings:
     keep_versions: int = 10
     fan_in: int = 8
     housekeeping: Executor | None = None
+    observer: Observer | None = None
 
 
 class BatchProtocol:
@@ -106,19 +108,27 @@ class BatchProtocol:
             batch: Spark's id of the batch.
             execute: runs the tasks of a job and gives their reports.
         """
-        base = read_manifest(self.settings.store, self.settings.app.name, batch - 1)
-        job = self.job(batch, base)
-        reports = execute(job)
-        manifest = self.manifest(job, reports)
-        self.finish(job, manifest, reports)
-        if self._housekeeper is not None:
-            self._housekeeper.after(manifest)
+        watch = Watch()
+        with watch.part("base"):
+            base = read_manifest(self.settings.store, self.settings.app.name, batch - 1)
+            job = self.job(batch, base)
+        with watch.part("execute"):
+            reports = execute(job)
+        with watch.part("finish"):
+            manifest = self.manifest(job, reports)
+            self.finish(job, manifest, reports)
+            if self._housekeeper is not None:
+                self._housekeeper.after(manifest)
+        if self.settings.observer is not None:
+            self.settings.observer.batch(base, manifest, reports, watch.split)
         return manifest
 
     def close(self) -> None:
         """End the epoch on this driver."""
         if self._housekeeper is not None:
             self._housekeeper.close()
+        if self.settings.observer is not None:
+            self.settings.observer.close()
 
     def finish(self, job: Job, manifest: Manifest, reports: Sequence[Report]) -> None:
         """Publish the state and then the outputs."""
@@ -138,6 +148,7 @@ class BatchProtocol:
             s.sinks,
             s.instrumentation,
             s.options,
+            s.observer is not None,
         )
 
     def manifest(self, job: Job, reports: Sequence[Report]) -> Manifest:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,9 @@ def apply_state(plan: Plan, flow: Flow, inbox: Mapping[int, Items], load: Load) 
     entities = entities_of(state, load(state, keys.keys, hashes))
     calls = _calls(plan, list(inbox), ranks)
     values = plain(items.values)
+    begin = perf_counter_ns()
     results, failures = _run(calls, values, list(map(entities.__getitem__, codes)))
+    _took(plan, flow, ranks, begin)
     if failures and plan.app.on_error != "fail":
         entities = entities_of(state, load(state, keys.keys, hashes))
         results, failures = _run_carefully(calls, values, codes, entities)
@@ -90,9 +93,20 @@ def _apply_arrays(
     """Apply a state computation over arrays; gives the changed entities."""
     columns = to_columns(column)
     function = plan.function(number)
+    begin = perf_counter_ns()
     results = run_on_arrays(function, len(items), as_array(items.values), codes, columns)
+    flow.meter.step(plan.nodes[number].name, len(items), perf_counter_ns() - begin)
     flow.push(number, present(items, results))
     return from_columns(function.name, columns, column.type)
+
+
+def _took(plan: Plan, flow: Flow, ranks: IntArray, begin: int) -> None:
+    """Steps that share a state run together; each is given its messages' share of the time."""
+    took = perf_counter_ns() - begin
+    counts = np.bincount(ranks)
+    for number in np.flatnonzero(counts).tolist():
+        count = int(counts[number])
+        flow.meter.step(plan.nodes[number].name, count, took * count // len(ranks))
 
 
 Calls = Callable[[Any, Any], Any] | list[Callable[[Any, Any], Any]]

@@ -17,6 +17,7 @@ from bettong.engine.batch.plan import Plan
 from bettong.engine.batch.stateful import Changed, apply_state
 from bettong.engine.functions import State
 from bettong.engine.keys import bounds
+from bettong.engine.metrics.meter import meter, timed
 from bettong.engine.sinks import Noted, Row, Rows
 from bettong.engine.state.entities import FileCache, load_column, save
 from bettong.engine.state.files import FileEntry
@@ -53,19 +54,21 @@ class ReadTask:
         self.attempt = attempt
         install(job.instrumentation)
         self.plan = Plan(job.app)
+        self.meter = meter(job.measure)
 
     def run(self, planned: MessageRange) -> Iterator[tuple[int, bytes]]:
         """Blocks and the state partitions that they go to."""
         origin = self.job.step_id(self.partition, self.attempt, "source.read")
-        causes = [f"batch={self.job.batch}/source.plan", f"batch={self.job.batch}/offsets"]
-        messages = self.read(planned, origin, causes)
+        causes = [f"batch={self.job.batch}/source.plan"]
+        with timed(self.meter, "source.read"):
+            messages = self.read(planned, origin, causes)
         number = next(
             i
             for i, n in enumerate(self.plan.nodes)
             if n.operation == "source" and n.name == planned.stream
         )
-        flow = Flow(self.plan)
-        with _no_collection():
+        flow = Flow(self.plan, self.meter)
+        with _no_collection(), timed(self.meter, "stateless"):
             data = messages if isinstance(messages, pa.Array) else list(messages)
             flow.source(number, planned.start, data)
         report = {
@@ -77,6 +80,7 @@ class ReadTask:
             "sinks": {},
             "steps": [origin],
             "failed": flow.failed,
+            **self.meter.report(),
         }
         yield 0, pack_report(Header(DRIVER, origin, (planned,)), report)
         yield from _moved(self.job, flow, origin, (planned,), self.slice)
@@ -102,6 +106,7 @@ class LevelTask:
         self.attempt = attempt
         install(job.instrumentation)
         self.plan = Plan(job.app)
+        self.meter = meter(job.measure)
         self.files: list[FileEntry] = []
         self.prepared: dict[str, int] = {}
         self.steps: list[str] = []
@@ -129,21 +134,24 @@ class LevelTask:
                 yield from self._work({to: concat(parts) for to, parts in inbox.items()})
 
     def _work(self, inbox: dict[int, Items]) -> Iterator[tuple[int, bytes]]:
-        flow = Flow(self.plan)
-        changed = [
-            self.apply_state(flow, {i: inbox[i] for i in members if i in inbox})
-            for members in self.plan.groups(self.level).values()
-            if any(i in inbox for i in members)
-        ]
+        flow = Flow(self.plan, self.meter)
+        with timed(self.meter, "state.apply"):
+            changed = [
+                self.apply_state(flow, {i: inbox[i] for i in members if i in inbox})
+                for members in self.plan.groups(self.level).values()
+                if any(i in inbox for i in members)
+            ]
         if changed:
-            self._write_state(changed)
+            with timed(self.meter, "state.write"):
+                self._write_state(changed)
         if self.level == self.plan.last_level:
             arrived = {
                 i: concat([part for part in (inbox.get(i), flow.arrived.get(i)) if part])
                 for i, node in enumerate(self.plan.nodes)
                 if node in self.job.app.sinks and (i in inbox or i in flow.arrived)
             }
-            self._prepare(arrived)
+            with timed(self.meter, "sink.prepare"):
+                self._prepare(arrived)
             yield 0, self._report(flow)
         else:
             origin = self._step_id("state.write")
@@ -162,6 +170,7 @@ class LevelTask:
             "sinks": self.prepared,
             "steps": self.steps,
             "failed": flow.failed,
+            **self.meter.report(),
         }
         return pack_report(Header(DRIVER, self._step_id("state.write")), report)
 
@@ -176,7 +185,8 @@ class LevelTask:
         files = self.job.base.files_of(state.name, low, high)
         cache = _cache_of(self.job)
         cache.keep_only(self.job.base.files)
-        return load_column(state, cache, files, keys, hashes)
+        with timed(self.meter, "state.load"):
+            return load_column(state, cache, files, keys, hashes)
 
     def _write_state(self, changed: Sequence[Changed]) -> None:
         with step(

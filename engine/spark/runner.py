@@ -69,6 +69,7 @@ class RunningPipeline:
 
     def _run_batch(self, frame: DataFrame, batch: int) -> None:
         steps.install(self._config.instrumentation)
+        self._tell_progress()
         try:
             self._protocol.run(batch, lambda job: execute(job, self._protocol.level_task, frame))
         except BaseException as e:
@@ -124,7 +125,14 @@ class RunningPipeline:
     def stop(self) -> None:
         """Stop the query; a batch in the middle is done again at the next start."""
         self.query.stop()
+        self._tell_progress()
         self._protocol.close()
+
+    def _tell_progress(self) -> None:
+        """Tell who measures what Spark says of the batch before; at the first there is nothing."""
+        observer, query = self._protocol.settings.observer, getattr(self, "query", None)
+        if observer is not None and query is not None and query.lastProgress is not None:
+            observer.progress(json.loads(query.lastProgress.json))
 
 
 def committed(config: RunConfig) -> Offset | None:
@@ -155,6 +163,7 @@ def _source_spec(app: Application, config: RunConfig, protocol: BatchProtocol) -
             {},
             config.instrumentation,
             config.options,
+            config.metrics is not None,
         ),
         config.sources,
         config.batch_messages,

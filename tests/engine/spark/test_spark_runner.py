@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from bettong.engine import (
     source,
     state_computation,
 )
+from bettong.engine.metrics.config import Metrics
 from bettong.engine.sources import FileSource
 from bettong.engine.spark.runner import QueryError, RunConfig, run
 from bettong.engine.state.manifest import read_manifest
@@ -55,9 +57,20 @@ def rows(config: RunConfig) -> list[tuple[str, str, str]]:
     return sorted(out.rows())
 
 
-def test_word_count_and_its_last_batch_again(spark: SparkSession, config: RunConfig) -> None:
-    assert run(word_count.app, spark, config).await_drained() == 3
+def test_word_count_and_its_last_batch_again(
+    spark: SparkSession, config: RunConfig, tmp_path: Path
+) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    measured = dataclasses.replace(config, metrics=metrics)
+    assert run(word_count.app, spark, measured).await_drained() == 3
     assert rows(config) == expected()
+    told = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    batches = [t for t in told if t["kind"] == "batch"]
+    assert [b["messages"]["lines"] for b in batches] == [20, 20, 10]
+    assert [b["steps"]["lines"]["messages"] for b in batches] == [20, 20, 10]
+    spark_lines = [t for t in told if t["kind"] == "spark"]
+    assert [t["batch"] for t in spark_lines][:2] == [0, 1]
+    assert all(t["driver"]["addBatch"] > 0 for t in spark_lines)
     commits = config.spark_checkpoint / "commits"
     (commits / "2").unlink()
     (commits / ".2.crc").unlink()
