@@ -52,18 +52,24 @@ class DriverControl:
         """Crash the driver in charge."""
         assert self.host is not None
         with self._lock:
-            if self.incarnation in self._crashed:
-                return self.incarnation, Struck(False, "it was dead already")
-            self._crashed.add(self.incarnation)
+            number, host = self.incarnation, self.host
+            if number in self._crashed:
+                return number, Struck(False, "it was dead already")
+            self._crashed.add(number)
         if self._real:
-            evidence = str(self.host.kill())
+            evidence = str(host.kill())
         else:
-            self._cut_links(self.incarnation)
-            self.kept = self._state.with_name(f"{self._state.name}-{self.incarnation}")
+            self._cut_links(number)
+            self.kept = self._state.with_name(f"{self._state.name}-{number}")
             copy_state(self._state, self.kept)
-            evidence = f"incarnation {self.incarnation} ends here: its state was kept as it was"
-        self.signals.put(("crashed", self.incarnation))
-        return self.incarnation, Struck(True, evidence)
+            evidence = f"incarnation {number} ends here: its state was kept as it was"
+        self.signals.put(("crashed", number))
+        return number, Struck(True, evidence)
+
+    def has_crashed(self, incarnation: int) -> bool:
+        """Whether it was crashed; the signal that says so may be on its way still."""
+        with self._lock:
+            return incarnation in self._crashed
 
     def restart(self, node: str) -> None:
         """The main thread does it when it has been told of the crash."""

@@ -242,7 +242,9 @@ class _Run:
                 self._start(["look", "write"])
             elif signal == "paused":
                 self._start(["write"])
-            elif number == self._driver.incarnation and self._take_result(number):
+            elif number != self._driver.incarnation or self._driver.has_crashed(number):
+                continue  # a zombie; or one whose links were cut before its crash was told of
+            elif self._take_result(number):
                 before, self._committed = self._committed, self._commits()
                 self._result.drained = self._committed == self._source.batches
                 if self._result.drained or self._committed == before == self._failed_at:
