@@ -13,9 +13,11 @@ from bettong.engine.graph import Application
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.observer import Observer
 from bettong.engine.names import load_class
+from bettong.engine.resilience import UnsyncedDisk, begin
 from bettong.engine.sinks import TwoPhaseSink
 from bettong.engine.sources import StreamSource
 from bettong.engine.state.store import LocalStore
+from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import UsageError
 
 
@@ -36,6 +38,8 @@ class RunConfig:
         poll_s: seconds for which planning waits for messages at a time.
         instrumentation: how steps are recorded; by default as in this process.
         batch_class: the protocol of a batch, a class or ``module:Class``.
+        resilience: whether the run can go on after a crash; what is given up without is in
+            :data:`bettong.engine.resilience.GIVES_UP`, and printed.
         metrics: where the run's figures go; nothing is measured without.
         options: for a batch class of the user's own.
     """
@@ -51,6 +55,7 @@ class RunConfig:
     instrumentation: steps.Instrumentation = field(default_factory=steps.installed)
     batch_class: type[BatchProtocol] | str = BatchProtocol
     options: Mapping[str, Any] = field(default_factory=dict)
+    resilience: bool = True
     metrics: Metrics | None = None
 
     @property
@@ -59,7 +64,18 @@ class RunConfig:
 
     @property
     def store(self) -> LocalStore:
-        return LocalStore(self.checkpoint / "state")
+        disk = OS_DISK if self.resilience else UnsyncedDisk()
+        return LocalStore(self.checkpoint / "state", disk)
+
+    def begin(self, app: Application) -> BatchProtocol:
+        """The protocol of the batches of a start of the application.
+
+        Raises:
+            UsageError: see :meth:`check`; or the checkpoint cannot be gone on with.
+        """
+        cls = self.check(app)
+        begin(self.checkpoint, self.store, self.resilience)
+        return cls(self.settings(app))
 
     def settings(self, app: Application) -> Settings:
         """What the protocol of a batch is told."""
@@ -70,7 +86,7 @@ class RunConfig:
             self.sinks,
             self.instrumentation,
             self.options,
-            self.keep_versions,
+            self.keep_versions if self.resilience else 2,
             observer=None if self.metrics is None else Observer(self.metrics, self.sources),
         )
 

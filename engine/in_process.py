@@ -32,11 +32,10 @@ def run_in_process(app: Application, config: RunConfig) -> int:
         UserFunctionError: a user's function failed, and the application does not go on.
         FencedError: the application has been started again elsewhere.
     """
-    cls = config.check(app)
+    protocol = config.begin(app)
     steps.install(config.instrumentation)
-    protocol = cls(config.settings(app))
-    protocol.open()
     try:
+        protocol.open()
         return _Runner(app, config, protocol).drain()
     finally:
         protocol.close()
@@ -91,10 +90,11 @@ class _Runner:
             )
 
         self._protocol.run(batch, run_tasks)
+        sink_step = self._protocol.sink_step
+        causes = [sink_step(f"batch={batch}/sink.commit", sink) for sink in self._config.sinks]
         for stream, stop in ends.items():
             if stop:
                 step = self._step(batch, "source.commit", stream)
-                causes = [f"batch={batch}/sink.commit"]
                 self._config.sources[stream].release(stop, step, causes)
 
     def _step(self, batch: int, name: str, stream: str) -> str:

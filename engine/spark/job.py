@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bettong.engine.config import RunConfig
+from bettong.engine.endpoints import kept_as
 from bettong.engine.graph import Application
 from bettong.engine.names import load_object
 from bettong.engine.net.client import Patience
 from bettong.engine.net.doors import Address
+from bettong.engine.resilience import GIVES_UP
 from bettong.engine.spark.runner import run
 from bettong.lineage.errors import UsageError
 
@@ -33,6 +35,7 @@ def main(
     sink_class: str = "bettong.engine.endpoints:TcpSink",
     patience: Mapping[str, float] | None = None,
     options: Mapping[str, Any] | None = None,
+    resilience: bool = True,
 ) -> dict[str, Any]:
     """Run an application until its streams have ended and all is counted, visible and released.
 
@@ -50,9 +53,10 @@ def main(
         sink_class: a class derived from ``TcpSink``.
         patience: ``timeout_s`` and ``give_up_s`` of lost connections.
         options: for classes of the user's own.
+        resilience: whether the run can go on after a crash.
 
     Returns:
-        ``{"batches": number of batches done so far}``
+        ``{"batches": number of batches done so far, "gives_up": what is not promised}``
     """
     app = load_object(application)
     if not isinstance(app, Application):
@@ -66,7 +70,7 @@ def main(
             for stream, where in sources.items()
         },
         {
-            name: make_sink(Address.parse(where), _kept_as(app, name), patience=waiting)
+            name: make_sink(Address.parse(where), kept_as(app, name), patience=waiting)
             for name, where in sinks.items()
         },
         batch_messages=messages_per_batch,
@@ -74,10 +78,7 @@ def main(
         read_slices=read_slices,
         batch_class=batch_class,
         options=options or {},
+        resilience=resilience,
     )
-    return {"batches": run(app, spark, config).await_drained()}
-
-
-def _kept_as(app: Application, sink: str) -> str:
-    """The name under which a receiver keeps outputs: one sink has the application's own."""
-    return app.name if len(app.sinks) == 1 else f"{app.name}.{sink}"
+    batches = run(app, spark, config).await_drained()
+    return {"batches": batches, "gives_up": [] if resilience else list(GIVES_UP)}

@@ -36,14 +36,18 @@ def run(app: Application, spark: SparkSession, config: RunConfig) -> RunningPipe
     Raises:
         UsageError: sources or sinks do not match the application, or a number is out of range.
     """
-    cls = config.check(app)
+    protocol = config.begin(app)
+    cls = type(protocol)
     endpoints = (*config.sources.values(), *config.sinks.values())
     ship_modules(app, cls, cls.level_task, cls.read_task, *endpoints)
     use_this_python(spark)
     steps.install(config.instrumentation)
-    protocol = cls(config.settings(app))
-    protocol.open()
-    return RunningPipeline(app, spark, config, protocol)
+    try:
+        protocol.open()
+        return RunningPipeline(app, spark, config, protocol)
+    except BaseException:
+        protocol.close()
+        raise
 
 
 class RunningPipeline:

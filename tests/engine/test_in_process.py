@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
+from bettong.engine.resilience import GIVES_UP
 from bettong.engine.sources import FileSource
 from bettong.engine.state.manifest import Manifest
 from bettong.engine.state.query import version
@@ -97,3 +99,29 @@ def test_its_steps_are_those_of_the_contract(config: RunConfig, tmp_path: Path) 
 def test_numbers_out_of_range_are_refused(config: RunConfig) -> None:
     with pytest.raises(UsageError, match="keep_versions must be at least 2, got 1"):
         run_in_process(app, dataclasses.replace(config, keep_versions=1))
+
+
+def test_without_resilience_a_run_says_what_it_gives_up(
+    config: RunConfig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_sync(fd: int) -> None:
+        raise AssertionError("a run without resilience waits for no disk")
+
+    monkeypatch.setattr(os, "fsync", no_sync)
+    quick = dataclasses.replace(config, resilience=False)
+    assert run_in_process(app, quick) == 3
+    monkeypatch.undo()
+    assert rows(config) == expected()
+    assert [r.getMessage().removeprefix("without resilience: ") for r in caplog.records] == list(
+        GIVES_UP
+    )
+    for again in (quick, config):
+        with pytest.raises(UsageError, match="run without resilience and cannot be gone on with"):
+            run_in_process(app, again)
+
+
+def test_without_resilience_durable_state_is_not_gone_on_with(config: RunConfig) -> None:
+    run_in_process(app, config)
+    with pytest.raises(UsageError, match="begins from nothing"):
+        run_in_process(app, dataclasses.replace(config, resilience=False))
+    assert run_in_process(app, config) == 3
