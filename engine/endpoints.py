@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
 from bettong.engine.errors import FencedError
+from bettong.engine.graph import Application
 from bettong.engine.ingest.client import RangeClient
 from bettong.engine.keys import Key as MessageKey
 from bettong.engine.net.client import Client, Patience
@@ -98,7 +99,7 @@ class TcpSink:
     patience: Patience = field(default_factory=Patience)
 
     def open(self, application: str, epoch: int, noted: Noted) -> None:
-        self._fenced(lambda: self._client(epoch).open(causes=noted.causes))
+        self._fenced(lambda: self._client(epoch).open(step=noted.step, causes=noted.causes))
 
     def prepare(
         self,
@@ -112,12 +113,26 @@ class TcpSink:
         staged = [ReceiverRow(i, _text(k), d) for i, k, d in rows]
         self._fenced(
             lambda: self._client(epoch).prepare(
-                batch, partition, attempt, staged, causes=noted.causes, carries=noted.carries
+                batch,
+                partition,
+                attempt,
+                staged,
+                step=noted.step,
+                causes=noted.causes,
+                carries=noted.carries,
             )
         )
 
     def commit(self, epoch: int, batch: int, winners: Mapping[int, int], noted: Noted) -> None:
-        self._fenced(lambda: self._client(epoch).commit(batch, winners, causes=noted.causes))
+        self._fenced(
+            lambda: self._client(epoch).commit(
+                batch,
+                winners,
+                step=noted.step,
+                causes=noted.causes,
+                carries=noted.carries,
+            )
+        )
 
     def _fenced(self, request: Callable[[], object]) -> None:
         try:
@@ -135,6 +150,11 @@ class TcpSink:
             (address, epoch, self.key, self.patience),
             lambda: ReceiverClient(address, self.application, epoch, self.key, self.patience),
         )
+
+
+def kept_as(app: Application, sink: str) -> str:
+    """The name under which a receiver keeps outputs: one sink has the application's own."""
+    return app.name if len(app.sinks) == 1 else f"{app.name}.{sink}"
 
 
 def _text(key: MessageKey | None) -> str | None:

@@ -48,7 +48,16 @@ _FREE_TAIL = re.compile(r"(?:batch=\d+/state|state\.metadata|source=\d+)/\S+$")
 
 
 # Where an application has several sources or sinks, the step ends in the name of one.
-_NAMED_END = re.compile(r"(/(?:source|sink)\.[a-z]+)/[A-Za-z_][\w.-]*$")
+_NAMED_END = re.compile(
+    r"(?P<step>.*/(?:source|sink)\.[a-z]+|receiver\.[a-z]+(?:/[a-z]+=\d+)+)"
+    r"/(?P<name>[A-Za-z_][\w.-]*)$"
+)
+
+
+def split_name(step: str) -> tuple[str, str]:
+    """A step id without the name of a source or sink at its end, and that name if there is one."""
+    named = _NAMED_END.match(step)
+    return (named["step"], named["name"]) if named else (step, "")
 
 
 def shape_of(step: str) -> str:
@@ -56,7 +65,7 @@ def shape_of(step: str) -> str:
     named = _WITH_MESSAGE.match(step)
     if named:
         return f"{named['head']}/STREAM" + ("/N" if named["number"] is not None else "")
-    return _NUMBER.sub("N", _NAMED_END.sub(r"\1", step))
+    return _NUMBER.sub("N", split_name(step)[0])
 
 
 def is_step(step: str, shapes: Iterable[str] = SHAPES) -> bool:

@@ -14,6 +14,7 @@ from bettong.engine.batch.flow import Flow
 from bettong.engine.batch.items import Items, Values, concat, order_of
 from bettong.engine.batch.job import Job, install
 from bettong.engine.batch.plan import Plan
+from bettong.engine.batch.planning import source_step
 from bettong.engine.batch.stateful import Changed, apply_state
 from bettong.engine.functions import State
 from bettong.engine.keys import bounds
@@ -59,7 +60,8 @@ class ReadTask:
     def run(self, planned: MessageRange) -> Iterator[tuple[int, bytes]]:
         """Blocks and the state partitions that they go to."""
         origin = self.job.step_id(self.partition, self.attempt, "source.read")
-        causes = [f"batch={self.job.batch}/source.plan"]
+        streams = len(self.job.app.sources)
+        causes = [source_step(self.job.batch, "source.plan", planned.stream, streams)]
         with timed(self.meter, "source.read"):
             messages = self.read(planned, origin, causes)
         number = next(
@@ -220,9 +222,8 @@ class LevelTask:
             causes = list(self.causes)
             if self.files:
                 causes.append(self._step_id("state.write"))
-            noted = Noted(
-                name, [*causes, f"epoch={self.job.epoch}/sink.open"], _ranges(self.carries)
-            )
+            opened = self.job.sink_step(f"epoch={self.job.epoch}/sink.open", sink)
+            noted = Noted(name, [*causes, opened], _ranges(self.carries))
             self.prepare(sink, rows, noted)
             self.prepared[sink] = len(rows)
             self.steps.append(name)

@@ -31,12 +31,14 @@ def append_step(stream: str, last: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The first frame: which stream, and as ``send`` or ``read``."""
+    """The first frame: which stream, and as ``send`` or ``read``; and from which node, where
+    steps are watched."""
 
     KIND: ClassVar[int] = 1
     stream: str
     role: str
     token: str
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)

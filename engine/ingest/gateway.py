@@ -120,6 +120,7 @@ class Gateway(Server):
         if hello.role == "send" and hello.stream in self._raw:
             raise RefusedError("raw", f"{hello.stream} takes plain TCP; send to another stream")
         if hello.role == "send":
+            stream.take_over(connection, hello.node)
             self.serve_sender(connection, stream)
         else:
             self.serve_reader(connection, stream)
@@ -128,7 +129,6 @@ class Gateway(Server):
 
     def serve_sender(self, connection: Connection, stream: Stream) -> None:
         """Take what a sender sends."""
-        stream.take_over(connection)
         journal = stream.journal
         connection.send(self.welcome(stream))
         following: object = None
@@ -180,7 +180,7 @@ class Gateway(Server):
             step,
             causes=[append_step(name, upto - 1)],
             carries=[MessageRange(name, data.first, upto)],
-            link=f"{steps.installed().node}->sender",
+            link=f"{steps.installed().node}->{stream.sender_node}",
         ):
             connection.send(Ack(upto, stream.limit, False, if_watched(step)))
 
@@ -190,7 +190,8 @@ class Gateway(Server):
         append, ack = f"gateway.append/{name}/end", f"gateway.ack/{name}/end"
         with steps.step(append, causes=known(end.cause)):
             stream.finish(connection, end)
-        with steps.step(ack, causes=[append], link=f"{steps.installed().node}->sender"):
+        link = f"{steps.installed().node}->{stream.sender_node}"
+        with steps.step(ack, causes=[append], link=link):
             connection.send(Ack(end.count, stream.limit, True, if_watched(ack)))
 
     # --- readers

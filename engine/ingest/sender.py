@@ -161,7 +161,7 @@ class Sender:
                 self._address, self._key, CODEC, self._patience.timeout_s, _FRAME_BYTES
             )
             try:
-                hello = Hello(self._stream, "send", self._key.token)
+                hello = Hello(self._stream, "send", self._key.token, steps.installed().node)
                 welcome = connection.request(hello, Welcome)
                 s.caused_by(*known(welcome.step))
                 return connection, welcome

@@ -19,6 +19,7 @@ class Stream:
     def __init__(self, journal: Journal, max_unreleased: int) -> None:
         self.journal = journal
         self.sender: Connection | None = None
+        self.sender_node = ""
         self.changed = threading.Condition()
         self._max_unreleased = max_unreleased
 
@@ -29,10 +30,11 @@ class Stream:
             return NO_LIMIT
         return self.journal.released + self._max_unreleased
 
-    def take_over(self, sender: Connection) -> None:
+    def take_over(self, sender: Connection, node: str) -> None:
         """Make this the stream's only sender; an older one's frames are refused from now on."""
         with self.changed:
             before, self.sender = self.sender, sender
+            self.sender_node = node
         if before is not None:
             before.close()
 

@@ -29,7 +29,8 @@ _FRAME_BYTES = 1 << 20
 class ReceiverClient(Client):
     """Speaks for one application in one epoch. All requests may be repeated without harm, so a
     lost connection is made again and the request with it; each attempt is an occurrence of the
-    request's step, on the link from this process' node to the receiver.
+    request's step, on the link from this process' node to the receiver. ``step`` is its id, where
+    it is not the usual one.
 
     All methods raise RefusedError (code ``fenced``: a newer epoch has begun; others mean a defect
     of the caller) and ConnectionLostError when patience ends.
@@ -53,9 +54,9 @@ class ReceiverClient(Client):
     def greet(self, connection: Connection) -> None:
         connection.request(Hello(self.application, self.key.token), Welcome)
 
-    def open(self, *, causes: Iterable[str] = ()) -> None:
+    def open(self, *, step: str = "", causes: Iterable[str] = ()) -> None:
         """Fence all older epochs; durable on return. Step ``epoch=E/sink.open``."""
-        step = f"epoch={self.epoch}/sink.open"
+        step = step or f"epoch={self.epoch}/sink.open"
 
         def ask(connection: Connection, watched: Watched) -> None:
             reply = connection.request(Open(self.epoch, step), Opened)
@@ -70,12 +71,13 @@ class ReceiverClient(Client):
         attempt: int,
         rows: Sequence[Row] | Columns,
         *,
+        step: str = "",
         causes: Iterable[str] = (),
         carries: Iterable[MessageRange] = (),
     ) -> bool:
         """Stage an attempt's rows; durable on return. Returns True when the batch has been
         committed before and nothing needs to be done. Step ``batch=N/p=P/a=A/sink.prepare``."""
-        step = f"batch={batch}/p={partition}/a={attempt}/sink.prepare"
+        step = step or f"batch={batch}/p={partition}/a={attempt}/sink.prepare"
 
         columns = rows if isinstance(rows, Columns) else Columns.of(rows)
         parts = list(columns.parts())
@@ -92,10 +94,18 @@ class ReceiverClient(Client):
 
         return self.attempt(ask, step, causes, carries)
 
-    def commit(self, batch: int, winners: Mapping[int, int], *, causes: Iterable[str] = ()) -> bool:
+    def commit(
+        self,
+        batch: int,
+        winners: Mapping[int, int],
+        *,
+        step: str = "",
+        causes: Iterable[str] = (),
+        carries: Iterable[MessageRange] = (),
+    ) -> bool:
         """Make visible what the winners ``{partition: attempt}`` have prepared; durable on
         return. Returns True when that was done before. Step ``batch=N/sink.commit``."""
-        step = f"batch={batch}/sink.commit"
+        step = step or f"batch={batch}/sink.commit"
 
         def ask(connection: Connection, watched: Watched) -> bool:
             request = Commit(self.epoch, batch, dict(winners), step)
@@ -103,4 +113,4 @@ class ReceiverClient(Client):
             watched.caused_by(*known(reply.step))
             return reply.recorded
 
-        return self.attempt(ask, step, causes)
+        return self.attempt(ask, step, causes, carries)

@@ -24,6 +24,13 @@ def prepare_step(batch: int, partition: int, attempt: int) -> str:
     return f"receiver.prepare/batch={batch}/p={partition}/a={attempt}"
 
 
+def at_sink(step: str, cause: str) -> str:
+    """The receiver's step for a request: where an application has several sinks, the request's
+    own step ends in the name of one, and so does this."""
+    sink = cause.partition("/sink.")[2].partition("/")[2]
+    return f"{step}/{sink}" if sink else step
+
+
 @dataclass(frozen=True, slots=True)
 class Hello:
     """The first frame: for which application."""

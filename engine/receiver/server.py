@@ -37,6 +37,7 @@ from bettong.engine.receiver.protocol import (
     Prepare,
     Prepared,
     Welcome,
+    at_sink,
     open_step,
     prepare_step,
 )
@@ -112,7 +113,7 @@ class Receiver(Server):
 
     def open(self, ledger: Ledger, request: Open) -> Opened:
         """Begin an epoch."""
-        step = open_step(request.epoch)
+        step = at_sink(open_step(request.epoch), request.cause)
         with steps.step(step, causes=known(request.cause)):
             ledger.open(request.epoch)
         return Opened(if_watched(step))
@@ -122,8 +123,9 @@ class Receiver(Server):
         rows = lines(request.batch, Columns(request.ids, request.keys, request.keyed, request.data))
         if not request.last:
             return Prepared(self.stage(ledger, request, rows), "")
-        step = prepare_step(request.batch, request.partition, request.attempt)
-        causes = [*known(request.cause), open_step(request.epoch)]
+        cause = request.cause
+        step = at_sink(prepare_step(request.batch, request.partition, request.attempt), cause)
+        causes = [*known(cause), at_sink(open_step(request.epoch), cause)]
         with steps.step(step, causes=causes) as s:
             recorded = self.stage(ledger, request, rows)
             s.note(recorded=recorded)
@@ -143,8 +145,11 @@ class Receiver(Server):
 
     def commit(self, ledger: Ledger, request: Commit) -> Committed:
         """Make a batch visible."""
-        step = f"receiver.commit/batch={request.batch}"
-        prepared = (prepare_step(request.batch, p, a) for p, a in sorted(request.winners.items()))
+        step = at_sink(f"receiver.commit/batch={request.batch}", request.cause)
+        prepared = (
+            at_sink(prepare_step(request.batch, p, a), request.cause)
+            for p, a in sorted(request.winners.items())
+        )
         with steps.step(step, causes=[*known(request.cause), *prepared]) as s:
             recorded = ledger.commit(request.epoch, request.batch, request.winners)
             s.note(recorded=recorded)
