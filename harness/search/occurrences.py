@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from bettong.harness.step_names import split_name
 from bettong.lineage.trace import MessageRange, TraceEvent
 
 _BATCH = re.compile(r"(?:^|/)batch=(\d+)(?:/|$)")
@@ -178,7 +179,7 @@ class _Reader:
         return found
 
     def _joined_begin(self, occurrence: Occurrence) -> list[Occurrence]:
-        step, batch = occurrence.step, batch_of(occurrence.step)
+        step, batch = split_name(occurrence.step)[0], batch_of(occurrence.step)
         if batch is None:
             return []
         task = _TASK.match(step)
@@ -229,8 +230,12 @@ class _Reader:
         return opened[-1:]
 
     def _done(self, *steps: str) -> list[Occurrence]:
-        found = (self._latest.get(step) for step in steps)
-        return [o for o in found if o is not None and o.ended is not None]
+        """Those of these steps that have ended, at every source and sink."""
+        return [
+            o
+            for step, o in self._latest.items()
+            if split_name(step)[0] in steps and o.ended is not None
+        ]
 
     def _done_tasks(self, batch: int, stage: int) -> list[Occurrence]:
         prefix = f"batch={batch}/stage={stage}/"
