@@ -25,6 +25,7 @@ from bettong.harness.stored.hashing import U64, first_without_id
 from bettong.harness.stored.match import (
     BUCKETS,
     FIRST,
+    NOTHING,
     ROW,
     Findings,
     Matcher,
@@ -90,9 +91,7 @@ class StoredCheck:
         findings = Findings(self.witnesses)
         anomalies = []
         if differ.any():
-            seen = np.where(differ, np.iinfo(np.int64).max, expected.first)
-            seen_last = np.where(differ, np.iinfo(np.int64).min, expected.last)
-            matcher = self._match(logs, differ, Matcher(findings, seen, seen_last), directory)
+            matcher = self._match(logs, differ, Matcher.of(len(differ), findings), directory)
             anomalies = anomalies_of(
                 findings, matcher, self.expected, self.observed, self.columns, self.ordering
             )
@@ -101,10 +100,11 @@ class StoredCheck:
     def _match(
         self, logs: tuple[Log, Log], differ: Mask, matcher: Matcher, directory: Path
     ) -> Matcher:
-        sides = []
+        sides, alike = [], []
         for name, log in zip(("expected-rows", "observed-rows"), logs, strict=True):
             sides.append(row_buckets(directory, self.memory, name))
-            gather(log, differ, sides[-1])
+            alike.append(gather(log, differ, sides[-1]))
+        matcher.alike = alike[0]
         if self.ordering != "none":
             matcher.firsts = Buckets(BUCKETS, FIRST, directory, self.memory, "firsts")
             matcher.arrivals = rank_range(logs[1], self.rows["observed"])
@@ -141,10 +141,11 @@ class StoredCheck:
                 digests.grow(len(self._keys))
             contents = self._contents(batch)
             records = record_hashes(words, contents)
-            order = ranks(batch, rank, digests.rows, history)
+            order = ranks(batch, rank, digests.rows, history) if rank is not None else None
             logged: dict[str, Rows] = {"ids": words, "groups": groups.astype(np.int32)}
             logged |= {"records": records} if contents else {}
-            log.add(**logged, **({} if rank is None else {"ranks": order}))
+            logged |= {"ranks": order} if order is not None else {}
+            log.add(**logged)
             digests.add(records, groups, order)
         self.rows[history.name] = digests.rows
         return digests
@@ -164,18 +165,31 @@ class StoredCheck:
             self.progress(history.name, rows)
 
 
-def gather(log: Log, differ: Mask, buckets: Buckets) -> None:
-    """Put the rows of the groups that differ into buckets by their ids."""
-    start = 0
+def gather(log: Log, differ: Mask, buckets: Buckets) -> tuple[int, int]:
+    """Put the rows of the groups that differ into buckets by their ids.
+
+    Returns the lowest and the highest rank of the others.
+    """
+    start, (low, high) = 0, NOTHING
     for piece in log:
         groups = piece["groups"]
-        at = np.flatnonzero(differ[groups])
+        inside = differ[groups]
+        at = np.flatnonzero(inside)
+        if len(at) < len(groups):
+            ranks_alike = piece["ranks"][~inside] if "ranks" in piece else _ends(~inside) + start
+            low, high = min(low, int(ranks_alike.min())), max(high, int(ranks_alike.max()))
         rows = np.empty(len(at), ROW)
         rows["id"], rows["place"], rows["group"] = piece["ids"][at], start + at, groups[at]
         rows["rank"] = piece["ranks"][at] if "ranks" in piece else rows["place"]
         rows["content"] = piece["records"][at] if "records" in piece else 0
         buckets.add(rows, rows["id"] >> np.uint64(58))
         start += len(groups)
+    return low, high
+
+
+def _ends(mask: Mask) -> I64:
+    """Indices of the first and the last row in a mask that is not empty."""
+    return np.array([mask.argmax(), len(mask) - 1 - mask[::-1].argmax()])
 
 
 def rank_range(log: Log, rows: int) -> tuple[int, int]:

@@ -54,13 +54,11 @@ def hash_ids(batch: pa.RecordBatch, columns: tuple[str, ...]) -> U64:
     return words
 
 
-def ranks(batch: pa.RecordBatch, column: str | None, start: int, history: StoredHistory) -> I64:
-    """The order of each record: its place in the history, or what a column says.
+def ranks(batch: pa.RecordBatch, column: str, start: int, history: StoredHistory) -> I64:
+    """The order of each record as a column says it; ``start`` is the place of the first record.
 
     Raises UsageError when the column has no order, MalformedHistoryError for a null in it.
     """
-    if column is None:
-        return np.arange(start, start + batch.num_rows)
     values = batch.column(column)
     if values.null_count:
         at = int(pc.index(pc.is_null(values), True).as_py())

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bettong.harness.stored.hashing import U64, hash_column, mix
-from bettong.harness.stored.spill import stable_order
+from bettong.harness.stored.places import places, stable_order
 from bettong.lineage.errors import UsageError
 
 I64 = npt.NDArray[np.int64]
@@ -93,12 +93,11 @@ class KeyCodes:
 
 @dataclass(slots=True)
 class Digests:
-    """Digest, number of records, first and last rank of each group of one history."""
+    """Digest and number of records of each group of one history, and its last rank if told."""
 
     ordered: bool
     sums: U64 = field(default_factory=lambda: np.zeros(0, np.uint64))
     counts: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
-    first: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     last: I64 = field(default_factory=lambda: np.zeros(0, np.int64))
     unsorted: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     rows: int = 0
@@ -109,44 +108,42 @@ class Digests:
         if more > 0:
             self.sums = np.append(self.sums, np.zeros(more, np.uint64))
             self.counts = np.append(self.counts, np.zeros(more, np.int64))
-            self.first = np.append(self.first, np.full(more, np.iinfo(np.int64).max))
             self.last = np.append(self.last, np.full(more, np.iinfo(np.int64).min))
             self.unsorted = np.append(self.unsorted, np.zeros(more, np.bool_))
 
-    def add(self, records: U64, groups: I64, rank: I64) -> None:
+    def add(self, records: U64, groups: I64, rank: I64 | None) -> None:
         """Add the next records.
 
         Args:
             records: a hash of each record's id and compared content.
             groups: its group; group 0 has no order.
-            rank: the order within a group; one whose ranks go back is marked as unsorted.
+            rank: the order within a group, when it is not the order of the records; a group whose
+                ranks go back is marked as unsorted.
         """
         self.rows += len(groups)
         if len(groups) == 0:
             return
-        if not self.ordered:
-            np.add.at(self.sums, groups, mix(records.copy()))
-            self.counts += np.bincount(groups, minlength=len(self.counts))
-            np.minimum.at(self.first, groups, rank)
-            np.maximum.at(self.last, groups, rank)
-            return
+        words = records.copy()
+        if self.ordered:
+            place = places(groups, len(self.sums))
+            place += self.counts[groups]
+            place[groups == 0] = 0
+            words += place.view(np.uint64) * _PLACE
+        np.add.at(self.sums, groups, mix(words))
+        self.counts += np.bincount(groups, minlength=len(self.counts))
+        if rank is not None and self.ordered:
+            self._see_ranks(rank, groups)
+
+    def _see_ranks(self, rank: I64, groups: I64) -> None:
         order = stable_order(groups)
-        ordered = groups[order]
-        starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-        present = ordered[starts]
-        counts = np.diff(np.r_[starts, len(ordered)])
-        place = np.arange(len(ordered)) + np.repeat(self.counts[present] - starts, counts)
-        if present[0] == 0:
-            place[: counts[0]] = 0
-        words = mix(records[order] + place.view(np.uint64) * _PLACE)
-        self.sums[present] += np.add.reduceat(words, starts)
-        rank = rank[order]
+        rank, groups = rank[order], groups[order]
+        starts = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
+        ends = np.append(starts[1:], len(groups)) - 1
+        present = groups[starts]
         back = np.r_[False, rank[1:] < rank[:-1]]
         back[starts] = rank[starts] < self.last[present]
         self.unsorted[present] |= np.logical_or.reduceat(back, starts)
-        self.first[present] = np.minimum(self.first[present], rank[starts])
-        self.last[present] = np.maximum(self.last[present], rank[starts + counts - 1])
-        self.counts[present] += counts
+        self.last[present] = np.maximum(self.last[present], rank[ends])
 
 
 def record_hashes(ids: U64, contents: Sequence[pa.Array]) -> U64:

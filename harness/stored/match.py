@@ -17,6 +17,7 @@ BUCKETS = 64
 ROW = np.dtype([("id", "u8"), ("content", "u8"), ("rank", "i8"), ("place", "i8"), ("group", "i4")])
 FIRST = np.dtype([("arrival", "i8"), ("rank", "i8"), ("e", "i8"), ("o", "i8"), ("group", "i4")])
 SHOWN_PLACES = 10
+NOTHING = (np.iinfo(np.int64).max, np.iinfo(np.int64).min)  # the range of no ranks at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ class Matcher:
     """Matches buckets of expected rows with those of observed ones.
 
     Attributes:
-        seen_first, seen_last: lowest and highest rank of each group that was seen.
+        seen_first, seen_last: lowest and highest rank that was seen, of each group that differs.
+        alike: the same of all the other groups together.
         firsts: where first occurrences go for :func:`find_reorders`, or None.
         arrivals: lowest and highest rank of the observed history.
     """
@@ -69,6 +71,17 @@ class Matcher:
     seen_last: I64
     firsts: Buckets | None = None
     arrivals: tuple[int, int] = (0, 0)
+    alike: tuple[int, int] = NOTHING
+
+    @classmethod
+    def of(cls, groups: int, findings: Findings) -> Matcher:
+        """One that has seen nothing yet."""
+        return cls(findings, np.full(groups, NOTHING[0]), np.full(groups, NOTHING[1]))
+
+    def seen(self) -> tuple[int, int]:
+        """Lowest and highest rank that was seen of all groups."""
+        low, high = self.alike
+        return min(low, int(self.seen_first.min())), max(high, int(self.seen_last.max()))
 
     def match(self, expected: Rows, observed: Rows) -> None:
         """Add what one bucket of ids shows; each id is in ``expected`` at most once."""

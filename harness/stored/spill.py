@@ -93,26 +93,22 @@ class Log:
 def repeated(buckets: Buckets) -> npt.NDArray[np.uint64]:
     """Words that are more than once in 256 buckets of 64-bit words split by their high bits.
 
-    Words are sorted by 32 more of their bits; the few that agree in these are compared whole.
+    Each word writes its number into a slot that equal words share: one whose number was written
+    over is compared with the word that did it. Of those that only share the slot, the ones written
+    over go on among themselves, with other slots.
     """
     found = [np.empty(0, np.uint64)]
     for words in buckets:
-        middle = ((words >> np.uint64(24)) & np.uint64(0xFFFFFFFF)).astype(np.int64)
-        order = stable_order(middle)
-        middle = middle[order]
-        alike = np.flatnonzero(middle[1:] == middle[:-1])
-        if len(alike):
-            suspects, times = np.unique(
-                words[order[np.union1d(alike, alike + 1)]], return_counts=True
-            )
-            found.append(suspects[times > 1])
-    return np.concatenate(found)
-
-
-def stable_order(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Indices that sort numbers below 2^32, equal ones in their order: a radix sort."""
-    order = np.argsort((codes & 0xFFFF).astype(np.uint16), kind="stable")
-    high = (codes >> 16).astype(np.uint16)
-    if high.any():
-        order = order[np.argsort(high[order], kind="stable")]
-    return order
+        turn = 0
+        while len(words):
+            bits = (4 * len(words)).bit_length()
+            slots = (words << np.uint64(8) + np.uint64(7 * turn)) >> np.uint64(64 - bits)
+            numbers = np.arange(len(words), dtype=np.int32)
+            table = np.empty(1 << bits, np.int32)
+            table[slots] = numbers
+            last = table[slots]
+            over = np.flatnonzero(last != numbers)
+            same = words[over] == words[last[over]]
+            found.append(words[over[same]])
+            words, turn = words[over[~same]], (turn + 1) % 4
+    return np.unique(np.concatenate(found))

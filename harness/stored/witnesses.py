@@ -68,7 +68,7 @@ class _Teller:
     ) -> None:
         self.columns, self.right, self.wrong = columns, right, wrong
         self.first, self.last = matcher.seen_first, matcher.seen_last
-        self.seen_first, self.seen_last = int(self.first.min()), int(self.last.max())
+        self.seen = matcher.seen()
         self.per_key = ordering == "per-key"
 
     def anomaly(self, w: Witness) -> Anomaly:
@@ -127,7 +127,7 @@ class _Teller:
         of_key = None
         if self.per_key and key is not None:
             of_key = _part(w.rank, int(self.first[w.group]), int(self.last[w.group]))
-        return loss_note(_part(w.rank, self.seen_first, self.seen_last), of_key)
+        return loss_note(_part(w.rank, *self.seen), of_key)
 
 
 def _part(rank: int, first: int, last: int) -> str:

@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+import tempfile
+from collections import Counter
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bettong.harness.stored.hashing import hash_column
-from bettong.harness.stored.spill import stable_order
+from bettong.harness.stored.places import places, stable_order
+from bettong.harness.stored.spill import Buckets, repeated
 
 texts = st.lists(st.one_of(st.none(), st.text(max_size=40), st.sampled_from(["", "\0", "\0\0"])))
 
@@ -49,3 +54,29 @@ def test_nested_values() -> None:
 def test_stable_order(codes: list[int]) -> None:
     array = np.array(codes, np.int64)
     assert stable_order(array).tolist() == np.argsort(array, kind="stable").tolist()
+
+
+@given(st.integers(1, 9), st.integers(0, 2**32 - 1), st.integers(0, 3000))
+def test_places_are_counted_group_by_group(spread: int, seed: int, size: int) -> None:
+    draws = np.random.default_rng(seed).random(size)
+    groups = (draws ** (10 - spread) * spread * 100).astype(np.int64)  # some with one, some hot
+    seen: dict[int, int] = {}
+    told = places(groups, spread * 100)
+    for group, place in zip(groups.tolist(), told.tolist(), strict=True):
+        assert place == seen.get(group, 0)
+        seen[group] = place + 1
+
+
+@given(st.lists(st.integers(0, 40), max_size=60), st.integers(0, 2**32 - 1))
+def test_repeated_words_are_found_also_among_words_that_share_slots(
+    numbers: list[int], seed: int
+) -> None:
+    few_bits = np.random.default_rng(seed).integers(0, 4, (41, 64), np.uint64)
+    shifts = np.arange(0, 64, 2, dtype=np.uint64)
+    pool = np.bitwise_or.reduce(few_bits[:, :32] << shifts, axis=1) & np.uint64(0xFF0000FF000000FF)
+    words = pool[np.array(numbers, np.int64)]
+    with tempfile.TemporaryDirectory() as name:
+        buckets = Buckets(256, np.uint64, Path(name), 100, "words")
+        buckets.add(words, words >> np.uint64(56))
+        told = repeated(buckets).tolist()
+    assert told == sorted(w for w, n in Counter(words.tolist()).items() if n > 1)
