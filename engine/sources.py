@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from bettong.engine.inputs.lines import index_of
 from bettong.engine.steps import step
 from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import MessageRange
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_LOOK_S = 0.02
+"""How often a source that nobody wakes is looked at."""
 
 
 class Extent(NamedTuple):
@@ -54,18 +59,8 @@ class StreamSource(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class FileSource:
-    """The lines of a text file, without their ends; the stream has ended at the file's end."""
-
-    path: Path
-
-    def extent(self, upto: int, wait: float) -> Extent:
-        return Extent(len(self._lines()), True)
-
-    def read(self, planned: MessageRange, step_id: str, causes: Sequence[str]) -> Sequence[bytes]:
-        with step(step_id, causes=causes, carries=[planned]):
-            return self._lines()[planned.start : planned.stop]
+class PreparedSource:
+    """Messages that are there and stay there: planning and releasing them touches nothing."""
 
     def plan(self, planned: MessageRange, step_id: str) -> None:
         with step(step_id, carries=[planned]):
@@ -74,15 +69,55 @@ class FileSource:
     def release(self, upto: int, step_id: str, causes: Iterable[str]) -> None:
         pass
 
-    def _lines(self) -> list[bytes]:
-        try:
-            return self.path.read_bytes().splitlines()
-        except OSError as e:
-            raise UsageError(f"source file {self.path} cannot be read: {e.strerror}") from e
+
+@dataclass(frozen=True)
+class FileSource(PreparedSource):
+    """The lines of a text file, without their ends: message n is line n.
+
+    Attributes:
+        path: the file.
+        follow: whether lines are still added; one without its newline is then no message yet.
+            Otherwise the stream has ended at the file's end.
+        end: with ``follow`` the line with which the stream ends; without one it never does.
+    """
+
+    path: Path
+    follow: bool = False
+    end: bytes | None = None
+
+    def extent(self, upto: int, wait: float) -> Extent:
+        return awaited(self._extent, upto, wait)
+
+    def read(self, planned: MessageRange, step_id: str, causes: Sequence[str]) -> Sequence[bytes]:
+        with step(step_id, causes=causes, carries=[planned]):
+            index = index_of(self.path)
+            if planned.stop > index.complete:
+                index.refresh()
+            return index.read(planned.start, planned.stop)
+
+    def _extent(self) -> Extent:
+        index = index_of(self.path)
+        index.refresh()
+        if not self.follow:
+            return Extent(index.lines, True)
+        count = index.complete
+        last = index.read(count - 1, count) if count and self.end is not None else []
+        return Extent(count, last == [self.end])
+
+
+def awaited(look: Callable[[], Extent], upto: int, wait: float) -> Extent:
+    """Look until there are enough messages, the stream has ended, or ``wait`` seconds are over."""
+    deadline = time.monotonic() + wait
+    while True:
+        extent = look()
+        left = deadline - time.monotonic()
+        if extent.end >= upto or extent.ended or left <= 0:
+            return extent
+        time.sleep(min(_LOOK_S, left))
 
 
 @dataclass(frozen=True)
-class ArrowSource:
+class ArrowSource(PreparedSource):
     """The binary column ``message`` of an Arrow IPC file, memory-mapped; the stream has ended at
     the file's end."""
 
@@ -95,13 +130,6 @@ class ArrowSource:
         with step(step_id, causes=causes, carries=[planned]):
             part = self._messages().slice(planned.start, planned.stop - planned.start)
             return part.combine_chunks()
-
-    def plan(self, planned: MessageRange, step_id: str) -> None:
-        with step(step_id, carries=[planned]):
-            pass
-
-    def release(self, upto: int, step_id: str, causes: Iterable[str]) -> None:
-        pass
 
     def _messages(self) -> pa.ChunkedArray:
         import pyarrow as pa

@@ -36,6 +36,7 @@ def ship_modules(app: Application, *used: object) -> None:
     owners: list[object] = [n.function.call for n in app.nodes if n.function is not None]
     owners += [thing for s in app.states for thing in (s.cls, type(s.codec))]
     owners += [thing if isinstance(thing, type) else type(thing) for thing in used]
+    owners += [part for thing in used for part in getattr(thing, "__dict__", {}).values()]
     for owner in owners:
         module = sys.modules.get(getattr(owner, "__module__", None) or "")
         if module is not None and not _installed(module):

@@ -22,6 +22,8 @@ from bettong.engine import (
     source,
     state_computation,
 )
+from bettong.engine.inputs.directory import DirectorySource
+from bettong.engine.inputs.generator import GeneratorSource
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.sources import FileSource
 from bettong.engine.spark.runner import QueryError, RunConfig, run
@@ -139,10 +141,14 @@ def as_text(value: object) -> bytes:
     return repr(value).encode()
 
 
+def more(number: int) -> bytes:
+    return b"It is number %d" % (number % 5)
+
+
 def test_two_sources_two_levels_and_dead_letters(spark: SparkSession, tmp_path: Path) -> None:
     streams = {
         "lines": [line.encode() for line in LINES],
-        "more": [f"It is number {n % 5}".encode() for n in range(33)],
+        "more": list(map(more, range(33))),
     }
     words = [
         source(name, word_count.line).to(word_count.split, name=f"{name}_words") for name in streams
@@ -154,12 +160,17 @@ def test_two_sources_two_levels_and_dead_letters(spark: SparkSession, tmp_path: 
         totals.key_by(by_count).to(so_often).to_sink(sink("often", as_text)),
         on_error=sink("dead", as_text),
     )
-    for name, lines in streams.items():
-        (tmp_path / name).write_bytes(b"\n".join(lines) + b"\n")
+    (tmp_path / "in").mkdir()
+    for part in range(2):
+        lines = streams["lines"][25 * part : 25 * part + 25]
+        (tmp_path / "in" / f"part{part}").write_bytes(b"\n".join(lines))
     sinks = {name: FolderSink(tmp_path / name) for name in ("totals_out", "often_out", "dead_out")}
     config = RunConfig(
         tmp_path / "checkpoint",
-        {name: FileSource(tmp_path / name) for name in streams},
+        {
+            "lines": DirectorySource(tmp_path / "in", tmp_path / "index"),
+            "more": GeneratorSource(more, 33),
+        },
         {name.removesuffix("_out"): out for name, out in sinks.items()},
         batch_messages=20,
         state_partitions=3,

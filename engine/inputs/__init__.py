@@ -1,0 +1,1 @@
+"""Sources that need no server of Bettong's: generators, files, folders, Kafka."""
