@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Sequence
 from functools import cache
 
 
@@ -34,17 +33,20 @@ def free_ports(count: int) -> list[int]:
 
 
 class Addresses:
-    """Addresses of the nodes and links of one run."""
+    """Addresses of nodes and links, the same for a name as long as this lives."""
 
-    def __init__(self, nodes: Sequence[str]) -> None:
-        self._number = {name: i for i, name in enumerate(nodes, 1)}
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
 
     def node(self, name: str) -> str:
         """Where a node listens."""
-        return f"127.0.0.{10 + self._number[name]}" if many_loopback_addresses() else "127.0.0.1"
+        return f"127.0.0.{10 + self._number(name)}" if many_loopback_addresses() else "127.0.0.1"
 
     def link(self, a: str, b: str) -> str:
         """Where node a finds node b."""
         if not many_loopback_addresses():
             return "127.0.0.1"
-        return f"127.1.{self._number[a]}.{self._number[b]}"
+        return f"127.1.{self._number(a)}.{self._number(b)}"
+
+    def _number(self, name: str) -> int:
+        return self._numbers.setdefault(name, len(self._numbers) + 1)

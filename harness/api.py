@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from bettong.harness.backend import LocalBackend
@@ -44,7 +44,8 @@ def run_scenario(
             how far a lineage-driven search is to go.
         backend: where it runs, entered already; good for any number of calls.
         out: folder for result.json, traces and counterexamples.
-        input_file: messages, one for each line, in place of the scenario's.
+        input_file: messages, one for each line, in place of the scenario's; of several streams a
+            folder with a file for each.
         seed: of random schedules.
         budget: how much may be run.
         expected: the level asked for.
@@ -54,6 +55,7 @@ def run_scenario(
         BettongError: the system cannot be started.
     """
     found = load_scenario(scenario)
+    topology = backend.topology(found)
     if isinstance(faults, Reach):
         resume = (out / LOG).exists()
         campaign = _campaign(found, backend, out, input_file, seed, limits, progress, resume)
@@ -63,16 +65,16 @@ def run_scenario(
         result.write(out)
         return result
     if isinstance(faults, Schedule):
-        faults.check(backend.topology)
+        faults.check(topology)
         plan = FaultPlan.of(faults)
     elif isinstance(faults, FaultPlan):
         plan = faults
     else:
-        plan = parse_plan(faults, seed, backend.topology)
+        plan = parse_plan(faults, seed, topology)
     campaign = _campaign(found, backend, out, input_file, seed, limits, progress)
     result = run_campaign(
         campaign,
-        lambda clean: plan.schedules(clean[0], backend.topology),
+        lambda clean: plan.schedules(clean[0], topology),
         clean_runs=plan.clean_runs,
         expected=expected,
         budget=budget or Budget(),
@@ -123,7 +125,7 @@ def _campaign(
     progress: Progress,
     resume: bool = False,
 ) -> Campaign:
-    messages: Sequence[bytes] = scenario.messages(input_file)
+    messages = scenario.messages(input_file)
     out.mkdir(parents=True, exist_ok=True)
     options: dict[str, object] = {
         "workers": len(backend.workers),
@@ -131,7 +133,11 @@ def _campaign(
     }
     if input_file is not None:
         copy = out / "input"
-        if input_file.resolve() != copy.resolve():
+        if input_file.resolve() == copy.resolve():
+            pass  # a search that goes on
+        elif input_file.is_dir():
+            shutil.copytree(input_file, copy, dirs_exist_ok=True)
+        else:
             shutil.copyfile(input_file, copy)
         options["input"] = copy.name
     return Campaign(

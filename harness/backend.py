@@ -53,20 +53,17 @@ class Layout:
 
     folder: Path
 
-    @property
-    def input(self) -> Path:
-        """The messages, one for each line."""
-        return self.folder / "input"
+    def input(self, stream: str) -> Path:
+        """The messages of a stream, one for each line."""
+        return self.folder / f"{stream}.input"
 
-    @property
-    def acked(self) -> Path:
-        """What the sender was told is safe."""
-        return self.folder / "acked"
+    def acked(self, stream: str) -> Path:
+        """What the stream's sender was told is safe."""
+        return self.folder / f"{stream}.acked"
 
-    @property
-    def outcome(self) -> Path:
-        """How the sender ended, in its own words."""
-        return self.folder / "outcome"
+    def outcome(self, stream: str) -> Path:
+        """How the stream's sender ended, in its own words."""
+        return self.folder / f"{stream}.outcome"
 
     @property
     def gateway(self) -> Path:
@@ -83,6 +80,11 @@ class Layout:
         """The receiver's journal and output."""
         return self.folder / "receiver"
 
+    @property
+    def files(self) -> Path:
+        """Outputs as files, a folder for each sink."""
+        return self.folder / "files"
+
     def log(self, node: str) -> Path:
         """What a node prints."""
         return self.folder / f"{node}.log"
@@ -97,9 +99,6 @@ class LocalBackend:
         workers: of a Spark standalone cluster; with 0 all tasks run in the driver.
         spares: warm drivers that wait to take a dead one's place.
         runner: ``in-process`` runs the same batches in a driver without Spark.
-
-    Attributes:
-        topology: the nodes and links that faults may name.
     """
 
     def __init__(self, *, workers: int = 0, spares: int = 1, runner: Runner = "spark") -> None:
@@ -108,11 +107,8 @@ class LocalBackend:
         self.runner = runner
         self.workers = tuple(f"w{i}" for i in range(1, workers + 1))
         self._spares = spares
-        spark = (MASTER, *self.workers) if workers else ()
-        nodes = ("sender", "gateway", DRIVER, *spark, "receiver")
-        self._addresses = Addresses(nodes)
+        self._addresses = Addresses()
         self._ways: dict[tuple[str, str], str] = {}
-        self.topology = Topology(nodes, _links(self._connections(), (DRIVER, *spark)))
 
     def __enter__(self) -> LocalBackend:
         with contextlib.ExitStack() as stack:
@@ -125,9 +121,6 @@ class LocalBackend:
             self.links = Links(self.proxies)
             stack.callback(self.links.close)
             self.listen = {s: f"{self._addresses.node(s)}:{free_ports(1)[0]}" for s in SERVERS}
-            for a, b in self._connections():
-                listen = f"{self._addresses.link(a, b)}:0"
-                self._ways[a, b] = self.links.connect(a, b, self.listen[b], listen)
             self.spark = self._standalone(stack) if self.workers else None
             self.supply = self._drivers(stack) if self.runner == "spark" else None
             self._stack = stack.pop_all()
@@ -141,9 +134,23 @@ class LocalBackend:
     ) -> None:
         self._stack.close()
 
-    def way(self, a: str, b: str) -> str:
-        """``HOST:PORT`` at which node a finds node b."""
-        return self._ways[a, b]
+    def topology(self, scenario: Scenario) -> Topology:
+        """The nodes and links of a scenario that faults may name."""
+        spark = (MASTER, *self.workers) if self.workers else ()
+        senders = tuple(scenario.senders.values())
+        servers = SERVERS if scenario.outputs == "receiver" else SERVERS[:1]
+        connections = [(sender, "gateway") for sender in senders]
+        connections += [(reader, server) for reader in self._readers() for server in servers]
+        nodes = (*senders, "gateway", DRIVER, *spark, *servers[1:])
+        return Topology(nodes, _links(connections, (DRIVER, *spark)))
+
+    def way(self, a: str, server: str) -> str:
+        """``HOST:PORT`` at which node a finds a server."""
+        if (a, server) not in self._ways:
+            listen = f"{self._addresses.link(a, server)}:0"
+            way = self.links.connect(a, server, self.listen[server], listen)
+            self._ways[a, server] = way
+        return self._ways[a, server]
 
     def cluster(self, scenario: Scenario, layout: Layout) -> LocalCluster:
         """The nodes of one run, not started; a context manager that ends them."""
@@ -154,9 +161,8 @@ class LocalBackend:
     def _forked(self) -> tuple[str, ...]:
         return () if self.runner == "spark" else (DRIVER_PROCESS,)
 
-    def _connections(self) -> list[tuple[str, str]]:
-        readers = (DRIVER, *self.workers)
-        return [("sender", "gateway"), *((r, s) for r in readers for s in SERVERS)]
+    def _readers(self) -> tuple[str, ...]:
+        return (DRIVER, *self.workers)
 
     def _drivers(self, stack: contextlib.ExitStack) -> DriverSupply:
         config = self.spark.config if self.spark else SessionConfig(LOCAL, SPARK_CONFIG)
@@ -200,19 +206,18 @@ class LocalCluster(Cluster):
         instrumentation = Instrumentation(
             run=control.run, conductor=self._backend.conductor.address
         )
-        self._start_all(
-            [
-                self._server("gateway", GATEWAY, instrumentation),
-                self._server("receiver", RECEIVER, instrumentation),
-            ]
-        )
-        self._start_all([self._driver(instrumentation), self._sender(instrumentation)])
+        servers = [self._server("gateway", GATEWAY, instrumentation)]
+        if self._scenario.outputs == "receiver":
+            servers.append(self._server("receiver", RECEIVER, instrumentation))
+        self._start_all(servers)
+        senders = (self._sender(s, n, instrumentation) for s, n in self._scenario.senders.items())
+        self._start_all([self._driver(instrumentation), *senders])
 
     def finish(self) -> None:
-        """Give the driver's host back, if its query has ended."""
-        driver = self.nodes[DRIVER]
-        if isinstance(driver, DriverNode):
-            driver.finish()
+        """Give the hosts of drivers back whose query has ended."""
+        for driver in (self.nodes[DRIVER], *self.zombies):
+            if isinstance(driver, DriverNode):
+                driver.finish()
 
     def undo_last_commit(self) -> str:
         """Make the next start of the driver do the last batch again, as after a crash right before
@@ -248,8 +253,9 @@ class LocalCluster(Cluster):
         scenario = self._scenario
         job = {
             "application": scenario.application,
-            "stream": scenario.stream,
+            "streams": list(scenario.senders),
             **{server: self._backend.way(DRIVER, server) for server in SERVERS},
+            "files": str(self._layout.files) if scenario.outputs == "files" else None,
             "checkpoint": str(self._layout.checkpoint),
             "batch": scenario.batch,
             "partitions": scenario.partitions,
@@ -262,18 +268,19 @@ class LocalCluster(Cluster):
         command = [DRIVER_PROCESS, json.dumps(job)]
         return CommandNode(DRIVER, instrumentation, log, command, launch=launch)
 
-    def _sender(self, instrumentation: Instrumentation) -> Node:
-        gateway = self._backend.way("sender", "gateway")
+    def _sender(self, stream: str, name: str, instrumentation: Instrumentation) -> Node:
+        gateway = self._backend.way(name, "gateway")
+        layout = self._layout
         command = [
             *(SENDER, "--gateway", gateway),
-            *("--stream", self._scenario.stream, "--input", str(self._layout.input)),
-            *("--frame", str(self._scenario.frame), "--acked", str(self._layout.acked)),
-            *("--outcome", str(self._layout.outcome)),
+            *("--stream", stream, "--input", str(layout.input(stream))),
+            *("--frame", str(self._scenario.frame), "--acked", str(layout.acked(stream))),
+            *("--outcome", str(layout.outcome(stream))),
         ]
         return CommandNode(
-            "sender",
+            name,
             instrumentation,
-            self._layout.log("sender"),
+            layout.log(name),
             command,
             launch=self._backend.zygote.start,
         )

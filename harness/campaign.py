@@ -17,7 +17,7 @@ from bettong.harness.backend import LocalBackend
 from bettong.harness.checkers import guarantee_of
 from bettong.harness.counterexample import CounterexampleFile
 from bettong.harness.execution import Limits, Observed, run_once
-from bettong.harness.scenario import Scenario
+from bettong.harness.scenario import Messages, Scenario
 from bettong.harness.schedule import Schedule
 from bettong.harness.sessions import guard_folder, unguard_folder
 from bettong.lineage.loop import Budget
@@ -56,7 +56,7 @@ class Campaign:
     backend: LocalBackend
     scenario: Scenario
     out: Path
-    messages: Sequence[bytes]
+    messages: Messages
     seed: int = 0
     options: dict[str, Any] = field(default_factory=dict)
     replay: bool = True

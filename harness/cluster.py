@@ -24,6 +24,7 @@ class Cluster:
         lasting: nodes that are there before the run and stay after it.
         starting: nodes that are being started, which may take its time.
         restarts: how often each node has been started again after it ended by itself.
+        zombies: nodes that stood still and were taken for dead: others have their names.
     """
 
     def __init__(self, links: Links, lasting: Mapping[str, Node]) -> None:
@@ -33,6 +34,9 @@ class Cluster:
         self.links = links
         self.starting: list[str] = []
         self.restarts: dict[str, int] = {}
+        self.zombies: list[Node] = []
+        self._risen: list[Node] = []
+        self._standing: set[str] = set()
         self._wanted: set[str] = set(lasting)
 
     def start(self, name: str) -> None:
@@ -48,22 +52,40 @@ class Cluster:
             TraceEvent(f"node.start/{name}", "after", name, incarnation=node.incarnation)
         )
 
-    restart = start
+    def restart(self, name: str) -> None:
+        """Start a node again, beside itself if it stands still: it has been taken for dead."""
+        if name in self._standing:
+            self._wanted.discard(name)
+            self.zombies.append(self.nodes[name])
+            self.nodes[name] = self.nodes[name].successor()
+        self.start(name)
 
     def crash(self, node: str) -> tuple[int, Struck]:
         """SIGKILL a node and reap it."""
         self._wanted.discard(node)
+        self._standing.discard(node)
         incarnation, ended = self.nodes[node].kill()
         if ended is None:
             return incarnation, Struck(False, f"{node} was not running")
         return incarnation, Struck(ended.status == -signal.SIGKILL, str(ended))
 
     def pause(self, node: str) -> str:
+        self._standing.add(node)
         return self.nodes[node].pause()
 
     def resume(self, node: str) -> str:
-        self.nodes[node].resume()
-        return "resumed"
+        self._standing.discard(node)
+        zombies = [zombie for zombie in self.zombies if zombie.name == node]
+        for standing in zombies or [self.nodes[node]]:
+            standing.resume()
+        if not zombies:
+            return "resumed"
+        self._risen += zombies
+        return f"resumed beside incarnation {self.nodes[node].incarnation}, which runs since"
+
+    def haunted(self) -> bool:
+        """Whether a node that was taken for dead, and goes on, has not ended yet."""
+        return any(zombie.poll() is None for zombie in self._risen)
 
     def arm(self, fault: f.LinkFault | f.Cut) -> str:
         return self.links.arm(fault)
@@ -98,8 +120,8 @@ class Cluster:
     def close(self) -> None:
         """Kill every node of the run and end every fault."""
         self._wanted.clear()
-        for name, node in self.nodes.items():
-            if name not in self.lasting:
+        for node in (*self.nodes.values(), *self.zombies):
+            if node.name not in self.lasting:
                 node.kill()
         self.links.mend()
 

@@ -100,6 +100,9 @@ class DriverNode(Node):
         self._supply.bury(host)
         return ended
 
+    def _let_go(self) -> None:
+        self._host = self._job = None
+
     def finish(self) -> None:
         """Give the host back, if the query has ended."""
         with self._lock:

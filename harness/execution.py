@@ -11,19 +11,23 @@ from __future__ import annotations
 import json
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from bettong.engine import Application
+from bettong.engine.endpoints import kept_as
 from bettong.engine.ingest.acked import read_acked
 from bettong.engine.ingest.journal import Journal
-from bettong.engine.receiver.output import read_rows
+from bettong.engine.outputs import files
+from bettong.engine.receiver import output as receiver
 from bettong.harness.backend import Layout, LocalBackend, LocalCluster
 from bettong.harness.checkers import Judgement, Record, check_outputs, stuck
 from bettong.harness.nodes import NodeError, log_tail
 from bettong.harness.oracle import expected_outputs, seen_outputs
 from bettong.harness.run_control import RunControl
-from bettong.harness.scenario import Scenario
+from bettong.harness.scenario import Messages, Scenario
 from bettong.harness.schedule import Schedule
 from bettong.harness.stages import StageNumbers
 from bettong.lineage.errors import BettongError
@@ -112,7 +116,12 @@ class _Course:
     """The way of one run to its end."""
 
     def __init__(
-        self, cluster: LocalCluster, control: RunControl, layout: Layout, limits: Limits
+        self,
+        cluster: LocalCluster,
+        control: RunControl,
+        layout: Layout,
+        senders: Mapping[str, str],
+        limits: Limits,
     ) -> None:
         self.cluster = cluster
         self.layout = layout
@@ -120,14 +129,13 @@ class _Course:
         self.limits = limits
         self.deadline = time.monotonic() + limits.wall_s
         self.notes: list[str] = []
-        self.sender_done = False
+        self.sending = {node: stream for stream, node in senders.items()}
         self.sender_failed = False
 
     def until_drained(self) -> None:
-        """Wait until the sender and the query have done all their work; raises _StuckError."""
-        driver = self.cluster.nodes["driver"]
-        while not (self.sender_done and driver.poll() == 0):
-            self._look_after(driver)
+        """Wait until the senders and the query have done all their work; raises _StuckError."""
+        while self.sending or self.cluster.nodes["driver"].poll() != 0 or self.cluster.haunted():
+            self._look_after()
             if self.sender_failed and self.control.idle_seconds > 1.0:
                 self.notes.append("the sender gave up; what was accepted has been waited for")
                 return
@@ -144,15 +152,15 @@ class _Course:
     def _something_ended(self) -> bool:
         return bool(self.cluster.ended())
 
-    def _look_after(self, driver: object) -> None:
+    def _look_after(self) -> None:
         if self.control.failure is not None:
             raise self.control.failure
         for name, status in self.cluster.ended().items():
-            if name == "sender" and status == 0:
-                self.sender_done = True
+            if name in self.sending and status == 0:
+                del self.sending[name]
                 self.cluster.forget(name)
-            elif name == "sender" and status != _SENDER_GAVE_UP:
-                self._sender_failed(status)
+            elif name in self.sending and status != _SENDER_GAVE_UP:
+                self._sender_has_failed(name, status)
             elif name == "driver" and status == 0:
                 continue
             else:
@@ -162,14 +170,15 @@ class _Course:
                 except NodeError as e:
                     raise _StuckError(str(e)) from e
 
-    def _sender_failed(self, status: int) -> None:
+    def _sender_has_failed(self, name: str, status: int) -> None:
         """The sender says that the gateway has lost messages; anything else is not its place."""
-        if status != _SENDER_LOST or not self.layout.outcome.exists():
-            log = log_tail(self.cluster.nodes["sender"].log)
-            raise NodeError(f"the sender ended with status {status}: {log}")
-        self.notes.append(json.loads(self.layout.outcome.read_text())["error"])
+        outcome = self.layout.outcome(self.sending[name])
+        if status != _SENDER_LOST or not outcome.exists():
+            log = log_tail(self.cluster.nodes[name].log)
+            raise NodeError(f"the {name} ended with status {status}: {log}")
+        self.notes.append(json.loads(outcome.read_text())["error"])
         self.sender_failed = True
-        self.cluster.forget("sender")
+        self.cluster.forget(name)
 
     def _check_limits(self) -> None:
         c = self.control
@@ -187,7 +196,7 @@ def run_once(
     schedule: Schedule,
     folder: Path,
     *,
-    messages: Sequence[bytes] | None = None,
+    messages: Messages | None = None,
     replay: bool = True,
     limits: Limits = Limits(),
     trace: Path | None = None,
@@ -205,13 +214,14 @@ def run_once(
         ScheduleError: the schedule names what this backend does not have.
         BettongError: the system cannot be started.
     """
-    schedule.check(backend.topology)
+    schedule.check(backend.topology(scenario))
     began = time.monotonic()
     input_ = scenario.messages() if messages is None else messages
     application = scenario.load_application()
     layout = Layout(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    layout.input.write_bytes(b"\n".join(input_) + b"\n")
+    for stream, sent in input_.items():
+        layout.input(stream).write_bytes(b"".join(message + b"\n" for message in sent))
     clock = _Clock(began)
     run = f"{scenario.name}-{uuid.uuid4().hex[:12]}"
 
@@ -219,7 +229,7 @@ def run_once(
     drained: list[Record] | None = None
 
     def seen() -> list[Record]:
-        return seen_outputs(read_rows(layout.receiver / application.name))
+        return visible(application, scenario, layout)
 
     with backend.cluster(scenario, layout) as cluster:
         control = RunControl(run, cluster, schedule, trace, StageNumbers())
@@ -227,11 +237,11 @@ def run_once(
         try:
             cluster.begin(control)
             clock.lap("start")
-            course = _Course(cluster, control, layout, limits)
+            course = _Course(cluster, control, layout, scenario.senders, limits)
             try:
                 course.until_drained()
                 clock.lap("run")
-                if course.sender_done and replay:
+                if not course.sending and replay:
                     drained = seen()
                     course.replay()
                     clock.lap("replay")
@@ -241,8 +251,8 @@ def run_once(
         finally:
             backend.conductor.end(control)
     clock.lap("end")
-    accepted = _accepted(layout, scenario.stream, len(input_))
-    expected = expected_outputs(application, scenario.stream, input_[:accepted])
+    accepted = {s: sent[: _accepted(layout, s, len(sent))] for s, sent in input_.items()}
+    expected = expected_outputs(application, accepted, scenario.batch)
     last = seen()
     judgement = check_outputs(expected, last, also=also)
     before = judgement if drained is None else check_outputs(expected, drained)
@@ -263,6 +273,18 @@ def run_once(
     )
 
 
+def visible(application: Application, scenario: Scenario, layout: Layout) -> list[Record]:
+    """What a reader sees at every sink."""
+    rows: dict[str, Iterable[Mapping[str, Any]]] = {}
+    for sink in application.sinks:
+        if scenario.outputs == "receiver":
+            rows[sink.name] = receiver.read_rows(layout.receiver / kept_as(application, sink.name))
+        else:
+            folder = layout.files / sink.name
+            rows[sink.name] = files.read_rows(folder) if folder.exists() else []
+    return seen_outputs(rows)
+
+
 def _outcome(judgement: Judgement, not_fired: tuple[str, ...]) -> Outcome:
     if judgement.verdict == "unknown":
         return "unknown"
@@ -274,7 +296,8 @@ def _outcome(judgement: Judgement, not_fired: tuple[str, ...]) -> Outcome:
 def _accepted(layout: Layout, stream: str, sent: int) -> int:
     """How many messages count: those that the journal has, and those that the sender was told
     are safe, whether the journal has them or not."""
-    upto = read_acked(layout.acked, stream)[0] if layout.acked.exists() else 0
+    acked = layout.acked(stream)
+    upto = read_acked(acked, stream)[0] if acked.exists() else 0
     journal = layout.gateway / "streams" / stream
     if journal.exists():
         try:

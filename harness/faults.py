@@ -151,15 +151,22 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """SIGSTOP of every process of a node, then SIGCONT: what it held in flight goes on late."""
+    """SIGSTOP of every process of a node, then SIGCONT: what it held in flight goes on late.
+
+    Attributes:
+        replace: whether a supervisor takes the node for dead meanwhile and starts another one of
+            its name; what goes on late is a zombie then.
+    """
 
     node: str
     start: Point
     until: Point
+    replace: bool = False
 
     @property
     def id(self) -> str:
-        return f"pause({self.node}, {_span(self.start, self.until)})"
+        replaced = ", replaced" if self.replace else ""
+        return f"pause({self.node}, {_span(self.start, self.until)}{replaced})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,11 +61,11 @@ def parse_budget(text: str | None) -> Budget:
     return Budget(runs=number) if unit is None else Budget(seconds=number * _SECONDS[unit])
 
 
-def topology_of(workers: int, runner: Runner) -> Topology:
-    """The nodes and links of a layout; raises UsageError for one that there is not."""
+def topology_of(scenario: Scenario, workers: int, runner: Runner) -> Topology:
+    """The nodes and links of a scenario; raises UsageError for a layout that there is not."""
     if not 0 <= workers <= _MOST_WORKERS:
         raise UsageError(f"--workers {workers}: there can be 0 to {_MOST_WORKERS}")
-    return LocalBackend(workers=workers, runner=runner).topology
+    return LocalBackend(workers=workers, runner=runner).topology(scenario)
 
 
 def plan_jobs(
@@ -145,7 +145,7 @@ def _folder(out: Path | None, run: SuiteRun, suite: Suite | None, number: int) -
 
 def _job(run: SuiteRun, suite: Suite | None, reach: Reach, out: Path, runner: Runner) -> Job:
     scenario = load_scenario(run.name)
-    topology = topology_of(run.workers, runner)
+    topology = topology_of(scenario, run.workers, runner)
     parse_budget(run.budget)
     scenario.messages(Path(run.input) if run.input else None)
     if run.faults != "ldfi":

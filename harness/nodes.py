@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from bettong.engine.steps import ENV_TRACE, Instrumentation
 from bettong.harness.sessions import Ended, ProcessSession
@@ -42,6 +43,13 @@ class Node(ABC):
             self.incarnation += 1
             self._start(self._instrumentation.on(self.name, self.incarnation))
 
+    def successor(self) -> Self:
+        """A node like this one, not started, that goes on counting incarnations."""
+        new = copy.copy(self)
+        new._lock = threading.RLock()
+        new._let_go()
+        return new
+
     def kill(self) -> tuple[int, Ended | None]:
         """SIGKILL all of it: the incarnation that is dead, and how (None when there was none)."""
         with self._lock:
@@ -52,6 +60,10 @@ class Node(ABC):
 
     @abstractmethod
     def _kill(self) -> Ended | None: ...
+
+    @abstractmethod
+    def _let_go(self) -> None:
+        """Forget the process, which another node object has."""
 
     @abstractmethod
     def pause(self) -> str:
@@ -119,6 +131,9 @@ class CommandNode(Node):
     def _kill(self) -> Ended | None:
         session, self._session = self._session, None
         return session.kill() if session is not None else None
+
+    def _let_go(self) -> None:
+        self._session = None
 
     def pause(self) -> str:
         return self._session.pause() if self._session is not None else "not running"

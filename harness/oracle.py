@@ -1,8 +1,12 @@
 """The oracle: what should be visible, worked out by the sequential interpreter from what the
-gateway accepted and what the sender was told is safe."""
+gateway accepted and what the senders were told is safe.
+
+Where an application has several sinks, the id and the key of an output end in ``@SINK``.
+"""
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,23 +17,56 @@ from bettong.harness.checkers import Record
 
 
 def expected_outputs(
-    application: Application, stream: str, messages: Sequence[bytes]
+    application: Application, messages: Mapping[str, Sequence[bytes]], batch: int
 ) -> list[Record]:
     """Every output, once, in the order in which a reader should see those of a key.
 
+    Args:
+        batch: how many messages of each stream make a micro-batch.
+
     Raises UserFunctionError when a function of the application fails on a message.
     """
-    found = interpret(application, {stream: messages})
-    return [Record(o.id, _key(o.key), o.data.decode("utf-8", "replace")) for o in found.outputs]
-
-
-def seen_outputs(rows: Iterable[Mapping[str, Any]]) -> list[Record]:
-    """The rows that a reader of the receiver's output sees, in their order."""
-    return [
-        Record(row.get("id"), row.get("key"), row.get("data", row.get("base64")), row.get("batch"))
-        for row in rows
+    longest = max(map(len, messages.values()))
+    boundaries = [
+        {stream: min(end, len(sent)) for stream, sent in messages.items()}
+        for end in range(batch, longest + batch, batch)
     ]
+    found = interpret(application, messages, boundaries)
+    several = len(application.sinks) > 1
+    return [
+        _record(o.id, _key(o.key), _text(o.data), None, o.sink if several else "")
+        for o in found.outputs
+    ]
+
+
+def seen_outputs(rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[Record]:
+    """The rows that a reader sees at each sink, in their order."""
+    return [
+        _record(
+            row.get("id"),
+            row.get("key"),
+            row.get("data", row.get("base64")),
+            row.get("batch"),
+            sink if len(rows) > 1 else "",
+        )
+        for sink, found in rows.items()
+        for row in found
+    ]
+
+
+def _record(id: Any, key: str | None, value: Any, batch: Any, sink: str) -> Record:
+    if not sink:
+        return Record(id, key, value, batch)
+    return Record(f"{id}@{sink}", None if key is None else f"{key}@{sink}", value, batch)
 
 
 def _key(key: Key | None) -> str | None:
     return key if key is None or isinstance(key, str) else str(key)
+
+
+def _text(data: bytes) -> str:
+    """An output as a row of the receiver holds it."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return base64.b64encode(data).decode()

@@ -39,7 +39,9 @@ class Actuator(Protocol):
     def crash(self, node: str) -> tuple[int, Struck]:
         """Kill a node: its incarnation that is dead now, and whether it lived until then."""
 
-    def restart(self, node: str) -> None: ...
+    def restart(self, node: str) -> None:
+        """Start a node again; where it stands still, another one beside it."""
+
     def pause(self, node: str) -> str: ...
     def resume(self, node: str) -> str: ...
     def arm(self, fault: f.LinkFault | f.Cut) -> str: ...
@@ -291,10 +293,11 @@ class RunControl:
                     taken.held.append(planned)
                     self._in_force(planned, self._actuator.arm(fault))
         for planned in starts:
-            if isinstance(planned.fault, f.Crash) and planned.fault.restart:
-                threading.Thread(
-                    target=self._restart, args=(planned.fault.node,), daemon=True
-                ).start()
+            match planned.fault:
+                case f.Crash(node=node, restart=True):
+                    self._restart_later(node)
+                case f.Pause(node=node, replace=True):
+                    self._restart_later(node)
         return None if event.incarnation <= self._dead.get(event.node, 0) else answer
 
     def _in_force(self, planned: _Planned, evidence: str, done: bool = False) -> None:
@@ -337,6 +340,10 @@ class RunControl:
         planned.done = done
         planned.evidence += [text for text in (seen, *evidence) if text]
         self._note_fault(planned, "; ".join(planned.evidence[1:]) or "healed")
+
+    def _restart_later(self, node: str) -> None:
+        """Start a node again while the run goes on."""
+        threading.Thread(target=self._restart, args=(node,), daemon=True).start()
 
     def _restart(self, node: str) -> None:
         try:

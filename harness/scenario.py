@@ -13,7 +13,12 @@ from bettong.engine import Application
 from bettong.harness.schedule import Schedule
 from bettong.lineage.errors import UsageError
 
-Component = Literal["gateway", "receiver", "protocol"]
+Component = Literal["gateway", "receiver", "protocol", "sink"]
+Messages = Mapping[str, Sequence[bytes]]
+"""The messages of each stream."""
+
+Outputs = Literal["receiver", "files"]
+"""Where outputs go: to the two-phase receiver, or to files that the driver and workers write."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +44,12 @@ class Scenario:
 
     Attributes:
         application: ``module:attribute`` of the application.
-        stream: its source, and the name of the stream that is sent.
-        input: the messages, one for each line.
-        batch: messages in a micro-batch; the last one may have fewer.
+        input: gives the messages: lines of text, all of ``stream``, or those of each stream.
+        stream: the stream that is sent when the input is text.
+        batch: messages of each stream in a micro-batch; the last one may have fewer.
         frame: messages that the sender puts into a frame.
         partitions: state partitions.
+        outputs: where outputs go.
         classes: classes ``module:Class`` that replace the right ones, by component.
         expect: whether the system is right.
         schedule: the faults that show what is wrong with a broken one.
@@ -53,11 +59,12 @@ class Scenario:
     name: str
     title: str
     application: str
-    input: Callable[[], bytes]
+    input: Callable[[], bytes | Messages]
     stream: str = "lines"
     batch: int = 8
     frame: int = 4
     partitions: int = 2
+    outputs: Outputs = "receiver"
     classes: Mapping[Component, str] = field(default_factory=dict)
     expect: Literal["valid", "invalid"] = "valid"
     schedule: Resource | None = None
@@ -74,19 +81,41 @@ class Scenario:
             raise UsageError(f"scenario {self.name}: {self.application} is not an application")
         return found
 
-    def messages(self, file: Path | None = None) -> Sequence[bytes]:
-        """The input's messages, or those of a file instead; raises UsageError."""
+    @property
+    def senders(self) -> Mapping[str, str]:
+        """The node that sends each stream of the application, in its order."""
+        streams = [source.name for source in self.load_application().sources]
+        return {s: "sender" if len(streams) == 1 else f"sender-{s}" for s in streams}
+
+    def messages(self, path: Path | None = None) -> Messages:
+        """The input's messages, or those of a file instead, or, of several streams, those of the
+        files of their names in a folder; raises UsageError."""
         try:
-            data = self.input() if file is None else file.read_bytes()
+            found = self._read(path)
         except OSError as e:
-            raise UsageError(f"cannot read the input {file or self.name}: {e}") from e
-        messages = data.removesuffix(b"\n").split(b"\n") if data else []
-        if not messages:
-            raise UsageError(f"the input {file or self.name} is empty: there is nothing to test")
-        return messages
+            raise UsageError(f"cannot read the input {path or self.name}: {e}") from e
+        if not any(found.values()):
+            raise UsageError(f"the input {path or self.name} is empty: there is nothing to test")
+        for stream, messages in found.items():
+            if any(b"\n" in message for message in messages):
+                raise UsageError(f"a message of {stream} has a line feed, at which files are cut")
+        return found
+
+    def _read(self, path: Path | None) -> Messages:
+        own = self.input()
+        if path is None:
+            return {self.stream: _lines(own)} if isinstance(own, bytes) else own
+        streams = [self.stream] if isinstance(own, bytes) else list(own)
+        if len(streams) == 1:
+            return {streams[0]: _lines(path.read_bytes())}
+        return {stream: _lines((path / stream).read_bytes()) for stream in streams}
 
     def shown_by(self) -> Schedule:
         """The schedule that shows what is wrong; empty when none ships."""
         if self.schedule is None:
             return Schedule()
         return Schedule.parse(self.schedule.read_bytes().decode())
+
+
+def _lines(text: bytes) -> list[bytes]:
+    return text.removesuffix(b"\n").split(b"\n") if text else []

@@ -7,7 +7,7 @@
       - omit: {link: driver->receiver, at: batch=1/sink.commit#2}  # its second occurrence
       - omit-reply: {link: driver->receiver, at: batch=1/sink.commit}
       - cut: {between: [[w1], [w2]], from: STEP, until: STEP, direction: both}
-      - pause: {node: driver, from: STEP, until: after STEP}
+      - pause: {node: driver, from: STEP, until: after STEP}       # replace: true
       - delay: {link: driver->receiver, at: STEP, latency_ms: 200}
       - storage: {before: batch=1/commits, errno: ENOSPC}        # or after:
 """
@@ -39,7 +39,7 @@ _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # needed, may 
     "slice": (("link", "at", "size"), ()),
     "reset": (("link", "at"), ()),
     "cut": (("between", "from"), ("until", "direction")),
-    "pause": (("node", "from", "until"), ()),
+    "pause": (("node", "from", "until"), ("replace",)),
     "storage": ((), ("before", "after", "errno")),
 }
 
@@ -200,6 +200,7 @@ def _fault(entry: Any, where: str) -> Fault:
                 _text(given["node"], f"{where}: node"),
                 _point(given["from"], f"{where}: from"),
                 _point(given["until"], f"{where}: until"),
+                _flag(given.get("replace", False), f"{where}: replace"),
             )
         case "storage":
             code = _text(given.get("errno", "ENOSPC"), f"{where}: errno")
@@ -217,10 +218,14 @@ def _moment(given: Mapping[str, Any], where: str) -> Point:
     return Point(place.step, phase, place.occurrence)
 
 
+def _flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise ScheduleError(f"{where}: expected true or false, got {_shown(value)}")
+    return value
+
+
 def _crash(given: Mapping[str, Any], where: str) -> f.Crash:
-    restart = given.get("restart", True)
-    if not isinstance(restart, bool):
-        raise ScheduleError(f"{where}: restart: expected true or false, got {_shown(restart)}")
+    restart = _flag(given.get("restart", True), f"{where}: restart")
     return f.Crash(_text(given["node"], f"{where}: node"), _moment(given, where), restart)
 
 
@@ -267,8 +272,9 @@ def _fault_to_dict(fault: Fault) -> dict[str, Any]:
         case f.Cut(left, right, start, until, direction):
             span = {"from": near(start)} | ({} if until is None else {"until": near(until)})
             return {"cut": {"between": [list(left), list(right)], **span, "direction": direction}}
-        case f.Pause(node, start, until):
-            return {"pause": {"node": node, "from": near(start), "until": near(until)}}
+        case f.Pause(node, start, until, replace):
+            last = {"replace": True} if replace else {}
+            return {"pause": {"node": node, "from": near(start), "until": near(until), **last}}
         case f.Storage(at, code):
             return {"storage": {at.phase: at.place, "errno": code}}
     kind = fault.id.partition("(")[0]
@@ -299,6 +305,8 @@ def _check_fault(fault: Fault, topology: Topology) -> None:
     for what, name in _named(fault):
         known = topology.nodes if what == "node" else topology.links
         one_of(name, known, f"{fault.id}: {what}", ScheduleError)
+    if isinstance(fault, f.Pause) and fault.replace and fault.node != "driver":
+        raise ScheduleError(f"{fault.id}: only a driver can be replaced while it stands still")
     for point in f.points(fault):
         if not is_step(point.step):
             nearest = nearest_step(point.step)

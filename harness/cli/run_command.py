@@ -71,8 +71,9 @@ from bettong.lineage.results import GUARANTEES, Guarantee
 @click.option(
     "--input",
     "input_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Messages, one a line, in place of the scenario's.",
+    type=click.Path(path_type=Path),
+    help="Messages, one a line, in place of the scenario's; of several streams a folder with a "
+    "file for each.",
 )
 @click.option("--budget", metavar="RUNS|5m", help="How many runs, or how long, at most.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of random schedules.")

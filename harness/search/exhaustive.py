@@ -15,10 +15,11 @@ def compare_exhaustively(campaign: Campaign, reach: Reach, result: Result) -> Re
     """Run every single fault in the batches that the search covered, and say in the result's
     details whether the two agree; if they do not, the verdict is unknown."""
     clean = campaign.run(Schedule())
+    topology = campaign.backend.topology(campaign.scenario)
     schedules = {
         schedule.ids: schedule
         for batch in range(reach.batches)
-        for schedule in each_step(clean.events, batch, campaign.backend.topology)
+        for schedule in each_step(clean.events, batch, topology)
     }
     seen = [campaign.run(schedule) for schedule in schedules.values()]
     broken = sorted({s.schedule.ids[0] for s in seen if s.outcome == "violation"})

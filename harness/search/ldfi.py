@@ -82,7 +82,8 @@ def search_scenario(
 
 def _question(campaign: Campaign, reach: Reach) -> str:
     """What the log is of: anything that changes the answer is in it."""
-    digest = blake2b(b"\n".join(campaign.messages), digest_size=8).hexdigest()
+    sent = b"\n".join(b"\n".join([s.encode(), *m]) for s, m in campaign.messages.items())
+    digest = blake2b(sent, digest_size=8).hexdigest()
     return (
         f"{campaign.scenario.name}, input {digest}, {reach.words()}, "
         f"options {sorted(campaign.options.items())}, bettong {tool_version()}"

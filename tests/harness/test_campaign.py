@@ -71,7 +71,7 @@ class Bench:
         backend: Any = SimpleNamespace(
             toxiproxy=SimpleNamespace(kind="embedded"), proxies=SimpleNamespace(restarts=[])
         )
-        return Campaign(backend, SCENARIO, self.out, [b"one"])
+        return Campaign(backend, SCENARIO, self.out, {"lines": [b"one"]})
 
     def run(self, behaviour: Behaviour, *faults: Crash, **options: Any) -> Result:
         schedules = [Schedule((fault,)) for fault in faults]

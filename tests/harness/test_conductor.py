@@ -45,6 +45,7 @@ class Children:
         self.incarnation: dict[str, int] = {}
         self.names: dict[str, tuple[str, ...]] = {}
         self.calls: list[str] = []
+        self.zombies: list[ProcessSession] = []
         self.fired: bool | None = None
         self.control: RunControl | None = None
 
@@ -63,13 +64,16 @@ class Children:
         return self.incarnation[node], Struck(ended.status == -9, str(ended))
 
     def restart(self, node: str) -> None:
+        if self.sessions[node].poll() is None:
+            self.zombies.append(self.sessions[node])
         self.start(node, *self.names[node])
 
     def pause(self, node: str) -> str:
         return self.sessions[node].pause()
 
     def resume(self, node: str) -> str:
-        self.sessions[node].resume()
+        for session in self.zombies or [self.sessions[node]]:
+            session.resume()
         return "resumed"
 
     def arm(self, fault: LinkFault | Cut) -> str:
@@ -86,7 +90,7 @@ def children(tmp_path: Path) -> Iterator[Children]:
     with Conductor() as conductor:
         found = Children(conductor, tmp_path)
         yield found
-        for session in found.sessions.values():
+        for session in (*found.sessions.values(), *found.zombies):
             session.kill()
 
 
@@ -189,6 +193,18 @@ def test_a_paused_node_stands_still_until_it_is_resumed(children: Children, begi
         pass
     assert begun(control, "done")
     assert not control.not_fired
+
+
+def test_a_node_that_is_replaced_while_it_stands_still_goes_on_as_a_zombie(
+    children: Children, begin: Begin
+) -> None:
+    control = begin(Pause("a", Point("one"), Point("two", "after"), replace=True))
+    children.start("a", "one", "two")
+    assert begun(control, "done", 2)
+    assert not control.not_fired
+    taken = [(e.step, e.incarnation) for e in control.events if e.phase == "after"]
+    assert taken.index(("two", 2)) < taken.index(("one", 1))
+    assert {("one", 2), ("two", 1)} <= set(taken)
 
 
 def test_another_run_and_a_dead_incarnation_are_refused(children: Children, begin: Begin) -> None:

@@ -147,8 +147,8 @@ def test_a_dirty_predecessor_changes_nothing(
 def test_each_step_s_faults_can_be_planned_from_the_trace(
     backend: LocalBackend, clean: Observed
 ) -> None:
-    plan = parse_plan("each-step", 0, backend.topology)
-    ids = {i for schedule in plan.schedules(clean, backend.topology) for i in schedule.ids}
+    plan = parse_plan("each-step", 0, backend.topology(WORD_COUNT))
+    ids = {i for schedule in plan.schedules(clean, backend.topology(WORD_COUNT)) for i in schedule.ids}
     for node, step in (
         ("gateway", "gateway.append/lines/11"),
         ("driver", "batch=1/commits"),
