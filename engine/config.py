@@ -10,6 +10,7 @@ from typing import Any
 from bettong.engine import steps
 from bettong.engine.batch.protocol import BatchProtocol, Settings
 from bettong.engine.graph import Application
+from bettong.engine.inputs.kafka import KafkaSource
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.observer import Observer
 from bettong.engine.names import load_class
@@ -45,7 +46,7 @@ class RunConfig:
     """
 
     checkpoint: Path
-    sources: Mapping[str, StreamSource]
+    sources: Mapping[str, StreamSource | KafkaSource]
     sinks: Mapping[str, TwoPhaseSink]
     batch_messages: int = 10_000
     state_partitions: int = 4
@@ -57,6 +58,16 @@ class RunConfig:
     options: Mapping[str, Any] = field(default_factory=dict)
     resilience: bool = True
     metrics: Metrics | None = None
+
+    @property
+    def streams(self) -> dict[str, StreamSource]:
+        """The sources that the engine reads by itself."""
+        return {n: s for n, s in self.sources.items() if not isinstance(s, KafkaSource)}
+
+    @property
+    def kafka(self) -> dict[str, KafkaSource]:
+        """The sources that Spark reads."""
+        return {n: s for n, s in self.sources.items() if isinstance(s, KafkaSource)}
 
     @property
     def spark_checkpoint(self) -> Path:
@@ -87,7 +98,7 @@ class RunConfig:
             self.instrumentation,
             self.options,
             self.keep_versions if self.resilience else 2,
-            observer=None if self.metrics is None else Observer(self.metrics, self.sources),
+            observer=None if self.metrics is None else Observer(self.metrics, self.streams),
         )
 
     def check(self, app: Application) -> type[BatchProtocol]:
@@ -106,6 +117,11 @@ class RunConfig:
                     f"application {app.name} has the {what} {sorted(wanted)}, "
                     f"the run was given {sorted(given)}"
                 )
+        if self.kafka and (self.streams or len({s.end for s in self.kafka.values()}) > 1):
+            raise UsageError(
+                f"application {app.name}: sources of Kafka go together with each other alone, and "
+                "all end or none does"
+            )
         least = {"batch_messages": 1, "state_partitions": 1, "read_slices": 1, "keep_versions": 2}
         for name, lowest in least.items():
             if getattr(self, name) < lowest:

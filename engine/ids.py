@@ -13,6 +13,7 @@ in the application, then by path.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from bettong.lineage.errors import BettongError
@@ -35,6 +36,26 @@ class MessageId(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.stream}/{self.number}" + "".join(f".{k}" for k in self.path if k >= 0)
+
+
+class StreamNames:
+    """Names of streams by their codes in the columns of messages.
+
+    The code of a source is its place in the application. Partition p of a source that has
+    partitions is a stream of its own, ``NAME-p``, whose messages have numbers of their own.
+    """
+
+    def __init__(self, sources: Sequence[str]) -> None:
+        self._sources = sources
+
+    def __getitem__(self, code: int) -> str:
+        partition, place = divmod(code, len(self._sources))
+        return self._sources[place] + (f"-{partition - 1}" if partition else "")
+
+    def code(self, source: str, partition: int | None = None) -> int:
+        """The code of a source, or of a partition of it."""
+        beside = 0 if partition is None else partition + 1
+        return self._sources.index(source) + beside * len(self._sources)
 
 
 def parse_id(text: str) -> MessageId:

@@ -18,6 +18,7 @@ from bettong.engine.batch.protocol import BatchProtocol, Report
 from bettong.engine.config import RunConfig
 from bettong.engine.graph import Application
 from bettong.engine.state.manifest import read_manifest, stored
+from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import MessageRange
 
 
@@ -32,6 +33,11 @@ def run_in_process(app: Application, config: RunConfig) -> int:
         UserFunctionError: a user's function failed, and the application does not go on.
         FencedError: the application has been started again elsewhere.
     """
+    if config.kafka:
+        raise UsageError(
+            f"source {next(iter(config.kafka))} is read by Spark's connector for Kafka: run the "
+            "application on Spark, or send its messages through the gateway"
+        )
     protocol = config.begin(app)
     steps.install(config.instrumentation)
     try:
@@ -51,7 +57,7 @@ class _Runner:
         batch, ends = self._resume()
         while True:
             planned = next_batch(
-                self._config.sources, ends, self._config.batch_messages, self._config.poll_s
+                self._config.streams, ends, self._config.batch_messages, self._config.poll_s
             )
             if planned is not None:
                 self._plan(batch, ends, planned)
@@ -62,7 +68,7 @@ class _Runner:
 
     def _resume(self) -> tuple[int, Mapping[str, int]]:
         """The number of the next batch and where it begins."""
-        start = dict.fromkeys(self._config.sources, 0)
+        start = dict.fromkeys(self._config.streams, 0)
         done = max((batch for batch, _ in stored(self._config.store)), default=-1)
         if done < 0:
             return 0, start
@@ -77,7 +83,7 @@ class _Runner:
     def _plan(self, batch: int, before: Mapping[str, int], ends: Mapping[str, int]) -> None:
         for planned in _ranges(before, ends):
             step = self._step(batch, "source.plan", planned.stream)
-            self._config.sources[planned.stream].plan(planned, step)
+            self._config.streams[planned.stream].plan(planned, step)
 
     def _batch(self, batch: int, before: Mapping[str, int], ends: Mapping[str, int]) -> None:
         def run_tasks(job: Job) -> list[Report]:
@@ -85,7 +91,7 @@ class _Runner:
                 self._protocol,
                 job,
                 _ranges(before, ends),
-                self._config.sources,
+                self._config.streams,
                 self._config.read_slices,
             )
 
@@ -95,13 +101,13 @@ class _Runner:
         for stream, stop in ends.items():
             if stop:
                 step = self._step(batch, "source.commit", stream)
-                self._config.sources[stream].release(stop, step, causes)
+                self._config.streams[stream].release(stop, step, causes)
 
     def _step(self, batch: int, name: str, stream: str) -> str:
-        return source_step(batch, name, stream, len(self._config.sources))
+        return source_step(batch, name, stream, len(self._config.streams))
 
     def _ended(self, ends: Mapping[str, int]) -> bool:
-        extents = (s.extent(ends[n] + 1, 0) for n, s in self._config.sources.items())
+        extents = (s.extent(ends[n] + 1, 0) for n, s in self._config.streams.items())
         return all(
             extent.ended and extent.end == end
             for extent, end in zip(extents, ends.values(), strict=True)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from bettong.engine.batch.items import (
+    IntArray,
     Items,
     Values,
     append_path,
@@ -51,12 +52,19 @@ class Flow:
     def arrived(self) -> dict[int, Items]:
         return {number: concat(parts) for number, parts in self._arrived.items()}
 
-    def source(self, number: int, first: int, data: Values) -> None:
-        """Messages of a source from the one numbered ``first`` on, not yet decoded."""
-        node = self._plan.nodes[number]
+    def source(self, name: str, stream: int, numbers: IntArray, data: Values) -> None:
+        """Messages of a source, not yet decoded.
+
+        Args:
+            name: of the source.
+            stream: the code of the stream that they are of.
+            numbers: of the messages.
+            data: of the messages.
+        """
+        number = self._plan.source(name)
         items = Items(
-            np.full(len(data), self._plan.streams.index(node.name), np.int16),
-            np.arange(first, first + len(data), dtype=np.int64),
+            np.full(len(data), stream, np.int16),
+            numbers,
             np.empty((len(data), 0), np.int32),
             None,
             data,

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bettong.engine.ids import MessageId
+from bettong.engine.ids import MessageId, StreamNames
 from bettong.engine.keys import Key, canonical, hash_bytes, parse
 
 IntArray = np.ndarray[Any, np.dtype[Any]]
@@ -98,7 +98,7 @@ class Items:
     """Messages at one point of an application.
 
     Attributes:
-        streams: for each message the place of its source in the application.
+        streams: for each message the code of its stream, see :class:`StreamNames`.
         numbers: its number in the stream.
         paths: one row for each message and one column for each step on the longest way here that
             lengthens ids; -1 for a step that was not on the message's way.
@@ -142,16 +142,17 @@ class Items:
             [value for group in groups for value in group],
         )
 
-    def id_of(self, place: int, streams: Sequence[str]) -> MessageId:
+    def id_of(self, place: int, streams: StreamNames) -> MessageId:
         path = tuple(self.paths[place].tolist())
         return MessageId(streams[int(self.streams[place])], int(self.numbers[place]), path)
 
     def key_of(self, place: int) -> Key | None:
         return None if self.keys is None else parse(self.keys.keys[self.keys.codes[place]])
 
-    def ids(self, streams: Sequence[str]) -> pa.Array:
+    def ids(self, streams: StreamNames) -> pa.Array:
         """The id of each message as text."""
-        heads = pa.array([s + "/" for s in streams], pa.string()).take(pa.array(self.streams))
+        names = [streams[code] + "/" for code in range(int(self.streams.max(initial=0)) + 1)]
+        heads = pa.array(names, pa.string()).take(pa.array(self.streams))
         texts = pc.binary_join_element_wise(heads, _decimal(self.numbers), "")
         for column in self.paths.T:
             longer = pc.binary_join_element_wise(texts, _decimal(column), ".")

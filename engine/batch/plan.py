@@ -8,6 +8,7 @@ from typing import Any
 
 from bettong.engine.functions import Function
 from bettong.engine.graph import Application
+from bettong.engine.ids import StreamNames
 from bettong.engine.node import STATEFUL, Node, overlapping
 
 
@@ -35,7 +36,7 @@ class Plan:
         for i, node in enumerate(self.nodes):
             for place, before in enumerate(node.inputs):
                 self.edges[self.number[before]].append(Edge(i, place))
-        self.streams: list[str] = [s.name for s in app.sources]
+        self.streams = StreamNames([s.name for s in app.sources])
         self.last_level = max(app.levels, 1)
         self.overlapping: frozenset[int] = frozenset(
             i for i, n in enumerate(self.nodes) if n.operation == "merge" and overlapping(n)
@@ -50,6 +51,12 @@ class Plan:
         function = self.nodes[number].function
         assert function is not None
         return function
+
+    def source(self, name: str) -> int:
+        """The number of the step that is a source."""
+        return next(
+            i for i, n in enumerate(self.nodes) if n.operation == "source" and n.name == name
+        )
 
     def level(self, number: int) -> int:
         """The level at which a step runs; sinks run at the last."""

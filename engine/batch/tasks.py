@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from bettong.engine.batch.blocks import DRIVER, Header, pack_by_partition, pack_report, unpack
 from bettong.engine.batch.flow import Flow
-from bettong.engine.batch.items import Items, Values, concat, order_of
+from bettong.engine.batch.items import IntArray, Items, Values, concat, order_of
 from bettong.engine.batch.job import Job, install
 from bettong.engine.batch.plan import Plan
 from bettong.engine.batch.planning import source_step
@@ -43,11 +44,13 @@ class ReadTask:
 
     Args:
         job: the batch; its base and sinks are not used.
-        reader: the stream.
+        reader: the stream; None when its messages are read by others.
         slice_: the range's place among those of its stream.
     """
 
-    def __init__(self, job: Job, reader: Reader, slice_: int, partition: int, attempt: int) -> None:
+    def __init__(
+        self, job: Job, reader: Reader | None, slice_: int, partition: int, attempt: int
+    ) -> None:
         self.job = job
         self.reader = reader
         self.slice = slice_
@@ -59,20 +62,35 @@ class ReadTask:
 
     def run(self, planned: MessageRange) -> Iterator[tuple[int, bytes]]:
         """Blocks and the state partitions that they go to."""
-        origin = self.job.step_id(self.partition, self.attempt, "source.read")
         streams = len(self.job.app.sources)
         causes = [source_step(self.job.batch, "source.plan", planned.stream, streams)]
         with timed(self.meter, "source.read"):
-            messages = self.read(planned, origin, causes)
-        number = next(
-            i
-            for i, n in enumerate(self.plan.nodes)
-            if n.operation == "source" and n.name == planned.stream
-        )
+            messages = self.read(planned, self.origin, causes)
+        numbers = np.arange(planned.start, planned.stop, dtype=np.int64)
+        data = messages if isinstance(messages, pa.Array) else list(messages)
+        yield from self.forward(planned.stream, None, numbers, data, planned)
+
+    def forward(
+        self,
+        source: str,
+        part: int | None,
+        numbers: IntArray,
+        data: Values,
+        planned: MessageRange,
+    ) -> Iterator[tuple[int, bytes]]:
+        """Take the messages of a range through the steps before the first state.
+
+        Args:
+            source: its name.
+            part: the partition of the source that they are of, when it has some.
+            numbers: of the messages.
+            data: of the messages.
+            planned: the range.
+        """
+        origin = self.origin
         flow = Flow(self.plan, self.meter)
         with _no_collection(), timed(self.meter, "stateless"):
-            data = messages if isinstance(messages, pa.Array) else list(messages)
-            flow.source(number, planned.start, data)
+            flow.source(source, self.plan.streams.code(source, part), numbers, data)
         report = {
             "level": 0,
             "partition": self.partition,
@@ -87,8 +105,14 @@ class ReadTask:
         yield 0, pack_report(Header(DRIVER, origin, (planned,)), report)
         yield from _moved(self.job, flow, origin, (planned,), self.slice)
 
+    @property
+    def origin(self) -> str:
+        """The step that reads the range."""
+        return self.job.step_id(self.partition, self.attempt, "source.read")
+
     def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Values:
         """The messages of a range."""
+        assert self.reader is not None
         messages = self.reader.read(planned, step, causes)
         if len(messages) != planned.stop - planned.start:
             raise BettongError(

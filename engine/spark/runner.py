@@ -12,6 +12,7 @@ from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig as RunConfig
 from bettong.engine.graph import Application
 from bettong.engine.sources import Extent, StreamSource
+from bettong.engine.spark import kafka
 from bettong.engine.spark.execution import execute
 from bettong.engine.spark.shipping import ship_modules, use_this_python
 from bettong.engine.spark.source import Offset, SourceSpec, data_source, release
@@ -60,16 +61,24 @@ class RunningPipeline:
         self._protocol = protocol
         self._failure: BaseException | None = None
         self._spec = _source_spec(app, config, protocol)
-        name = f"bettong_{app.name}_{uuid.uuid4().hex[:8]}"
         spark.conf.set("spark.sql.adaptive.enabled", "false")
-        spark.dataSource.register(data_source(name, self._spec))
-        self.query: StreamingQuery = (
-            spark.readStream.format(name)
-            .load()
+        writer = (
+            self._messages(app, spark)
             .writeStream.foreachBatch(self._run_batch)
             .option("checkpointLocation", str(config.spark_checkpoint))
-            .start()
         )
+        if any(source.end == "now" for source in config.kafka.values()):
+            writer = writer.trigger(availableNow=True)
+        self.query: StreamingQuery = writer.start()
+
+    def _messages(self, app: Application, spark: SparkSession) -> DataFrame:
+        """The blocks of all sources."""
+        config = self._config
+        if config.kafka:
+            return kafka.frame(spark, self._spec.job, config.kafka, config.batch_messages)
+        name = f"bettong_{app.name}_{uuid.uuid4().hex[:8]}"
+        spark.dataSource.register(data_source(name, self._spec))
+        return spark.readStream.format(name).load()
 
     def _run_batch(self, frame: DataFrame, batch: int) -> None:
         steps.install(self._config.instrumentation)
@@ -90,8 +99,10 @@ class RunningPipeline:
         Raises:
             QueryError: the query failed.
         """
+        if self._config.kafka:
+            return self._await_end()
         try:
-            ends = {name: self._end_of(source) for name, source in self._config.sources.items()}
+            ends = {name: self._end_of(source) for name, source in self._config.streams.items()}
             while (done := committed(self._config)) is None or done["streams"] != ends:
                 if not any(ends.values()):
                     break
@@ -103,6 +114,15 @@ class RunningPipeline:
         release(self._spec, done["batch"] - 1, done["streams"])
         return int(done["batch"])
 
+    def _await_end(self) -> int:
+        """The same for a query that Spark ends by itself."""
+        try:
+            while not self._is_over(1):
+                pass
+        finally:
+            self.stop()
+        return max(_committed_batches(self._config), default=-1) + 1
+
     def _end_of(self, source: StreamSource) -> int:
         extent = Extent(0, False)
         while not extent.ended:
@@ -111,14 +131,16 @@ class RunningPipeline:
         return extent.end
 
     def _wait(self, seconds: float) -> None:
+        if self._is_over(max(seconds, 0.001)):
+            raise QueryError("the query was stopped before its streams were drained")
+
+    def _is_over(self, seconds: float) -> bool:
         from pyspark.errors import StreamingQueryException
 
         try:
-            over = self.query.awaitTermination(max(seconds, 0.001))  # type: ignore[arg-type]
+            return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
         except StreamingQueryException as e:
             raise self._error(e) from (self._failure or e)
-        if over:
-            raise QueryError("the query was stopped before its streams were drained")
 
     def _error(self, e: Exception) -> QueryError:
         cause = self._failure
@@ -141,9 +163,13 @@ class RunningPipeline:
 
 def committed(config: RunConfig) -> Offset | None:
     """The offset up to which Spark has recorded batches as done; None before the first."""
-    folder = config.spark_checkpoint / "commits"
-    done = [int(p.name) for p in folder.glob("[0-9]*") if p.name.isdigit()]
+    done = _committed_batches(config)
     return offset_of(config, max(done)) if done else None
+
+
+def _committed_batches(config: RunConfig) -> list[int]:
+    folder = config.spark_checkpoint / "commits"
+    return [int(p.name) for p in folder.glob("[0-9]*") if p.name.isdigit()]
 
 
 def offset_of(config: RunConfig, batch: int) -> Offset:
@@ -169,11 +195,11 @@ def _source_spec(app: Application, config: RunConfig, protocol: BatchProtocol) -
             config.options,
             config.metrics is not None,
         ),
-        config.sources,
+        config.streams,
         config.batch_messages,
         config.read_slices,
         config.poll_s,
-        offset_of(config, last) if last >= 0 else None,
+        offset_of(config, last) if last >= 0 and not config.kafka else None,
         protocol.read_task,
     )
 
