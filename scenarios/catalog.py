@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from bettong.harness.catalog import CatalogEntry
-from bettong.scenarios import counting, suites, word_count, word_count_twins
+from bettong.scenarios import (
+    counting,
+    market_spread,
+    showcase,
+    suites,
+    word_count,
+    word_count_twins,
+)
 from bettong.scenarios.protocols import entries as protocols
 from bettong.scenarios.sinks import entries as sinks
 
 
 def entries() -> list[CatalogEntry]:
     """All scenarios, suites, protocols and sinks."""
-    scenarios = [*word_count.entries(), *counting.entries(), *word_count_twins.entries()]
+    scenarios = [
+        entry
+        for module in (word_count, counting, market_spread, showcase, word_count_twins)
+        for entry in module.entries()
+    ]
     return [*scenarios, *suites.entries(), *protocols.entries(), *sinks()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Scenario
@@ -25,7 +26,14 @@ COUNTING = Scenario(
     frame=3,
 )
 
-SCENARIOS: Sequence[Scenario] = (COUNTING,)
+COUNTING_TO_FILES = replace(
+    COUNTING,
+    name="counting_to_files",
+    title="5 + 10 + 15 = 30: six numbers summed in 2 batches, each of which becomes a file",
+    outputs="files",
+)
+
+SCENARIOS: Sequence[Scenario] = (COUNTING, COUNTING_TO_FILES)
 
 
 def entries() -> list[CatalogEntry]:

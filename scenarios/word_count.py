@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Resource, Scenario
@@ -37,7 +38,14 @@ WORD_COUNT_20000 = Scenario(
     frame=100,
 )
 
-SCENARIOS: Sequence[Scenario] = (WORD_COUNT, WORD_COUNT_20000)
+WORD_COUNT_TO_FILES = replace(
+    WORD_COUNT,
+    name="word_count_to_files",
+    title="running totals of words: 24 lines in 3 batches, each of which becomes a file",
+    outputs="files",
+)
+
+SCENARIOS: Sequence[Scenario] = (WORD_COUNT, WORD_COUNT_20000, WORD_COUNT_TO_FILES)
 
 
 def entries() -> list[CatalogEntry]:
