@@ -1,7 +1,9 @@
 """The log of a search: every execution, as soon as it is judged.
 
 A search that was killed goes on where it stopped: it is deterministic, so that it asks for the
-same schedules again, and those that the log holds are answered from it.
+same schedules again, and those that the log holds are answered from it. Two things are never
+answered from a log: a run that told nothing, and a question whose search came to its end, for the
+system may have been changed since.
 """
 
 from __future__ import annotations
@@ -22,13 +24,15 @@ from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Anomaly
 
 FORMAT = 1
+_END = {"end": True}
+_OVER = -1
 
 
 class Journal:
     """Executions of one question, kept in a file of JSON lines.
 
     Attributes:
-        resumed: how many executions the file held at the beginning.
+        resumed: how many executions are known from the interrupted search.
 
     Raises UsageError when the file belongs to another question or cannot be read.
     """
@@ -36,6 +40,9 @@ class Journal:
     def __init__(self, path: Path, question: str) -> None:
         self._known: dict[Schedule, Execution] = {}
         end = self._read(path, question) if path.exists() else 0
+        if end == _OVER:
+            self._known.clear()
+            end = 0
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: IO[bytes] = path.open("r+b" if path.exists() else "wb")
         self._file.truncate(end)
@@ -58,9 +65,12 @@ class Journal:
                                 f"{path} is the log of another question "
                                 f"({value['question']}): remove it or choose another directory"
                             )
+                    elif value == _END:
+                        return _OVER
                     else:
                         execution = _execution(value)
-                        self._known[execution.schedule] = execution
+                        if execution.outcome not in ("unknown", "not-injected"):
+                            self._known[execution.schedule] = execution
                 except (KeyError, TypeError, ValueError) as e:
                     raise UsageError(f"{path}:{number}: not a line of a search log: {e}") from e
                 end += len(line)
@@ -86,6 +96,10 @@ class Journal:
         self._file.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
+
+    def end(self) -> None:
+        """The question is answered: the next search begins anew."""
+        self._write(_END)
 
     def close(self) -> None:
         """Close the file."""

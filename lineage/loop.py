@@ -120,6 +120,8 @@ def search(
     started = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         findings = _searched(work)
+        if journal and findings.verdict != "unknown":
+            journal.end()
     finally:
         if journal:
             journal.close()

@@ -12,11 +12,12 @@ from bettong.harness.campaign import Campaign
 from bettong.harness.execution import Observed
 from bettong.harness.faults import Fault, points
 from bettong.harness.schedule import Schedule
-from bettong.harness.search.folding import Folding, Recovery, recovery_of
+from bettong.harness.search.folding import Folding, Recovery, recovery_of, same_moments
 from bettong.harness.search.occurrences import Reading
-from bettong.harness.search.run_lineage import RunLineage, lineage_of, message_batches
+from bettong.harness.search.run_lineage import RunLineage, lineage_of, make_up, message_batches
 from bettong.lineage import faults as lineage_faults
 from bettong.lineage.executor import Execution
+from bettong.lineage.graph import Lineage
 
 
 def fingerprint(seen: Observed, reading: Reading) -> str:
@@ -50,12 +51,14 @@ class ScenarioExecutor:
     Attributes:
         batches: faults are placed in the first so many batches.
         folding: what runs have shown of which faults are alike.
+        clean: the lineage of the clean run, once it is known.
         lineage_seconds: time spent on reading traces.
     """
 
     campaign: Campaign
     batches: int
     folding: Folding = field(default_factory=Folding)
+    clean: Lineage | None = None
     lineage_seconds: float = 0.0
 
     @property
@@ -74,6 +77,8 @@ class ScenarioExecutor:
         self.lineage_seconds += time.monotonic() - began
         kept = self.campaign.runs[-1].trace
         outcome, not_fired, note = seen.outcome, seen.not_fired, seen.note
+        if schedule and outcome == "good" and self.clean is not None:
+            make_up(read.lineage, self.clean, schedule)
         impossible = _impossible(seen, read.reading)
         if impossible:
             outcome, not_fired = "good", ()
@@ -108,6 +113,8 @@ class ScenarioExecutor:
         }
         if read.reading.unread:
             found["unread"] = read.reading.unread
+        if not seen.schedule.faults:
+            found["same_moment"] = same_moments(read.reading)
         if len(seen.schedule.faults) == 1:
             recovery = recovery_of(
                 seen.schedule.faults[0], read.reading, message_batches(seen.events)
@@ -118,6 +125,9 @@ class ScenarioExecutor:
 
     def learn(self, execution: Execution) -> None:
         """Take in an execution, a fresh one or one from the log."""
+        if not execution.schedule:
+            self.clean = execution.lineage
+            self.folding.same_moment.update(execution.details.get("same_moment", {}))
         faults: Sequence[Fault] = Schedule.from_dict(
             {"faults": execution.details.get("faults", [])}
         ).faults

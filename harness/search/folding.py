@@ -1,10 +1,14 @@
 """Which fault sets of a real run are the same, so that only one of them needs to be run.
 
+A crash just after a step is the same as one just before the node's next step, when the node did
+nothing and heard nothing in between: it is moved there.
+
 What can follow a fault is decided by what was durable when it struck and by what the system did
 then. Two faults of the same batch position with the same durable facts before and the same steps
 after, both read from their own runs, are *alike*: a second fault on the way of recovery is tried
-behind one of them only. Nothing is folded among single faults. What was folded away is kept, so
-that a sample of it can be run as a check.
+behind one of them only.
+
+What was folded away is kept, so that a sample of it can be run as a check.
 """
 
 from __future__ import annotations
@@ -14,11 +18,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any
 
 from bettong.harness import faults as harness
 from bettong.harness.faults import Fault, Point
-from bettong.harness.search.occurrences import Occurrence, Reading
+from bettong.harness.search.occurrences import Occurrence, Reading, is_push
 from bettong.harness.search.run_lineage import Batches
 from bettong.lineage.faults import Schedule
 
@@ -107,6 +112,32 @@ def _struck_at(fault: Fault) -> str:
             return fault.link
 
 
+def same_moments(reading: Reading) -> dict[str, str]:
+    """Crashes just after a step, each with the crash just before the node's next step, where the
+    node did nothing and heard nothing between the two."""
+    moments: dict[tuple[str, int], list[tuple[int, bool, Occurrence]]] = {}
+    for o in reading.occurrences:
+        of_node = moments.setdefault((o.node, o.incarnation), [])
+        of_node.append((o.begun, True, o))
+        if o.ended is not None:
+            of_node.append((o.ended, False, o))
+    found: dict[str, str] = {}
+    for (node, _), told in moments.items():
+        told.sort(key=lambda moment: moment[0])
+        for (ended, begins, a), (_, follows, b) in pairwise(told):
+            if begins or not follows or is_push(a.step) or _heard(b, node, ended):
+                continue
+            after = harness.Crash(node, Point(a.step, "after", a.number))
+            before = harness.Crash(node, Point(b.step, "before", b.number))
+            found[after.id] = before.id
+    return found
+
+
+def _heard(occurrence: Occurrence, node: str, since: int) -> bool:
+    """Whether a step was caused by what another node did since a place of the trace."""
+    return any(c.node != node and (c.ended or c.begun) > since for c in occurrence.causes)
+
+
 def _at(fault: Fault, point: Point) -> Fault | None:
     """The fault moved to another moment; None for faults that span two."""
     if isinstance(fault, harness.Cut | harness.Pause):
@@ -120,10 +151,12 @@ class Folding:
 
     Attributes:
         faults: every fault known, by id.
+        same_moment: crashes, each with the one that is moved to.
         folded: fault sets that were not run, each with the one that was run in its stead.
     """
 
     faults: dict[str, Fault] = field(default_factory=dict)
+    same_moment: dict[str, str] = field(default_factory=dict)
     folded: dict[Schedule, Schedule] = field(default_factory=dict)
     _recoveries: dict[str, Recovery] = field(default_factory=dict)
     _first: dict[str, str] = field(default_factory=dict)
@@ -139,16 +172,21 @@ class Folding:
 
     def canonical(self, schedule: Schedule) -> Schedule:
         """The fault set to run in the stead of this one; itself when it stands for itself."""
-        if len(schedule) != 2:
-            return schedule
-        for first in sorted(schedule):
-            (second,) = schedule - {first}
-            moved = self._moved(first, second)
-            if moved is not None:
-                if moved != schedule:
-                    self.folded[schedule] = moved
-                return moved
-        return schedule
+        chosen = frozenset(self._moment(fault) for fault in schedule)
+        if len(chosen) == 2:
+            for first in sorted(chosen):
+                (second,) = chosen - {first}
+                moved = self._moved(first, second)
+                if moved is not None:
+                    chosen = moved
+                    break
+        if chosen != schedule:
+            self.folded[schedule] = chosen
+        return chosen
+
+    def _moment(self, fault: str) -> str:
+        same = self.same_moment.get(fault, fault)
+        return same if same in self.faults else fault
 
     def _moved(self, first: str, second: str) -> Schedule | None:
         """Both faults, the second on the way of the first one's recovery, moved to the run that
@@ -163,9 +201,9 @@ class Folding:
         chosen = self._first[recovery.signature]
         target = self._recoveries[chosen]
         relative = _relative(point.step, recovery.batch, recovery.epoch)
-        step = _absolute(_PARTITION.sub("p=0", relative), target.batch, target.epoch)
-        moved = _at(fault, Point(step, point.phase, target.before.get(step, 0) + again))
-        if moved is None:
-            return None
-        self.faults.setdefault(moved.id, moved)
-        return frozenset({chosen, moved.id})
+        step = _absolute(relative, target.batch, target.epoch)
+        for place in (_PARTITION.sub("p=0", step), step):
+            moved = _at(fault, Point(place, point.phase, target.before.get(place, 0) + again))
+            if moved is not None and moved.id in self.faults:
+                return frozenset({chosen, self._moment(moved.id)})
+        return None

@@ -21,6 +21,16 @@ _BATCH = re.compile(r"(?:^|/)batch=(\d+)(?:/|$)")
 _TASK = re.compile(r"batch=(\d+)/stage=(\d+)/p=(\d+)/a=(\d+)/task$")
 _IN_TASK = re.compile(r"batch=(\d+)/(?:level=\d+/)?p=(\d+)/a=(\d+)/\S+$")
 
+# What stays when every process is gone: who reads it later cannot tell which try wrote it.
+_DURABLE = re.compile(
+    r"(?:sender\.forget|gateway\.(?:append|release)|receiver\.\w+)/"
+    r"|batch=\d+/(?:offsets|state\.manifest|commits|_spark_metadata.*)$"
+    r"|metadata$"
+)
+
+# A push is not answered.
+_PUSHES = re.compile(r"(?:sender\.send|gateway\.ack)/")
+
 # Steps that begin something: nothing before them in the run has to have happened.
 _ROOTS = re.compile(r"(?:sender\.(?:connect|send)/|metadata$|epoch=\d+/|node\.start/)")
 
@@ -29,6 +39,16 @@ def batch_of(step: str) -> int | None:
     """The micro-batch that a step belongs to, or None."""
     found = _BATCH.search(step)
     return int(found[1]) if found else None
+
+
+def is_durable(step: str) -> bool:
+    """Whether a step, once done, leaves a fact that outlives the process that took it."""
+    return _DURABLE.match(step) is not None
+
+
+def is_push(step: str) -> bool:
+    """Whether a step sends something that is not answered."""
+    return _PUSHES.match(step) is not None
 
 
 @dataclass(slots=True)
@@ -197,7 +217,11 @@ class _Reader:
                 and (found[1], found[3], found[4]) == inside.groups()
             ]
         if step == f"batch={batch}/source.plan":
-            return self._done(f"batch={batch - 1}/commits") or self._last_epoch()
+            return (
+                self._done(f"batch={batch - 1}/commits")
+                or self._done(f"batch={batch - 1}/source.commit")  # the runner without Spark
+                or self._last_epoch()
+            )
         if step == f"batch={batch}/offsets":
             return self._done(f"batch={batch}/source.plan") or self._done(
                 f"batch={batch - 1}/commits", "metadata"

@@ -2,7 +2,9 @@
 
 Facts are ``begun(STEP)`` and ``done(STEP)`` of single occurrences (``STEP#2`` is the second), and
 ``done(STEP)`` at all, which any occurrence derives: that is where a retry or a replay is an
-alternative. Leaves are
+alternative. What is durable (a journal's record, a log's file) is read as the latter, because a
+reader cannot tell which try wrote it: so two repairs that were seen each in a run of its own, on
+both sides of a durable fact, are known to work together. Leaves are
 
 - the delivery of a request and of its reply, falsified by losing them at that step;
 - a node's life until a step, falsified by a crash just before or just after an earlier one;
@@ -22,13 +24,18 @@ from hashlib import blake2b
 
 from bettong.harness import faults as harness
 from bettong.harness.faults import Point
-from bettong.harness.search.occurrences import Occurrence, Reading, batch_of, read_occurrences
+from bettong.harness.search.occurrences import (
+    Occurrence,
+    Reading,
+    batch_of,
+    is_durable,
+    is_push,
+    read_occurrences,
+)
 from bettong.lineage.faults import CRASH, LOSS, Fault
-from bettong.lineage.graph import Lineage
+from bettong.lineage.graph import FACT, Lineage
 from bettong.lineage.trace import TraceEvent
 
-# A push is not answered: only its own loss can be told apart from the loss of another message.
-_PUSHES = re.compile(r"(?:sender\.send|gateway\.ack)/")
 _MESSAGE_STEP = re.compile(r"(?:sender|gateway)\.\w+/(?P<stream>.+)/(?P<number>\d+)$")
 
 Batches = Callable[[str], int | None]
@@ -145,20 +152,18 @@ class _Builder:
         premises += self._premises(occurrence.answers, occurrence, ended)
         if occurrence.link is not None:
             premises.append(self._request(occurrence))
-            if not _PUSHES.match(occurrence.step):
+            if not is_push(occurrence.step):
                 premises.append(self._reply(occurrence))
         self.lineage.fact(f"done({name})", label=name)
         self.lineage.firing(f"done({name})", premises, "end")
-        self.lineage.fact(f"done({occurrence.step}) at all", goal=True, label=occurrence.step)
-        self.lineage.firing(
-            f"done({occurrence.step}) at all", [f"done({name})"], f"occurrence {occurrence.number}"
-        )
+        goal = self.lineage.fact(_at_all(occurrence.step), goal=True, label=occurrence.step)
+        self.lineage.firing(goal, [f"done({name})"], f"occurrence {occurrence.number}")
         self._live_until(occurrence, "after")
 
     def _premises(self, causes: list[Occurrence], of: Occurrence, position: int) -> Iterable[str]:
         for cause in causes:
             if cause.done_at(position):
-                yield f"done({cause.name})"
+                yield _at_all(cause.step) if is_durable(cause.step) else f"done({cause.name})"
             else:  # still open: a request that has arrived here, or what this step is a part of
                 yield f"begun({cause.name})"
                 if cause.link is not None and cause.link.endswith(f"->{of.node}"):
@@ -207,10 +212,39 @@ class _Builder:
         return fact
 
     def _owed(self, fault: str) -> str:
-        """What happened only because a fault had struck."""
-        known = self.lineage.faults.get(fault)
-        kind = known.kind if known else (CRASH if fault.startswith("crash(") else LOSS)
-        return self.lineage.leaf(f"because of {fault}", [known or Fault(fault, kind)], lost=True)
+        return _owed(self.lineage, fault)
+
+
+def _owed(lineage: Lineage, fault: str) -> str:
+    """What happened only because a fault had struck."""
+    known = lineage.faults.get(fault)
+    kind = known.kind if known else (CRASH if fault.startswith("crash(") else LOSS)
+    return lineage.leaf(f"because of {fault}", [known or Fault(fault, kind)], lost=True)
+
+
+def make_up(lineage: Lineage, clean: Lineage, struck: Iterable[str]) -> None:
+    """Say of a run that stayed good what it had instead of the clean run's goals that it did not
+    reach: an ack that was lost is not given again when the next connection tells the same.
+
+    Such a goal then holds as well because of the faults that struck, as long as everything that
+    happened only in this run does.
+    """
+    missed = [goal for goal in clean.goals if goal not in lineage.graph]
+    if not missed:
+        return
+    instead = [
+        fact
+        for fact, kind in lineage.graph.nodes(data="kind")
+        if kind == FACT and fact.startswith("done(") and fact not in clean.graph
+    ]
+    premises = [*(_owed(lineage, fault) for fault in sorted(struck)), *instead]
+    for goal in missed:
+        lineage.fact(goal, goal=True, label=str(clean.attributes(goal)["label"]))
+        lineage.firing(goal, premises, "made up for")
+
+
+def _at_all(step: str) -> str:
+    return f"done({step}) at all"
 
 
 def _killed_by(fault: str) -> Iterable[str]:

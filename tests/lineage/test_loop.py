@@ -129,13 +129,32 @@ def test_runs_go_on_together_where_the_system_allows() -> None:
 def test_the_log_answers_instead_of_the_system(tmp_path: Path) -> None:
     log = tmp_path / "search.jsonl"
     first = search(Paths(), Bounds(), log=log, question="paths")
-    with log.open("ab") as file:
-        file.write(b'{"schedule": ["torn')
+    whole = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(whole[:-1]) + b'{"schedule": ["torn')  # killed before the end
     system = Paths()
     again = search(system, Bounds(), log=log, question="paths")
     assert system.ran == []
     assert again.minimal == first.minimal
     assert again.coverage == first.coverage
+
+
+def test_a_search_that_came_to_its_end_begins_anew(tmp_path: Path) -> None:
+    log = tmp_path / "search.jsonl"
+    search(Paths(), Bounds(), log=log, question="paths")
+    system = Paths()
+    search(system, Bounds(), log=log, question="paths")
+    assert CLEAN in system.ran
+    assert log.read_bytes().count(b"question") == 1
+
+
+def test_a_run_that_told_nothing_is_run_again(tmp_path: Path) -> None:
+    log = tmp_path / "search.jsonl"
+    missed = frozenset({"cut(0)"})
+    search(Paths({missed: "not-injected"}), Bounds({"loss": 2}), log=log, question="paths")
+    system = Paths()
+    search(system, Bounds({"loss": 2}), log=log, question="paths")
+    assert missed in system.ran
+    assert CLEAN not in system.ran
 
 
 def test_the_log_of_another_question_is_refused(tmp_path: Path) -> None:

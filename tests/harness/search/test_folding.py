@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bettong.harness.faults import Crash, Omit, OmitReply, Point
-from bettong.harness.search.folding import Folding, recovery_of
+from bettong.harness.search.folding import Folding, recovery_of, same_moments
 from bettong.harness.search.occurrences import batch_of, read_occurrences
 from bettong.lineage.trace import TraceEvent
 
@@ -54,6 +54,7 @@ def test_a_second_fault_is_tried_behind_one_of_two_that_are_alike() -> None:
     folding.faults[behind_two.id] = behind_two
     # The commit had not been begun when the first one struck: there its replay is the first time.
     behind_one = Omit(LINK, Point(COMMIT))
+    folding.faults[behind_one.id] = behind_one
     asked = frozenset({two.id, behind_two.id})
     assert folding.canonical(asked) == {one.id, behind_one.id}
     assert folding.folded == {asked: frozenset({one.id, behind_one.id})}
@@ -66,6 +67,49 @@ def test_a_fault_that_strikes_before_the_first_one_is_not_moved() -> None:
     asked = frozenset({two.id, earlier.id})
     assert folding.canonical(asked) == asked
     assert not folding.folded
+
+
+def test_a_fault_is_not_moved_to_a_moment_that_no_run_has_shown() -> None:
+    folding, _, two = two_alike()
+    second = Omit(LINK, Point(COMMIT, "before", 2))
+    folding.faults[second.id] = second
+    asked = frozenset({two.id, second.id})
+    assert folding.canonical(asked) == asked
+
+
+def test_a_crash_after_a_step_is_one_before_the_next_if_nothing_is_heard_between() -> None:
+    begun = [TraceEvent(PLAN, "before", "driver"), TraceEvent(PLAN, "after", "driver")]
+    wrote = [TraceEvent(OFFSETS, "before", "driver"), TraceEvent(OFFSETS, "after", "driver")]
+    after, before = Crash("driver", Point(PLAN, "after")), Crash("driver", Point(OFFSETS))
+    same = same_moments(read_occurrences([*begun, *wrote]))
+    assert same == {after.id: before.id}
+    folding = Folding(faults={after.id: after, before.id: before}, same_moment=same)
+    assert folding.canonical(frozenset({after.id})) == {before.id}
+    assert folding.folded == {frozenset({after.id}): frozenset({before.id})}
+
+
+def test_a_crash_is_not_moved_over_what_the_node_heard_or_did() -> None:
+    told = TraceEvent(SERVED, "before", "receiver"), TraceEvent(SERVED, "after", "receiver")
+    heard = [
+        TraceEvent(PLAN, "before", "driver"),
+        TraceEvent(PLAN, "after", "driver"),
+        *told,
+        TraceEvent(OFFSETS, "before", "driver", causes=(SERVED,)),
+    ]
+    assert not same_moments(read_occurrences(heard))
+    beside = [
+        TraceEvent(PLAN, "before", "driver"),
+        TraceEvent(READ, "before", "driver"),
+        TraceEvent(PLAN, "after", "driver"),
+        TraceEvent(READ, "after", "driver"),
+    ]
+    assert not same_moments(read_occurrences(beside))
+    pushed = [
+        TraceEvent("sender.send/lines/1", "before", "sender", link="sender->gateway"),
+        TraceEvent("sender.send/lines/1", "after", "sender", link="sender->gateway"),
+        TraceEvent("sender.send/lines/2", "before", "sender", link="sender->gateway"),
+    ]
+    assert not same_moments(read_occurrences(pushed))
 
 
 def test_what_was_durable_tells_faults_apart() -> None:
@@ -82,7 +126,7 @@ def test_what_followed_tells_faults_apart() -> None:
     assert folding.classes() == 2
 
 
-def test_single_faults_are_never_folded() -> None:
+def test_single_faults_at_different_moments_are_not_folded() -> None:
     folding, _, two = two_alike()
     assert folding.canonical(frozenset({two.id})) == {two.id}
     assert folding.canonical(frozenset()) == frozenset()
@@ -96,6 +140,7 @@ def test_the_same_moment_of_another_batch_is_alike() -> None:
     assert folding.classes() == 1
     second = Omit(LINK, Point(COMMIT.replace("batch=1", "batch=0")))
     folding.faults[second.id] = second
+    folding.faults[Omit(LINK, Point(COMMIT)).id] = Omit(LINK, Point(COMMIT))
     asked = frozenset({other.id, second.id})
     assert folding.canonical(asked) == {one.id, Omit(LINK, Point(COMMIT)).id}
 

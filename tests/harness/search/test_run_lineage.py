@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.search.occurrences import read_occurrences
-from bettong.harness.search.run_lineage import lineage_of
+from bettong.harness.search.run_lineage import lineage_of, make_up
 from bettong.lineage.faults import Bounds, Schedule
 from bettong.lineage.graph import Lineage
 from bettong.lineage.hypotheses import Hypotheses
@@ -167,3 +167,67 @@ def test_the_forced_replay_at_the_end_is_no_alternative() -> None:
     before = len(read_occurrences(trace.events).occurrences)
     trace.committed()
     assert len(read_occurrences(trace.events).occurrences) == before
+
+
+SEND, KEPT, ACK = "sender.send/lines/7", "gateway.append/lines/7", "gateway.ack/lines/7"
+SENDING, ACKING = "sender->gateway", "gateway->sender"
+
+
+def fed(sent: str, replay: str = "") -> Trace:
+    """A message reaches the driver by the gateway's journal. ``sent``: "once", "again" when its
+    first sending was lost, "unacked" when only the ack was; ``replay``: a crash of the driver."""
+    trace = Trace()
+    gateway, sender = {"node": "gateway"}, {"node": "sender", "link": SENDING}
+    trace.begin(SEND, **sender)
+    if sent == "again":
+        trace.strikes(f"omit({SENDING}, {SEND})", "sender")
+        trace.events.append(TraceEvent(SEND, "failed", "sender", link=SENDING))
+        trace.begin(SEND, **sender)
+    trace.end(SEND, **sender)
+    trace.begin(KEPT, SEND, **gateway)
+    trace.end(KEPT, SEND, **gateway)
+    trace.begin(ACK, KEPT, link=ACKING, **gateway)
+    if sent == "unacked":
+        trace.strikes(f"omit({ACKING}, {ACK})", "gateway")
+        trace.events.append(TraceEvent(ACK, "failed", "gateway", link=ACKING))
+        trace.begin("sender.connect/lines", **sender)
+        trace.end("sender.connect/lines", KEPT, **sender)
+    else:
+        trace.end(ACK, KEPT, link=ACKING, **gateway)
+    trace.whole(OPEN)
+    trace.whole(PLAN, KEPT)
+    trace.whole(OFFSETS, PLAN)
+    if replay:
+        trace.begin(COMMIT, OFFSETS, link=LINK)
+        trace.strikes(replay, "driver")
+        trace.restart()
+        trace.whole("epoch=2/sink.open")
+    trace.committed()
+    trace.whole(COMMITS)
+    return trace
+
+
+def test_repairs_on_both_sides_of_a_durable_fact_are_known_to_work_together() -> None:
+    lost, killed = f"omit({SENDING}, {SEND})", f"crash(driver, before {COMMIT})"
+    clean_run = lineage_of(fed("once").events).lineage
+    again = lineage_of(fed("again").events).lineage
+    replay = lineage_of(fed("once", killed).events).lineage
+    both = frozenset({lost, killed})
+    assert frozenset({lost}) in hypotheses(clean_run, 1, 1, [replay])
+    found = hypotheses(clean_run, 1, 1, [again, replay])
+    assert both not in found
+    assert frozenset({lost, f"omit({LINK}, {COMMIT}#2)"}) not in found
+    assert frozenset({killed, f"omit({LINK}, {COMMIT}#2)"}) in found
+
+
+def test_a_goal_that_a_good_run_did_without_is_made_up_for_by_what_that_run_had_instead() -> None:
+    lost = f"omit({ACKING}, {ACK})"
+    clean_run = lineage_of(fed("once").events).lineage
+    without = lineage_of(fed("unacked").events).lineage
+    assert frozenset({lost}) in hypotheses(clean_run, 1, 1, [without])
+    make_up(without, clean_run, {lost})
+    found = hypotheses(clean_run, 1, 2, [without])
+    assert frozenset({lost}) not in found
+    told = f"omit-reply({SENDING}, sender.connect/lines)"
+    assert frozenset({lost, told}) in found
+    assert frozenset({lost, f"crash(receiver, before {SERVED})"}) not in found
