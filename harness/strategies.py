@@ -1,5 +1,5 @@
-"""Hypothesis strategies for Bettong's own kinds of data: messages, keyed streams, histories with
-planted anomalies, fault schedules."""
+"""Hypothesis strategies for Bettong's own kinds of data: messages, keyed streams, pipelines,
+histories with planted anomalies, fault schedules."""
 
 from __future__ import annotations
 
@@ -10,8 +10,23 @@ from hypothesis import strategies as st
 
 from bettong.harness.checkers.records import Record
 from bettong.harness.faults import Crash, Cut, Delay, Fault, Omit, OmitReply, Pause, Point
+from bettong.harness.random_pipelines import numbers, pipelines
 from bettong.harness.schedule import Schedule, Topology
 from bettong.lineage.results import AnomalyKind
+
+__all__ = [
+    "PlantedHistory",
+    "fault_schedules",
+    "faults",
+    "interleavings",
+    "keyed_streams",
+    "keys",
+    "messages",
+    "numbers",
+    "pipelines",
+    "planted_histories",
+    "points",
+]
 
 
 @dataclass(frozen=True, slots=True)
