@@ -56,6 +56,18 @@ class WireEndpoint:
         """A further address, for a proxy of its own."""
         return WireDoor(self._recorder, self._recorder.call(self._relay.open_door))
 
+    def left(self) -> bool:
+        """Whether clients only asked here, in the present run, where to go next, and were sent
+        elsewhere: they talk to a server of which nothing is seen."""
+
+        def left() -> bool:
+            tunnels = [t for t in self._recorder.run.tunnels if t.endpoint == self.name]
+            told = [t for t in tunnels if t.framing.recognised == "kafka"]
+            asked = (r.info.role == "request" for t in told for r in t.session.requests)
+            return bool(told) and not any(asked)
+
+        return self._recorder.call(left)
+
     def bypassed(self) -> list[str]:
         """Processes that are connected to the server, at this moment, past the relay: it has told
         them where to go next. See :func:`~bettong.harness.wire.bypass.direct_clients`."""

@@ -87,10 +87,10 @@ def relay(broker: Broker) -> Iterator[WireEndpoint]:
         yield recorder.endpoint("kafka", f"127.0.0.1:{broker.address[1]}")
 
 
-def asked(address: str) -> bytes:
+def asked(address: str, key: int = 18) -> bytes:
     host, _, port = address.partition(":")
     with socket.create_connection((host, int(port)), 10) as connection:
-        connection.sendall(kafka(18, 7, b""))
+        connection.sendall(kafka(key, 7, b""))
         return connection.recv(4096)
 
 
@@ -112,3 +112,11 @@ def test_a_door_that_is_closed_lets_nobody_in(relay: WireEndpoint) -> None:
     with pytest.raises(ConnectionRefusedError):
         asked(door.address)
     assert asked(relay.address)
+
+
+def test_clients_that_only_ask_where_to_go_have_left(relay: WireEndpoint) -> None:
+    assert not relay.left()
+    assert asked(relay.address)
+    assert relay.left()
+    assert asked(relay.address, key=0)
+    assert not relay.left()
