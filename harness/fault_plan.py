@@ -25,12 +25,14 @@ class FaultPlan:
     Attributes:
         given: the schedules of ``schedules``, which come from files.
         count: of random schedules.
+        share: (I, N) when only the I-th of N parts of the schedules is run here.
     """
 
     kind: Literal["none", "each-step", "random", "schedules"]
     given: tuple[Schedule, ...] = ()
     count: int = 0
     seed: int = 0
+    share: tuple[int, int] = (1, 1)
 
     @classmethod
     def of(cls, *schedules: Schedule) -> FaultPlan:
@@ -45,10 +47,20 @@ class FaultPlan:
     @property
     def wanted(self) -> int | None:
         """How many schedules have to be injected; None: all of them."""
-        return self.count if self.kind == "random" else None
+        index, of = self.share
+        return len(range(index - 1, self.count, of)) if self.kind == "random" else None
+
+    @property
+    def splits(self) -> bool:
+        """Whether several machines can share it."""
+        return self.kind in ("each-step", "random") or len(self.given) > 1
 
     def schedules(self, clean: Observed, topology: Topology) -> Sequence[Schedule]:
         """The schedules, drawn up from the clean run."""
+        index, of = self.share
+        return self._all(clean, topology)[index - 1 :: of]
+
+    def _all(self, clean: Observed, topology: Topology) -> Sequence[Schedule]:
         match self.kind:
             case "none":
                 return []

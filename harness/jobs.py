@@ -4,11 +4,12 @@ options, checked before anything is started."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from bettong.harness.api import Progress, load_scenario, run_scenario
 from bettong.harness.backend import LocalBackend, Runner
@@ -112,10 +113,10 @@ def carry_out(
 ) -> Iterator[tuple[Result, Path]]:
     """Run the jobs of a shard; jobs with as many workers, one after the other, share a backend."""
     today = datetime.now(UTC).date()
-    layout = groupby(shard.part(jobs), key=lambda job: (job.run.workers, job.runner))
+    layout = groupby(share(jobs, shard), key=lambda part: (part[0].run.workers, part[0].runner))
     for (workers, runner), group in layout:
         with LocalBackend(workers=workers, runner=runner) as backend:
-            for job in group:
+            for job, label in group:
                 result = run_scenario(
                     job.scenario,
                     job.plan,
@@ -127,10 +128,41 @@ def carry_out(
                     expected=job.run.expect,
                     progress=progress(job.scenario.name),
                 )
+                result = replace(result, details={**result.details, **label})
                 if job.suite is not None:
-                    result = excused(shard.label(result), job.suite.quarantine, today)
+                    result = excused(result, job.suite.quarantine, today)
+                if label or job.suite is not None:
                     result.write(job.out)
                 yield result, job.out
+
+
+def share(jobs: Sequence[Job], shard: Shard) -> list[tuple[Job, Mapping[str, Any]]]:
+    """The jobs of a shard, each with the labels by which ``bettong report`` joins its result:
+    every shard runs its part of many schedules; what cannot be split is dealt out whole.
+
+    Raises UsageError for one job that cannot be split.
+    """
+    if shard.of == 1:
+        return [(job, {}) for job in jobs]
+    if len(jobs) == 1 and not _splits(jobs[0]):
+        raise UsageError(
+            f"--shard: --faults {jobs[0].run.faults} of {jobs[0].scenario.name} is one piece of "
+            "work that cannot be split; each-step, random:N and folders of schedules can"
+        )
+    found: list[tuple[Job, Mapping[str, Any]]] = []
+    for number, job in enumerate(jobs):
+        entry = {"number": number + 1, "of": len(jobs)}
+        if isinstance(job.plan, FaultPlan) and _splits(job):
+            plan = replace(job.plan, share=(shard.index, shard.of))
+            label = {"index": shard.index, "of": shard.of}
+            found.append((replace(job, plan=plan), {"shard": label, "entry": entry}))
+        elif number % shard.of == shard.index - 1:
+            found.append((job, {"entry": entry}))
+    return found
+
+
+def _splits(job: Job) -> bool:
+    return isinstance(job.plan, FaultPlan) and job.plan.splits
 
 
 def _suites() -> dict[str, Suite]:

@@ -99,18 +99,6 @@ class Shard:
             raise UsageError(f"--shard {text}: write I/N with I from 1 to N, such as 2/5")
         return cls(int(index), int(of))
 
-    def part(self, items: Sequence[T]) -> list[T]:
-        """Every N-th item from the I-th on: the parts of all shards are the whole, once."""
-        return list(items[self.index - 1 :: self.of])
-
-    def label(self, result: Result) -> Result:
-        """The result, marked as this part, so that ``bettong report`` joins it."""
-        if self.of == 1:
-            return result
-        return replace(
-            result, details={**result.details, "shard": {"index": self.index, "of": self.of}}
-        )
-
 
 def find_suites(start: Path) -> dict[str, Suite]:
     """Suites of the nearest ``bettong.toml`` or ``[tool.bettong]`` at or above a directory."""

@@ -12,11 +12,12 @@ from bettong.reports.words import VERDICT_SIGN, VERDICT_WORD, level_line
 
 
 def overall(results: Sequence[Result]) -> Verdict:
-    """The verdict on all: one violation makes it invalid, else one unknown makes it unknown."""
+    """The verdict on all: one violation makes it invalid, else one unknown makes it unknown. None
+    at all fail nothing: those of a suite that are in quarantine, a shard that was dealt nothing."""
     verdicts = {result.verdict for result in results}
     if "invalid" in verdicts:
         return "invalid"
-    return "valid" if verdicts == {"valid"} else "unknown"
+    return "unknown" if "unknown" in verdicts else "valid"
 
 
 def index_page(results: Sequence[tuple[Result, str]]) -> str:

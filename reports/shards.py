@@ -15,16 +15,42 @@ _SHARED = frozenset(["goals", "supports", "fault_space", "combinations"])
 
 
 def join(results: Sequence[Result]) -> list[Result]:
-    """One result for each scenario, in the order in which they first came.
+    """One result for each question, in the order of their entries in the suite, or else in that
+    in which they first came.
 
     Results that are not shards and stand alone are left as they are. Of shards the worst verdict
     and the weakest level count, and when one is missing or comes twice a valid verdict becomes
-    unknown: a part of the answer proves nothing of the whole.
+    unknown: a part of the answer proves nothing of the whole. So is an entry of a suite of which
+    no part came at all.
     """
-    groups: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    groups: dict[tuple[int, str, str], list[Result]] = defaultdict(list)
     for result in results:
-        groups[result.kind, result.scenario].append(result)
-    return [g[0] if len(g) == 1 and shard_of(g[0]) is None else _joined(g) for g in groups.values()]
+        groups[_entry(result)[0], result.kind, result.scenario].append(result)
+    found = [groups[key] for key in sorted(groups, key=lambda key: key[0])]
+    joined = [g[0] if len(g) == 1 and shard_of(g[0]) is None else _joined(g) for g in found]
+    return [*joined, *_absent(joined)]
+
+
+def _entry(result: Result) -> tuple[int, int]:
+    """(number, how many there are) of an entry of what several machines shared, or (0, 0)."""
+    entry = result.details.get("entry")
+    if isinstance(entry, dict) and {"number", "of"} <= entry.keys():
+        return int(entry["number"]), int(entry["of"])
+    return 0, 0
+
+
+def _absent(results: list[Result]) -> list[Result]:
+    entries = [_entry(result) for result in results]
+    numbers, of = {number for number, _ in entries}, max((of for _, of in entries), default=0)
+    return [
+        Result(
+            scenario=f"entry {number} of {of}",
+            verdict="unknown",
+            reason="no machine brought a result of it",
+        )
+        for number in range(1, of + 1)
+        if number not in numbers
+    ]
 
 
 def _joined(parts: list[Result]) -> Result:

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import click
 
+from bettong.harness.cli.verdict import exit_code
+from bettong.harness.suites import counted
 from bettong.lineage.errors import UsageError
-from bettong.lineage.results import EXIT_CODES, Result
+from bettong.lineage.results import Result
 from bettong.lineage.trace import read_trace
-from bettong.reports import announce, join, overall, write_all_reports, write_reports
+from bettong.reports import announce, join, write_all_reports, write_reports
 from bettong.reports.otlp import otlp_trace
 from bettong.reports.words import VERDICT_SIGN, level_line
 
@@ -62,7 +64,7 @@ def command(
         for line in announce(joined):
             click.echo(line)
         click.echo(f"reports: {', '.join(map(str, paths))}")
-    ctx.exit(EXIT_CODES[overall(joined)])
+    ctx.exit(exit_code(counted(joined)))
 
 
 def result_files(path: Path) -> list[Path]:

@@ -1,15 +1,25 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bettong.harness.execution import Observed
+from bettong.harness.fault_plan import FaultPlan
+from bettong.harness.faults import Crash, Point
+from bettong.harness.jobs import plan_jobs, share
+from bettong.harness.schedule import Schedule
+from bettong.harness.search.ldfi import Reach
+from bettong.harness.strategies import WORD_COUNT
 from bettong.harness.suites import Shard, SuiteRun, counted, excused, find_suites, read_suites
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Result
+from bettong.reports import join
 
 GOOD = """
 [suite.nightly]
@@ -77,13 +87,6 @@ def test_mistakes_are_named(tmp_path: Path, change: tuple[str, str], told: str) 
         read_suites(suites(tmp_path, text))
 
 
-@given(st.lists(st.integers()), st.integers(1, 9))
-def test_shards_are_the_whole_once(items: list[int], of: int) -> None:
-    parts = [Shard(i, of).part(items) for i in range(1, of + 1)]
-    assert sorted(x for part in parts for x in part) == sorted(items)
-    assert max(map(len, parts)) - min(map(len, parts)) <= 1
-
-
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2", "/"])
 def test_shards_that_cannot_be_meant(text: str) -> None:
     with pytest.raises(UsageError, match="write I/N"):
@@ -104,7 +107,67 @@ def test_quarantine_excuses_until_its_last_day(tmp_path: Path) -> None:
     assert excused(other, suite.quarantine, date(2026, 1, 1)) is other
 
 
-def test_a_labelled_part_is_joined_by_reports() -> None:
-    result = Shard(2, 3).label(Result(scenario="s", verdict="valid"))
-    assert result.details["shard"] == {"index": 2, "of": 3}
-    assert Shard().label(result) is result
+def parts_of(suite_file: Path, monkeypatch: pytest.MonkeyPatch, of: int) -> list[list[Any]]:
+    monkeypatch.chdir(suite_file.parent)
+    jobs = plan_jobs(["nightly"], SuiteRun(""), Reach(), None)
+    return [share(jobs, Shard(i, of)) for i in range(1, of + 1)]
+
+
+SHARED = """
+[[suite.nightly.run]]
+name = "word_count"
+faults = "random:7"
+[[suite.nightly.run]]
+name = "word_count"
+faults = "each-step"
+[[suite.nightly.run]]
+name = "word_count"
+[[suite.nightly.run]]
+name = "counting"
+faults = "ldfi"
+"""
+
+
+def test_shards_are_the_suite_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = parts_of(suites(tmp_path, SHARED), monkeypatch, 2)
+    told = [[label["entry"]["number"] for _, label in part] for part in parts]
+    assert told == [[1, 2, 3], [1, 2, 4]]
+    wanted = [job.plan.wanted for part in parts for job, _ in part[:1]]
+    assert sorted(wanted) == [3, 4]
+
+
+@given(st.integers(0, 40), st.integers(1, 9))
+def test_shards_of_schedules_are_the_whole_once(count: int, of: int) -> None:
+    schedules = [
+        Schedule((Crash("driver", Point(f"batch={n}/commits"), True),)) for n in range(count)
+    ]
+    plan = FaultPlan.of(*schedules)
+    clean = cast(Observed, None)  # given schedules need no clean run
+    parts = [replace(plan, share=(i, of)).schedules(clean, WORD_COUNT) for i in range(1, of + 1)]
+    assert sorted(s.ids for part in parts for s in part) == sorted(s.ids for s in schedules)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_what_shards_bring_is_joined_and_what_is_missing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = parts_of(suites(tmp_path, SHARED), monkeypatch, 3)
+    brought = [
+        Result(scenario=job.scenario.name, verdict="valid", details=dict(label))
+        for part in parts
+        for job, label in part
+    ]
+    assert len(brought) == 3 * 2 + 2
+    joined = join(brought)
+    assert [r.verdict for r in joined] == ["valid"] * 4
+    assert [r.scenario for r in joined] == ["word_count"] * 3 + ["counting"]
+    without = [r for r in brought if r.scenario != "counting"]
+    assert [(r.scenario, r.verdict) for r in join(without)][3:] == [("entry 4 of 4", "unknown")]
+    assert join(brought[1:])[0].verdict == "unknown"
+
+
+def test_one_search_is_not_split() -> None:
+    jobs = plan_jobs(["word_count"], SuiteRun("", faults="ldfi"), Reach(), None)
+    with pytest.raises(UsageError, match="cannot be split"):
+        share(jobs, Shard(1, 2))
+    assert share(jobs, Shard()) == [(jobs[0], {})]
