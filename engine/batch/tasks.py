@@ -89,7 +89,7 @@ class ReadTask:
         """
         origin = self.origin
         flow = Flow(self.plan, self.meter)
-        with _no_collection(), timed(self.meter, "stateless"):
+        with without_collection(), timed(self.meter, "stateless"):
             flow.source(source, self.plan.streams.code(source, part), numbers, data)
         report = {
             "level": 0,
@@ -156,7 +156,7 @@ class LevelTask:
         self.causes = sorted(set(self.causes))
         yield from ((self.partition, data) for data in later)
         if inbox:
-            with _no_collection():
+            with without_collection():
                 yield from self._work({to: concat(parts) for to, parts in inbox.items()})
 
     def _work(self, inbox: dict[int, Items]) -> Iterator[tuple[int, bytes]]:
@@ -303,7 +303,7 @@ def _cache_of(job: Job) -> FileCache:
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def without_collection() -> Iterator[None]:
     """Without cyclic garbage collection, which costs more than the user's function when many
     small objects are made."""
     was_enabled = gc.isenabled()

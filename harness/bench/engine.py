@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,7 +28,8 @@ from bettong.engine.in_process import run_in_process
 from bettong.engine.outputs.arrow import ArrowSink, read_batches
 from bettong.engine.sources import ArrowSource
 from bettong.engine.spark.runner import run
-from bettong.lineage.errors import BettongError
+from bettong.harness.bench.errors import WrongResultError
+from bettong.harness.bench.session import local_session
 from bettong.lineage.results import environment
 from bettong.lineage.trace import MessageRange
 from bettong.scenarios.applications import running_sum, running_sum_arrays
@@ -42,10 +42,6 @@ EVENTS = 4_000_000
 BATCH = 250_000
 KEYS = (20_000, 26)
 APPLICATIONS = {"messages": running_sum.app, "arrays": running_sum_arrays.app}
-
-
-class WrongResultError(BettongError):
-    """A benchmark whose outputs are not what they should be."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +175,7 @@ def _plain_loop(path: Path, expected: pa.Array) -> None:
 def bench() -> dict[str, Any]:
     """The figures, beside the plain loop on one core."""
     figures: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as name, _session() as spark:
+    with tempfile.TemporaryDirectory() as name, local_session() as spark:
         for keys in KEYS:
             timings = measure(spark, EVENTS, keys, BATCH, Path(name))
             plain = timings["plain"].steady
@@ -197,23 +193,3 @@ def bench() -> dict[str, Any]:
                         "ratio": round(rate / plain, 2),
                     }
     return {"name": "engine", "figures": figures, "environment": environment()}
-
-
-@contextmanager
-def _session() -> Iterator[SparkSession]:
-    from pyspark.sql import SparkSession
-
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.python.authenticate.socketTimeout", "2m")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    try:
-        yield session
-    finally:
-        session.stop()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import pkgutil
+from typing import Any
 
 import click
 from rich.console import Console
@@ -12,23 +14,30 @@ from rich.table import Table
 
 from bettong.harness import bench
 from bettong.harness.names import one_of
+from bettong.lineage.errors import UsageError
 
 
 def names() -> tuple[str, ...]:
     """The measurements that there are."""
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(bench.__path__) if m.name[0] != "_"))
+    modules = sorted(m.name for m in pkgutil.iter_modules(bench.__path__))
+    return tuple(name.replace("_", "-") for name in modules if name not in _PARTS)
+
+
+_PARTS = ("errors", "session")
+"""Modules that measurements share."""
 
 
 @click.command("bench")
 @click.argument("name")
+@click.option("--full", is_flag=True, help="The size that the docs tell of; takes minutes.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, nothing else.")
-def command(name: str, as_json: bool) -> None:
+def command(name: str, full: bool, as_json: bool) -> None:
     """Measure; figures are ratios to a peer or a plain way of doing the same.
 
-    NAME is one of: check, engine, ldfi and what else is there; a wrong one lists them.
+    NAME is one of: check, engine, latency, ldfi, market-spread, price, sinks, state-size, steps.
     """
     chosen = one_of(name, names(), "measurement")
-    found = importlib.import_module(f"bettong.harness.bench.{chosen}").bench()
+    found = _measured(chosen, full)
     if as_json:
         click.echo(json.dumps(found, indent=1))
         return
@@ -38,3 +47,12 @@ def command(name: str, as_json: bool) -> None:
         shown = "" if ratio is None else f"{ratio:g}"
         table.add_row(key, f"{told['value']:g}", told["unit"], told.get("versus", ""), shown)
     Console(soft_wrap=True).print(table)
+
+
+def _measured(name: str, full: bool) -> dict[str, Any]:
+    module = importlib.import_module(f"bettong.harness.bench.{name.replace('-', '_')}")
+    sizes = {"full": True} if full else {}
+    if full and "full" not in inspect.signature(module.bench).parameters:
+        raise UsageError(f"bench {name} has one size: leave out --full")
+    found: dict[str, Any] = module.bench(**sizes)
+    return found
