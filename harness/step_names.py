@@ -37,6 +37,8 @@ SHAPES = frozenset(
         "receiver.prepare/batch=N/p=N/a=N",
         "batch=N/state.manifest",
         "batch=N/sink.commit",
+        "batch=N/p=N/sink.commit",
+        "batch=N/sink.record",
         "receiver.commit/batch=N",
         "batch=N/commits",
         "batch=N/source.commit",

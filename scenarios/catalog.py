@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bettong.harness.catalog import CatalogEntry
 from bettong.scenarios import (
+    broken_twins,
     counting,
     market_spread,
     showcase,
     suites,
     word_count,
-    word_count_twins,
 )
 from bettong.scenarios.protocols import entries as protocols
 from bettong.scenarios.sinks import entries as sinks
@@ -19,7 +19,7 @@ def entries() -> list[CatalogEntry]:
     """All scenarios, suites, protocols and sinks."""
     scenarios = [
         entry
-        for module in (word_count, counting, market_spread, showcase, word_count_twins)
+        for module in (word_count, counting, market_spread, showcase, broken_twins)
         for entry in module.entries()
     ]
     return [*scenarios, *suites.entries(), *protocols.entries(), *sinks()]

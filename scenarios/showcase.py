@@ -25,11 +25,16 @@ def shown(
     return Scenario(name, title, f"{module}:app", generated, batch=batch, frame=batch // 2)
 
 
+DOUBLING = shown("doubling", "numbers doubled at one sink, counted at another", "counting", 12, 4)
+ALERTS = shown(
+    "alerts", "alerts on single transactions, totals and windows", "alerts", 60, 20, users=2
+)
+
 SCENARIOS: Sequence[Scenario] = (
-    shown("doubling", "numbers doubled at one sink, counted at another", "counting", 12, 4),
+    DOUBLING,
+    ALERTS,
     shown("running_sum", "running sums of 26 keys", "running_sum", 24, 8),
     shown("running_sum_arrays", "the same over Arrow arrays", "running_sum_arrays", 24, 8),
-    shown("alerts", "alerts on single transactions, totals and windows", "alerts", 60, 20, users=2),
     shown("alphabet_votes", "votes for letters, in binary", "alphabet_votes", 24, 8),
     shown("follower_graph", "followers counted when the input ends", "follower_graph", 24, 8),
     shown("celsius", "degrees converted, without key or state", "celsius", 24, 8),

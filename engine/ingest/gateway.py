@@ -67,6 +67,8 @@ class Gateway(Server):
         DamageError: a journal is damaged.
     """
 
+    stream_class: type[Stream] = Stream
+
     def __init__(
         self,
         door: Door,
@@ -98,7 +100,7 @@ class Gateway(Server):
                 if len(self._streams) >= self._max_streams:
                     raise RefusedError("streams", f"{len(self._streams)} streams are the most here")
                 journal = Journal(self._directory / name, name, segment_bytes=self._segment_bytes)
-                self._streams[name] = Stream(journal, self._max_unreleased)
+                self._streams[name] = self.stream_class(journal, self._max_unreleased)
             return self._streams[name]
 
     def take_raw(self, option: RawOption) -> RawListener:

@@ -53,6 +53,8 @@ class Ledger:
     Raises DamageError when what is on disk is not what was written.
     """
 
+    output_class: type[Output] = Output
+
     def __init__(
         self,
         directory: Path,
@@ -70,7 +72,7 @@ class Ledger:
         self._is_restored = False
         self._commits: list[list[Part]] = []  # found in the log while it is opened
         disk.make_directory(directory)
-        self._output = Output(directory, disk)
+        self._output = self.output_class(directory, disk)
         self._log = RecordLog(
             directory / "log",
             head=self._state,
@@ -142,10 +144,7 @@ class Ledger:
             self.check_epoch(epoch)
             if self.is_committed(batch):
                 return True
-            if self.committed and batch < self.committed.last:
-                raise RefusedError(
-                    "order", f"batch {batch} was never committed, but {self.committed.last} was"
-                )
+            self.check_order(batch)
             chosen = self.choose(batch, winners)
             body = {"epoch": epoch, "parts": chosen}
             self._log.append(_COMMIT, batch, json.dumps(body).encode())
@@ -163,6 +162,13 @@ class Ledger:
         """Raises RefusedError for an epoch that is fenced."""
         if epoch < self.epoch:
             raise RefusedError("fenced", f"epoch {epoch} is over: epoch {self.epoch} has begun")
+
+    def check_order(self, batch: int) -> None:
+        """Raises RefusedError for a batch that was passed over."""
+        if self.committed and batch < self.committed.last:
+            raise RefusedError(
+                "order", f"batch {batch} was never committed, but {self.committed.last} was"
+            )
 
     def is_committed(self, batch: int) -> bool:
         """Whether this batch's commit is recorded."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from bettong.engine.ingest.frames import Batch, Data, Read
+from bettong.engine import steps
+from bettong.engine.ingest.frames import Ack, Batch, Data, End, Read
 from bettong.engine.ingest.gateway import Gateway
+from bettong.engine.ingest.journal import Journal
 from bettong.engine.ingest.stream import Stream
 from bettong.engine.net.connection import Connection
+from bettong.engine.net.watched import if_watched, known
 
 
 class AcksEarly(Gateway):
@@ -29,3 +32,66 @@ class ReleasesWhenRead(Gateway):
         if request.start <= stream.journal.released < request.stop:
             stream.release(request.stop)
         return batch
+
+
+class AcksEndEarly(Gateway):
+    """Tells the sender that the end is safe, and notes it after that."""
+
+    def take_end(self, connection: Connection, stream: Stream, end: End) -> None:
+        name = stream.journal.stream
+        append, ack = f"gateway.append/{name}/end", f"gateway.ack/{name}/end"
+        link = f"{steps.installed().node}->{stream.sender_node}"
+        with steps.step(ack, causes=known(end.cause), link=link):
+            connection.send(Ack(end.count, stream.limit, True, if_watched(ack)))
+        with steps.step(append, causes=known(end.cause)):
+            stream.finish(connection, end)
+
+
+class KnowsByContent(Gateway):
+    """Takes the first frame after a disconnect, if it is equal to the last one before, for that
+    one sent again; numbers what it takes itself."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._last: dict[str, list[bytes]] = {}
+        self._first: set[str] = set()
+        super().__init__(*args, **options)
+
+    def serve_sender(self, connection: Connection, stream: Stream) -> None:
+        self._first.add(stream.journal.stream)
+        super().serve_sender(connection, stream)
+
+    def append(self, connection: Connection, stream: Stream, data: Data) -> None:
+        name, content = stream.journal.stream, list(data.messages.payloads())
+        again = name in self._first and content == self._last.get(name)
+        self._first.discard(name)
+        self._last[name] = content
+        if not again:
+            numbered = Data(stream.journal.end, data.messages, data.cause)
+            super().append(connection, stream, numbered)
+
+    def take_end(self, connection: Connection, stream: Stream, end: End) -> None:
+        super().take_end(connection, stream, End(stream.journal.end, end.cause))
+
+
+class _CountsCreditFromItsStart(Stream):
+    def __init__(self, journal: Journal, max_unreleased: int) -> None:
+        super().__init__(journal, max_unreleased)
+        self._granted = max_unreleased
+
+    @property
+    def limit(self) -> int:
+        return self._granted
+
+    def release(self, upto: int) -> None:
+        self._granted += max(0, upto - self.journal.released)
+        super().release(upto)
+
+
+class CountsCreditFromItsStart(Gateway):
+    """Gives credit for as many messages as have been released since it started, and forgets at a
+    restart how far the stream was then."""
+
+    stream_class = _CountsCreditFromItsStart
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{**options, "max_unreleased": 16})

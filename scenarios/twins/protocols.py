@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Execute, Report
-from bettong.engine.batch.tasks import ReadTask
+from bettong.engine.batch.stateful import Changed
+from bettong.engine.batch.tasks import LevelTask, ReadTask
+from bettong.engine.functions import State
 from bettong.engine.sources import StreamSource
-from bettong.engine.state.manifest import Manifest, empty, read_version, stored
+from bettong.engine.state.entities import FileCache, load_column
+from bettong.engine.state.files import FileEntry
+from bettong.engine.state.manifest import (
+    Manifest,
+    empty,
+    read_version,
+    remove_manifest,
+    stored,
+)
 from bettong.lineage.trace import MessageRange
 
 
@@ -75,3 +90,82 @@ class PublishesLate(_Unchecked):
 
     def write_manifest(self, job: Job, manifest: Manifest, reports: Sequence[Report]) -> None:
         self._held = job, manifest, reports
+
+
+class DropsBase(BatchProtocol):
+    """Keeps no state but the newest, and so none from which a batch could be done again."""
+
+    def write_manifest(self, job: Job, manifest: Manifest, reports: Sequence[Report]) -> None:
+        super().write_manifest(job, manifest, reports)
+        for batch, epoch in stored(job.store):
+            if batch < job.batch:
+                remove_manifest(job.store, batch, epoch)
+
+
+class NotesReplaysEarly(BatchProtocol):
+    """Does a batch again once only, and notes that it has done so before it does."""
+
+    def commit(self, job: Job, manifest: Manifest) -> None:
+        known = (b == job.batch and e < job.epoch for b, e in stored(job.store))
+        if any(known) and not job.store.create(f"replays/{job.batch}", b"done"):
+            return
+        super().commit(job, manifest)
+
+
+class _TakesNewest(LevelTask):
+    def load(self, state: State, keys: list[bytes], hashes: list[int]) -> pa.Array:
+        found = {f.name: f for f in self.job.base.files}
+        for name in self.job.store.names("newest"):
+            entry = FileEntry.from_json(json.loads(bytes(self.job.store.read(f"newest/{name}"))))
+            if entry.name not in found:
+                found = {entry.name: entry, **found}
+        base = replace(self.job.base, files=tuple(found.values()))
+        self.job = replace(self.job, base=base)
+        return super().load(state, keys, hashes)
+
+    def write(self, change: Changed) -> FileEntry:
+        entry = super().write(change)
+        place = f"newest/{change.state.name}-{self.partition}"
+        self.job.store.publish(place, json.dumps(entry.to_json()).encode())
+        return entry
+
+
+class TakesNewest(BatchProtocol):
+    """Tasks note which file of their partition is the newest, and begin from that, whether or
+    not its batch came to be done."""
+
+    level_task = _TakesNewest
+
+
+class LeavesOutRetries(BatchProtocol):
+    """Takes the reports of first attempts only, for fear of having one twice."""
+
+    def manifest(self, job: Job, reports: Sequence[Report]) -> Manifest:
+        return super().manifest(job, [r for r in reports if not r["attempt"]])
+
+
+class _ClockRunsAhead(LevelTask):
+    def load(self, state: State, keys: list[bytes], hashes: list[int]) -> pa.Array:
+        column = super().load(state, keys, hashes)
+        names = [field.name for field in state.codec.type]
+        if "clock" not in names or not len(keys):
+            return column
+        store = self.job.store
+        versions = [v for v in stored(store) if v[0] <= self.job.batch]
+        newest = read_version(store, *versions[-1]).files if versions else ()
+        files = [f for f in newest if f.state == state.name]
+        ahead = load_column(state, FileCache(store), files, keys, hashes)
+        parts = [
+            pc.coalesce((ahead if name == "clock" else column).field(i), column.field(i))
+            for i, name in enumerate(names)
+        ]
+        return pa.StructArray.from_arrays(
+            parts, fields=list(state.codec.type), mask=column.is_null()
+        )
+
+
+class ClockRunsAhead(BatchProtocol):
+    """Keeps the clock of windows beside the state: when a batch is done again, the clock has seen
+    it already, and its messages are late."""
+
+    level_task = _ClockRunsAhead

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, cast
 
 from bettong.engine.net.connection import Connection
+from bettong.engine.net.frame import Buffer
 from bettong.engine.receiver.batches import Batches
-from bettong.engine.receiver.ledger import Ledger, Part
+from bettong.engine.receiver.ledger import Ledger, Part, Staged
+from bettong.engine.receiver.output import Output
 from bettong.engine.receiver.protocol import Commit, Committed
 from bettong.engine.receiver.server import Receiver
 
@@ -121,3 +123,109 @@ class NumbersByArrival(Receiver):
     what arrives again has another one."""
 
     ledger_class = _NumbersByArrivalLedger
+
+
+class _WritesAgain(Output):
+    def complete(self, pieces: Iterable[bytes], *, is_last: bool) -> None:
+        self.length = self._disk.size(self._path)
+        self._write(pieces)
+
+
+class _WritesLogAgainLedger(Ledger):
+    output_class = _WritesAgain
+
+
+class WritesLogAgain(Receiver):
+    """After a restart writes out what its log has from the beginning, behind what is there."""
+
+    ledger_class = _WritesLogAgainLedger
+
+
+class _StagesAgainLedger(Ledger):
+    def open(self, epoch: int) -> None:
+        staged = dict(self.staged)
+        super().open(epoch)
+        self.staged.update(staged)
+
+    def prepare(
+        self,
+        epoch: int,
+        batch: int,
+        partition: int,
+        attempt: int,
+        part: int,
+        last: bool,
+        rows: Buffer,
+    ) -> bool:
+        known = self.staged.get(batch, {}).get((partition, attempt), Staged())
+        known.is_whole = False
+        part = len(known.parts)
+        return super().prepare(epoch, batch, partition, attempt, part, last, rows)
+
+
+class StagesAgain(Receiver):
+    """Keeps what was staged, and stages beside it what is prepared again."""
+
+    ledger_class = _StagesAgainLedger
+
+
+class KnowsBatchesByNumber(Receiver):
+    """Remembers across a restart which batches are committed, but not at which sink."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        done = [pair for ledger in self._ledgers.values() for pair in ledger.committed.ranges]
+        for ledger in self._ledgers.values():
+            for batch in (b for first, last in done for b in range(first, last + 1)):
+                ledger.committed.add(batch)
+
+
+_EPOCHS = 1000
+"""A batch of an epoch is ``batch * _EPOCHS + epoch`` to :class:`TrustsEpochs`."""
+
+
+class _TrustsEpochsLedger(Ledger):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._before: dict[int, Batches] = {}
+        super().__init__(*args, **options)
+
+    def check_epoch(self, epoch: int) -> None:
+        pass
+
+    def check_order(self, batch: int) -> None:
+        pass
+
+    def open(self, epoch: int) -> None:
+        staged = dict(self.staged)
+        super().open(epoch)
+        self.staged.update(staged)
+        self._before.setdefault(epoch, Batches(self.committed.ranges))
+
+    def is_committed(self, batch: int) -> bool:
+        number, epoch = divmod(batch, _EPOCHS)
+        before = self._before.get(epoch, self.committed)
+        earlier = range(number * _EPOCHS, number * _EPOCHS + epoch)
+        return batch in self.committed or any(b in before for b in earlier)
+
+    def prepare(
+        self,
+        epoch: int,
+        batch: int,
+        partition: int,
+        attempt: int,
+        part: int,
+        last: bool,
+        rows: Buffer,
+    ) -> bool:
+        own = batch * _EPOCHS + epoch
+        return super().prepare(epoch, own, partition, attempt, part, last, rows)
+
+    def commit(self, epoch: int, batch: int, winners: Mapping[int, int]) -> bool:
+        return super().commit(epoch, batch * _EPOCHS + epoch, winners)
+
+
+class TrustsEpochs(Receiver):
+    """Looks at an epoch's beginning which batches are committed, and then only at its own, but
+    does not refuse an epoch that is over."""
+
+    ledger_class = _TrustsEpochsLedger

@@ -13,7 +13,7 @@ from bettong.harness.scenario import Scenario
 from bettong.harness.schedule import Schedule
 from bettong.lineage.errors import UsageError
 from bettong.scenarios.word_count import WORD_COUNT
-from bettong.scenarios.word_count_twins import TWINS
+from bettong.scenarios.broken_twins import TWINS
 
 # What only Spark has: retried task attempts, and a log of commits of its own.
 SPARK_ONLY = {"sink_commits_losers", "state_published_late"}

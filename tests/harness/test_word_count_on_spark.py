@@ -19,7 +19,7 @@ from bettong.harness.scenario import Scenario
 from bettong.harness.schedule import Schedule
 from bettong.scenarios.suites import COMBINED
 from bettong.scenarios.word_count import WORD_COUNT
-from bettong.scenarios.word_count_twins import TWINS
+from bettong.scenarios.broken_twins import TWINS
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

@@ -1,0 +1,26 @@
+"""Every broken twin: a right system with one honest mistake, and the fault that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bettong.harness.catalog import CatalogEntry, given
+from bettong.harness.scenario import Scenario
+from bettong.scenarios.twins import batch_twins, gateway_twins, sink_twins
+
+TWINS: Sequence[Scenario] = (*gateway_twins.TWINS, *sink_twins.TWINS, *batch_twins.TWINS)
+
+
+def entries() -> list[CatalogEntry]:
+    """What the catalog says of them."""
+    return [
+        CatalogEntry(
+            s.name,
+            "scenario",
+            s.title,
+            given(s),
+            expect=s.expect,
+            schedule=s.schedule.path if s.schedule is not None else None,
+        )
+        for s in TWINS
+    ]

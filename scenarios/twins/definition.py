@@ -1,0 +1,22 @@
+"""What makes a scenario a broken twin of another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bettong.harness.scenario import Component, Resource, Scenario
+
+
+def twin(
+    right: Scenario, name: str, title: str, component: Component, path: str, advice: str
+) -> Scenario:
+    """A scenario with one component replaced; its schedule is the file of its name."""
+    return replace(
+        right,
+        name=name,
+        title=title,
+        classes={component: f"bettong.scenarios.twins.{path}"},
+        expect="invalid",
+        schedule=Resource("bettong.scenarios", f"schedules/{name}.yaml"),
+        advice=advice,
+    )
