@@ -131,6 +131,25 @@ class CopyPerPartition(_Postgres):
         return writer.option("checkpointLocation", env.checkpoint).start()
 
 
+class RowByRow(_Postgres):
+    """Each task inserts row by row, each row in a transaction of its own."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        connect = self._connect
+
+        def insert(part: Iterable[Any]) -> None:
+            with connect(env) as db:
+                db.autocommit = True
+                for row in part:
+                    db.execute(_INSERT, (row.id, row.key, row.seq, row.value))
+
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            batch.foreachPartition(insert)
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+
 class SwallowsErrors(OnConflict):
     """Idempotent, but an error is logged and forgotten."""
 

@@ -1,0 +1,386 @@
+"""The sinks that ship, each with the level that check-sink finds, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bettong.lineage.results import Guarantee
+
+_PACKAGE = "bettong.scenarios.sinks"
+_NOTHING = "none was found"
+_REPLAYED = "crash before `commits/N`"
+_ATTEMPT = "a task's attempt fails"
+_REPLY = "a reply is lost"
+_BY_KEY = "a row that is written again replaces itself"
+_ONE = "the batch id is recorded with the rows or not at all; a replay finds it and does nothing"
+_AGAIN = "nothing tells the replay of the batch from a new batch"
+_BETWEEN = "crash between the two transactions"
+_ROWS_FIRST = "the rows are there and the batch id is not, so the replay writes them again"
+_MARK_FIRST = "the batch id is there and the rows are not, so the replay skips them"
+_NO_ABORT = "nobody takes back what a failed attempt wrote, and the next one writes it again"
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A sink that ships.
+
+    Attributes:
+        target: for ``bettong check-sink``.
+        title: what it does, in one line.
+        level: what is found.
+        fault: the smallest fault that lowers the level.
+        mechanism: why it does, or why none can.
+    """
+
+    target: str
+    title: str
+    level: Guarantee
+    fault: str
+    mechanism: str
+
+    @property
+    def name(self) -> str:
+        """Its short name, ``module:Object``."""
+        return self.target.removeprefix(f"{_PACKAGE}.")
+
+
+def _of(module: str, *sinks: tuple[str, str, Guarantee, str, str]) -> Iterator[Shipped]:
+    for name, title, level, fault, mechanism in sinks:
+        yield Shipped(f"{_PACKAGE}.{module}:{name}", title, level, fault, mechanism)
+
+
+SHIPPED = [
+    *_of(
+        "files",
+        (
+            "Parquet",
+            "Spark's file sink, read through its metadata log",
+            "effectively-once",
+            _NOTHING,
+            "a file counts when the log names it, and the log has each batch once",
+        ),
+        (
+            "ParquetFiles",
+            "the same files, read without the metadata log",
+            "none",
+            _ATTEMPT,
+            "files of attempts that lost or never ended are there too",
+        ),
+        (
+            "JsonAppend",
+            "foreachBatch appends to a file",
+            "at-least-once",
+            _REPLAYED,
+            _AGAIN,
+        ),
+        (
+            "JsonBatchFiles",
+            "foreachBatch, a file for each batch, renamed",
+            "effectively-once",
+            _NOTHING,
+            "a replay replaces the batch's file in one step",
+        ),
+        ("SqliteInsert", "SQLite, plain INSERT", "at-least-once", _REPLAYED, _AGAIN),
+        (
+            "SqliteOneTransaction",
+            "SQLite, rows and batch id together",
+            "effectively-once",
+            _NOTHING,
+            _ONE,
+        ),
+        (
+            "SqliteRowsThenMarker",
+            "SQLite, rows, then the batch id",
+            "at-least-once",
+            _BETWEEN,
+            _ROWS_FIRST,
+        ),
+        (
+            "SqliteMarkerThenRows",
+            "SQLite, the batch id, then rows",
+            "at-most-once",
+            _BETWEEN,
+            _MARK_FIRST,
+        ),
+    ),
+    *_of(
+        "writers",
+        ("ForeachAppend", "foreach appends row by row", "at-least-once", _REPLAYED, _AGAIN),
+        (
+            "DataSourceRename",
+            "a Python data source that renames at commit",
+            "effectively-once",
+            _NOTHING,
+            "attempts write aside, and a commit replaces what an earlier one left",
+        ),
+        (
+            "DataSourceDirect",
+            "a Python data source that writes in write()",
+            "at-least-once",
+            _ATTEMPT,
+            _NO_ABORT,
+        ),
+    ),
+    *_of(
+        "twins",
+        (
+            "TasksAppend",
+            "each task appends row by row, the driver empties the file first",
+            "at-least-once",
+            _ATTEMPT,
+            _NO_ABORT,
+        ),
+        (
+            "KeyedByPlace",
+            "SQLite, upsert by a key made of a row's partition and place",
+            "at-least-once",
+            f"{_REPLAYED}, replayed in other partitions",
+            "the same row has another key in the replay",
+        ),
+        (
+            "OwnIdentity",
+            "SQLite, rows and batch id together, under a name made at each start",
+            "at-least-once",
+            _REPLAYED,
+            "the new driver looks for the batch under another name",
+        ),
+        (
+            "AcknowledgesEarly",
+            "rows are kept in memory until every second batch",
+            "at-most-once",
+            "crash after `commits/N`",
+            "the batch is recorded as done while its rows are in memory only",
+        ),
+    ),
+    *_of(
+        "postgres",
+        ("PlainInsert", "PostgreSQL, plain INSERT", "at-least-once", _REPLAYED, _AGAIN),
+        (
+            "OnConflict",
+            "PostgreSQL, INSERT … ON CONFLICT",
+            "effectively-once",
+            _NOTHING,
+            "a row whose id is there is not inserted again",
+        ),
+        (
+            "OneTransaction",
+            "PostgreSQL, rows and batch id together",
+            "effectively-once",
+            _NOTHING,
+            _ONE,
+        ),
+        (
+            "RowsThenMarker",
+            "PostgreSQL, rows, then the batch id",
+            "at-least-once",
+            _BETWEEN,
+            _ROWS_FIRST,
+        ),
+        (
+            "MarkerThenRows",
+            "PostgreSQL, the batch id, then rows",
+            "at-most-once",
+            _BETWEEN,
+            _MARK_FIRST,
+        ),
+        (
+            "CopyPerPartition",
+            "PostgreSQL, COPY from each task",
+            "at-least-once",
+            _ATTEMPT,
+            "the task is tried again after its own COMMIT",
+        ),
+        (
+            "RowByRow",
+            "PostgreSQL, an INSERT for each row from each task",
+            "at-least-once",
+            _ATTEMPT,
+            "the task dies after some of its requests, and the next attempt makes all of them",
+        ),
+        (
+            "SwallowsErrors",
+            "PostgreSQL, errors are logged and forgotten",
+            "at-most-once",
+            "a request is lost",
+            "the error is caught, so that Spark records the batch as done",
+        ),
+    ),
+    *_of(
+        "jdbc",
+        (
+            "JdbcAppend",
+            "foreachBatch and Spark's JDBC writer into PostgreSQL",
+            "at-least-once",
+            _ATTEMPT,
+            "each task commits by itself, and nothing tells its rows from new ones",
+        ),
+    ),
+    *_of(
+        "duckdb",
+        ("Append", "DuckDB, plain INSERT", "at-least-once", _REPLAYED, _AGAIN),
+        (
+            "OneTransaction",
+            "DuckDB, rows and batch id together",
+            "effectively-once",
+            _NOTHING,
+            _ONE,
+        ),
+    ),
+    *_of(
+        "redis",
+        (
+            "Push",
+            "Redis, RPUSH",
+            "at-least-once",
+            _REPLY,
+            "the client sends the command again by itself",
+        ),
+        (
+            "Increment",
+            "Redis, HINCRBY",
+            "at-least-once",
+            _REPLAYED,
+            "adding is not idempotent",
+        ),
+        ("Set", "Redis, HSET by id", "effectively-once", _NOTHING, _BY_KEY),
+        (
+            "GuardedPush",
+            "Redis, RPUSH and batch id in one MULTI",
+            "effectively-once",
+            _NOTHING,
+            _ONE,
+        ),
+    ),
+    *_of(
+        "mariadb",
+        ("Insert", "MariaDB, plain INSERT", "at-least-once", _REPLAYED, _AGAIN),
+        (
+            "Upsert",
+            "MariaDB, INSERT … ON DUPLICATE KEY UPDATE",
+            "effectively-once",
+            _NOTHING,
+            _BY_KEY,
+        ),
+    ),
+    *_of(
+        "rabbitmq",
+        (
+            "PublishConfirmed",
+            "RabbitMQ, publish with confirms",
+            "at-least-once",
+            _REPLAYED,
+            "a confirm says that a message is safe, not that it is new",
+        ),
+    ),
+    *_of(
+        "nats",
+        ("Publish", "NATS JetStream, publish", "at-least-once", _REPLAYED, _AGAIN),
+        (
+            "PublishWithId",
+            "NATS JetStream, publish with message ids",
+            "effectively-once",
+            _NOTHING,
+            "the stream drops ids that it has seen, within its window for duplicates",
+        ),
+    ),
+    *_of(
+        "kafka",
+        (
+            "SparkKafka",
+            "Spark's Kafka sink",
+            "at-least-once",
+            _ATTEMPT,
+            _NO_ABORT,
+        ),
+        (
+            "IdempotentProducer",
+            "Kafka, idempotent producer in foreachBatch",
+            "at-least-once",
+            _REPLAYED,
+            "idempotence ends with the producer; the new driver's is another one",
+        ),
+        (
+            "Transactional",
+            "Kafka, rows and batch id in one transaction, read committed",
+            "effectively-once",
+            _NOTHING,
+            _ONE,
+        ),
+        (
+            "PreparedThenMarked",
+            "Kafka, the batch is marked as done before its transaction is committed",
+            "at-most-once",
+            "crash between the mark and EndTxn",
+            "the broker aborts the transaction that was prepared, and the replay skips the batch",
+        ),
+    ),
+    *_of(
+        "http",
+        ("Post", "HTTP bulk API", "at-least-once", _REPLAYED, _AGAIN),
+        (
+            "PostWithKey",
+            "HTTP bulk API with an idempotency key",
+            "effectively-once",
+            _NOTHING,
+            "the service answers a key that it has seen without storing anything",
+        ),
+    ),
+    *_of(
+        "delta",
+        (
+            "DeltaStream",
+            "Delta's streaming sink (Spark 4.1)",
+            "effectively-once",
+            _NOTHING,
+            "the table's log has query id and batch id beside the files",
+        ),
+        (
+            "DeltaAppend",
+            "foreachBatch, Delta append (Spark 4.1)",
+            "at-least-once",
+            _REPLAYED,
+            _AGAIN,
+        ),
+        (
+            "DeltaAppendOnce",
+            "foreachBatch, Delta append with txnAppId and txnVersion (Spark 4.1)",
+            "effectively-once",
+            _NOTHING,
+            _ONE,
+        ),
+        (
+            "DeltaMerge",
+            "foreachBatch, Delta MERGE by id (Spark 4.1)",
+            "effectively-once",
+            _NOTHING,
+            "a row whose id is there is not inserted again",
+        ),
+    ),
+    *_of(
+        "iceberg",
+        (
+            "IcebergStream",
+            "Iceberg's streaming sink (Spark 4.1)",
+            "effectively-once",
+            _NOTHING,
+            "the table's snapshots have query id and batch id",
+        ),
+        (
+            "IcebergAppend",
+            "foreachBatch, Iceberg append (Spark 4.1)",
+            "at-least-once",
+            _REPLAYED,
+            _AGAIN,
+        ),
+    ),
+]
+
+
+def table() -> str:
+    """The sinks as a Markdown table."""
+    head = "| sink | what it does | level | smallest fault | why |\n|---|---|---|---|---|\n"
+    lines = [
+        f"| `{s.name}` | {s.title} | {s.level} | {s.fault} | {s.mechanism} |\n" for s in SHIPPED
+    ]
+    return head + "".join(lines)

@@ -1,0 +1,99 @@
+"""Sinks that are broken in one way each, without a server, and must be found out."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bettong.harness.sinks.contract import Environment
+from bettong.scenarios.sinks.files import JsonBatchFiles, SqliteOneTransaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+class TasksAppend(JsonBatchFiles):
+    """Each task appends row by row to the batch's file: one that dies on the way leaves its first
+    rows there, and the next attempt writes them again."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        folder = env.workdir / "out"
+
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            folder.mkdir(exist_ok=True)
+            whole = folder / f"{batch_id}.jsonl"
+            whole.unlink(missing_ok=True)  # so that a replay of the batch begins anew
+            batch.foreachPartition(lambda part: _append(whole, part))
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+
+def _append(path: Path, rows: Iterable[Any]) -> None:
+    with path.open("a", buffering=1) as out:
+        for row in rows:
+            print(json.dumps(row.asDict(), default=str), file=out)
+
+
+class KeyedByPlace(SqliteOneTransaction):
+    """Writes by key, but by one that Spark makes of a row's partition and place in it: a replay
+    that deals the same rows out in another way has other keys."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        from pyspark.sql.functions import monotonically_increasing_id
+
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            numbered = batch.withColumn("place", monotonically_increasing_id()).collect()
+            found = [(f"{batch_id}/{r.place}", r.id, r.key, r.seq, r.value) for r in numbered]
+            db = self._connect(env)
+            with db:
+                db.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?)", found)
+            db.close()
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def setup(self, env: Environment) -> None:
+        columns = "place TEXT PRIMARY KEY, id TEXT, key TEXT, seq INTEGER, value INTEGER"
+        with self._connect(env) as db:
+            db.execute(f"CREATE TABLE rows ({columns})")
+        db.close()
+
+
+class OwnIdentity(SqliteOneTransaction):
+    """Rows and batch id in one transaction, but it tells batches by a name that it gives itself
+    at each start, not by the checkpoint's: after a restart it knows none of them."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        self._name = random.getrandbits(40) << 20
+        return super().write(rows, env)
+
+    def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        super().apply(db, self._name + batch_id, rows)
+
+
+class AcknowledgesEarly(JsonBatchFiles):
+    """Keeps rows in memory until every second batch, and says of each batch that it is done."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        folder = env.workdir / "out"
+        kept: list[Any] = []
+
+        def keep(batch: DataFrame, batch_id: int) -> None:
+            kept.extend(batch.collect())
+            if batch_id % 2:
+                folder.mkdir(exist_ok=True)
+                temporary = folder / f".{batch_id}"
+                with temporary.open("w") as out:
+                    for row in kept:
+                        print(json.dumps(row.asDict(), default=str), file=out)
+                temporary.rename(folder / f"{batch_id}.jsonl")
+                kept.clear()
+
+        writer = rows.writeStream.foreachBatch(keep)
+        return writer.option("checkpointLocation", env.checkpoint).start()
