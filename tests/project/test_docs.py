@@ -1,48 +1,30 @@
-"""What the README and the docs tell people to type and to write."""
+"""What the README and the docs tell people to type and to write can be meant."""
 
 from __future__ import annotations
 
 import ast
-import re
-import shlex
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import click
 import pytest
+from docs_samples import arguments, blocks, commands, files, write_files
 
 from bettong.harness.cli import cli
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def blocks(language: str) -> Iterator[tuple[str, str]]:
-    for page in PAGES:
-        for found in BLOCK.finditer(page.read_text("utf-8")):
-            if found[1] == language:
-                yield page.name, found[2]
-
-
-def commands() -> list[tuple[str, str]]:
-    """Every call of ``bettong`` in a shell block."""
-    return [
-        (page, part.strip())
-        for page, text in blocks("sh")
-        for line in text.replace("\\\n", " ").splitlines()
-        for part in line.split("&&")
-        if re.match(r"(\.venv/bin/)?bettong ", part.strip())
-    ]
+# They need what only a reader has: a function of theirs, a server, warm nodes.
+NOT_RUN = ("my_function", "psycopg", "@pytest.mark.bettong", "LocalBackend", "...")
 
 
 @pytest.mark.parametrize(("page", "line"), commands())
 def test_every_command_has_a_name_and_options_that_exist(page: str, line: str) -> None:
-    words = shlex.split(line, comments=True)[1:]
-    command = cli.get_command(click.Context(cli), words[0])
+    name, *options = arguments(line)
+    command = cli.get_command(click.Context(cli), name)
     assert command is not None, f"{page}: {line}"
     try:
-        command.make_context(words[0], words[1:])
+        command.make_context(name, options)
     except click.BadParameter as e:  # a file that the reader makes
         assert "does not exist" in str(e), f"{page}: {line}: {e}"
     except click.exceptions.Exit as e:
@@ -56,3 +38,29 @@ def test_every_python_sample_compiles_and_imports_what_exists(page: str, code: s
             module = __import__(str(node.module), fromlist=["_"])
             for alias in node.names:
                 assert hasattr(module, alias.name), f"{page}: {node.module} has no {alias.name}"
+
+
+@pytest.mark.parametrize("page", sorted({page for page, _ in blocks("python")}))
+def test_the_python_samples_of_a_page_run_one_after_the_other(page: str, tmp_path: Path) -> None:
+    samples = [text for _, text in blocks("python", page)]
+    runnable = [text for text in samples if not any(word in text for word in NOT_RUN)]
+    write_files(page, tmp_path)
+    if page == "ci.md":
+        write_files("check-your-sink.md", tmp_path)
+    script = tmp_path / "samples.py"
+    script.write_text("\n\n".join(runnable), "utf-8")
+    env = os.environ | {"PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, script.name], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_the_files_of_a_page_are_those_that_it_names() -> None:
+    assert set(files("five-minutes.md")) == {"crash.yaml"}
+    assert set(files("write-a-scenario.md")) == {
+        "orders/pipeline.py",
+        "orders/bettong_catalog.py",
+        "pyproject.toml",
+    }
+    assert set(files("check-your-sink.md")) == {"mysink.py"}

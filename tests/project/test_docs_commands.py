@@ -1,0 +1,214 @@
+"""Every command of the README and the docs, run for real, in a folder outside of the checkout that
+holds what a reader of the page has."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from docs_samples import arguments, commands, files, write_files
+
+BETTONG = str(Path(sys.executable).with_name("bettong"))
+
+Commands = Sequence[tuple[str, int]]
+"""Commands as they are written, each with its exit code."""
+
+
+def histories(folder: Path, *names: str, **columns: str) -> None:
+    """Two histories of 30 records, with one record twice in the second."""
+    ids = [f"orders/{n}" for n in range(30)]
+    keys = [f"customer-{n % 4}" for n in range(30)]
+    for name, places in zip(names, (range(30), [*range(30), 7]), strict=True):
+        values = {
+            columns.get("id", "id"): [ids[n] for n in places],
+            columns.get("key", "key"): [keys[n] for n in places],
+            "seq": list(places),
+        }
+        pq.write_table(pa.table(values), folder / name)
+
+
+def shards(folder: Path) -> None:
+    """What four machines bring of a search that they share."""
+    for index in range(1, 5):
+        line = f"bettong run word_count --runner in-process --faults random:4 --shard {index}/4"
+        assert run(folder, f"{line} --out part-{index}").returncode == 0
+
+
+def run(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as the reader types it."""
+    env = os.environ | {"PYTHONPATH": str(folder)}
+    for name in ("GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
+        env.pop(name, None)
+    words = [BETTONG, *arguments(line)]
+    return subprocess.run(words, cwd=folder, env=env, capture_output=True, text=True, check=False)
+
+
+def run_all(folder: Path, lines: Commands) -> list[str]:
+    """What the commands print; each ends as it should."""
+    told = []
+    for line, code in lines:
+        done = run(folder, line)
+        assert done.returncode == code, f"{line}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr
+        told.append(done.stdout)
+    return told
+
+
+PROTOCOL = "bettong protocol retry --eot 6 --eff 3 --crashes 1 --find-all"
+
+# By page, and by what they need: Prepare, commands.
+Prepare = Callable[[Path], None]
+QUICK: dict[str, tuple[Prepare, Commands]] = {
+    "README.md": (
+        lambda folder: histories(folder, "expected.parquet", "observed.parquet", key="account"),
+        [
+            (PROTOCOL, 1),
+            ("bettong check expected.parquet observed.parquet --key account --order seq", 1),
+        ],
+    ),
+    "check-histories.md": (
+        lambda folder: histories(
+            folder, "expected.parquet", "observed.parquet", id="order_id", key="customer"
+        ),
+        [("bettong check expected.parquet observed.parquet --id order_id --key customer", 1)],
+    ),
+    "ldfi.md": (lambda folder: None, [(PROTOCOL, 1)]),
+    "ci.md": (shards, [("bettong report part-1 part-2 part-3 part-4 --out report", 0)]),
+}
+CRASH = "--faults crash.yaml"
+SPARK: dict[str, tuple[Prepare, Commands]] = {
+    "five-minutes.md": (
+        lambda folder: write_files("five-minutes.md", folder),
+        [
+            (".venv/bin/bettong run word_count", 0),
+            (f"bettong run word_count {CRASH}", 0),
+            (f"bettong run sink_commits_again {CRASH}", 1),
+        ],
+    ),
+    "README.md": (lambda folder: None, [(".venv/bin/bettong run word_count", 0)]),
+    "check-histories.md": (
+        lambda folder: histories(folder, "hdfs-expected.parquet", "hdfs-observed.parquet"),
+        [("bettong check hdfs-expected.parquet hdfs-observed.parquet --spark local[8]", 1)],
+    ),
+}
+REACH = "--faults ldfi --crashes 1 --losses 1"
+MY_SINK = "bettong check-sink mysink.py:MySink"
+ONLY = "--only 'crash(driver, before batch=0/commits)'"
+SLOW: dict[str, tuple[Prepare, Commands]] = {
+    "README.md": (
+        lambda folder: (
+            (folder / "my_sink.py").write_text(
+                files("check-your-sink.md")["mysink.py"].replace("MySink", "OrdersSink")
+            )
+            and None
+        ),
+        [
+            ("bettong check-sink my_sink.py:OrdersSink --expect effectively-once", 1),
+            ("bettong run word_count --faults each-step", 0),
+            (f"bettong run counting {REACH} --batches 2", 0),
+        ],
+    ),
+    "ldfi.md": (
+        lambda folder: None,
+        [
+            (f"bettong run word_count {REACH} --batches 2", 0),
+            ("bettong why bettong-out/word_count lines/9.1", 0),
+            ("bettong why bettong-out/word_count gateway.ack/lines/11 --dependents", 0),
+        ],
+    ),
+    "write-a-scenario.md": (
+        lambda folder: write_files("write-a-scenario.md", folder),
+        [("bettong run orders --faults each-step", 0), (f"bettong run orders {REACH}", 0)],
+    ),
+    "check-your-sink.md": (
+        lambda folder: write_files("check-your-sink.md", folder),
+        [
+            (MY_SINK, 1),
+            (f"{MY_SINK} {ONLY}", 1),
+            (f"{MY_SINK} --expect at-least-once --out result/", 0),
+            ("bettong check-sink format:parquet", 0),
+            ("bettong check-sink format:json --option compression=gzip", 0),
+        ],
+    ),
+}
+
+
+def test_every_command_is_run_by_a_test() -> None:
+    known = {
+        (page, line)
+        for group in (QUICK, SPARK, SLOW)
+        for page, (_, lines) in group.items()
+        for line, _ in lines
+    }
+    told = set(commands())
+    assert told - known == set(), "commands of the docs that no test runs"
+    assert known - told <= {("check-your-sink.md", f"{MY_SINK} {ONLY}")}, "no longer in the docs"
+
+
+@pytest.mark.parametrize("page", QUICK)
+def test_quick_commands(page: str, tmp_path: Path) -> None:
+    prepare, lines = QUICK[page]
+    prepare(tmp_path)
+    told = run_all(tmp_path, lines)
+    if page == "check-histories.md":
+        assert "Duplicate orders/7 (key customer-3): distant" in told[0]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("page", SPARK)
+def test_commands_on_spark(page: str, tmp_path: Path) -> None:
+    prepare, lines = SPARK[page]
+    prepare(tmp_path)
+    told = run_all(tmp_path, lines)
+    if page == "five-minutes.md":
+        (line,) = re.findall(r"bettong replay .*", told[-1])
+        assert run(tmp_path, line).returncode == 1
+        assert run(tmp_path, "bettong why bettong-out/word_count lines/9.1").returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.parametrize("page", SLOW)
+def test_commands_that_search(page: str, tmp_path: Path) -> None:
+    prepare, lines = SLOW[page]
+    prepare(tmp_path)
+    run_all(tmp_path, lines)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_a_project_made_from_the_docs_fails_for_the_right_reason(tmp_path: Path) -> None:
+    """A sink and a test file as the pages show them, in a pytest of their own."""
+    write_files("check-your-sink.md", tmp_path)
+    write_files("ci.md", tmp_path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["mysink.py", "test_mysink.py"]
+    assert len((tmp_path / "test_mysink.py").read_text().splitlines()) <= 10
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "--junitxml=junit.xml", "-p", "no:cacheprovider"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    (case,) = ElementTree.parse(tmp_path / "junit.xml").iter("testcase")
+    (failure,) = case.iter("failure")
+    text = f"{failure.get('message')}\n{failure.text}"
+    for told in (
+        "MySink: invalid",
+        "minimal faults: ",
+        "Duplicate m/",
+        "replay: bettong check-sink",
+    ):
+        assert told in text, text
+    assert "py4j" not in text and "\tat " not in text, "no wall of Java"
+    assert json.dumps(case.get("name")) == '"test_my_sink_is_effectively_once"'
