@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -70,15 +70,31 @@ def pack_by_partition(
         without_key: the partition to which messages without keys go.
     """
     packed = pack_values(items.values)
+    for partition, places in _by_partition(items, partitions, without_key):
+        yield partition, _pack(header, items, packed, places)
+
+
+def split_by_partition(
+    header: Header, items: Items, partitions: int, without_key: int
+) -> Iterator[tuple[int, Block]]:
+    """The same for tasks that share a process: nothing is packed."""
+    for partition, places in _by_partition(items, partitions, without_key):
+        part = items.take(places)
+        yield partition, Block(header, replace(part, keys=part.keys and part.keys.used()), {})
+
+
+def _by_partition(
+    items: Items, partitions: int, without_key: int
+) -> Iterator[tuple[int, IntArray]]:
     if items.keys is None:
-        yield without_key, _pack(header, items, packed, np.arange(len(items)))
+        yield without_key, np.arange(len(items))
         return
     owners = items.keys.partitions(partitions)
     owner = owners[items.keys.codes]
     for partition in np.unique(owners).tolist():
         places = np.flatnonzero(owner == partition)
         if len(places):
-            yield partition, _pack(header, items, packed, places)
+            yield partition, places
 
 
 def _pack(header: Header, items: Items, packed: PackedValues, places: IntArray) -> bytes:

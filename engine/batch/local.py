@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from bettong.engine.batch.blocks import unpack
+from bettong.engine.batch.blocks import Block, unpack
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.plan import Plan
 from bettong.engine.batch.planning import slices
@@ -19,24 +19,36 @@ def execute(
     planned: Iterable[MessageRange],
     readers: Mapping[str, Reader],
     read_slices: int = 1,
+    packs: bool = False,
 ) -> list[Report]:
-    """Run the tasks of a batch and give their reports."""
-    moved: list[tuple[int, bytes]] = []
+    """Run the tasks of a batch and give their reports.
+
+    Args:
+        protocol: of the batch.
+        job: the batch.
+        planned: what it reads.
+        readers: by stream.
+        read_slices: in how many parts a stream's share is read.
+        packs: whether blocks are packed, as if tasks did not share a process.
+    """
+    moved: list[tuple[int, bytes | Block]] = []
     partition = 0
     for whole in planned:
         for place, part in enumerate(slices(whole, read_slices)):
             reader = readers[part.stream]
             task = protocol.read_task(job, reader, place, partition, 0)
+            task.packs = packs
             moved += task.run(part)
             partition += 1
     for level in range(1, Plan(job.app).last_level + 1):
-        moved = [
-            block
-            for p in range(job.partitions)
-            for block in protocol.level_task(job, level, p, 0).run(_to(moved, p))
-        ]
-    return [unpack(data).report for _, data in moved]
+        given: list[tuple[int, bytes | Block]] = []
+        for p in range(job.partitions):
+            work = protocol.level_task(job, level, p, 0)
+            work.packs = packs
+            given += work.run(_to(moved, p))
+        moved = given
+    return [unpack(data).report for _, data in moved if isinstance(data, bytes)]
 
 
-def _to(moved: Sequence[tuple[int, bytes]], partition: int) -> list[bytes]:
+def _to(moved: Sequence[tuple[int, bytes | Block]], partition: int) -> list[bytes | Block]:
     return [data for p, data in moved if p == partition]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
@@ -123,7 +124,7 @@ def _calls(plan: Plan, steps: Sequence[int], ranks: IntArray) -> Calls:
 
 def _run(calls: Calls, values: list[Any], entities: list[Any]) -> tuple[list[Any], Failures]:
     if isinstance(calls, list):
-        return run(lambda call, value, entity: call(value, entity), calls, values, entities)
+        return run(operator.call, calls, values, entities)
     return run(calls, values, entities)
 
 

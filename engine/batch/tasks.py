@@ -10,7 +10,15 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from bettong.engine.batch.blocks import DRIVER, Header, pack_by_partition, pack_report, unpack
+from bettong.engine.batch.blocks import (
+    DRIVER,
+    Block,
+    Header,
+    pack_by_partition,
+    pack_report,
+    split_by_partition,
+    unpack,
+)
 from bettong.engine.batch.flow import Flow
 from bettong.engine.batch.items import IntArray, Items, Values, concat, order_of
 from bettong.engine.batch.job import Job, install
@@ -29,6 +37,9 @@ from bettong.engine.steps import step
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import MessageRange
 
+Moved = Iterator[tuple[int, bytes | Block]]
+"""Blocks with the state partitions that they go to."""
+
 
 class Reader(Protocol):
     """A source as tasks see it."""
@@ -46,7 +57,12 @@ class ReadTask:
         job: the batch; its base and sinks are not used.
         reader: the stream; None when its messages are read by others.
         slice_: the range's place among those of its stream.
+
+    Attributes:
+        packs: whether blocks leave this process, and so are bytes.
     """
+
+    packs = True
 
     def __init__(
         self, job: Job, reader: Reader | None, slice_: int, partition: int, attempt: int
@@ -60,7 +76,7 @@ class ReadTask:
         self.plan = Plan(job.app)
         self.meter = meter(job.measure)
 
-    def run(self, planned: MessageRange) -> Iterator[tuple[int, bytes]]:
+    def run(self, planned: MessageRange) -> Moved:
         """Blocks and the state partitions that they go to."""
         streams = len(self.job.app.sources)
         causes = [source_step(self.job.batch, "source.plan", planned.stream, streams)]
@@ -77,7 +93,7 @@ class ReadTask:
         numbers: IntArray,
         data: Values,
         planned: MessageRange,
-    ) -> Iterator[tuple[int, bytes]]:
+    ) -> Moved:
         """Take the messages of a range through the steps before the first state.
 
         Args:
@@ -103,7 +119,7 @@ class ReadTask:
             **self.meter.report(),
         }
         yield 0, pack_report(Header(DRIVER, origin, (planned,)), report)
-        yield from _moved(self.job, flow, origin, (planned,), self.slice)
+        yield from _moved(self.job, flow, origin, (planned,), self.slice, self.packs)
 
     @property
     def origin(self) -> str:
@@ -123,7 +139,13 @@ class ReadTask:
 
 
 class LevelTask:
-    """Applies the state steps of one level to the messages of one state partition."""
+    """Applies the state steps of one level to the messages of one state partition.
+
+    Attributes:
+        packs: whether blocks leave this process, and so are bytes.
+    """
+
+    packs = True
 
     def __init__(self, job: Job, level: int, partition: int, attempt: int) -> None:
         self.job = job
@@ -139,13 +161,13 @@ class LevelTask:
         self.causes: list[str] = []
         self.carries: tuple[tuple[str, int, int], ...] = ()
 
-    def run(self, packed: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    def run(self, arrived: Iterable[bytes | Block]) -> Moved:
         """Blocks of the next level with the state partitions that they go to; at the last level
         reports for the driver only."""
         inbox: dict[int, list[Items]] = {}
-        later: list[bytes] = []
-        for data in packed:
-            block = unpack(data)
+        later: list[bytes | Block] = []
+        for data in arrived:
+            block = data if isinstance(data, Block) else unpack(data)
             to = block.header.to
             if block.items is None or self.plan.level(to) > self.level:
                 later.append(data)
@@ -159,7 +181,7 @@ class LevelTask:
             with without_collection():
                 yield from self._work({to: concat(parts) for to, parts in inbox.items()})
 
-    def _work(self, inbox: dict[int, Items]) -> Iterator[tuple[int, bytes]]:
+    def _work(self, inbox: dict[int, Items]) -> Moved:
         flow = Flow(self.plan, self.meter)
         with timed(self.meter, "state.apply"):
             changed = [
@@ -182,7 +204,7 @@ class LevelTask:
         else:
             origin = self._step_id("state.write")
             yield self.partition, self._report(flow)
-            yield from _moved(self.job, flow, origin, _joined(self.carries), 0)
+            yield from _moved(self.job, flow, origin, _joined(self.carries), 0, self.packs)
 
     def _step_id(self, name: str) -> str:
         return self.job.step_id(self.partition, self.attempt, name, self.level)
@@ -269,11 +291,15 @@ def _moved(
     origin: str,
     carries: tuple[tuple[str, int, int], ...],
     slice_: int,
-) -> Iterator[tuple[int, bytes]]:
+    packs: bool,
+) -> Moved:
     for number, items in flow.arrived.items():
         without_key = min(slice_, job.partitions - 1)
         head = Header(number, origin, carries)
-        yield from pack_by_partition(head, items, job.partitions, without_key)
+        if packs:
+            yield from pack_by_partition(head, items, job.partitions, without_key)
+        else:
+            yield from split_by_partition(head, items, job.partitions, without_key)
 
 
 def _joined(ranges: Iterable[tuple[str, int, int]]) -> tuple[tuple[str, int, int], ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from operator import itemgetter
 from typing import Any, cast
 
@@ -23,7 +24,8 @@ _WIDEST_TUPLE = 16
 Shape = Any
 """How values are put together again: "array" is a column, "plain" takes a
 column, "pickle" a pickled list, "none" is
-None for each message, and a list of shapes makes tuples."""
+None for each message, a list of shapes makes tuples, and {"named": shapes} makes objects of a
+pickled class of tuples, such as a NamedTuple."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +35,20 @@ class PackedValues:
     Attributes:
         shape: how they are put together again.
         columns: for each "plain" in the shape, in order.
-        objects: for each "pickle" in the shape, in order.
+        objects: for each "pickle" in the shape its values, for each "named" its class, in order.
     """
 
     shape: Shape
     columns: list[pa.Array]
-    objects: list[Sequence[Any]]
+    objects: list[Sequence[Any] | type]
 
     def pickled(self, places: IntArray) -> list[bytes]:
         """The objects at these places, pickled."""
-        return [_pickle(list(map(values.__getitem__, places.tolist()))) for values in self.objects]
+        at = places.tolist()
+        return [
+            _pickle(o if isinstance(o, type) else list(map(o.__getitem__, at)))
+            for o in self.objects
+        ]
 
 
 def pack_values(values: Values) -> PackedValues:
@@ -64,11 +70,14 @@ def _take_apart(values: Sequence[Any], into: PackedValues) -> Shape:
             pass  # a number beyond 64 bits, text that is no Unicode
     elif kind is type(None):
         return "none"
-    elif kind is tuple:
+    elif kind is not None and issubclass(kind, tuple) and not kind.__dictoffset__:
         widths = set(map(len, values))
         if len(widths) == 1 and 0 < (width := widths.pop()) <= _WIDEST_TUPLE:
+            if kind is not tuple:
+                into.objects.append(kind)
             columns = (list(map(itemgetter(i), values)) for i in range(width))
-            return [_take_apart(column, into) for column in columns]
+            shapes = [_take_apart(column, into) for column in columns]
+            return shapes if kind is tuple else {"named": shapes}
     into.objects.append(values)
     return "pickle"
 
@@ -97,18 +106,21 @@ def _put_together(
     if shape == "none":
         return [None] * count
     if shape == "pickle":
-        return _unpickle(next(pickled))
+        return cast(list[Any], _unpickle(next(pickled)))
+    if isinstance(shape, dict):
+        cls = _unpickle(next(pickled))
+        rows = _put_together(shape["named"], count, columns, pickled)
+        return list(map(tuple.__new__, repeat(cls), rows))
     return list(zip(*(_put_together(s, count, columns, pickled) for s in shape), strict=True))
 
 
-def _pickle(values: list[Any]) -> bytes:
+def _pickle(values: list[Any] | type) -> bytes:
     from pyspark import cloudpickle  # also packs classes of modules that workers do not have
 
     return cast(bytes, cloudpickle.dumps(values, 5))  # type: ignore[no-untyped-call]
 
 
-def _unpickle(data: bytes) -> list[Any]:
+def _unpickle(data: bytes) -> Any:
     from pyspark import cloudpickle
 
-    loads: Callable[[bytes], list[Any]] = cloudpickle.loads
-    return loads(data)
+    return cloudpickle.loads(data)

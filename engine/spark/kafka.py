@@ -14,7 +14,7 @@ from pyspark import TaskContext
 from pyspark.errors import AnalysisException
 
 from bettong.engine.batch.job import Job
-from bettong.engine.batch.tasks import ReadTask
+from bettong.engine.batch.tasks import Moved, ReadTask
 from bettong.engine.inputs.kafka import KafkaSource
 from bettong.engine.spark.source import SCHEMA, to_batch
 from bettong.engine.steps import step
@@ -95,7 +95,7 @@ class KafkaTask(ReadTask):
 
     def records(
         self, source: str, offsets: np.ndarray[tuple[int], np.dtype[np.int64]], values: pa.Array
-    ) -> Iterator[tuple[int, bytes]]:
+    ) -> Moved:
         """Blocks and the state partitions that they go to."""
         planned = MessageRange(f"{source}-{self.slice}", int(offsets[0]), int(offsets[-1]) + 1)
         with step(self.origin, causes=[f"batch={self.job.batch}/offsets"], carries=[planned]):

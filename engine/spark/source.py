@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyspark
@@ -20,7 +20,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from bettong.engine.batch.job import Job, install
 from bettong.engine.batch.planning import next_batch, slices, source_step
-from bettong.engine.batch.tasks import ReadTask
+from bettong.engine.batch.tasks import Moved, ReadTask
 from bettong.engine.sources import StreamSource
 from bettong.lineage.trace import MessageRange
 
@@ -134,12 +134,12 @@ def release(spec: SourceSpec, batch: int, ends: Mapping[str, int]) -> None:
             spec.sources[stream].release(stop, step, [f"batch={batch}/commits"])
 
 
-def to_batch(moved: Iterator[tuple[int, bytes]]) -> pa.RecordBatch:
+def to_batch(moved: Moved) -> pa.RecordBatch:
     """Blocks with the partitions that they go to, as Spark takes them."""
     rows = list(moved)
     columns = [
         pa.array([p for p, _ in rows], pa.int32()),
-        pa.array([bytes(b) for _, b in rows], pa.binary()),
+        pa.array([bytes(cast(bytes, b)) for _, b in rows], pa.binary()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 

@@ -87,6 +87,7 @@ class Simulation:
 
     Attributes:
         protocol_class: what drives the batches.
+        packs: whether blocks are packed between tasks.
     """
 
     app: Application
@@ -97,6 +98,7 @@ class Simulation:
     protocol_class: type[BatchProtocol] = BatchProtocol
     sinks: dict[str, MemorySink] = field(default_factory=dict)
     fan_in: int = 2
+    packs: bool = True
     options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -132,7 +134,12 @@ class Simulation:
         return protocol.run(
             number,
             lambda job: execute(
-                protocol, job, [p for p in planned if p.start < p.stop], readers, self.read_slices
+                protocol,
+                job,
+                [p for p in planned if p.start < p.stop],
+                readers,
+                self.read_slices,
+                self.packs,
             ),
         )
 

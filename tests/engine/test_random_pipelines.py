@@ -106,6 +106,7 @@ def test_batches_and_interpreter_agree(data: st.DataObject) -> None:
         data.draw(st.integers(1, 3)),
         data.draw(st.integers(1, 3)),
         CrashingProtocol,
+        packs=data.draw(st.booleans()),
     )
     stages = st.sampled_from(["before manifest", "before commit", "after commit", "never"])
     simulation.options["crash"] = (

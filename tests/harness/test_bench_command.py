@@ -11,6 +11,7 @@ from bettong.harness.bench import latency
 from bettong.harness.bench.errors import WrongResultError
 from bettong.harness.cli import cli
 from bettong.harness.cli.bench_command import names
+from bettong.lineage.errors import UsageError
 
 
 def test_names_are_those_of_the_measurements_alone() -> None:
@@ -18,13 +19,17 @@ def test_names_are_those_of_the_measurements_alone() -> None:
     assert not {"errors", "session", "__init__"} & set(names())
 
 
-def test_a_wrong_name_and_a_wrong_size_are_refused() -> None:
-    wrong = CliRunner().invoke(cli, ["bench", "latencies"])
-    assert wrong.exit_code == 2
-    assert "latency" in wrong.output
-    one_size = CliRunner().invoke(cli, ["bench", "steps", "--full"])
-    assert one_size.exit_code == 2
-    assert "bench steps has one size" in one_size.output
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["latencies"], "did you mean latency"),
+        (["steps", "--full"], "bench steps has one size"),
+    ],
+)
+def test_a_wrong_name_and_a_wrong_size_are_refused(arguments: list[str], said: str) -> None:
+    refused = CliRunner().invoke(cli, ["bench", *arguments])
+    assert isinstance(refused.exception, UsageError)
+    assert said in str(refused.exception)
 
 
 def test_latency_has_a_figure_for_each_way(monkeypatch: pytest.MonkeyPatch) -> None:
