@@ -4,29 +4,48 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from bettong.harness.cli.verdict import exit_code
+from bettong.harness.jobs import parse_budget
 from bettong.harness.sinks.arena import arenas
 from bettong.harness.sinks.check import check_one
 from bettong.harness.sinks.request import Request
 from bettong.harness.sinks.secrets import masked
 from bettong.lineage.errors import UsageError
-from bettong.lineage.results import EXIT_CODES, GUARANTEES, Guarantee, Result
+from bettong.lineage.results import GUARANTEES, Guarantee, Result
 from bettong.reports import write_reports
 
 
-def _pairs(given: tuple[str, ...], option: str) -> Mapping[str, str]:
-    pairs = {}
+def pairs(given: tuple[str, ...], option: str) -> Mapping[str, str]:
+    """``NAME=VALUE`` of an option that may be repeated; raises UsageError."""
+    found = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
             raise UsageError(f"{option} {masked(text)!r}: write NAME=VALUE")
-        pairs[name] = value
-    return pairs
+        found[name] = value
+    return found
+
+
+def write(result: Result, folder: Path | None, silent: bool) -> None:
+    """Write a result and its reports; print it, unless silent."""
+    if folder is not None:
+        result.write(folder)
+        write_reports(result, folder)
+    if not silent:
+        _say(result)
+
+
+def tell(results: Sequence[Result], as_json: bool) -> None:
+    """Print results as JSON, if that is asked, and nothing else."""
+    if as_json:
+        values = [result.to_dict() for result in results]
+        click.echo(json.dumps(values[0] if len(values) == 1 else values, indent=1))
 
 
 def _say(result: Result) -> None:
@@ -36,9 +55,8 @@ def _say(result: Result) -> None:
         click.echo("  order per key is kept")
     if result.details.get("atomic") == "torn":
         click.echo("  batches are not atomic: a reader saw a part of one")
-    anew = result.details.get("new_checkpoint")
-    if anew:
-        click.echo(f"  with a new checkpoint over the old target: {anew['guarantee']}")
+    for asked, anew in result.details.get("new_checkpoint", {}).items():
+        click.echo(f"  {asked}, over the old target: {anew['guarantee']}")
         if anew["words"]:
             click.echo(f"    {anew['words']}")
     for counterexample in result.counterexamples:
@@ -51,6 +69,9 @@ def _say(result: Result) -> None:
         f"\n  {c.executions} runs, {c.injected} with faults, {c.pruned} fault sets folded, "
         f"{result.duration_s:.0f} s"
     )
+
+
+_OUT = Path("bettong-out")
 
 
 @click.command("check-sink")
@@ -79,10 +100,10 @@ def _say(result: Result) -> None:
 )
 @click.option(
     "--budget",
-    type=click.IntRange(1),
-    default=300,
+    default="5m",
     show_default=True,
-    help="Seconds that the search may take.",
+    metavar="RUNS|5m",
+    help="How many runs, or how long, the search may take at most.",
 )
 @click.option("--only", multiple=True, metavar="FAULT", help="Run this one fault set (repeat).")
 @click.option("--real-kills", is_flag=True, help="Make every crash a SIGKILL: slow.")
@@ -95,7 +116,7 @@ def _say(result: Result) -> None:
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write result.json and reports here.",
+    help="Folder for result, reports and counterexamples. Default: bettong-out/TARGET.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result and nothing else.")
 @click.option("--quiet", is_flag=True, help="No progress.")
@@ -107,7 +128,7 @@ def command(
     endpoints: tuple[str, ...],
     expect: Guarantee,
     together: int,
-    budget: int,
+    budget: str,
     only: tuple[str, ...],
     real_kills: bool,
     also: tuple[str, ...],
@@ -122,11 +143,11 @@ def command(
     """
     request = Request(
         "",
-        options=_pairs(options, "--option"),
-        endpoints=_pairs(endpoints, "--endpoint"),
+        options=pairs(options, "--option"),
+        endpoints=pairs(endpoints, "--endpoint"),
         expect=expect,
         faults=together,
-        seconds=float(budget),
+        budget=parse_budget(budget),
         only=only,
         real=real_kills,
         also=also,
@@ -140,20 +161,13 @@ def command(
     results = []
     with arenas(progress) as arena_for:
         for target in targets:
-            folder = out if out is None or len(targets) == 1 else out / _folder(target)
+            alone = out is not None and len(targets) == 1
+            folder = out if alone else (out or _OUT) / _folder(target)
             asked = replace(request, target=target, out=folder)
-            result = check_one(asked, arena_for, progress)
-            results.append(result)
-            if folder is not None:
-                result.write(folder)
-                write_reports(result, folder)
-            if not as_json:
-                _say(result)
-    if as_json:
-        values = [result.to_dict() for result in results]
-        click.echo(json.dumps(values[0] if len(values) == 1 else values, indent=1))
-    codes = {EXIT_CODES[result.verdict] for result in results}
-    ctx.exit(next(code for code in (1, 3, 0) if code in codes))
+            results.append(check_one(asked, arena_for, progress))
+            write(results[-1], folder, as_json)
+    tell(results, as_json)
+    ctx.exit(exit_code(results))
 
 
 def _folder(target: str) -> str:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from bettong.harness.api import load_scenario, replay
 from bettong.harness.backend import LocalBackend
+from bettong.harness.cli.check_sink_command import pairs, write
+from bettong.harness.cli.check_sink_command import tell as tell_sinks
 from bettong.harness.cli.verdict import RunProgress, exit_code, tell
 from bettong.harness.counterexample import CounterexampleFile
+from bettong.harness.sinks import counterexample
+from bettong.harness.sinks.arena import arenas
+from bettong.harness.sinks.check import check_one
+from bettong.lineage.errors import UsageError
 
 
 @click.command("replay")
@@ -20,10 +27,31 @@ from bettong.harness.counterexample import CounterexampleFile
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for result and reports. Default: replay, beside the file.",
 )
+@click.option(
+    "--option", "options", multiple=True, metavar="K=V", help="A sink's option, over the file's."
+)
+@click.option(
+    "--endpoint",
+    "endpoints",
+    multiple=True,
+    metavar="NAME=HOST:PORT",
+    help="Where a sink's server is, over what the file says.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, nothing else.")
 @click.option("--quiet", is_flag=True, help="No progress.")
-def command(file: Path, out: Path | None, as_json: bool, quiet: bool) -> None:
+def command(
+    file: Path,
+    out: Path | None,
+    options: tuple[str, ...],
+    endpoints: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+) -> None:
     """Run the one fault schedule of a counterexample's FILE again."""
+    if counterexample.is_one(file):
+        sys.exit(_replay_sink(file, out or file.parent / "replay", options, endpoints, as_json))
+    if options or endpoints:
+        raise UsageError(f"{file} is of a scenario: --option and --endpoint are for sinks")
     found = CounterexampleFile.read(file)
     scenario = load_scenario(found.scenario)
     own = out or file.parent / "replay"
@@ -32,3 +60,15 @@ def command(file: Path, out: Path | None, as_json: bool, quiet: bool) -> None:
         result = replay(file, backend=backend, out=own, progress=progress.of(scenario.name))
     tell([(result, own)], as_json)
     sys.exit(exit_code([result]))
+
+
+def _replay_sink(
+    file: Path, out: Path, options: tuple[str, ...], endpoints: tuple[str, ...], as_json: bool
+) -> int:
+    given = pairs(options, "--option"), pairs(endpoints, "--endpoint")
+    request = replace(counterexample.read(file, *given), out=out, replayed=file)
+    with arenas(lambda line: None) as arena_for:
+        result = check_one(request, arena_for, lambda line: None)
+    write(result, out, as_json)
+    tell_sinks([result], as_json)
+    return exit_code([result])

@@ -9,18 +9,20 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bettong.harness.checkers import guarantee_of, satisfies
-from bettong.harness.sinks import words
+from bettong.harness.sinks import counterexample, words
+from bettong.harness.sinks.advice import advise, mechanism
 from bettong.harness.sinks.contract import Sink
 from bettong.harness.sinks.executor import OTHER_LAYOUT, SinkExecutor
 from bettong.harness.sinks.request import Request
 from bettong.harness.sinks.rows import Input
-from bettong.harness.sinks.search import Found
-from bettong.harness.sinks.situations import NEW_CHECKPOINT
+from bettong.harness.sinks.situations import Situation
 from bettong.lineage.executor import Execution
+from bettong.lineage.findings import Findings
 from bettong.lineage.results import Counterexample, Coverage, Guarantee, Result, Run, Verdict
 
 _ANOMALIES_SHOWN = 50
 _ANOMALIES_OF_A_RUN = 5
+_FOLDED_SHOWN = 5
 
 
 @dataclass
@@ -42,39 +44,44 @@ class Answer:
     def conclude(
         self,
         executor: SinkExecutor,
-        found: Found,
-        besides: Sequence[Execution] = (),
-        anew: Execution | None = None,
+        findings: Findings,
+        sampled: Sequence[Execution] = (),
+        anew: Sequence[tuple[Situation, Execution]] = (),
     ) -> Result:
-        """The result of a search and of what was run besides.
+        """The result of a search.
 
         Each way of failing counts only when it shows again with every crash a SIGKILL.
         """
-        executions = [*found.executions, *besides]
-        violations = [*found.violations(), *(e for e in besides if e.outcome == "violation")]
-        ways = [(e, self._counterexample(executor, e)) for e in _ways(violations)]
+        executions = findings.executions
+        if self.request.out is not None and self.request.replayed is None:
+            counterexample.clear(self.request.out)
+        violations = [findings.execution(schedule) for schedule in findings.minimal]
+        ways = [(e, self._counterexample(executor, e)) for e in self._ways(executor, violations)]
         shown = [(e, told) for e, told in ways if told is not None]
         kinds = {a.kind for e, _ in shown for a in e.anomalies}
         guarantee = guarantee_of(kinds)
         unsure = sum(e.outcome not in ("good", "violation") for e in executions)
         unsure += len(ways) - len(shown)
         verdict: Verdict = "valid" if satisfies(guarantee, self.request.expect) else "invalid"
-        if verdict == "valid" and (unsure or not found.complete):
+        left = not (findings.complete or self.request.only or violations == [findings.baseline])
+        if verdict == "valid" and (unsure or left):
             verdict = "unknown"
-        torn = [a for _, judged in executor.runs.values() for a in judged.torn]
+        torn = [seen for e in executions for seen in e.details.get("torn", ())]
         return self._result(
             verdict,
-            self._reason(guarantee, len(violations), unsure, found.complete),
+            self._reason(guarantee, len(violations), unsure, left),
             guarantee=guarantee,
             ordering="per-key" if self.sink.ordered and "Reorder" not in kinds else "none",
             anomalies=shown[0][0].anomalies[:_ANOMALIES_SHOWN] if shown else (),
             counterexamples=tuple(told for _, told in shown),
-            coverage=_coverage(found, executions, len(violations)),
+            coverage=_coverage(executor, findings),
             runs=tuple(_line(e) for e in executions),
+            rests_on=self._rests_on(executor, sampled),
             details={
                 "atomic": "torn" if torn else "no part of a batch was seen",
-                "torn": [a.seen for a in torn[:3]],
-                "folded": len(executor.folded),
+                "torn": torn[:3],
+                "folded": _folded(executor),
+                "folded_and_run": [" + ".join(sorted(e.schedule)) for e in sampled],
                 **self._anew(anew),
             },
         )
@@ -86,42 +93,76 @@ class Answer:
             verdict=verdict,
             expected=self.request.expect,
             reason=reason,
-            rests_on=self._rests_on(),
             started_at=self._started_at,
             duration_s=round(time.monotonic() - self._begun, 3),
             **more,
         )
 
-    def _anew(self, anew: Execution | None) -> dict[str, object]:
-        """What became of the rows when the checkpoint was lost: another question, told apart."""
-        if anew is None:
-            return {}
-        found = anew.anomalies
-        told = words.tell([NEW_CHECKPOINT], found, self.source.rows, False) if found else ""
-        level = guarantee_of({a.kind for a in found})
-        return {"new_checkpoint": {"guarantee": level, "words": told}}
+    def _anew(self, anew: Sequence[tuple[Situation, Execution]]) -> dict[str, object]:
+        """What became of rows when the checkpoint was lost: another question, told apart."""
+        told = {}
+        for situation, execution in anew:
+            found = execution.anomalies
+            level = guarantee_of({a.kind for a in found})
+            text = words.tell([situation], found, self.source.rows, False) if found else ""
+            told[situation.id] = {"guarantee": level, "words": text}
+        return {"new_checkpoint": told} if told else {}
 
-    def _reason(self, guarantee: Guarantee, broken: int, unsure: int, complete: bool) -> str:
+    def _reason(self, guarantee: Guarantee, broken: int, unsure: int, left: bool) -> str:
         level = f"is {guarantee}" if guarantee != "none" else "gives no guarantee"
         told = f"{self.sink.name} {level}"
         if broken and guarantee != "effectively-once":
             return f"{told}: {broken} minimal fault set(s) lower it"
         if unsure:
             return f"{told} as far as seen; {unsure} fault set(s) could not be judged"
-        left = "" if complete else "; the budget ended before all were tried"
-        return f"{told} under every fault set within the bounds{left}"
+        ended = "; the budget ended before all were tried" if left else ""
+        return f"{told} under every fault set within the bounds{ended}"
 
-    def _rests_on(self) -> tuple[str, ...]:
+    def _rests_on(self, executor: SinkExecutor, sampled: Sequence[Execution]) -> tuple[str, ...]:
         request = self.request
         kept = "the state kept at its exact moment, every counterexample shown again by SIGKILL"
-        return (
+        folded = executor.why.folding.folded
+        told = [
             f"at most {request.faults} faults together, in the first {request.window} of "
-            f"{self.source.batches} batches; a second one is a crash while the first is recovered "
+            f"{self.source.batches} batches; a second one strikes while the first is recovered "
             "from",
             f"a crash is {'SIGKILL' if request.real else kept}",
             "what the sink keeps is in env.workdir or behind its endpoints",
             "replays deal the same rows to other partitions, in another order across keys",
+        ]
+        if folded:
+            told.append(
+                f"{len(folded)} fault sets were not run because one that leaves the same behind "
+                f"was: files, and what servers had been told; {len(sampled)} of them were run as "
+                "a check"
+            )
+        if not executor.why.in_tasks:
+            told.append(
+                "its tasks leave nothing behind themselves: two attempts of one at once, "
+                "lost executors and more cores were not tried"
+            )
+        return tuple(told)
+
+    def _ways(self, executor: SinkExecutor, violations: Sequence[Execution]) -> list[Execution]:
+        """One violation for each way of failing, the same ones every time: kinds of anomalies, and
+        mechanism; the smallest, then the earliest. Two faults together only tell something when
+        none alone shows the same."""
+        times = executor.why.times
+        first = sorted(
+            violations,
+            key=lambda e: (
+                len(e.schedule),
+                [times.get(i, 0) for i in sorted(e.schedule)],
+                sorted(e.schedule),
+            ),
         )
+        chosen: dict[tuple[frozenset[str], frozenset[str]], Execution] = {}
+        for e in first:
+            kinds = frozenset(a.kind for a in e.anomalies)
+            how = frozenset(mechanism(executor.fault(id)) for id in e.schedule)
+            if len(e.schedule) < 2 or not any(kinds <= seen for seen, _ in chosen):
+                chosen.setdefault((kinds, how), e)
+        return list(chosen.values())
 
     def _counterexample(
         self, executor: SinkExecutor, execution: Execution
@@ -137,45 +178,37 @@ class Answer:
             faults=ids,
             anomalies=execution.anomalies[:_ANOMALIES_SHOWN],
             schedule={"faults": list(ids)},
-            replay=self.request.replay(ids),
+            replay=counterexample.command(self.request, ids),
             words=words.tell(faults, execution.anomalies, self.source.rows, layout),
-            advice=words.advise(faults, kinds, layout),
-            trace=self._keep_trace(executor, execution),
+            advice=advise(faults, kinds, layout),
+            trace=execution.trace,
         )
 
-    def _keep_trace(self, executor: SinkExecutor, execution: Execution) -> str | None:
-        if self.request.out is None:
-            return None
-        number = sorted(executor.runs, key=sorted).index(execution.schedule)
-        name = f"traces/{number:03d}.jsonl"
-        executor.runs[execution.schedule][0].write_trace(self.request.out / name)
-        return name
+
+def _folded(executor: SinkExecutor) -> dict[str, list[str]]:
+    """For each fault set that stands for others, those others; a sample of them."""
+    found: dict[str, list[str]] = {}
+    for equal, run in executor.why.folding.folded.items():
+        names = found.setdefault(" + ".join(sorted(run)), [])
+        if len(names) < _FOLDED_SHOWN:
+            names.append(" + ".join(sorted(equal)))
+    return found
 
 
-def _ways(violations: Sequence[Execution]) -> list[Execution]:
-    """One violation for each way of failing: kinds of anomalies, and kinds of faults."""
-    chosen: dict[tuple[frozenset[str], tuple[str, ...]], Execution] = {}
-    for e in violations:
-        how = tuple(sorted(id.partition("(")[0] for id in e.schedule))
-        chosen.setdefault((frozenset(a.kind for a in e.anomalies), how), e)
-    return list(chosen.values())
-
-
-def _coverage(found: Found, executions: Sequence[Execution], violated: int) -> Coverage:
-    struck = [e for e in executions if e.schedule]
-    first = next((i for i, e in enumerate(executions, 1) if e.outcome == "violation"), None)
-    return Coverage(
-        goals=len(found.executions[0].lineage.goals),
-        supports=sum(e.outcome == "good" for e in executions),
-        hypotheses=found.hypotheses,
-        injected=sum(e.outcome in ("good", "violation") for e in struck),
-        not_injected=sum(e.outcome == "not-injected" for e in executions),
-        pruned=found.pruned,
-        combinations=len(found.executions[0].lineage.faults),
+def _coverage(executor: SinkExecutor, findings: Findings) -> Coverage:
+    executions = findings.executions
+    outcomes = [e.outcome for e in executions]
+    struck = [e.outcome for e in executions if e.schedule]
+    return replace(
+        findings.coverage,
+        goals=len(findings.baseline.lineage.goals),
+        supports=outcomes.count("good"),
+        injected=len(struck) - struck.count("not-injected"),
+        not_injected=struck.count("not-injected"),
+        pruned=len(executor.why.folding.folded),
+        combinations=len(findings.baseline.lineage.faults),
         executions=len(executions),
-        violated=violated,
-        to_first=first,
-        complete=found.complete,
+        violated=outcomes.count("violation"),
     )
 
 

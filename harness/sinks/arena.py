@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Protocol
 
 from bettong.harness.conductor import Conductor
 from bettong.harness.sinks.request import Progress
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig
 
-MASTER = "local[1,4]"
-"""One task at a time, so that runs are the same; a failed task is tried again, as on a cluster."""
+_MASTER = "local[{cores},4]"
+"""With one core one task at a time, so that runs are the same; a failed task is tried again, as on
+a cluster."""
 
 _SETTINGS = {
     # Spark (4.1 to 4.3) leaves a temporary file when it dies while it writes offsets/0, and then
@@ -44,7 +46,10 @@ class Arena:
         return f"run{self._count:04d}"
 
 
-ArenaFor = Callable[[Mapping[str, str]], Arena]
+class ArenaFor(Protocol):
+    """The arena for sinks with these Spark settings."""
+
+    def __call__(self, settings: Mapping[str, str], cores: int = 1) -> Arena: ...
 
 
 @contextlib.contextmanager
@@ -53,16 +58,17 @@ def arenas(progress: Progress) -> Iterator[ArenaFor]:
     with contextlib.ExitStack() as stack:
         conductor = stack.enter_context(Conductor())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bettong-sinks-")))
-        known: dict[tuple[tuple[str, str], ...], Arena] = {}
+        known: dict[tuple[int, tuple[tuple[str, str], ...]], Arena] = {}
 
-        def arena_for(settings: Mapping[str, str]) -> Arena:
-            key = tuple(sorted(settings.items()))
+        def arena_for(settings: Mapping[str, str], cores: int = 1) -> Arena:
+            key = (cores, tuple(sorted(settings.items())))
             if key not in known:
                 progress("starting Spark")
-                config = SessionConfig(MASTER, {**_SETTINGS, **settings})
+                master = _MASTER.format(cores=cores)
+                config = SessionConfig(master, {**_SETTINGS, **settings})
                 home = folder / str(len(known))
                 home.mkdir()
-                pool = stack.enter_context(DriverPool(1, config, _probed()))
+                pool = stack.enter_context(DriverPool(1 if cores == 1 else 0, config, _probed()))
                 known[key] = Arena(pool, conductor, home)
             return known[key]
 

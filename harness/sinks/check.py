@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
-from bettong.harness.faults import Point
+from bettong.harness.servers import ServerMissingError
 from bettong.harness.sinks.answer import Answer
 from bettong.harness.sinks.arena import ArenaFor, arenas
 from bettong.harness.sinks.contract import Sink
 from bettong.harness.sinks.executor import SinkExecutor
 from bettong.harness.sinks.job import Target
 from bettong.harness.sinks.judge import cause
+from bettong.harness.sinks.observed import SinkRun
 from bettong.harness.sinks.request import Progress, Request
 from bettong.harness.sinks.rows import Input
-from bettong.harness.sinks.run import SinkRun, SinkRunner
-from bettong.harness.sinks.search import Found, search
+from bettong.harness.sinks.run import SinkRunner
+from bettong.harness.sinks.search import search
 from bettong.harness.sinks.secrets import masked
-from bettong.harness.sinks.sink_faults import zombie
-from bettong.harness.sinks.situations import NEW_CHECKPOINT, SITUATIONS
+from bettong.harness.sinks.situations import NEW_CHECKPOINT, NEW_ROWS, Situation
 from bettong.harness.sinks.target import load_target
+from bettong.harness.sinks.why import Why
 from bettong.harness.sinks.wire_faults import wire_points
 from bettong.harness.sinks.wires import Wires
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.executor import Execution
-from bettong.lineage.faults import Bounds
+from bettong.lineage.faults import CLEAN
+from bettong.lineage.findings import Findings
 from bettong.lineage.results import Guarantee, Result
 
 
@@ -50,18 +52,28 @@ def check_sink(
 
 
 def check_one(request: Request, arena_for: ArenaFor, progress: Progress) -> Result:
-    """Judge one sink with drivers that several checks share."""
-    sink = load_target(request.target, request.options)
-    answer = Answer(request, sink, Input())
+    """Judge one sink with drivers that several checks share.
+
+    What the machine lacks for it makes the answer unknown, its reason begins with ``skipped:``.
+    """
+    nameless = Sink()
+    nameless.name = request.target.rpartition(":")[2]
+    answer = Answer(request, nameless, Input())
     with contextlib.ExitStack() as stack:
-        endpoints = {**sink.endpoints, **request.endpoints}
-        for name, server in sink.servers.items():
-            if name not in endpoints:
-                progress(f"starting {name}")
-                endpoints[name] = stack.enter_context(server()).address
-        wires = stack.enter_context(Wires(endpoints))
         try:
+            sink = load_target(request.target, request.options)
+            answer = Answer(request, sink, Input())
+            endpoints = {**sink.endpoints, **request.endpoints}
+            servers = {}
+            for name, server in sink.servers.items():
+                if name not in endpoints:
+                    progress(f"starting {name}")
+                    servers[name] = stack.enter_context(server())
+                    endpoints[name] = servers[name].address
+            wires = stack.enter_context(Wires(endpoints, servers))
             return _Check(request, sink, answer, arena_for, progress, wires).result()
+        except ServerMissingError as e:
+            return answer.unknown(masked(f"skipped: {e}"))
         except VacuousError as e:
             return answer.unknown(masked(str(e)))
 
@@ -83,35 +95,37 @@ class _Check:
         self._answer = answer
         self._progress = progress
         self._source = answer.source
+        self._wires = wires
         target = Target(request.target, dict(request.options), (str(Path.cwd()),))
-        runner = SinkRunner(arena_for(sink.spark_config), target, self._source, wires)
+        arena, two = arena_for(sink.spark_config), partial(arena_for, sink.spark_config, 2)
         self._executor = SinkExecutor(
-            runner,
+            SinkRunner(arena, target, self._source, wires, two),
             self._source,
             bool(sink.ordered),
-            request.window,
+            Why(request.window, self._source.batches, request.faults),
             request.real,
             told=self._told,
+            traces=request.out,
         )
 
     def result(self) -> Result:
         """The verdict. Raises VacuousError, UsageError, SinkError."""
         clean = self._clean_runs()
+        executor = self._executor
         if self._request.only:
-            chosen = frozenset(self.known(id) for id in self._request.only)
-            found = Found([self._executor.run(chosen)], complete=True)
-            return self._answer.conclude(self._executor, found)
+            chosen = frozenset(executor.fault(id).id for id in self._request.only)
+            found = executor.run(chosen)
+            only = Findings(clean, [found])
+            only.minimal = [chosen] if found.outcome == "violation" else []
+            return self._answer.conclude(executor, only)
         if clean.outcome == "violation":
-            return self._answer.conclude(self._executor, Found([clean]))
+            findings = Findings(clean, [clean])
+            findings.minimal = [CLEAN]
+            return self._answer.conclude(executor, findings)
         self._progress("searching")
-        bounds = Bounds({}, self._request.faults)
-        found = search(self._executor, clean, bounds, self._request.seconds)
-        besides, anew = self._besides()
-        return self._answer.conclude(self._executor, found, besides, anew)
-
-    def known(self, id: str) -> str:
-        """The id, when it is a fault's; raises UsageError."""
-        return self._executor.fault(id).id
+        sampled: list[Execution] = []
+        findings = search(executor, self._request, sampled.append)
+        return self._answer.conclude(executor, findings, sampled, self._anew())
 
     def _told(self, execution: Execution) -> None:
         name = " + ".join(sorted(execution.schedule)) or "no fault"
@@ -119,22 +133,26 @@ class _Check:
         self._progress(f"{name}: {execution.outcome}{': ' + kinds if kinds else ''}")
 
     def _clean_runs(self) -> Execution:
-        """Two runs without faults, which must be alike; the second knows the wire's points."""
-        first = self._executor.run()
-        run = self._executor.last
+        """Two runs without faults, which must be alike; the search takes them as its own."""
+        executor = self._executor
+        first = executor.run()
+        run = executor.last
         self._expect_sense(run)
         if first.outcome != "good":
             return first
-        again = self._executor.run()
+        again = executor.run()
         if again.fingerprint != first.fingerprint:
             raise VacuousError(
                 f"{self._sink.name}: two runs without faults differ: "
-                f"{_difference(run, self._executor.last)}: nothing can be concluded"
+                f"{_difference(run, executor.last)}: nothing can be concluded"
             )
         window = range(self._request.window - 1, self._request.window)
-        recordings = (run.recording, self._executor.last.recording)
-        self._executor.wire = wire_points(*recordings, run.events, window)
-        return replace(again, lineage=self._executor.why(frozenset(), self._executor.last))
+        recordings = (run.recording, executor.last.recording)
+        wire = wire_points(*recordings, run.events, window, run.id, self._wires.servers)
+        executor.why.read_clean(run, wire)
+        baseline = executor.prepared(first, run)
+        executor.clean = [baseline, again]
+        return baseline
 
     def _expect_sense(self, run: SinkRun) -> None:
         name = self._sink.name
@@ -165,14 +183,11 @@ class _Check:
                 "it must return the rows that are in the target"
             )
 
-    def _besides(self) -> tuple[list[Execution], Execution | None]:
-        """What the lineage does not put up: what is no fault, and two drivers at once."""
-        last = self._source.batches - 1
-        steps = ("batch=1/p=0/a=0/source.middle", "batch=1/commits")
-        zombies = [zombie(Point(step, "before"), last) for step in steps]
-        runs = [self._executor.run(frozenset({x.id})) for x in (*SITUATIONS, *zombies)]
+    def _anew(self) -> list[tuple[Situation, Execution]]:
+        """What becomes of rows when the checkpoint is lost, if that is asked."""
         asked = NEW_CHECKPOINT.id in self._request.also
-        return runs, self._executor.run(frozenset({NEW_CHECKPOINT.id})) if asked else None
+        situations = (NEW_CHECKPOINT, NEW_ROWS) if asked else ()
+        return [(x, self._executor.run(frozenset({x.id}))) for x in situations]
 
 
 def _difference(first: SinkRun, second: SinkRun) -> str:

@@ -14,8 +14,8 @@ from bettong.harness.checkers import (
     output_anomalies,
     stuck,
 )
+from bettong.harness.sinks.observed import SinkRun
 from bettong.harness.sinks.rows import Input, judged_fields, records
-from bettong.harness.sinks.run import SinkRun
 from bettong.harness.sinks.secrets import masked
 from bettong.lineage.results import Anomaly
 
@@ -42,8 +42,12 @@ class SinkVerdict:
         return frozenset(a.kind for a in self.anomalies)
 
 
-def judge_run(run: SinkRun, source: Input, ordered: bool) -> SinkVerdict:
-    """Compare what was read back with what was given."""
+def judge_run(run: SinkRun, source: Input, ordered: bool, refusable: bool = False) -> SinkVerdict:
+    """Compare what was read back with what was given.
+
+    ``refusable``: the sink may refuse a row; a query that stands still and says why is then right,
+    and only rows that are missing although all is recorded as done count.
+    """
     if run.unreadable:
         unreadable = Anomaly("Violation", seen=cause(run.unreadable), note="read() fails")
         return SinkVerdict((unreadable,), _torn(run, source))
@@ -53,6 +57,9 @@ def judge_run(run: SinkRun, source: Input, ordered: bool) -> SinkVerdict:
     bad = malformed(expected, observed)
     if bad:
         return SinkVerdict((), (), bad[0])
+    if refusable:
+        lost = [a for a in output_anomalies(expected, observed, "none") if a.kind == "Loss"]
+        return SinkVerdict(tuple(lost) if run.drained else (), _torn(run, source))
     order = "per-key" if ordered and "key" in fields else "none"
     anomalies = output_anomalies(expected, observed, order)  # type: ignore[arg-type]
     if not run.drained:

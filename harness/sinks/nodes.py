@@ -30,10 +30,17 @@ class DriverControl:
         signals: what happened, for the main thread.
     """
 
-    def __init__(self, state: Path, real: bool, cut_links: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        state: Path,
+        real: bool,
+        cut_links: Callable[[int], None],
+        refuse: Callable[[f.Cut, int], str],
+    ) -> None:
         self._state = state
         self._real = real
         self._cut_links = cut_links
+        self._refuse = refuse
         self.incarnation = 0
         self.host: DriverHost | None = None
         self.paused: list[DriverHost] = []
@@ -89,7 +96,10 @@ class DriverControl:
         return f"{len(self.paused)} driver(s) went on"
 
     def arm(self, fault: f.LinkFault | f.Cut) -> str:
-        raise NotImplementedError(fault.id)
+        """An endpoint refuses the driver's connections."""
+        assert isinstance(fault, f.Cut), fault.id
+        return self._refuse(fault, self.incarnation)
 
     def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> Struck:
-        raise NotImplementedError(fault.id)
+        """It has ended with the incarnation that it struck."""
+        return Struck(True, "")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bettong.harness.sinks.secrets import masked
+from bettong.lineage.loop import Budget
 from bettong.lineage.results import Guarantee
 
 Progress = Callable[[str], None]
@@ -24,11 +23,12 @@ class Request:
         expect: the level asked for.
         faults: how many faults may strike together.
         window: faults strike in the first so many batches.
-        seconds: budget of the search.
+        budget: of the search.
         only: ids of faults: run this one set and nothing else.
         real: every crash is SIGKILL.
         also: further questions: ``new-checkpoint``.
-        out: where traces are kept, if anywhere.
+        out: where traces, counterexamples and the log of the search are kept, if anywhere.
+        replayed: the counterexample's file that this question comes from, if any.
     """
 
     target: str
@@ -37,18 +37,9 @@ class Request:
     expect: Guarantee = "effectively-once"
     faults: int = 2
     window: int = 2
-    seconds: float = 300.0
+    budget: Budget = Budget(seconds=300.0)  # noqa: RUF009 - immutable
     only: tuple[str, ...] = ()
     real: bool = False
     also: tuple[str, ...] = ()
     out: Path | None = None
-
-    def replay(self, faults: Sequence[str]) -> str:
-        """The command that runs just these faults, secrets masked."""
-        words = ["bettong", "check-sink", self.target]
-        for option, pairs in (("--option", self.options), ("--endpoint", self.endpoints)):
-            for name, value in pairs.items():
-                words += [option, masked(f"{name}={value}")]
-        for id in faults:
-            words += ["--only", id]
-        return shlex.join(words)
+    replayed: Path | None = None

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORMAT = "bettong.hooks.Rows"
+ODD = "\0" + "x" * 70_000
+"""What the odd row's key ends with: many a target refuses it."""
 _JUDGED = ("key", "seq", "value")
 
 
@@ -26,6 +28,8 @@ class Input:
         partitions: of each batch.
         layout: 0, or another number for another order and partitioning of the same rows.
         empty: the batch that has no rows, or -1.
+        odd: the row, counted from 0, that many a target refuses, or -1.
+        first: so many batches of rows are left out before batch 0.
     """
 
     batches: int = 4
@@ -34,6 +38,8 @@ class Input:
     partitions: int = 2
     layout: int = 0
     empty: int = -1
+    odd: int = -1
+    first: int = 0
 
     def stream(self, spark: SparkSession) -> DataFrame:
         """The rows as a streaming DataFrame."""
@@ -44,10 +50,11 @@ class Input:
         """The rows of one batch, in the order of the stream."""
         if number == self.empty:
             return
-        for n in range(number * self.rows, (number + 1) * self.rows):
+        begin = (self.first + number) * self.rows
+        for n in range(begin, begin + self.rows):
             yield {
                 "id": f"m/{n:06d}",
-                "key": f"k{n % self.keys}",
+                "key": f"k{n % self.keys}" + (ODD if n == self.odd else ""),
                 "seq": n // self.keys,
                 "value": n * 7919 % 1000,
             }
@@ -59,7 +66,7 @@ class Input:
     def batch_of(self, id: str) -> int | None:
         """The batch that a row belongs to, by its id; None for an id that no row has."""
         head, _, tail = id.partition("/")
-        number = int(tail) // self.rows if head == "m" and tail.isdigit() else -1
+        number = int(tail) // self.rows - self.first if head == "m" and tail.isdigit() else -1
         return number if 0 <= number < self.batches and number != self.empty else None
 
 

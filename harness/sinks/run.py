@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import asdict, replace
 from typing import Any
 
 from bettong.engine.steps import Instrumentation
-from bettong.harness.faults import Fault
+from bettong.harness.faults import Cut
 from bettong.harness.run_control import RunControl
 from bettong.harness.schedule import Schedule
 from bettong.harness.sinks.arena import Arena
 from bettong.harness.sinks.job import CALL, Target
-from bettong.harness.sinks.moments import DURABLE, FileSteps, Moment, moments
+from bettong.harness.sinks.moments import DURABLE, FileSteps, moments
 from bettong.harness.sinks.nodes import DRIVER, DriverControl
+from bettong.harness.sinks.observed import SinkRun
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.secrets import masked
+from bettong.harness.sinks.sink_faults import AnyFault, LostExecutor
 from bettong.harness.sinks.situations import Situation
 from bettong.harness.sinks.state import digest_state, replace_state
+from bettong.harness.sinks.strikes import Strikes
 from bettong.harness.sinks.wire_faults import CLOCK, WireFault
 from bettong.harness.sinks.wires import Wires
 from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
+from bettong.harness.spark.pool import DriverPool
 from bettong.harness.stages import StageNumbers
-from bettong.harness.wire import Armed, Recording
 from bettong.lineage.errors import BettongError
-from bettong.lineage.trace import TraceEvent, write_trace
-
-AnyFault = Fault | WireFault | Situation
+from bettong.lineage.trace import TraceEvent
 
 INCARNATION_S = 120.0
 MOST_INCARNATIONS = 8
@@ -42,53 +43,25 @@ class SinkError(BettongError):
     """The sink itself cannot be judged: which part of it failed, and how."""
 
 
-@dataclass
-class SinkRun:
-    """What one run showed.
+class SinkRunner:
+    """Runs one sink, again and again.
 
-    Attributes:
-        rows: what a reader saw at the end.
-        looks: what a reader saw after each crash, before the query was started again.
-        events: the trace.
-        moments: its events as places for faults.
-        evidence, not_fired: of the planned faults.
-        errors: why incarnations of the query failed, other than by a crash.
-        unreadable: why read() failed in the end, or empty.
-        drained: whether every batch was committed in the end.
-        checkpoint_used: whether the query kept its checkpoint where it was told.
-        unused: endpoints to which no byte went.
-        recording: what crossed the wires.
+    ``two_cores`` gives the arena of runs in which two tasks are to be there at once.
     """
 
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    looks: list[tuple[str, list[dict[str, Any]]]] = field(default_factory=list)
-    events: list[TraceEvent] = field(default_factory=list)
-    moments: list[Moment] = field(default_factory=list)
-    evidence: Mapping[str, str] = field(default_factory=dict)
-    not_fired: tuple[str, ...] = ()
-    errors: list[str] = field(default_factory=list)
-    unreadable: str = ""
-    drained: bool = False
-    checkpoint_used: bool = False
-    unused: tuple[str, ...] = ()
-    recording: Recording = field(default_factory=lambda: Recording(()))
-    incarnations: int = 0
-    seconds: float = 0.0
-
-    def write_trace(self, path: Path) -> None:
-        """Write the trace as JSON lines."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_trace(path, self.events)
-
-
-class SinkRunner:
-    """Runs one sink, again and again."""
-
-    def __init__(self, arena: Arena, target: Target, source: Input, wires: Wires) -> None:
+    def __init__(
+        self,
+        arena: Arena,
+        target: Target,
+        source: Input,
+        wires: Wires,
+        two_cores: Callable[[], Arena] | None = None,
+    ) -> None:
         self._arena = arena
         self._target = target
         self._source = source
         self._wires = wires
+        self._two_cores = two_cores or (lambda: arena)
 
     def run(
         self,
@@ -106,7 +79,12 @@ class SinkRunner:
 
         Raises SinkError when the sink cannot even set up or read back.
         """
-        run = _Run(self._arena, self._target, self._source, self._wires, faults)
+        first, later = self._arena.pool, self._arena.pool
+        if any(isinstance(fault, LostExecutor) for fault in faults):
+            first = later = self._two_cores().pool
+        elif any(isinstance(fault, Situation) and fault.cores for fault in faults):
+            later = self._two_cores().pool
+        run = _Run(self._arena, (first, later), self._target, self._source, self._wires, faults)
         return run.run(replay_layout, real)
 
 
@@ -126,12 +104,14 @@ class _Run:
     def __init__(
         self,
         arena: Arena,
+        pools: tuple[DriverPool, DriverPool],
         target: Target,
         source: Input,
         wires: Wires,
         faults: Sequence[AnyFault],
     ) -> None:
         self._arena = arena
+        self._pools = pools
         self._target = target
         self._source = source
         self._wires = wires
@@ -140,30 +120,33 @@ class _Run:
         self._stages = StageNumbers()
         self._files = FileSteps()
         self._jobs: dict[int, Future[Any]] = {}
-        self._hosts: list[DriverHost] = []
+        self._hosts: dict[DriverHost, DriverPool] = {}
         self._committed = 0
         self._failed_at = -1
+        self._anew = False
         self._faults = faults
         situations = [f for f in faults if isinstance(f, Situation)]
         self._situation = situations[0] if situations else _ORDINARY
-        self._armed: dict[str, Armed] = {}
-        self._result = SinkRun()
+        self._loses = any(isinstance(f, LostExecutor) for f in faults)
+        self._strikes = Strikes(wires, faults, self._crash_at_request, self._lose_executor)
+        self._result = SinkRun(id=self._id)
 
     def run(self, replay_layout: int, real: bool) -> SinkRun:
         begun = time.monotonic()
         self._replay_layout = replay_layout
         self._real = real
-        self._driver = DriverControl(self._state, real, self._cut_links)
-        placed = [f for f in self._faults if not isinstance(f, WireFault | Situation)]
-        schedule = Schedule(tuple(placed))
+        self._driver = DriverControl(self._state, real, self._cut_links, self._refuse)
+        besides = WireFault | Situation | LostExecutor
+        placed = [f for f in self._faults if not isinstance(f, besides)]
+        schedule = Schedule((*placed, *self._situation.placed))
         self._control = _Control(self._id, self._driver, schedule, None, self._observe)
         self._state.mkdir(parents=True)
         self._wires.begin()
         self._arena.conductor.begin(self._control)
         try:
-            self._arm()
+            self._strikes.arm()
             self._incarnations()
-            if self._situation.new_checkpoint:
+            if self._situation.anew is not None:
                 self._start_anew()
             self._end_paused()
             self._result.checkpoint_used = (self._state / "checkpoint" / "offsets").is_dir()
@@ -173,61 +156,63 @@ class _Run:
             self._read_back()
         finally:
             self._arena.conductor.end(self._control)
-            for host in self._hosts:
-                self._arena.pool.release(host)
             self._wires.end(self._id)
+            self._strikes.release()
+            for host, pool in self._hosts.items():
+                if self._loses:  # it has lost sight of itself, and tasks of it are held
+                    pool.kill(host)
+                else:
+                    pool.release(host)
             shutil.rmtree(self._state, ignore_errors=True)
         result = self._result
         result.events = self._control.events
         result.moments = moments(result.events)
-        result.incarnations = self._driver.incarnation
         result.seconds = time.monotonic() - begun
         return result
 
     def _observe(self, event: TraceEvent) -> TraceEvent:
         """Called at each event while its process waits: note what is durable now."""
-        durable = f"{digest_state(self._state)}"
-        if said := self._wires.said():
-            # What a server holds is known by what it was told, which is known within a run only.
-            durable += f" {self._id} {said}"
+        durable = f"{digest_state(self._state)} {self._wires.said(self._id)}"
         detail = {**event.detail, DURABLE: durable, CLOCK: self._wires.clock()}
-        return self._files(self._stages(replace(event, detail=detail)))
-
-    # --- faults on the wire
-
-    def _arm(self) -> None:
-        for fault in self._faults:
-            if isinstance(fault, WireFault):
-                crashes = fault.how == "crash"
-                self._armed[fault.id] = self._wires.recorder.arm(
-                    fault.point,
-                    "retries" if fault.how == "always lost" else "once",
-                    self._crash_at_request if crashes else None,
-                )
+        named = self._files(self._stages(replace(event, detail=detail)))
+        self._strikes.met(named)
+        return named
 
     def _crash_at_request(self) -> None:
         self._control.has_died(DRIVER, self._driver.incarnation)
         self._driver.crash(DRIVER)
 
-    def _heal(self) -> None:
-        """A new incarnation meets a fault that lasted no more."""
-        for armed in self._armed.values():
-            if armed.evidence().fired:
-                armed.heal()
-
-    def _take_evidence(self) -> None:
-        evidence = dict(self._control.evidence)
-        missing = list(self._control.not_fired)
-        for id, armed in self._armed.items():
-            found = armed.heal()
-            if found.fired:
-                evidence[id] = f"struck {found.request}, {found.times} time(s)"
-            else:
-                missing.append(id)
-        self._result.evidence, self._result.not_fired = evidence, tuple(missing)
-
     def _cut_links(self, incarnation: int) -> None:
         self._wires.cut(self._id, incarnation)
+
+    def _refuse(self, fault: Cut, incarnation: int) -> str:
+        return self._strikes.refuse(fault, self._id, incarnation)
+
+    def _lose_executor(self) -> str:
+        assert self._driver.host is not None
+        self._driver.host.lose_executor()
+        return "Spark was told that the executor was lost"
+
+    def _take_evidence(self) -> None:
+        missing = [*self._strikes.end()]
+        told = {**self._control.evidence, **self._strikes.evidence}
+        missing += [id for id in self._control.not_fired if id not in told]
+        for crash in self._situation.placed:  # it is told by the situation's name
+            proof = told.pop(crash.id, None)
+            missing = [id for id in missing if id != crash.id]
+            if proof is None:
+                missing.append(self._situation.id)
+            else:
+                told[self._situation.id] = proof
+        if self._situation.id and not self._situation.placed:
+            told[self._situation.id] = self._took_place()
+        self._result.evidence, self._result.not_fired = told, tuple(missing)
+
+    def _took_place(self) -> str:
+        """The proof of a situation that no fault brings about."""
+        started, done = self._driver.incarnation, self._commits()
+        failed = f", {len(self._result.errors)} of them failed" if self._result.errors else ""
+        return f"the query was started {started} time(s){failed}; {done} batches were recorded"
 
     def _incarnations(self) -> None:
         self._start(["setup", "write"])
@@ -253,22 +238,24 @@ class _Run:
                 self._start(["write"])
 
     def _start_anew(self) -> None:
-        """Everything once more, with an empty checkpoint."""
+        """The query once more, with an empty checkpoint."""
         shutil.rmtree(self._state / "checkpoint")
+        self._result.drained, self._anew = False, True
         self._start(["write"])
-        number = self._driver.incarnation
-        self._jobs[number].exception(INCARNATION_S)
-        self._take_result(number)
+        number, errors = self._driver.incarnation, len(self._result.errors)
+        with contextlib.suppress(TimeoutError):
+            self._jobs[number].exception(INCARNATION_S)
+            self._take_result(number)
+            self._result.drained = len(self._result.errors) == errors
 
     def _start(self, parts: list[str]) -> None:
-        if self._driver.host is None or self._driver.host in self._driver.paused:
-            host = self._arena.pool.acquire()
-            self._hosts.append(host)
-        else:
-            host = self._driver.host
+        host = self._driver.host
+        pool = self._pools[self._driver.incarnation > 0]
+        if host is None or host in self._driver.paused or self._hosts[host] is not pool:
+            host = self._acquire(pool)
         self._stages.restart()
         self._files.restart()
-        self._heal()
+        self._strikes.heal()
         number = self._driver.takes_over(host)
         self._addresses = self._wires.open(self._id, number)
         instrumentation = Instrumentation(self._id, DRIVER, number, self._arena.conductor.address)
@@ -278,12 +265,15 @@ class _Run:
 
     def _arguments(self, parts: list[str], number: int) -> dict[str, Any]:
         layout = 0 if number == 1 else self._replay_layout
+        source = self._situation.input(self._source, number)
+        if self._anew:
+            source = self._situation.again(self._source)
         return {
             "target": asdict(self._target),
             "directory": str(self._state),
             "run_id": self._id,
             "addresses": self._addresses,
-            "source": {**asdict(self._situation.input(self._source, number)), "layout": layout},
+            "source": {**asdict(source), "layout": layout},
             "parts": parts,
         }
 
@@ -328,9 +318,13 @@ class _Run:
             self._lose(host)
 
     def _lose(self, host: DriverHost) -> None:
-        self._hosts.remove(host)
-        self._arena.pool.kill(host)
+        self._hosts.pop(host).kill(host)
         self._driver.host = None
+
+    def _acquire(self, pool: DriverPool) -> DriverHost:
+        host = pool.acquire()
+        self._hosts[host] = pool
+        return host
 
     def _end_paused(self) -> None:
         """Zombies do what they do, until their queries end or have nothing left to do."""
@@ -347,9 +341,7 @@ class _Run:
         return sum(f"batch={n}/commits" in steps for n in range(self._source.batches))
 
     def _read_back(self) -> None:
-        if self._driver.host is None:
-            self._hosts.append(self._arena.pool.acquire())
-        host = self._driver.host or self._hosts[-1]
+        host = self._driver.host or self._acquire(self._pools[1])
         arguments = self._arguments(["read", "teardown"], self._driver.incarnation)
         try:
             self._result.rows = host.run(CALL, arguments, timeout=INCARNATION_S)["rows"]

@@ -1,64 +1,73 @@
-"""The loop: smallest fault sets first, until none is left that the lineage does not explain."""
+"""The search for the smallest fault sets that lower a sink's guarantee."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+import random
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
 
 from bettong.harness.sinks.executor import SinkExecutor
+from bettong.harness.sinks.request import Request
+from bettong.harness.sinks.target import source_of
+from bettong.lineage import loop
 from bettong.lineage.executor import Execution
-from bettong.lineage.faults import Bounds, Schedule
-from bettong.lineage.hypotheses import Hypotheses, minimal
+from bettong.lineage.faults import Bounds
+from bettong.lineage.findings import Findings
+from bettong.lineage.results import tool_version
+
+_SAMPLE = 2
 
 
-@dataclass
-class Found:
-    """What a search has found.
+def search(
+    executor: SinkExecutor, request: Request, sample: Callable[[Execution], None]
+) -> Findings:
+    """Try all that the lineage of the clean run, and of every run that stays good, puts up.
 
-    Attributes:
-        executions: in the order in which they were run.
-        hypotheses: fault sets that the lineage put up.
-        pruned: of these, not run because they leave the same behind as one that was.
-        complete: nothing within the bounds is left to be tried.
+    With a folder for results every run is noted there at once, and a search that was interrupted,
+    or ended with its budget, goes on where it was. At the end some of the fault sets that were
+    folded are run all the same, each told to ``sample``.
     """
+    question = _question(request)
+    log = None
+    if request.out is not None:
+        log = request.out / f"search-{blake2b(question.encode(), digest_size=4).hexdigest()}.jsonl"
+    findings = loop.search(
+        executor,
+        Bounds({}, request.faults),
+        budget=request.budget,
+        find_all=True,
+        log=log,
+        question=question,
+        watch=lambda execution, _: executor.learn(execution),
+    )
+    if findings.complete:
+        _check_folding(executor, findings, sample)
+    return findings
 
-    executions: list[Execution] = field(default_factory=list)
-    hypotheses: int = 0
-    pruned: int = 0
-    complete: bool = False
 
-    def violations(self) -> list[Execution]:
-        """Those whose fault sets are minimal."""
-        broken = {e.schedule: e for e in self.executions if e.outcome == "violation"}
-        return [broken[schedule] for schedule in minimal(broken)]
+def _question(request: Request) -> str:
+    """Anything that changes the answer is in it, the sink's own code too."""
+    code = blake2b(source_of(request.target).encode(), digest_size=8).hexdigest()
+    options = sorted((*request.options.items(), *request.endpoints.items()))
+    digest = blake2b(repr(options).encode(), digest_size=8).hexdigest()
+    return (
+        f"{Path(request.target).name}, code {code}, options {digest}, at most {request.faults} "
+        f"faults in {request.window} batches, kills {request.real}, bettong {tool_version()}"
+    )
 
 
-def search(executor: SinkExecutor, clean: Execution, bounds: Bounds, seconds: float) -> Found:
-    """Try all that the lineage of the clean run and of every good run puts up.
-
-    A fault set that leaves the same behind as one that was run is not run, and neither are its
-    supersets: the recoveries are the same.
-    """
-    found = Found([clean])
-    deadline = time.monotonic() + seconds
-    done: set[Schedule] = set()
-    with Hypotheses(clean.lineage, bounds) as hypotheses:
-        while (schedule := hypotheses.smallest()) is not None:
-            if time.monotonic() > deadline:
-                return found
-            found.hypotheses += 1
-            chosen = executor.canonical(schedule)
-            if chosen in done:
-                found.pruned += 1
-                hypotheses.exclude_supersets(schedule)
-                continue
-            execution = executor.run(chosen)
-            found.executions.append(execution)
-            done.add(chosen)
-            if execution.outcome == "good":
-                hypotheses.extend(execution.lineage)
-                hypotheses.exclude(chosen)
-            else:
-                hypotheses.exclude_supersets(chosen)
-    found.complete = True
-    return found
+def _check_folding(
+    executor: SinkExecutor, findings: Findings, sample: Callable[[Execution], None]
+) -> None:
+    """Run a few of the fault sets that were folded: each must end as the one did that stands for
+    it."""
+    outcomes = {e.schedule: e.outcome for e in findings.executions}
+    folded = executor.why.folding.folded
+    known = sorted((f for f in folded if folded[f] in outcomes), key=sorted)
+    for schedule in random.Random(0).sample(known, min(_SAMPLE, len(known))):
+        execution = executor.run(schedule)
+        findings.executions.append(execution)
+        sample(execution)
+        if execution.outcome == "violation" and outcomes[folded[schedule]] != "violation":
+            findings.minimal.append(schedule)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from bettong.harness import faults as f
 from bettong.harness.faults import Fault, Point
 from bettong.harness.schedule import ScheduleError, parse_point
 from bettong.harness.sinks.moments import Moment
 from bettong.harness.sinks.nodes import DRIVER
-from bettong.harness.sinks.situations import Situation
+from bettong.harness.sinks.situations import KNOWN, Situation
 from bettong.harness.sinks.wire_faults import WireFault
 from bettong.lineage.faults import Fault as LineageFault
 
@@ -18,13 +19,42 @@ _CRASH = re.compile(r"crash\(driver, (.+)\)$")
 _STORAGE = re.compile(r"storage\(EIO, (.+)\)$")
 _RAISING = ("open", "rename", "remove", "mkdir", "link")
 _PAUSE = re.compile(r"pause\(driver, from (.+) until (.+)\)$")
+_LOST = re.compile(r"lost-executor\((before|after) ([^,]+?)(, goes on)?\)$")
+_REFUSED = re.compile(r"cut\(driver\|([^,]+), from (.+)\)$")
 
 
-def faults_at(moment: Moment) -> Iterator[Fault]:
-    """What can strike at a moment: the driver dies; an attempt fails, half way or at its end."""
+@dataclass(frozen=True, slots=True)
+class LostExecutor:
+    """Spark loses sight of the executor that is at a step of a task, and runs the task again while
+    the first attempt is still there: two attempts at once, as with speculation.
+
+    Attributes:
+        at: where the first attempt stands meanwhile.
+        goes_on: when the second one is done, the first one goes on; else it is never seen again,
+            and none of its clean-up code runs.
+    """
+
+    at: Point
+    goes_on: bool
+
+    @property
+    def id(self) -> str:
+        return f"lost-executor({self.at}{', goes on' if self.goes_on else ''})"
+
+
+AnyFault = Fault | WireFault | Situation | LostExecutor
+
+
+def faults_at(moment: Moment) -> Iterator[Fault | LostExecutor]:
+    """What can strike at a moment: the driver dies; an attempt fails, half way or at its end, or
+    is lost sight of there."""
     yield f.Crash(DRIVER, moment.point)
     if fails_attempt(moment.point) or refuses(moment.point):
         yield f.Storage(moment.point, "EIO")
+    if fails_attempt(moment.point):
+        yield LostExecutor(moment.point, goes_on=False)
+    if fails_attempt(moment.point) and moment.point.phase == "before":
+        yield LostExecutor(moment.point, goes_on=True)  # at its end nothing would be left to do
 
 
 def fails_attempt(point: Point) -> bool:
@@ -45,25 +75,38 @@ def zombie(start: Point, last_batch: int) -> Fault:
     return f.Pause(DRIVER, start, Point(f"batch={last_batch}/commits", "after"))
 
 
-def parse_fault(id: str) -> Fault:
-    """The fault of a stable id; raises ScheduleError."""
+def refused(endpoint: str, batch: int) -> f.Cut:
+    """From this batch on the endpoint refuses connections, for as long as the driver tries."""
+    return f.Cut((DRIVER,), (endpoint,), Point(f"batch={batch}/offsets", "after"))
+
+
+def parse_fault(id: str) -> AnyFault:
+    """The fault of a stable id, other than one on the wire; raises ScheduleError."""
+    if id in KNOWN:
+        return KNOWN[id]
     if found := _CRASH.match(id):
         return f.Crash(DRIVER, parse_point(found[1]))
     if found := _STORAGE.match(id):
-        point = parse_point(found[1])
-        phase: f.PointPhase = "after" if point.step.endswith("/task") else "before"
-        return f.Storage(Point(point.step, phase, point.occurrence), "EIO")
+        return f.Storage(parse_point(found[1]), "EIO")
     if found := _PAUSE.match(id):
         return f.Pause(DRIVER, parse_point(found[1]), parse_point(found[2]))
+    if found := _LOST.match(id):
+        return LostExecutor(parse_point(f"{found[1]} {found[2]}"), goes_on=bool(found[3]))
+    if found := _REFUSED.match(id):
+        return f.Cut((DRIVER,), (found[1],), parse_point(found[2]))
     raise ScheduleError(f"{id!r} is no fault of check-sink: copy one from a result")
 
 
-def for_search(fault: Fault | WireFault | Situation, time: int) -> LineageFault:
+_KINDS = {f.Crash: "crash", f.Storage: "loss", f.Pause: "pause", f.Cut: "cut"}
+
+
+def for_search(fault: AnyFault, time: int) -> LineageFault:
     """The fault as the search knows it."""
     if isinstance(fault, Situation):
         return LineageFault(fault.id, "situation", "", DRIVER, time)
+    if isinstance(fault, LostExecutor):
+        return LineageFault(fault.id, "crash", "", "executor", time)
     if isinstance(fault, WireFault):
         kind = "crash" if fault.how == "crash" else "loss"
         return LineageFault(fault.id, kind, "", fault.point.endpoint, time)
-    kind = {f.Crash: "crash", f.Storage: "loss", f.Pause: "pause"}[type(fault)]
-    return LineageFault(fault.id, kind, "", DRIVER, time)
+    return LineageFault(fault.id, _KINDS[type(fault)], "", DRIVER, time)

@@ -1,10 +1,11 @@
-"""What is no fault and yet has to be right: a restart in good order, a batch without rows."""
+"""What the day brings: stops and starts, more rows, no rows, rows that the target refuses."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from bettong.harness.faults import Crash, Point
 from bettong.harness.sinks.rows import Input
 
 
@@ -17,20 +18,43 @@ class Situation:
         words: what happens, as a sentence.
         always: what it changes of the input.
         at_first: what it changes of the input of the first incarnation only.
-        new_checkpoint: whether all is written once more with an empty checkpoint.
+        anew: what it changes of the input when all was written and the checkpoint was lost; None:
+            it is not lost.
+        crash: the driver dies there.
+        cores: from the first restart on Spark has two cores instead of one.
+        refusable: rows may be missing if the query stands still and says why.
     """
 
     id: str
     words: str
     always: Mapping[str, int] = field(default_factory=dict)
     at_first: Mapping[str, int] = field(default_factory=dict)
-    new_checkpoint: bool = False
+    anew: Mapping[str, int] | None = None
+    crash: Point | None = None
+    cores: bool = False
+    refusable: bool = False
 
     def input(self, source: Input, incarnation: int) -> Input:
         """The rows of an incarnation."""
         changed = {**self.always, **(self.at_first if incarnation == 1 else {})}
         return replace(source, **changed)
 
+    def again(self, source: Input) -> Input:
+        """The rows that are written with a new checkpoint."""
+        return replace(source, **{**self.always, **(self.anew or {})})
+
+    def expected(self, source: Input) -> Input:
+        """All rows that are to be there in the end."""
+        first = (self.anew or {}).get("first", 0)
+        return replace(source, **{**self.always, "batches": source.batches + first})
+
+    @property
+    def placed(self) -> tuple[Crash, ...]:
+        """Its faults that are placed at steps."""
+        return () if self.crash is None else (Crash("driver", self.crash),)
+
+
+_REPLAYED = Point("batch=1/commits")
 
 STOPPED = Situation(
     "stop(driver, after batch=1/commits)",
@@ -38,11 +62,38 @@ STOPPED = Situation(
     "rows.",
     at_first={"batches": 2},
 )
+MORE = Situation(
+    "crash-and-more-rows(driver, before batch=1/commits)",
+    "The driver died after batch 1 was written, before Spark recorded that (commits/1); when the "
+    "query was started again there were more rows.",
+    at_first={"batches": 2},
+    crash=_REPLAYED,
+)
 EMPTY = Situation("empty(batch=2)", "Batch 2 had no rows.", always={"empty": 2})
+ODD = Situation(
+    "odd-row(batch=2)",
+    "A row of batch 2 had a key of 70,000 characters with a NUL among them.",
+    always={"odd": 45},
+    refusable=True,
+)
+CORES = Situation(
+    "crash-and-two-cores(driver, before batch=1/commits)",
+    "The driver died after batch 1 was written, before Spark recorded that (commits/1); it was "
+    "started again with two cores instead of one.",
+    crash=_REPLAYED,
+    cores=True,
+)
 NEW_CHECKPOINT = Situation(
     "new-checkpoint",
-    "When all was written, the checkpoint was lost, and the query was started again without one.",
-    new_checkpoint=True,
+    "When all was written, the checkpoint was lost, and the query was started again without one, "
+    "from the first row.",
+    anew={},
 )
-SITUATIONS = (STOPPED, EMPTY)
-KNOWN = {situation.id: situation for situation in (*SITUATIONS, NEW_CHECKPOINT)}
+NEW_ROWS = Situation(
+    "new-checkpoint(new rows)",
+    "When all was written, the checkpoint was lost, and the query was started again without one, "
+    "on new rows only.",
+    anew={"first": 4},
+)
+SITUATIONS = (STOPPED, MORE, EMPTY, ODD)
+KNOWN = {situation.id: situation for situation in (*SITUATIONS, CORES, NEW_CHECKPOINT, NEW_ROWS)}

@@ -13,6 +13,9 @@ from pathlib import Path
 # Spark's ids and milliseconds since 1970.
 _UNPINNED = re.compile(rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\b1[0-9]{12}\b")
 
+# What Spark had begun to write to its checkpoint when it died, and will never look at again.
+_UNFINISHED = re.compile(r"/checkpoint/(?:\w+/)*\.[^/]*\.tmp$")
+
 
 def copy_state(source: Path, target: Path) -> None:
     """Copy a folder as it is now; what vanishes meanwhile is left out, as in a crash."""
@@ -38,7 +41,7 @@ def digest_state(folder: Path) -> str:
     have the same digest leave the same behind, in one run and in several."""
     digest = hashlib.sha256()
     for path in _walk(folder):
-        if path.name.endswith(".crc"):
+        if path.name.endswith(".crc") or _UNFINISHED.search(str(path)):
             continue
         content = b""
         with contextlib.suppress(FileNotFoundError, IsADirectoryError):

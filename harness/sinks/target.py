@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from bettong.harness.names import one_of
+from bettong.harness.servers import ServerMissingError
 from bettong.harness.sinks.contract import Sink, format_sink
 from bettong.lineage.errors import UsageError
 
@@ -44,12 +45,24 @@ def load_target(target: str, options: Mapping[str, str], *, fresh: bool = False)
     found = getattr(module, name)
     try:
         sink = found() if isinstance(found, type) else found
+    except ServerMissingError:
+        raise  # it says itself what is missing
     except Exception as e:
         raise UsageError(f"{target}: cannot be made: {type(e).__name__}: {e}") from e
     for method in _METHODS:
         if not callable(getattr(sink, method, None)):
             raise UsageError(f"{target}: has no method {method}: see bettong.harness.Sink")
     return _named(sink, name)
+
+
+def source_of(target: str) -> str:
+    """The code of a target's file or module; empty when there is none, as for ``format:NAME``."""
+    where = target.rpartition(":")[0]
+    if where == "format":
+        return ""
+    module = _file(Path(where), False) if where.endswith(".py") else _module(where, False)
+    file = getattr(module, "__file__", None)
+    return Path(file).read_text(encoding="utf-8") if file else ""
 
 
 def _named(sink: Sink, name: str) -> Sink:
@@ -82,6 +95,9 @@ def _file(path: Path, fresh: bool) -> ModuleType:
         sys.path.append(str(path.parent))  # what stands beside it can be imported
     try:
         spec.loader.exec_module(module)
+    except ServerMissingError:
+        del sys.modules[name]
+        raise
     except Exception as e:
         del sys.modules[name]
         raise UsageError(f"{path}: cannot be imported: {type(e).__name__}: {e}") from e
@@ -96,6 +112,8 @@ def _module(name: str, fresh: bool) -> ModuleType:
         sys.modules.pop(name, None)
     try:
         module = importlib.import_module(name)
+    except ServerMissingError:
+        raise
     except Exception as e:
         raise UsageError(f"{name}: cannot be imported: {type(e).__name__}: {e}") from e
     _ship(module)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
-from bettong.harness.sinks.moments import batch_of
-from bettong.harness.wire import CutPoint, Recording, Request, cut_points
+from bettong.harness.sinks.moments import DURABLE, batch_of
+from bettong.harness.wire import CutPoint, Keys, Recording, Request, cut_points
 from bettong.lineage.trace import TraceEvent
 
 CLOCK = "clock"
 """In an event's detail: the wire's logical time when it arrived."""
 
-How = Literal["lost", "always lost", "crash"]
+How = Literal["lost", "always lost", "crash", "restarted", "paused"]
+_HARMLESS = frozenset({"BEGIN", "SHOW", "PING", "MULTI", "WATCH", "ping"})
+_TOO_SMALL = 64  # bytes; half of such a frame is never acted on
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +25,11 @@ class WireFault:
     """What strikes at a request.
 
     Attributes:
-        point: the request, and whether it is lost before it arrives or after it was carried out.
-        how: ``lost`` once; ``always lost``, however often this incarnation sends it again;
-            ``crash``: the driver dies there.
+        point: the request, and whether it is lost before it arrives, after half of its bytes, or
+            after it was carried out.
+        how: ``lost`` once, with its connection; ``always lost``, however often this incarnation
+            sends it again; ``crash``: the driver dies there; ``restarted``: the server is killed
+            and started there; ``paused``: it stands still there until the client gives up.
     """
 
     point: CutPoint
@@ -33,46 +38,119 @@ class WireFault:
     @property
     def id(self) -> str:
         """Stable; tells the request by connection, number and label."""
+        request = self.point.request
         if self.how == "crash":
-            when = "before" if self.point.kind == "omit" else "after"
-            return f"crash(driver, {when} {self.point.request})"
+            return f"crash(driver, {self._when} {request})"
+        if self.how == "restarted":
+            return f"restart(server, {self._when} {request})"
+        if self.how == "paused":
+            return f"pause(server, before {request})"
         return self.point.id + (" and each time again" if self.how == "always lost" else "")
+
+    @property
+    def _when(self) -> str:
+        return "after" if self.point.kind == "omit-reply" else "before"
 
 
 @dataclass(frozen=True, slots=True)
 class WirePoint:
-    """A request that may be struck: its faults, and the batch in which it is made."""
+    """A request that may be struck.
+
+    Attributes:
+        faults: each with what is equal for all that leave the same behind.
+        batch: in which the request is made.
+        order: the wire's logical time.
+    """
 
     batch: int
-    faults: tuple[WireFault, ...]
+    faults: tuple[tuple[WireFault, str], ...]
+    order: int
+
+
+def said(requests: Iterable[tuple[str, str, Keys | None]], run: str) -> str:
+    """A digest of what servers have been told: endpoint, label and keys of each request, in order.
+
+    Where a protocol does not show the content of its requests it holds within this run only.
+    """
+    digest, known = hashlib.sha256(), True
+    for endpoint, label, keys in requests:
+        if keys is not None and label not in _HARMLESS:
+            known = known and keys.content is not None
+            digest.update(f"{endpoint}\0{label}\0{keys.own}\n".encode())
+    return digest.hexdigest()[:24] + ("" if known else f" {run}")
 
 
 def wire_points(
-    first: Recording, second: Recording, events: Sequence[TraceEvent], batches: range
+    first: Recording,
+    second: Recording,
+    events: Sequence[TraceEvent],
+    batches: range,
+    run: str,
+    servers: Iterable[str] = (),
 ) -> list[WirePoint]:
     """The places for faults on the wire within some batches.
 
     Of requests that follow each other with the same label on one connection, the first and the
     last stand for all: an insert of many rows is a hundred requests that differ in their row only.
+    ``servers``: endpoints whose servers are ours to restart and pause; it is done at the last
+    request of the batches that can change something.
     """
-    pinned = cut_points(first, second, ("omit", "omit-reply")).points
+    pinned = cut_points(first, second).points
     by_request: dict[str, list[CutPoint]] = {}
     for point in pinned:
         by_request.setdefault(point.request, []).append(point)
-    found = []
-    for request in _telling(first.requests):
+    told: list[tuple[str, str, Keys | None]] = []
+    found: list[WirePoint] = []
+    last: dict[str, tuple[Request, int, list[CutPoint]]] = {}
+    telling = {request.id for request in _telling(first.requests)}
+    for request in first.requests:
+        before = said(told, run)
+        told.append((request.endpoint, request.label, request.keys))
         batch = _batch_at(request.order, events)
-        if batch in batches and request.id in by_request:
-            faults = tuple(f for point in by_request[request.id] for f in _faults(point))
-            found.append(WirePoint(batch, faults))
+        if batch not in batches or request.id not in by_request:
+            continue
+        points = by_request[request.id]
+        if request.endpoint in servers and _changes(request):
+            last[request.endpoint] = (request, batch, points)
+        if request.id in telling:
+            files, after = _files_at(request.order, events), said(told, run)
+            faults = tuple(_faults(request, points, f"{files} {before}", f"{files} {after}"))
+            found.append(WirePoint(batch, faults, request.order))
+    found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
     return found
 
 
-def _faults(point: CutPoint) -> Iterator[WireFault]:
-    yield WireFault(point, "lost")
-    if point.kind == "omit-reply":
-        yield WireFault(point, "always lost")
-    yield WireFault(point, "crash")
+def _changes(request: Request) -> bool:
+    return request.label not in _HARMLESS and request.reply_size > 0
+
+
+def _faults(
+    request: Request, points: Iterable[CutPoint], before: str, after: str
+) -> Iterator[tuple[WireFault, str]]:
+    """Each fault at a request, with what it leaves behind."""
+    changes = request.label not in _HARMLESS
+    for point in points:
+        if point.kind == "cut":
+            if request.size >= _TOO_SMALL:
+                yield _own(WireFault(point, "lost"))
+            continue
+        lost = WireFault(point, "lost")
+        yield _own(lost) if changes else (lost, f"{request.id} is lost")
+        if point.kind == "omit-reply" and changes:
+            yield _own(WireFault(point, "always lost"))
+        yield WireFault(point, "crash"), before if point.kind == "omit" else after
+
+
+def _of_the_server(points: Iterable[CutPoint]) -> Iterator[tuple[WireFault, str]]:
+    for point in points:
+        if point.kind != "cut":
+            yield _own(WireFault(point, "restarted"))
+        if point.kind == "omit":
+            yield _own(WireFault(point, "paused"))
+
+
+def _own(fault: WireFault) -> tuple[WireFault, str]:
+    return fault, fault.id
 
 
 def _telling(requests: Sequence[Request]) -> Iterator[Request]:
@@ -83,12 +161,25 @@ def _telling(requests: Sequence[Request]) -> Iterator[Request]:
             yield members[-1]
 
 
+def _around(order: int, events: Sequence[TraceEvent]) -> tuple[list[TraceEvent], TraceEvent | None]:
+    """The steps before a request, and the one after it."""
+    timed = [event for event in events if CLOCK in event.detail]
+    earlier = [event for event in timed if event.detail[CLOCK] < order]
+    later = (event for event in timed if event.detail[CLOCK] >= order)
+    return earlier, next(later, None)
+
+
 def _batch_at(order: int, events: Sequence[TraceEvent]) -> int:
     """The batch under way when a request was met: that of the step before it."""
-    batch = 0
-    for event in events:
-        if event.detail.get(CLOCK, order) >= order and CLOCK in event.detail:
-            break
-        found = batch_of(event.step)
-        batch = batch if found is None else found
-    return batch
+    known = [n for e in _around(order, events)[0] if (n := batch_of(e.step)) is not None]
+    return known[-1] if known else 0
+
+
+def _files_at(order: int, events: Sequence[TraceEvent]) -> str:
+    """The digest of what was durable in files then; where it changed about that time, a name that
+    no other moment has."""
+    earlier, after = _around(order, events)
+    if not earlier or after is None:
+        return f"request {order}"
+    files = [str(e.detail[DURABLE]).partition(" ")[0] for e in (earlier[-1], after)]
+    return files[0] if files[0] == files[1] else f"request {order}"

@@ -6,8 +6,10 @@ import contextlib
 from collections.abc import Mapping
 from types import TracebackType
 
+from bettong.harness.servers.server import Server
 from bettong.harness.sinks.secrets import masked
-from bettong.harness.toxiproxy import ProxiedLink, SupervisedToxiproxy, ToxiproxyServer
+from bettong.harness.sinks.wire_faults import said
+from bettong.harness.toxiproxy import Armed, ProxiedLink, SupervisedToxiproxy, ToxiproxyServer
 from bettong.harness.wire import WireDoor, WireEndpoint, WireRecorder
 from bettong.lineage.errors import UsageError
 
@@ -18,10 +20,17 @@ class Wires:
     """Driver -> Toxiproxy -> recording relay -> the real server, for every endpoint.
 
     Each incarnation of the driver has proxies of its own, so that a connection left over from a
-    crashed one leads nowhere for ever. A context manager. Attributes: ``recorder``.
+    crashed one leads nowhere for ever. A context manager.
+
+    Attributes:
+        recorder: of what crosses.
+        servers: those of the endpoints that are ours to restart and pause.
     """
 
-    def __init__(self, endpoints: Mapping[str, str]) -> None:
+    def __init__(
+        self, endpoints: Mapping[str, str], servers: Mapping[str, Server] | None = None
+    ) -> None:
+        self.servers = dict(servers or {})
         self._stack = contextlib.ExitStack()
         self._ways: dict[tuple[str, int], list[tuple[ProxiedLink, WireDoor]]] = {}
         self._relays: dict[str, WireEndpoint] = {}
@@ -67,9 +76,24 @@ class Wires:
         """The recorder's logical time: requests that are met from now on have a higher order."""
         return self.recorder.run.tick()
 
-    def said(self) -> int:
-        """How many requests were met so far in the run."""
-        return sum(len(tunnel.session.requests) for tunnel in self.recorder.run.tunnels)
+    def said(self, run: str) -> str:
+        """What servers were told so far in the run, as :func:`said` has it; empty: nothing."""
+        met = [
+            (logged.order, tunnel.endpoint, logged.info.label, logged.keys)
+            for tunnel in list(self.recorder.run.tunnels)
+            for logged in list(tunnel.session.requests)
+        ]
+        told = sorted(met, key=lambda request: request[0])
+        return said((request[1:] for request in told), run) if self._relays else ""
+
+    def server(self, endpoint: str) -> Server:
+        """The server of an endpoint, if it is ours."""
+        return self.servers[endpoint]
+
+    def refuse(self, run: str, incarnation: int, endpoint: str) -> Armed:
+        """Close the incarnation's connections to an endpoint, and refuse new ones."""
+        ways = self._ways[run, incarnation]
+        return next(link for link, _ in ways if link.name.endswith(f"-{endpoint}")).refuse()
 
     def unused(self) -> list[str]:
         """Endpoints to which no byte went in the present run."""

@@ -1,4 +1,4 @@
-"""Counterexamples in words that someone understands who has never seen the sink, and advice."""
+"""Counterexamples in words that someone understands who has never seen the sink."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bettong.harness import faults as f
 from bettong.harness.faults import Point
 from bettong.harness.sinks.judge import ids_in_words
-from bettong.harness.sinks.run import AnyFault
+from bettong.harness.sinks.sink_faults import AnyFault, LostExecutor
 from bettong.harness.sinks.situations import Situation
 from bettong.harness.sinks.wire_faults import WireFault
 from bettong.lineage.results import Anomaly
@@ -16,7 +16,6 @@ from bettong.lineage.results import Anomaly
 _BATCH = re.compile(r"batch=(\d+)/(.*)$")
 _FILE = re.compile(r"sink\.file=(\d+)\.(\w+)$")
 _OUTCOMES = {
-    "Duplicate": "{ids} {are} there more than once",
     "Loss": "{ids} {are} missing",
     "Phantom": "{ids} {are} there although nobody wrote {them}",
     "Corrupt": "{ids} {are} there with other content",
@@ -24,6 +23,7 @@ _OUTCOMES = {
     "Violation": "the target cannot be read any more ({why})",
     "Stuck": "the query does not get to its end ({why})",
 }
+_TIMES = {2: "twice", 3: "three times"}
 
 
 def moment_in_words(point: Point) -> str:
@@ -66,9 +66,11 @@ def fault_in_words(fault: AnyFault) -> str:
         return fault.words
     if isinstance(fault, WireFault):
         return _wire_in_words(fault)
+    if isinstance(fault, LostExecutor):
+        return _lost_in_words(fault)
     match fault:
         case f.Crash(at=at):
-            return f"The driver died {moment_in_words(at)}; the query was started again."
+            return f"The driver died {_crash_in_words(at)}; the query was started again."
         case f.Storage(at=at) if _FILE.search(at.step):
             when = moment_in_words(at).removeprefix("right before ")
             return f"An input/output error was the answer to {when}."
@@ -79,23 +81,58 @@ def fault_in_words(fault: AnyFault) -> str:
                 f"The driver stood still {moment_in_words(start)}, a new one took over and ended "
                 "the work; then the old one went on."
             )
+        case f.Cut(right=(endpoint,), start=start):
+            return (
+                f"{moment_in_words(start).capitalize()}, {endpoint} closed its connections and "
+                "refused new ones for as long as the query tried."
+            )
     return f"{fault.id}."
+
+
+def _crash_in_words(at: Point) -> str:
+    """The one crash that most meet, told in the order of what happened."""
+    if at.step.endswith("/commits") and at.phase == "before" and at.occurrence == 1:
+        batch = at.step.removeprefix("batch=").removesuffix("/commits")
+        return f"when batch {batch} was written, before Spark recorded that (commits/{batch})"
+    return moment_in_words(at)
+
+
+def _lost_in_words(fault: LostExecutor) -> str:
+    when = moment_in_words(fault.at).replace("a task", "the first attempt at a task", 1)
+    end = (
+        "did the task's work; then the first one went on."
+        if fault.goes_on
+        else "did the task's work; the first one was never seen again."
+    )
+    return f"Spark lost sight of the executor {when}. A second attempt {end}"
 
 
 def _wire_in_words(fault: WireFault) -> str:
     endpoint, _, request = fault.point.request.partition("/")
     number, _, label = request.partition("request=")[2].partition(" ")
-    what = f"{label or 'request'} (request {number} of connection {request[5:6]} to {endpoint})"
+    connection = request.partition("/")[0].removeprefix("conn=")
+    what = f"{label or 'request'} (request {number} of connection {connection} to {endpoint})"
     executed = fault.point.kind == "omit-reply"
-    if fault.how == "crash":
-        became = "which was carried out" if executed else "which never arrived"
-        return f"The driver died when it had sent {what}, {became}; the query was started again."
-    told = (
-        f"{what} was carried out, but its reply was lost with the connection"
-        if executed
-        else (f"{what} was lost with its connection before it arrived")
-    )
-    return told + (", each time it was sent." if fault.how == "always lost" else ".")
+    became = "which was carried out" if executed else "which never arrived"
+    match fault.how:
+        case "crash":
+            return (
+                f"The driver died when it had sent {what}, {became}; the query was started again."
+            )
+        case "restarted":
+            return f"The server was killed and started again at {what}, {became}."
+        case "paused":
+            return f"The server stood still at {what} until the client gave up, and then went on."
+        case "always lost":
+            return (
+                f"{what} was carried out, but its reply was lost with the connection, each time "
+                "it was sent."
+            )
+    if fault.point.kind == "cut":
+        return f"Half of {what} arrived, then its connection was lost."
+    if executed:
+        return f"{what} was carried out, but its reply was lost with the connection."
+    return f"{what} was lost with its connection before it arrived."
 
 
 def tell(
@@ -108,74 +145,70 @@ def tell(
     told = [fault_in_words(fault) for fault in faults] or ["Nothing went wrong on the way."]
     if layout:
         told.append("The replay dealt the same rows to its partitions in another way.")
+    told += [t for t in (_how(faults, anomalies, rows_per_batch),) if t]
     return " ".join([*told, f"Now {_outcome(anomalies, rows_per_batch)}."])
+
+
+def _how(faults: Sequence[AnyFault], anomalies: Sequence[Anomaly], rows_per_batch: int) -> str:
+    """Between the fault and what is seen: who wrote, or left out, the rows."""
+    kinds = {a.kind for a in anomalies}
+    if len(faults) != 1 or len(kinds) != 1:
+        return ""
+    batches = _batches(anomalies, rows_per_batch)
+    fault = faults[0]
+    replayed = isinstance(fault, f.Crash) or (isinstance(fault, WireFault) and fault.how == "crash")
+    one = f"batch {batches[0]}" if len(batches) == 1 else "the batch"
+    if kinds == {"Duplicate"}:
+        if replayed or (isinstance(fault, Situation) and fault.crash is not None):
+            return f"The replay of {one} wrote its rows again."
+        if isinstance(fault, WireFault):
+            return "Whoever did not see the reply sent its rows again."
+        if isinstance(fault, LostExecutor) or (
+            isinstance(fault, f.Storage) and not _FILE.search(fault.at.step)
+        ):
+            return "Both attempts wrote rows that readers see."
+        if isinstance(fault, f.Pause):
+            return "Both drivers wrote them."
+    if kinds == {"Loss"}:
+        if replayed:
+            return f"The replay took {one} for done and skipped it."
+        if isinstance(fault, WireFault | f.Cut) or (
+            isinstance(fault, Situation) and fault.refusable
+        ):
+            return "The error was swallowed, and Spark recorded the batch as done."
+    return ""
+
+
+def _batches(anomalies: Sequence[Anomaly], rows_per_batch: int, kind: str = "") -> list[int]:
+    ids = [id for a in anomalies if kind in ("", a.kind) for id in a.messages]
+    return sorted({int(i.partition("/")[2]) // rows_per_batch for i in ids if i[2:].isdigit()})
 
 
 def _outcome(anomalies: Sequence[Anomaly], rows_per_batch: int) -> str:
     parts = []
     for kind in dict.fromkeys(a.kind for a in anomalies):
         ids = [id for a in anomalies if a.kind == kind for id in a.messages]
-        batches = sorted(
-            {int(i.partition("/")[2]) // rows_per_batch for i in ids if i[2:].isdigit()}
-        )
+        batches = _batches(anomalies, rows_per_batch, kind)
         of = f" (batch {', '.join(map(str, batches))})" if batches else ""
         one = len(ids) == 1
-        text = _OUTCOMES.get(kind, kind).format(
-            ids=ids_in_words(ids),
-            are="is" if one else "are",
-            them="it" if one else "them",
-            why=next((str(a.seen) for a in anomalies if a.kind == kind), ""),
-        )
+        are = "is" if one else "are"
+        if kind == "Duplicate":
+            text = f"{ids_in_words(ids)} {are} there {_how_often(anomalies)}"
+        else:
+            text = _OUTCOMES.get(kind, kind).format(
+                ids=ids_in_words(ids),
+                are=are,
+                them="it" if one else "them",
+                why=next((str(a.seen) for a in anomalies if a.kind == kind), ""),
+            )
         parts.append(text + of)
     return "; ".join(parts)
 
 
-def advise(faults: Sequence[AnyFault], kinds: frozenset[str], layout: bool) -> str:
-    """What to repair, by the mechanism that was seen."""
-    if layout:
-        return (
-            "A replay has the same rows but not their order or partitions: make what identifies a "
-            "row from the row itself (its id), never from its place, partition or a random number."
-        )
-    if any(isinstance(x, f.Pause) for x in faults):
-        return (
-            "An old driver can write after its successor: let the target refuse it, by a unique "
-            "constraint on the batch or the row's id, or by a fencing token that only grows."
-        )
-    if any(isinstance(x, Situation) for x in faults):
-        return (
-            "This is no fault but every day's work: make the sink take a batch without rows, and a "
-            "new start in good order."
-        )
-    if "Violation" in kinds:
-        return (
-            "Readers meet what a writer had not finished: write aside and rename when it is whole."
-        )
-    if "Stuck" in kinds:
-        return (
-            "The sink cannot take a batch that it has seen in part: let a replay of the same "
-            "batch start from what is there, instead of failing on it."
-        )
-    if "Loss" in kinds:
-        return (
-            "Something says that the batch is done before its rows are there: write rows and "
-            "marker in one transaction, and let no error be swallowed."
-        )
-    if any(isinstance(x, WireFault) and x.how != "crash" for x in faults):
-        return (
-            "When a reply is lost nobody knows whether the request was carried out, and whoever "
-            "sends it again does it twice: make each request idempotent, by a key or a condition "
-            "that the server checks."
-        )
-    if any(isinstance(x, f.Storage) for x in faults):
-        return (
-            "What a failed attempt wrote stays: have each attempt write aside and publish once at "
-            "the batch's commit, or write by key (upsert by id)."
-        )
-    return (
-        "A replay comes with the same batch id and the same rows: record the batch id in the same "
-        "transaction as the rows and skip what is recorded, or write by key (upsert by id)."
-    )
+def _how_often(anomalies: Sequence[Anomaly]) -> str:
+    duplicates = (a.seen for a in anomalies if a.kind == "Duplicate")
+    times: set[int] = {seen["times"] for seen in duplicates if isinstance(seen, dict)}
+    return _TIMES.get(times.pop(), "more than once") if len(times) == 1 else "more than once"
 
 
 def _ordinal(n: int) -> str:

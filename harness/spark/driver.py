@@ -132,6 +132,11 @@ class DriverHost:
         """Stop the queries of the job that runs, at once; it then ends by itself."""
         self._request({"stop": True}).result(timeout)
 
+    def lose_executor(self, timeout: float = 60.0) -> None:
+        """Have Spark lose sight of its one executor, at once: it runs that one's tasks again,
+        while the first attempts go on. Kill the host afterwards."""
+        self._request({"lose_executor": True}).result(timeout)
+
     def reset(self, timeout: float = 60.0) -> None:
         """Undo what jobs left in the session. Raises JobError when that cannot be done."""
         self._request({"reset": True}).result(timeout)

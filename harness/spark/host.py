@@ -12,6 +12,8 @@ Protocol: JSON lines, requests on stdin, answers on the file descriptor that std
     <- {"id": N, "ok": true, "value": null}
     -> {"id": N, "stop": true}        # at once: stops the queries of the job that runs
     <- {"id": N, "ok": true, "value": null}
+    -> {"id": N, "lose_executor": true}  # at once: Spark takes its one executor for lost
+    <- {"id": N, "ok": true, "value": null}
 
 The function is called as ``function(spark, **args)``. When stdin ends, the host and every process
 of its session are killed: a host outlives nobody.
@@ -115,6 +117,15 @@ def _stop_queries(spark: SparkSession) -> None:
         query.stop()
 
 
+def _lose_executor(spark: SparkSession) -> None:
+    """What Spark does when an executor's heartbeats stay away; in local mode the driver is one."""
+    context = spark.sparkContext
+    assert context._jvm is not None
+    none = context._jvm.scala.Option.apply(None)
+    lost = context._jvm.org.apache.spark.scheduler.ExecutorProcessLost("heartbeats", none, False)
+    context._jsc.sc().taskScheduler().executorLost("driver", lost)
+
+
 def _serve(out: TextIO) -> None:
     """Start the session that the first request asks for, then answer requests for ever."""
     lock = threading.Lock()
@@ -138,6 +149,8 @@ def _serve(out: TextIO) -> None:
             request = json.loads(line)
             if request.get("stop"):
                 answer(_reply(request, lambda: _stop_queries(spark)))
+            elif request.get("lose_executor"):
+                answer(_reply(request, lambda: _lose_executor(spark)))
             else:
                 jobs.put(request)
         _end()

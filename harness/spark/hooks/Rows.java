@@ -2,6 +2,7 @@ package bettong.hooks;
 
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
@@ -33,7 +34,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * An offset is a number of batches. Row n (from 0) of the stream has id m/n, key n modulo the
  * number of keys, and the position n divided by it within that key. What Spark does not pin is an
  * option here: "layout" 0 deals keys to partitions one way, any other number another way, with
- * one partition more and keys interleaved differently; rows of one key stay in order.
+ * one partition more and keys interleaved differently; rows of one key stay in order. With "first"
+ * the stream begins so many batches later; the row "odd" has a key that many a target refuses.
  */
 public final class Rows implements TableProvider {
     private static final String SCHEMA =
@@ -105,6 +107,8 @@ public final class Rows implements TableProvider {
         private final int partitions;
         private final int layout;
         private final int empty;
+        private final int odd;
+        private final int first;
 
         RowsStream(CaseInsensitiveStringMap options) {
             batches = options.getInt("batches", 4);
@@ -113,6 +117,8 @@ public final class Rows implements TableProvider {
             partitions = options.getInt("partitions", 2);
             layout = options.getInt("layout", 0);
             empty = options.getInt("empty", -1);
+            odd = options.getInt("odd", -1);
+            first = options.getInt("first", 0);
         }
 
         public Offset initialOffset() {
@@ -148,24 +154,24 @@ public final class Rows implements TableProvider {
             List<InputPartition> planned = new ArrayList<InputPartition>();
             for (int slot = 0; slot < slots; slot++) {
                 long[] numbers = batch == empty ? new long[0] : numbers(batch, slot, slots);
-                planned.add(new Slot(numbers, keys));
+                planned.add(new Slot(numbers, keys, odd));
             }
             return (InputPartition[]) planned.toArray(new InputPartition[0]);
         }
 
         /** The numbers of the rows of a partition, in the order in which it is read. */
         private long[] numbers(int batch, int slot, int slots) {
-            long first = (long) batch * rows;
+            long begin = (long) (first + batch) * rows;
             List<Long> chosen = new ArrayList<Long>();
             if (layout == 0) {
-                for (long n = first; n < first + rows; n++) {
+                for (long n = begin; n < begin + rows; n++) {
                     if ((n % keys) % slots == slot) {
                         chosen.add(n);
                     }
                 }
             } else {
                 for (int key = keys - 1; key >= 0; key--) {
-                    for (long n = first; n < first + rows; n++) {
+                    for (long n = begin; n < begin + rows; n++) {
                         if (n % keys == key && (key + layout) % slots == slot) {
                             chosen.add(n);
                         }
@@ -191,10 +197,23 @@ public final class Rows implements TableProvider {
     static final class Slot implements InputPartition {
         final long[] numbers;
         final int keys;
+        final int odd;
 
-        Slot(long[] numbers, int keys) {
+        Slot(long[] numbers, int keys, int odd) {
             this.numbers = numbers;
             this.keys = keys;
+            this.odd = odd;
+        }
+
+        /** The key of a row; that of the odd row is one that many a target refuses. */
+        String key(long n) {
+            if (n != odd) {
+                return "k" + n % keys;
+            }
+            char[] tail = new char[70001];
+            Arrays.fill(tail, 'x');
+            tail[0] = 0;
+            return "k" + n % keys + new String(tail);
         }
     }
 
@@ -240,7 +259,7 @@ public final class Rows implements TableProvider {
             long n = slot.numbers[next - 1];
             return new GenericInternalRow(new Object[] {
                 UTF8String.fromString(String.format("m/%06d", new Object[] {Long.valueOf(n)})),
-                UTF8String.fromString("k" + n % slot.keys),
+                UTF8String.fromString(slot.key(n)),
                 Long.valueOf(n / slot.keys),
                 Long.valueOf(n * 7919 % 1000),
                 Long.valueOf(FIRST_TIMESTAMP + n * 1000000L),

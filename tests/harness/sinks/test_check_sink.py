@@ -18,6 +18,7 @@ from bettong.harness.sinks.run import SinkRunner
 from bettong.harness.sinks.sink_faults import parse_fault
 from bettong.harness.sinks.wires import Wires
 from bettong.lineage.errors import UsageError
+from bettong.lineage.loop import Budget
 from bettong.lineage.results import Result
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
@@ -33,7 +34,8 @@ def arena_for() -> Iterator[ArenaFor]:
 
 
 def check(arena_for: ArenaFor, target: str, **asked: object) -> Result:
-    request = Request(target, faults=1, seconds=600.0, **asked)  # type: ignore[arg-type]
+    asked.setdefault("faults", 1)
+    request = Request(target, budget=Budget(seconds=600), **asked)  # type: ignore[arg-type]
     result = check_one(request, arena_for, print)
     assert Result.from_dict(json.loads(json.dumps(result.to_dict()))) == result
     return result
@@ -47,7 +49,7 @@ def test_a_plain_append_duplicates_and_the_replay_shows_it_again(arena_for: Aren
     found = result.counterexamples[0]
     assert found.faults == ("crash(driver, before batch=0/commits)",)
     assert {a.kind for a in found.anomalies} == {"Duplicate"}
-    assert "m/000000 … m/000019 are there more than once" in found.words
+    assert "m/000000 … m/000019 are there twice" in found.words
     again = check(arena_for, target, only=found.faults)
     assert again.counterexamples[0].anomalies == found.anomalies
     assert again.coverage.executions == 1

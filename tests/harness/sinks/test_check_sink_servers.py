@@ -14,6 +14,7 @@ from bettong.harness.sinks.job import Target
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.run import SinkRunner
 from bettong.harness.sinks.target import load_target
+from bettong.harness.sinks.why import Why
 from bettong.harness.sinks.wire_faults import How, wire_points
 from bettong.harness.sinks.wires import Wires
 
@@ -33,19 +34,20 @@ def executor_of(arena_for: ArenaFor, name: str) -> Iterator[SinkExecutor]:
     sink = load_target(target, {})
     with contextlib.ExitStack() as stack:
         try:
-            addresses = {n: stack.enter_context(s()).address for n, s in sink.servers.items()}
+            servers = {n: stack.enter_context(s()) for n, s in sink.servers.items()}
         except ServerMissingError as e:
             pytest.skip(str(e))
-        wires = stack.enter_context(Wires(addresses))
+        addresses = {name: server.address for name, server in servers.items()}
+        wires = stack.enter_context(Wires(addresses, servers))
         runner = SinkRunner(arena_for({}), Target(target), Input(), wires)
-        executor = SinkExecutor(runner, Input(), False, 2)
+        executor = SinkExecutor(runner, Input(), False, Why(2, Input().batches, 1))
         first, clean = executor.run(), executor.last
         again = executor.run()
         assert first.outcome == again.outcome == "good"
         assert first.fingerprint == again.fingerprint
-        executor.wire = wire_points(
-            clean.recording, executor.last.recording, clean.events, range(1, 2)
-        )
+        recordings = clean.recording, executor.last.recording
+        found = wire_points(*recordings, clean.events, range(1, 2), clean.id, servers)
+        executor.why.read_clean(clean, found)
         yield executor
 
 
@@ -53,8 +55,8 @@ def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
     """Strike the first request of batch 1 with that label."""
     fault = next(
         fault
-        for point in executor.wire
-        for fault in point.faults
+        for point in executor.why.wire
+        for fault, _ in point.faults
         if fault.point.request.endswith(f" {label}")
         and fault.point.kind == kind
         and fault.how == how

@@ -12,12 +12,14 @@ from bettong.harness import faults as f
 from bettong.harness.faults import Point
 from bettong.harness.schedule import ScheduleError
 from bettong.harness.sinks import words
+from bettong.harness.sinks.advice import advise
 from bettong.harness.sinks.judge import cause, ids_in_words, judge_run
 from bettong.harness.sinks.moments import DURABLE, FileSteps, moments
+from bettong.harness.sinks.observed import SinkRun
 from bettong.harness.sinks.rows import Input
-from bettong.harness.sinks.run import SinkRun
 from bettong.harness.sinks.secrets import masked
-from bettong.harness.sinks.sink_faults import parse_fault, zombie
+from bettong.harness.sinks.sink_faults import LostExecutor, parse_fault, refused, zombie
+from bettong.harness.sinks.situations import KNOWN
 from bettong.harness.sinks.state import copy_state, digest_state, replace_state
 from bettong.harness.sinks.target import load_target
 from bettong.lineage.errors import UsageError
@@ -107,7 +109,14 @@ def test_fault_ids_are_read_back() -> None:
         f.Storage(Point("batch=1/p=0/a=0/source.middle"), "EIO"),
         f.Storage(Point("batch=1/stage=0/p=0/a=0/task", "after"), "EIO"),
         zombie(Point("batch=1/commits"), 3),
+        refused("db", 1),
     ]
+    lost = [
+        LostExecutor(Point("batch=1/p=0/a=0/source.middle"), goes_on=True),
+        LostExecutor(Point("batch=1/stage=0/p=0/a=0/task", "after"), goes_on=False),
+    ]
+    for known in (*lost, *KNOWN.values()):
+        assert parse_fault(known.id) == known
     for fault in faults:
         assert parse_fault(fault.id) == fault
     with pytest.raises(ScheduleError, match="is no fault"):
@@ -184,11 +193,12 @@ def test_a_duplicate_is_told_in_words() -> None:
     crash = f.Crash("driver", Point("batch=2/commits"))
     told = words.tell([crash], verdict.anomalies, SOURCE.rows, layout=False)
     assert told == (
-        "The driver died after batch 2 was written, before Spark recorded that (commits/2); the "
-        "query was started again. Now m/000040 … m/000059 are there more than once (batch 2)."
+        "The driver died when batch 2 was written, before Spark recorded that (commits/2); the "
+        "query was started again. The replay of batch 2 wrote its rows again. Now m/000040 … "
+        "m/000059 are there twice (batch 2)."
     )
-    assert "same transaction" in words.advise([crash], verdict.kinds, layout=False)
-    assert "never from its place" in words.advise([crash], verdict.kinds, layout=True)
+    assert "same transaction" in advise([crash], verdict.kinds, layout=False)
+    assert "never from its place" in advise([crash], verdict.kinds, layout=True)
 
 
 def test_a_query_that_never_ends_is_stuck_and_says_why() -> None:

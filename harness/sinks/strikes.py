@@ -1,0 +1,142 @@
+"""What strikes a run besides its steps: requests on the wire, servers, connections, executors.
+
+A fault that lasts ends with the incarnation that it struck, or when nobody has given up on it for
+so long that nobody will.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from bettong.harness import faults as f
+from bettong.harness.sinks.sink_faults import AnyFault, LostExecutor
+from bettong.harness.sinks.wire_faults import WireFault
+from bettong.harness.sinks.wires import Wires
+from bettong.harness.wire import Armed
+from bettong.lineage.trace import TraceEvent
+
+PATIENCE_S = 8.0
+"""How long a server stands still, or refuses connections, when the client does not give up."""
+_HELD_S = 30.0
+_SECOND = "a second attempt did its work meanwhile"
+_TASK = re.compile(r"batch=(\d+)/(?:stage=\d+/)?p=(\d+)/a=(\d+)/")
+
+
+@dataclass
+class Strikes:
+    """The faults of a run that are not carried out at steps by the run's book.
+
+    Attributes:
+        crash: crashes the driver now.
+        lose_executor: has Spark lose sight of the executor now.
+        evidence: of those that have struck, by id.
+    """
+
+    wires: Wires
+    faults: Sequence[AnyFault]
+    crash: Callable[[], None]
+    lose_executor: Callable[[], str]
+    evidence: dict[str, str] = field(default_factory=dict)
+    _armed: dict[str, Armed] = field(default_factory=dict)
+    _lasting: dict[str, Callable[[], object]] = field(default_factory=dict)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _again: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def arm(self) -> None:
+        """Put the faults on the wire in force, for the run that has begun."""
+        for fault in self.faults:
+            if isinstance(fault, WireFault):
+                self._armed[fault.id] = self.wires.recorder.arm(
+                    fault.point,
+                    "retries" if fault.how == "always lost" else "once",
+                    self._action(fault),
+                    close=fault.how != "paused",
+                )
+
+    def _action(self, fault: WireFault) -> Callable[[], object] | None:
+        if fault.how == "crash":
+            return self.crash
+        if fault.how == "restarted":
+            return lambda: self.wires.server(fault.point.endpoint).restart()
+        if fault.how == "paused":
+            return lambda: self._pause(fault)
+        return None
+
+    def _pause(self, fault: WireFault) -> None:
+        server = self.wires.server(fault.point.endpoint)
+        server.pause()
+        self._last(fault.id, server.resume)
+
+    def refuse(self, fault: f.Cut, run: str, incarnation: int) -> str:
+        """From now on the endpoint refuses connections."""
+        (endpoint,) = fault.right
+        refusal = self.wires.refuse(run, incarnation, endpoint)
+        self._last(fault.id, refusal.heal)
+        self.evidence[fault.id] = f"{endpoint} closed its connections and refused new ones"
+        return self.evidence[fault.id]
+
+    def _last(self, id: str, end: Callable[[], object]) -> None:
+        with self._lock:
+            self._lasting[id] = end
+        timer = threading.Timer(PATIENCE_S, self._end, (id,))
+        timer.daemon = True
+        timer.start()
+
+    def _end(self, id: str) -> None:
+        with self._lock:
+            end = self._lasting.pop(id, None)
+            if end is not None:
+                end()
+
+    def met(self, event: TraceEvent) -> None:
+        """A step is taken; its process waits until this returns."""
+        for fault in self._lost():
+            here = (event.step, event.phase) == (fault.at.step, fault.at.phase)
+            if here and fault.id not in self.evidence:
+                self.evidence[fault.id] = self.lose_executor()
+                (self._again if fault.goes_on else self._over).wait(_HELD_S)
+            elif event.phase == "after" and _second_attempt(event.step, fault.at.step):
+                self.evidence[fault.id] += f"; {_SECOND}"
+                self._again.set()
+
+    def _lost(self) -> Iterator[LostExecutor]:
+        return (fault for fault in self.faults if isinstance(fault, LostExecutor))
+
+    def heal(self) -> None:
+        """A new incarnation meets only what has not struck yet."""
+        for id in list(self._lasting):
+            self._end(id)
+        for armed in self._armed.values():
+            if armed.evidence().fired:
+                armed.heal()
+
+    def end(self) -> tuple[str, ...]:
+        """Nothing lasts any longer; the ids of those that have not struck."""
+        self.heal()
+        for id, armed in self._armed.items():
+            found = armed.heal()
+            if found.fired:
+                self.evidence[id] = f"struck {found.request}, {found.times} time(s)"
+        told = [x for x in self.faults if isinstance(x, WireFault | LostExecutor | f.Cut)]
+        return tuple(x.id for x in told if not self._has_struck(x))
+
+    def _has_struck(self, fault: WireFault | LostExecutor | f.Cut) -> bool:
+        told = self.evidence.get(fault.id)
+        return told is not None and (not isinstance(fault, LostExecutor) or _SECOND in told)
+
+    def release(self) -> None:
+        """Whoever is held may go on: nothing that it does matters any more."""
+        self._again.set()
+        self._over.set()
+
+
+def _second_attempt(step: str, first: str) -> bool:
+    """Whether a step is the second attempt at the task that another step belongs to."""
+    found, task = _TASK.match(first), _TASK.match(step)
+    return bool(
+        found and task and step.endswith("/task") and task.groups() == (*found.groups()[:2], "1")
+    )
