@@ -5,6 +5,7 @@ from __future__ import annotations
 from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Resource
 from bettong.harness.suites import Suite, SuiteRun
+from bettong.scenarios.broken_twins import TWINS
 
 COMBINED = Resource("bettong.scenarios", "schedules/word_count")
 """Cuts that heal, pauses, full disks, crashes one after another and at once."""
@@ -22,6 +23,12 @@ SUITES = {
     "every single fault at each step of a batch": Suite(
         "word_count_each_step", (SuiteRun("word_count", "each-step"),)
     ),
+    "every broken twin under the faults that show it, and each is found: the suite fails": Suite(
+        "broken_twins",
+        tuple(
+            SuiteRun(twin.name, twin.schedule.path) for twin in TWINS if twin.schedule is not None
+        ),
+    ),
     "20,000 messages in 10 batches, without faults and with random ones": Suite(
         "word_count_at_length", (SuiteRun("word_count_20000", "random:3"),)
     ),
@@ -30,4 +37,13 @@ SUITES = {
 
 def entries() -> list[CatalogEntry]:
     """What the catalog says of them."""
-    return [CatalogEntry(s.name, "suite", title, given(s)) for title, s in SUITES.items()]
+    return [
+        CatalogEntry(
+            s.name,
+            "suite",
+            title,
+            given(s),
+            expect="invalid" if s.name == "broken_twins" else "valid",
+        )
+        for title, s in SUITES.items()
+    ]

@@ -20,3 +20,10 @@ def twin(
         schedule=Resource("bettong.scenarios", f"schedules/{name}.yaml"),
         advice=advice,
     )
+
+
+def mended(broken: Scenario) -> Scenario:
+    """The scenario that a twin is of, with the right component in its place."""
+    return replace(
+        broken, name=f"{broken.name}_mended", classes={}, expect="valid", schedule=None, advice=""
+    )

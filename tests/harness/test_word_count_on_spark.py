@@ -15,15 +15,12 @@ import pytest
 from bettong.harness.backend import LocalBackend
 from bettong.harness.execution import Limits, Observed, run_once
 from bettong.harness.fault_plan import parse_plan
-from bettong.harness.scenario import Scenario
 from bettong.harness.schedule import Schedule
 from bettong.scenarios.suites import COMBINED
 from bettong.scenarios.word_count import WORD_COUNT
-from bettong.scenarios.broken_twins import TWINS
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-SHOWN = sorted({twin.shown_by() for twin in TWINS}, key=lambda s: s.ids)
 COMBINATIONS = {path.stem: Schedule.read(path) for path in sorted(Path(COMBINED.path).iterdir())}
 
 
@@ -42,12 +39,10 @@ def run(backend: LocalBackend, tmp_path: Path) -> RunOne:
 
     def run(
         schedule: Schedule | str = Schedule(),  # noqa: B008 - immutable
-        scenario: Scenario = WORD_COUNT,
-        replay: bool = True,
     ) -> Observed:
         wanted = Schedule.parse(schedule) if isinstance(schedule, str) else schedule
         folder = tmp_path / f"run-{next(count)}"
-        return run_once(backend, scenario, wanted, folder, replay=replay)
+        return run_once(backend, WORD_COUNT, wanted, folder)
 
     return run
 
@@ -84,25 +79,6 @@ def test_two_clean_runs_take_the_same_steps_for_the_same_causes(
     assert again.step_ids == clean.step_ids
     assert causes(again) == causes(clean)
     assert sorted(again.outputs) == sorted(clean.outputs)
-
-
-@pytest.mark.parametrize("twin", TWINS, ids=lambda t: t.name)
-def test_a_broken_twin_is_good_without_a_fault_and_shown_by_its_schedule(
-    run: RunOne, twin: Scenario
-) -> None:
-    clean = run(scenario=twin)
-    assert clean.outcome == "good"
-    shown = run(twin.shown_by(), twin, replay=False)
-    assert shown.outcome == "violation"
-    assert shown.not_fired == ()
-    assert shown.anomalies
-
-
-@pytest.mark.parametrize("schedule", SHOWN, ids=lambda s: s.ids[0])
-def test_the_right_engine_withstands_what_shows_the_twins(run: RunOne, schedule: Schedule) -> None:
-    seen = run(schedule)
-    assert (seen.outcome, seen.not_fired) == ("good", ())
-    assert set(seen.evidence) == set(schedule.ids)
 
 
 @pytest.mark.parametrize("name", COMBINATIONS)
@@ -147,8 +123,9 @@ def test_a_dirty_predecessor_changes_nothing(
 def test_each_step_s_faults_can_be_planned_from_the_trace(
     backend: LocalBackend, clean: Observed
 ) -> None:
-    plan = parse_plan("each-step", 0, backend.topology(WORD_COUNT))
-    ids = {i for schedule in plan.schedules(clean, backend.topology(WORD_COUNT)) for i in schedule.ids}
+    topology = backend.topology(WORD_COUNT)
+    plan = parse_plan("each-step", 0, topology)
+    ids = {i for schedule in plan.schedules(clean, topology) for i in schedule.ids}
     for node, step in (
         ("gateway", "gateway.append/lines/11"),
         ("driver", "batch=1/commits"),

@@ -1,0 +1,71 @@
+"""Every broken twin on real Spark: right without a fault, shown by its schedule, which the right
+system withstands. The other suites have those that are slow here on the in-process runner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.backend import LocalBackend
+from bettong.harness.execution import Limits, Observed, run_once
+from bettong.harness.scenario import Scenario
+from bettong.harness.schedule import Schedule
+from bettong.scenarios.broken_twins import TWINS
+from bettong.scenarios.twins.definition import mended
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+SLOW = {
+    "gateway_acks_end_early",
+    "gateway_forgets_credit",
+    "gateway_knows_by_content",
+    "replay_noted_early",
+    "sink_records_early",
+    "sink_records_late",
+    "sink_stages_again",
+    "sink_writes_log_again",
+    "state_dropped_early",
+    "state_read_by_name",
+}
+
+# Sinks that take steps which the right one does not have.
+OWN_STEPS = {"sink_commits_by_partition", "sink_records_late"}
+
+Withstood = dict[object, Observed]
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[LocalBackend]:
+    with LocalBackend() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def withstood() -> Withstood:
+    """Runs of right systems, each of which is wanted for several twins."""
+    return {}
+
+
+@pytest.mark.parametrize(
+    "twin",
+    [pytest.param(t, id=t.name, marks=[pytest.mark.slow] if t.name in SLOW else []) for t in TWINS],
+)
+def test_a_broken_twin_is_good_without_a_fault_and_shown_by_its_schedule(
+    backend: LocalBackend, withstood: Withstood, tmp_path: Path, twin: Scenario
+) -> None:
+    schedule, limits = twin.shown_by(), Limits(idle_s=10)
+    clean = run_once(backend, twin, Schedule(), tmp_path / "clean", replay=False)
+    assert clean.outcome == "good", clean.note
+    shown = run_once(backend, twin, schedule, tmp_path / "shown", replay=False, limits=limits)
+    assert (shown.outcome, shown.not_fired) == ("violation", ())
+    assert shown.anomalies
+    if twin.name in OWN_STEPS:
+        return
+    key = (twin.application, twin.outputs, schedule)
+    if key not in withstood:
+        withstood[key] = run_once(backend, mended(twin), schedule, tmp_path / "right")
+    right = withstood[key]
+    assert (right.outcome, right.not_fired) == ("good", ()), right.note
+    assert set(right.evidence) == set(schedule.ids)
