@@ -115,11 +115,12 @@ def _duplicates(
             wanted[name].key,
             expected={"times": 1},
             seen={"times": len(at), "places": at[:10]},
-            note=("adjacent" if adjacent else "distant") + _in_batches(batches),
+            note=("adjacent" if adjacent else "distant") + in_batches(batches),
         )
 
 
-def _in_batches(batches: Sequence[str | int | None]) -> str:
+def in_batches(batches: Sequence[object]) -> str:
+    """In which batches records were seen, as the end of a note; nothing when that is not known."""
     known = list(dict.fromkeys(str(b) for b in batches if b is not None))
     if not known:
         return ""
@@ -186,5 +187,5 @@ def _reordered(
                     late.key if late.key == early.key else None,
                     expected=[late.id, early.id],
                     seen=[early.id, late.id],
-                    note=f"at places {place_a} and {place_b}{_in_batches(batches)}",
+                    note=f"at places {place_a} and {place_b}{in_batches(batches)}",
                 )

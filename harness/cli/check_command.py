@@ -38,6 +38,7 @@ SHOWN = 10
 )
 @click.option("--compare", help="Contents that must be equal, with commas [default: all in both].")
 @click.option("--ignore", default="", help="Columns not to be compared, with commas.")
+@click.option("--batch", help="Column of OBSERVED with the batch of a record, to be told.")
 @click.option(
     "--expect", type=click.Choice(GUARANTEES), default="effectively-once", show_default=True
 )
@@ -63,6 +64,7 @@ def command(
     ordering: Order | None,
     compare: str | None,
     ignore: str,
+    batch: str | None,
     expect: Guarantee,
     witnesses: int,
     memory: int,
@@ -79,7 +81,9 @@ def command(
     EXPECTED holds each message once.
     """
     left, right = StoredHistory.at(expected, "expected"), StoredHistory.at(observed, "observed")
-    columns = chosen_columns(left, right, _names(ids), key, order, arrival, compare, _names(ignore))
+    columns = chosen_columns(
+        left, right, _names(ids), key, order, arrival, compare, _names(ignore), batch
+    )
     if ordering is None:
         ordering = "per-key" if columns.key else "total" if order else "none"
     if ordering == "per-key" and columns.key is None:
@@ -88,6 +92,8 @@ def command(
     begin = time.monotonic()
     check = StoredCheck(left, right, columns, ordering, expect, witnesses, memory << 20, temp)
     if master is not None:
+        if batch is not None:
+            raise UsageError("--batch: a check as a Spark job does not tell batches; leave it out")
         from bettong.harness.stored.on_spark import judge_on_spark
 
         judgement = judge_on_spark(check, master)

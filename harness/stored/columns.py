@@ -27,6 +27,7 @@ class Columns:
         order: of the expected history: the order within a key, when it is not that of the lines.
         arrival: of the observed history: the order seen, when it is not that of the lines.
         compare: contents that have to be equal.
+        batch: of the observed history: the batch that made a record visible, to be told.
     """
 
     id: tuple[str, ...] = ("id",)
@@ -34,6 +35,7 @@ class Columns:
     order: str | None = None
     arrival: str | None = None
     compare: tuple[str, ...] = ()
+    batch: str | None = None
 
     def of(self, rank: str | None) -> list[str]:
         """All columns to be read of a history whose order is in this column."""
@@ -85,6 +87,7 @@ def chosen_columns(
     arrival: str | None,
     compare: str | None,
     ignore: tuple[str, ...],
+    batch: str | None = None,
 ) -> Columns:
     """The columns that a user named, completed by what both histories have.
 
@@ -103,7 +106,9 @@ def chosen_columns(
         expected.require(order, "--order")
     if arrival is not None:
         observed.require(arrival, "--arrival")
-    known = {*ids, key, *ignore}
+    if batch is not None:
+        observed.require(batch, "--batch")
+    known = {*ids, key, *ignore, batch}
     if compare is None:
         contents = tuple(name for name in both if name not in known)
     else:
@@ -111,4 +116,4 @@ def chosen_columns(
         for name in contents:
             expected.require(name, "--compare")
             observed.require(name, "--compare")
-    return Columns(ids, key, order, arrival, contents)
+    return Columns(ids, key, order, arrival, contents, batch)

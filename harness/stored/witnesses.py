@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from bettong.harness.checkers.levels import Order
-from bettong.harness.checkers.outputs import loss_note
+from bettong.harness.checkers.outputs import in_batches, loss_note
 from bettong.harness.checkers.records import MALFORMED_SHOWN
 from bettong.harness.stored.columns import Columns, Row, hash_ids, message_id
 from bettong.harness.stored.hashing import U64
@@ -49,10 +49,11 @@ def anomalies_of(
     """Anomalies with ids, keys and contents, by kind and place."""
     witnesses = [w for found in findings.witnesses.values() for w in found]
     want = sorted({place for w in witnesses for place in w.expected})
-    seen = sorted({place for w in witnesses for place in w.observed[:1]})
+    shown = None if columns.batch else 1
+    seen = sorted({place for w in witnesses for place in w.observed[:shown]})
     names = columns.of(None)
     right = dict(zip(want, expected.rows_at(names, want), strict=True))
-    wrong = dict(zip(seen, observed.rows_at(names, seen), strict=True))
+    wrong = dict(zip(seen, observed.rows_at(columns.of(columns.batch), seen), strict=True))
     tell = _Teller(columns, right, wrong, matcher, ordering)
     return [tell.anomaly(w) for w in witnesses]
 
@@ -83,7 +84,7 @@ class _Teller:
                 near = w.observed[-1] - w.observed[0] == w.times - 1
                 seen = {"times": w.times, "places": list(w.observed[:SHOWN_PLACES])}
                 how = "adjacent" if near else "distant"
-                return Anomaly("Duplicate", ids, key, {"times": 1}, seen, how)
+                return Anomaly("Duplicate", ids, key, {"times": 1}, seen, how + self._batches(w))
             case "Phantom":
                 note = f"seen {w.times} times" if w.times > 1 else None
                 return Anomaly("Phantom", ids, key, None, self._value(row), note)
@@ -95,10 +96,14 @@ class _Teller:
                     key if len(keys) == 1 else None,
                     list(ids),
                     list(reversed(ids)),
-                    f"at places {w.observed[0]} and {w.observed[1]}",
+                    f"at places {w.observed[0]} and {w.observed[1]}{self._batches(w)}",
                 )
             case _:
                 return self._corrupt(w, ids, key, row)
+
+    def _batches(self, w: Witness) -> str:
+        name = self.columns.batch
+        return "" if name is None else in_batches([self.wrong[at][name] for at in w.observed])
 
     def _corrupt(self, w: Witness, ids: tuple[str, ...], key: str | None, row: Row) -> Anomaly:
         seen = self.wrong[w.observed[0]]

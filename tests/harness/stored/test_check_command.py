@@ -116,3 +116,17 @@ def test_spark_is_not_imported(expected: Path) -> None:
     assert (
         run([sys.executable, "-c", code, str(expected), str(expected)], check=False).returncode == 0
     )
+
+
+def test_batches_are_told(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [{"id": f"o/{n}", "key": "a"} for n in range(4)]
+    expected = history(tmp_path / "expected.jsonl", rows)
+    places = [(1, 7), (0, 7), (3, 7), (2, 8), (1, 8)]
+    seen = [{**rows[n], "batch": batch} for n, batch in places]
+    observed = history(tmp_path / "observed.jsonl", seen)
+    found = check(expected, observed, "--batch", "batch")
+    assert found.exit_code == 1
+    assert "Duplicate o/1 (key a): distant, across batches 7, 8" in found.output
+    assert "Reorder o/0, o/1 (key a): at places 0 and 1, within batch 7" in found.output
+    assert "Reorder o/2, o/3 (key a): at places 2 and 3, across batches 7, 8" in found.output
+    assert check(expected, observed).exit_code == 1
