@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Execute, Report
 from bettong.engine.batch.stateful import Changed
-from bettong.engine.batch.tasks import LevelTask, ReadTask
+from bettong.engine.batch.tasks import LevelTask, Moved, ReadTask
 from bettong.engine.functions import State
 from bettong.engine.sources import StreamSource
 from bettong.engine.state.entities import FileCache, load_column
@@ -42,7 +42,7 @@ class _Unchecked(BatchProtocol):
 
 
 class _ReadsLate(ReadTask):
-    def run(self, planned: MessageRange) -> Iterator[tuple[int, bytes]]:
+    def run(self, planned: MessageRange) -> Moved:
         restarted = self.job.epoch > 1 and self.slice == 0
         return super().run(planned._replace(start=planned.start + restarted))
 
@@ -54,7 +54,7 @@ class ResumesLate(_Unchecked):
 
 
 class _ReadsOn(ReadTask):
-    def run(self, planned: MessageRange) -> Iterator[tuple[int, bytes]]:
+    def run(self, planned: MessageRange) -> Moved:
         if self.job.epoch > 1 and self.slice > 0:
             end = cast(StreamSource, self.reader).extent(0, 0.0).end
             planned = planned._replace(stop=max(planned.stop, end))
