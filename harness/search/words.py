@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from bettong.harness import faults as f
 from bettong.harness.faults import Fault, Point
+from bettong.harness.step_names import split_name
 from bettong.lineage.results import Anomaly
 
 _STEPS: Sequence[tuple[str, str]] = (
@@ -47,11 +48,13 @@ _NAMED = 4
 
 def moment(point: Point) -> str:
     """A moment of a run, e.g. ``before the receiver was told to commit batch 1``."""
+    step, name = split_name(point.step)
     for pattern, words in _STEPS:
-        found = re.fullmatch(pattern, point.step)
+        found = re.fullmatch(pattern, step)
         if found:
-            again = "" if point.occurrence == 1 else f" (time {point.occurrence})"
-            return f"{point.phase} {found.expand(words)}{again}"
+            told = f"{point.phase} {found.expand(words)}"
+            told += f" ({name})" if name else ""
+            return told if point.occurrence == 1 else f"{told} (time {point.occurrence})"
     return str(point)
 
 
@@ -67,8 +70,9 @@ def fault_words(fault: Fault) -> str:
         case f.OmitReply(link=link, at=at):
             return f"the request from {_ends(link)} was carried out, but its answer was lost, \
 {moment(at)}"
-        case f.Pause(node=node, start=start, until=until):
-            return f"the {node} stood still from {moment(start)} until {moment(until)}"
+        case f.Pause(node=node, start=start, until=until, replace=replace):
+            beside = ", while another one took its place" if replace else ""
+            return f"the {node} stood still from {moment(start)} until {moment(until)}{beside}"
         case f.Cut(left=left, right=right, start=start):
             return (
                 f"{' and '.join(left)} could not reach {' and '.join(right)} from {moment(start)}"
