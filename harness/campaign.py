@@ -20,6 +20,7 @@ from bettong.harness.execution import Limits, Observed, run_once
 from bettong.harness.scenario import Messages, Scenario
 from bettong.harness.schedule import Schedule
 from bettong.harness.sessions import guard_folder, unguard_folder
+from bettong.harness.timeline import timeline
 from bettong.lineage.loop import Budget
 from bettong.lineage.results import (
     Anomaly,
@@ -182,6 +183,9 @@ class Campaign:
             "toxiproxy": self.backend.toxiproxy.kind,
             "seconds_by_phase": _mean([dict(s.timings) for s in self.observed]),
         }
+        if timed := [s for s in self.observed if s.times]:
+            told = _most_telling(timed)
+            details |= timeline(told.events, told.times)
         clean = next((r for r in self.runs if not r.faults and r.trace), None)
         if clean is not None:
             details["good_trace"] = clean.trace
@@ -278,6 +282,13 @@ def _ordering(verdict: Verdict, observed: Sequence[Observed]) -> Ordering:
     if verdict == "unknown":
         return "none"
     return "per-key" if all(s.judgement.ordering == "per-key" for s in observed) else "none"
+
+
+def _most_telling(observed: Sequence[Observed]) -> Observed:
+    """The run to be shown over time: the first that broke, else the one that recovered slowest."""
+    broken = (s for s in observed if s.outcome == "violation")
+    slowest = max(observed, key=lambda s: (bool(s.schedule.faults), s.seconds))
+    return next(broken, slowest)
 
 
 def _mean(timings: Sequence[dict[str, float]]) -> dict[str, float]:

@@ -70,6 +70,7 @@ class Observed:
         timings: seconds of each phase.
         outputs: ids and contents that a reader saw, in their order.
         note: why the outcome is unknown, or what else went on.
+        times: when each event came, in seconds.
     """
 
     schedule: Schedule
@@ -83,6 +84,7 @@ class Observed:
     timings: Mapping[str, float] = field(default_factory=dict)
     outputs: tuple[tuple[str, str], ...] = ()
     note: str = ""
+    times: Sequence[float] = ()
 
     @property
     def anomalies(self) -> tuple[Anomaly, ...]:
@@ -270,6 +272,7 @@ def run_once(
         clock.laps,
         tuple((str(r.id), str(r.value)) for r in last),
         "; ".join([*course.notes, *([judged.reason] if judged.verdict == "unknown" else [])]),
+        control.times,
     )
 
 

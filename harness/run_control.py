@@ -87,6 +87,7 @@ class RunControl:
     Attributes:
         run: the run's name; processes that name another are refused.
         events: the trace so far, in the order of arrival.
+        times: when each of them came, in seconds of a monotonic clock.
         failure: what went wrong while a fault was being carried out, if anything did.
     """
 
@@ -100,6 +101,7 @@ class RunControl:
     ) -> None:
         self.run = run
         self.events: list[TraceEvent] = []
+        self.times: list[float] = []
         self.failure: Exception | None = None
         self._actuator = actuator
         self._normalise = normalise
@@ -247,6 +249,7 @@ class RunControl:
     def _record(self, event: TraceEvent) -> None:
         self.events.append(event)
         self._latest = time.monotonic()
+        self.times.append(self._latest)
         if self._trace is not None:
             self._trace.write(event.to_json() + "\n")
         self._changed.notify_all()
