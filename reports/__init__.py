@@ -24,6 +24,7 @@ __all__ = [
     "markdown_report",
     "overall",
     "write_all_reports",
+    "write_index",
     "write_reports",
 ]
 
@@ -63,10 +64,20 @@ def write_all_reports(results: Sequence[tuple[Result, Path]], directory: Path) -
         own.mkdir(exist_ok=True)
         _write(own, {"report.html": html_report(result, source)})
         links.append((result, f"{quote(name)}/report.html"))
+    return write_index(links, directory)
+
+
+def write_index(links: Sequence[tuple[Result, str]], directory: Path) -> list[Path]:
+    """The page above several reports, with one Markdown and one JUnit file.
+
+    Args:
+        links: each result with the link to its report, relative to the directory.
+    """
+    results = [result for result, _ in links]
     contents = {
         "report.html": index_page(links),
-        "report.md": "\n".join(markdown_report(result) for result, _ in results),
-        "junit.xml": junit_report([result for result, _ in results]),
+        "report.md": "\n".join(markdown_report(result) for result in results),
+        "junit.xml": junit_report(results),
     }
     return _write(directory, contents)
 

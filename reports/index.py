@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from html import escape
 
 from bettong.lineage.results import Result, Verdict
+from bettong.reports.matrix import fault_matrix, matrix_table
 from bettong.reports.page import page_head
 from bettong.reports.words import VERDICT_SIGN, VERDICT_WORD, level_line
 
@@ -45,5 +46,10 @@ def index_page(results: Sequence[tuple[Result, str]]) -> str:
             f'<td data-label="{h}">{cell}</td>' for h, cell in zip(heads, cells, strict=True)
         )
         lines.append(f"<tr>{row}</tr>")
-    lines.append("</tbody></table></div></main></body></html>")
+    lines.append("</tbody></table></div>")
+    sinks = [result for result, _ in results if result.kind == "sink"]
+    if len(sinks) > 1:
+        lines.append('<h2 id="matrix">Sinks by kinds of fault</h2>')
+        lines += matrix_table(fault_matrix(sinks))
+    lines.append("</main></body></html>")
     return "\n".join(lines)

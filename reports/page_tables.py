@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from bettong.lineage.results import Anomaly, Result, Run
+from bettong.reports.matrix import matrix_table
 from bettong.reports.sample import anomaly_counts, sample_anomalies, short_json
 from bettong.reports.words import KIND_MEANING, OUTCOME_MEANING, faults_line
 
@@ -123,10 +124,4 @@ def matrix_section(result: Result) -> Iterator[str]:
     matrix = result.details.get("matrix")
     if not isinstance(matrix, dict) or not matrix.get("rows"):
         return
-    yield '<div class="scroll" tabindex="0"><table><thead><tr><td></td>'
-    yield "".join(f'<th scope="col">{escape(str(c))}</th>' for c in matrix["columns"])
-    yield "</tr></thead><tbody>"
-    for head, cells in zip(matrix["rows"], matrix["cells"], strict=False):
-        yield f'<tr><th scope="row">{escape(str(head))}</th>'
-        yield "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>"
-    yield "</tbody></table></div>"
+    yield from matrix_table(matrix)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 
@@ -18,7 +19,7 @@ from bettong.harness.sinks.request import Request
 from bettong.harness.sinks.secrets import masked
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import GUARANTEES, Guarantee, Result
-from bettong.reports import write_reports
+from bettong.reports import write_index, write_reports
 
 
 def pairs(given: tuple[str, ...], option: str) -> Mapping[str, str]:
@@ -158,14 +159,17 @@ def command(
         if not silent:
             click.echo(f"  {line}", err=True)
 
-    results = []
+    results, links = [], []
     with arenas(progress) as arena_for:
         for target in targets:
-            alone = out is not None and len(targets) == 1
-            folder = out if alone else (out or _OUT) / _folder(target)
+            alone = len(targets) == 1
+            folder = out if out is not None and alone else (out or _OUT) / _folder(target)
             asked = replace(request, target=target, out=folder)
             results.append(check_one(asked, arena_for, progress))
             write(results[-1], folder, as_json)
+            links.append((results[-1], f"{quote(folder.name)}/report.html"))
+    if len(targets) > 1:
+        write_index(links, out or _OUT)
     tell(results, as_json)
     ctx.exit(exit_code(results))
 

@@ -10,16 +10,18 @@ from click.testing import CliRunner
 from report_samples import FAULT, bad_trace, broken_sink, good_trace
 
 from bettong.harness.cli import cli
-from bettong.lineage.results import Anomaly, Coverage, Result
+from bettong.lineage.results import Anomaly, Coverage, Result, Run
 from bettong.reports import (
     announce,
     github_annotations,
     join,
     junit_report,
     markdown_report,
+    write_index,
     write_reports,
 )
 from bettong.reports.lineage_cut import lineage_of
+from bettong.reports.matrix import fault_matrix
 from bettong.reports.otlp import otlp_trace
 from bettong.reports.rounds import rounds_diagram, told_lineage
 from bettong.reports.sample import sample_anomalies
@@ -268,3 +270,28 @@ def test_traces_as_opentelemetry_spans(tmp_path: Path) -> None:
     run(tmp_path, "--otlp")
     assert "resourceSpans" in json.loads((tmp_path / "ce1.otlp.json").read_text())
     assert (tmp_path / "good.otlp.json").is_file()
+
+
+def sink(name: str, *runs: tuple[tuple[str, ...], str]) -> Result:
+    told = tuple(Run(faults, outcome) for faults, outcome in runs)  # type: ignore[arg-type]
+    return Result(scenario=name, kind="sink", verdict="unknown", runs=told)
+
+
+def test_matrix_of_sinks_by_kinds_of_fault(tmp_path: Path) -> None:
+    crash, reply = "crash(driver, before batch=0/commits)", "omit-reply(driver->db, COMMIT)"
+    first = sink("first", ((), "good"), ((crash,), "good"), ((crash,), "violation"))
+    second = sink("<b>", ((), "good"), ((reply,), "good"), ((crash, reply), "not-injected"))
+    assert fault_matrix([first, second]) == {
+        "rows": ["first", "<b>"],
+        "columns": ["no fault", "crash", "omit-reply", "several faults"],
+        "cells": [
+            ["withstood (1)", "broken (1 of 2)", "not tried", "not tried"],
+            ["withstood (1)", "not tried", "withstood (1)", "not-injected (1 of 1)"],
+        ],
+    }
+    write_index([(first, "a/report.html"), (second, "b/report.html")], tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert '<td class="violation">broken (1 of 2)</td>' in page
+    assert '<th scope="row">&lt;b&gt;</th>' in page
+    write_index([(first, "a/report.html")], tmp_path)
+    assert "Sinks by kinds of fault" not in (tmp_path / "report.html").read_text()

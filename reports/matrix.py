@@ -1,0 +1,65 @@
+"""Sinks by kinds of fault: what each withstood, from the runs that each result tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from bettong.lineage.results import Outcome, Result, Run
+
+NO_FAULT, SEVERAL = "no fault", "several faults"
+_WORSE: tuple[Outcome, ...] = ("good", "vacuous", "not-injected", "unknown", "violation")
+_WORD: Mapping[Outcome, str] = {"good": "withstood", "violation": "broken"}
+
+
+def fault_matrix(results: Sequence[Result]) -> dict[str, Any]:
+    """``rows``, ``columns`` and ``cells`` as ``details["matrix"]`` has them: for each result the
+    worst outcome of its runs under one fault of a kind, and how many there were."""
+    found = [_by_kind(result.runs) for result in results]
+    kinds = {kind for by_kind in found for kind in by_kind}
+    columns = [NO_FAULT, *sorted(kinds - {NO_FAULT, SEVERAL}), SEVERAL]
+    columns = [column for column in columns if column in kinds]
+    return {
+        "rows": [result.scenario for result in results],
+        "columns": columns,
+        "cells": [[_cell(by_kind.get(kind, [])) for kind in columns] for by_kind in found],
+    }
+
+
+def matrix_table(matrix: Mapping[str, Any]) -> Iterator[str]:
+    """The table of a matrix as HTML."""
+    yield '<div class="scroll" tabindex="0"><table class="matrix"><thead><tr><td></td>'
+    yield "".join(f'<th scope="col">{escape(str(c))}</th>' for c in matrix["columns"])
+    yield "</tr></thead><tbody>"
+    for head, cells in zip(matrix["rows"], matrix["cells"], strict=False):
+        yield f'<tr><th scope="row">{escape(str(head))}</th>'
+        yield "".join(_table_cell(str(cell)) for cell in cells) + "</tr>"
+    yield "</tbody></table></div>"
+
+
+def _table_cell(text: str) -> str:
+    outcome = next((o for o, word in _WORD.items() if text.startswith(word)), None)
+    css = f' class="{outcome}"' if outcome else ""
+    return f"<td{css}>{escape(text)}</td>"
+
+
+def _by_kind(runs: Sequence[Run]) -> dict[str, list[Outcome]]:
+    found: dict[str, list[Outcome]] = {}
+    for run in runs:
+        found.setdefault(_kind(run.faults), []).append(run.outcome)
+    return found
+
+
+def _kind(faults: Sequence[str]) -> str:
+    if len(faults) > 1:
+        return SEVERAL
+    return faults[0].partition("(")[0] if faults else NO_FAULT
+
+
+def _cell(outcomes: Sequence[Outcome]) -> str:
+    if not outcomes:
+        return "not tried"
+    worst = max(outcomes, key=_WORSE.index)
+    times = f"{outcomes.count(worst)} of {len(outcomes)}" if worst != "good" else f"{len(outcomes)}"
+    return f"{_WORD.get(worst, worst)} ({times})"
