@@ -18,7 +18,7 @@ from bettong.harness.sinks.wires import Wires
 from bettong.harness.wire import Armed
 from bettong.lineage.trace import TraceEvent
 
-PATIENCE_S = 8.0
+PATIENCE_S = 12.0
 """How long a server stands still, or refuses connections, when the client does not give up."""
 _HELD_S = 30.0
 _SECOND = "a second attempt did its work meanwhile"

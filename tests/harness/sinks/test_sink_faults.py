@@ -1,0 +1,93 @@
+"""Each kind of fault fires, leaves evidence, breaks the sink that is wrong about it, and leaves the
+right one whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.sinks.arena import ArenaFor, arenas
+from bettong.harness.sinks.executor import SinkExecutor
+from bettong.harness.sinks.job import Target
+from bettong.harness.sinks.rows import Input
+from bettong.harness.sinks.run import SinkRunner
+from bettong.harness.sinks.situations import (
+    CORES,
+    EMPTY,
+    MORE,
+    NEW_CHECKPOINT,
+    NEW_ROWS,
+    ODD,
+    STOPPED,
+)
+from bettong.harness.sinks.why import Why
+from bettong.harness.sinks.wires import Wires
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+
+TWINS = str(Path(__file__).with_name("fault_twins.py"))
+FILES = "bettong.scenarios.sinks.files"
+MIDDLE = "batch=1/p=0/a=0/source.middle"
+TWICE = f"lost-executor(before {MIDDLE}, goes on)"
+LOST = f"lost-executor(before {MIDDLE})"
+LOST_AT_END = "lost-executor(after batch=1/stage=0/p=0/a=0/task)"
+ZOMBIE = "pause(driver, from batch=1/commits until after batch=3/commits)"
+
+
+@pytest.fixture(scope="module")
+def arena_for() -> Iterator[ArenaFor]:
+    with arenas(print) as arena_for:
+        yield arena_for
+
+
+@pytest.mark.parametrize(
+    ("target", "fault", "seen", "evidence"),
+    [
+        (f"{TWINS}:ClearsFirst", TWICE, {"Duplicate"}, "a second attempt did its work meanwhile"),
+        (f"{TWINS}:RenamesAtEnd", TWICE, set(), "a second attempt did its work meanwhile"),
+        (f"{TWINS}:ClearsFirst", LOST, set(), "a second attempt did its work meanwhile"),
+        ("bettong.scenarios.sinks.writers:ForeachAppend", LOST_AT_END, {"Duplicate"}, "second"),
+        (f"{TWINS}:PartPerCore", CORES.id, {"Duplicate"}, "incarnation 1 ends here"),
+        (f"{TWINS}:RenamesAtEnd", CORES.id, set(), "incarnation 1 ends here"),
+        (f"{TWINS}:NeedsRows", EMPTY.id, {"Loss", "Stuck"}, "2 of them failed"),
+        (f"{FILES}:JsonBatchFiles", EMPTY.id, set(), "4 batches were recorded"),
+        (f"{TWINS}:SkipsTheFirst", STOPPED.id, {"Loss"}, "started 2 time(s)"),
+        (f"{TWINS}:UpsertById", STOPPED.id, set(), "started 2 time(s)"),
+        (f"{TWINS}:EndsTooEarly", MORE.id, {"Loss"}, "incarnation 1 ends here"),
+        (f"{FILES}:SqliteOneTransaction", MORE.id, set(), "incarnation 1 ends here"),
+        (f"{TWINS}:SwallowsOddRows", ODD.id, {"Loss"}, "4 batches were recorded"),
+        (f"{TWINS}:RefusesOddRows", ODD.id, set(), "of them failed; 2 batches were recorded"),
+        (f"{TWINS}:UpsertById", ODD.id, set(), "4 batches were recorded"),
+        (f"{FILES}:SqliteInsert", NEW_CHECKPOINT.id, {"Duplicate"}, "started 2 time(s)"),
+        (f"{FILES}:SqliteOneTransaction", NEW_CHECKPOINT.id, set(), "started 2 time(s)"),
+        (f"{FILES}:SqliteOneTransaction", NEW_ROWS.id, {"Loss"}, "started 2 time(s)"),
+        (f"{TWINS}:UpsertById", NEW_ROWS.id, set(), "started 2 time(s)"),
+        (f"{FILES}:SqliteInsert", ZOMBIE, {"Duplicate"}, "driver(s) went on"),
+        (f"{FILES}:SqliteOneTransaction", ZOMBIE, set(), "driver(s) went on"),
+    ],
+)
+def test_a_fault_strikes(
+    arena_for: ArenaFor, target: str, fault: str, seen: set[str], evidence: str
+) -> None:
+    with Wires({}) as wires:
+        two_cores = partial(arena_for, {}, 2)
+        runner = SinkRunner(arena_for({}), Target(target), Input(), wires, two_cores)
+        execution = SinkExecutor(runner, Input(), False, Why(2, 4, 1)).run(frozenset({fault}))
+    assert execution.not_fired == ()
+    assert evidence in execution.evidence[fault]
+    assert {a.kind for a in execution.anomalies} == seen
+
+
+def test_a_fault_whose_moment_never_comes_is_no_pass(arena_for: ArenaFor) -> None:
+    with Wires({}) as wires:
+        runner = SinkRunner(arena_for({}), Target(f"{FILES}:JsonAppend"), Input(), wires)
+        executor = SinkExecutor(runner, Input(), False, Why(2, 4, 1))
+        for never in (
+            "crash(driver, before batch=9/commits)",
+            "storage(EIO, before batch=9/p=0/a=0/source.middle)",
+        ):
+            execution = executor.run(frozenset({never}))
+            assert (execution.outcome, execution.not_fired) == ("not-injected", (never,))
