@@ -10,6 +10,17 @@ from bettong.scenarios.twins import batch_twins, gateway_twins, sink_twins
 
 TWINS: Sequence[Scenario] = (*gateway_twins.TWINS, *sink_twins.TWINS, *batch_twins.TWINS)
 
+SPARK_ONLY = frozenset(
+    {
+        "gateway_forgets_credit",
+        "retries_left_out",
+        "sink_commits_losers",
+        "state_published_late",
+    }
+)
+"""Shown by what only Spark has: retried task attempts, a log of commits of its own, and batches
+that are released when the next one is planned."""
+
 
 def entries() -> list[CatalogEntry]:
     """What the catalog says of them."""

@@ -10,17 +10,9 @@ import pytest
 from bettong.harness.backend import LocalBackend
 from bettong.harness.execution import Limits, Observed, run_once
 from bettong.harness.scenario import Scenario
-from bettong.scenarios.broken_twins import TWINS
+from bettong.scenarios.broken_twins import SPARK_ONLY, TWINS
 from bettong.scenarios.twins.definition import mended
 
-# What only Spark has: retried task attempts, a log of commits of its own, and batches that are
-# released when the next one is planned.
-SPARK_ONLY = {
-    "sink_commits_losers",
-    "state_published_late",
-    "gateway_forgets_credit",
-    "retries_left_out",
-}
 BROKEN = [twin for twin in TWINS if twin.name not in SPARK_ONLY]
 
 # Sinks that take steps which the right one does not have.
