@@ -34,7 +34,8 @@ _PARTS = ("errors", "session")
 def command(name: str, full: bool, as_json: bool) -> None:
     """Measure; figures are ratios to a peer or a plain way of doing the same.
 
-    NAME is one of: check, engine, latency, ldfi, market-spread, price, sinks, state-size, steps.
+    NAME is one of: check, engine, latency, ldfi, market-spread, price, sinks, state-size, steps,
+    twins.
     """
     chosen = one_of(name, names(), "measurement")
     found = _measured(chosen, full)
