@@ -1,0 +1,29 @@
+"""The docs' table against real verdicts: every sink that ships, whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bettong.harness.sinks.arena import ArenaFor, arenas
+from bettong.harness.sinks.check import check_one
+from bettong.harness.sinks.request import Request
+from bettong.scenarios.sinks import SHIPPED, Shipped
+
+pytestmark = [pytest.mark.spark, pytest.mark.servers, pytest.mark.timeout(1800)]
+
+
+@pytest.fixture(scope="module")
+def arena_for() -> Iterator[ArenaFor]:
+    with arenas(print) as arena_for:
+        yield arena_for
+
+
+@pytest.mark.parametrize("shipped", SHIPPED, ids=lambda sink: sink.name)
+def test_the_level_is_the_one_that_is_found(arena_for: ArenaFor, shipped: Shipped) -> None:
+    request = Request(shipped.target, expect=shipped.level, faults=1, seconds=900.0)
+    result = check_one(request, arena_for, print)
+    if result.reason.startswith("skipped: "):
+        pytest.skip(f"{shipped.name} {result.reason}")
+    assert (result.verdict, result.guarantee) == ("valid", shipped.level), result.reason
