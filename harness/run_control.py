@@ -22,6 +22,7 @@ from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import TraceEvent
 
 DRAIN_TIMEOUT = 10.0
+RESTART_TIMEOUT = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,7 @@ class RunControl:
         self._counts: Counter[str] = Counter()
         self._taken: dict[int, list[_Taken]] = {}
         self._dead: dict[str, int] = {}
+        self._down: set[str] = set()
         self._over = False
         self._repeats = 0
         self._latest = time.monotonic()
@@ -227,6 +229,14 @@ class RunControl:
             raise RunRefusedError(f"incarnation {event.incarnation} of {event.node} is dead")
 
     def _enter(self, taker: int, event: TraceEvent) -> _Taken:
+        if self._down and event.link is not None:
+            # How often a client asks a node in vain until it is back is a matter of the clock.
+            asked = event.link.partition("->")[2]
+            self._changed.wait_for(
+                lambda: self._over or self.failure is not None or asked not in self._down,
+                RESTART_TIMEOUT,
+            )
+            self._refuse_the_dead(event)
         if self._closed_lanes and event.link is not None:
             lane = _lane(event.link)
             self._changed.wait_for(
@@ -280,6 +290,8 @@ class RunControl:
             fault = planned.fault
             match fault:
                 case f.Crash():
+                    if fault.restart:
+                        self._down.add(fault.node)
                     incarnation, struck = self._actuator.crash(fault.node)
                     with self._changed:
                         self._dead[fault.node] = max(incarnation, self._dead.get(fault.node, 0))
@@ -353,6 +365,10 @@ class RunControl:
             self._actuator.restart(node)
         except Exception as e:
             self._fail(e)
+        finally:
+            with self._changed:
+                self._down.discard(node)
+                self._changed.notify_all()
 
     def _fail(self, error: Exception) -> None:
         with self._changed:

@@ -76,6 +76,7 @@ class Hypotheses:
         self._arrives: dict[str, int] = {}
         self._encoded: set[str] = set()
         self._arrivable: set[str] = set()
+        self._aside: dict[str, list[Lineage]] = {}
         self._faults: dict[str, int] = {}
         self._known: dict[int, Fault] = {}
         self._groups: dict[str, list[int]] = {}
@@ -117,7 +118,8 @@ class Hypotheses:
     # encoding
 
     def extend(self, lineage: Lineage) -> None:
-        """Take in more lineage: what it adds to that of the goals and of all that led to them."""
+        """Take in more lineage: what it adds to that of the goals and of all that led to them.
+        What led to none of them is put aside until it does."""
         began = perf_counter()
         pred = lineage.graph._pred  # the public view is several times slower
         nodes = dict(lineage.graph.nodes(data=True))
@@ -126,6 +128,7 @@ class Hypotheses:
         seen = set(todo)
         clauses: list[list[int]] = []
         encoded, failing = self._encoded, self._failing
+        again: list[Lineage] = []
         while todo:
             id = todo.pop()
             attributes = nodes[id]
@@ -135,7 +138,9 @@ class Hypotheses:
             encoded.add(id)
             if kind == FACT:
                 fails = failing(id)
-                if new and not causes:
+                aside = self._aside.pop(id, [])
+                again += [earlier for earlier in aside if all(earlier is not a for a in again)]
+                if new and not causes and not aside:
                     clauses.append([-fails])
                 elif new and attributes["absent"]:
                     switch = self._further if attributes["further"] else self._absences
@@ -159,7 +164,12 @@ class Hypotheses:
         if fresh:
             self._register(fresh)
         self._take_as_met(lineage)
+        for id in nodes.keys() - seen:
+            if nodes[id]["kind"] == FACT and pred[id]:
+                self._aside.setdefault(id, []).append(lineage)
         self.seconds += perf_counter() - began
+        for earlier in again:
+            self.extend(earlier)
 
     def _failing(self, id: str) -> int:
         found = self._fails.get(id)

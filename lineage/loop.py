@@ -45,6 +45,7 @@ class _Search:
     journal: Journal | None
     watch: Watch | None
     canonical: Callable[[Schedule], Schedule] | None
+    smallest_first: bool
     began: float = field(default_factory=monotonic)
     done: list[Execution] = field(default_factory=list)
     tried: dict[Schedule, Execution] = field(default_factory=dict)
@@ -96,6 +97,7 @@ def search(
     bounds: Bounds,
     *,
     canonical: Callable[[Schedule], Schedule] | None = None,
+    smallest_first: bool = False,
     budget: Budget = Budget(),
     find_all: bool = False,
     log: Path | None = None,
@@ -108,6 +110,8 @@ def search(
     ``find_all``: go on after the first violation until all minimal ones are known.
     ``canonical``: gives a schedule that is equivalent to the one put up; it is run instead, unless
     it has been.
+    ``smallest_first``: put up no larger set while a smaller one is left: where a run is dear, all
+    that single faults teach is learned before two are tried together.
     ``log``: file to which every execution is written, and from which a search goes on that was
     interrupted; ``question`` names what is asked, so that a log is not used for another one.
     ``fault_space``: size of the space, for the coverage, when it is known.
@@ -116,7 +120,7 @@ def search(
     Raises BettongError when the executor does; UsageError when the log is another question's.
     """
     journal = Journal(log, question) if log is not None else None
-    work = _Search(executor, bounds, budget, find_all, journal, watch, canonical)
+    work = _Search(executor, bounds, budget, find_all, journal, watch, canonical, smallest_first)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         findings = _searched(work)
@@ -214,7 +218,7 @@ def _draw(work: _Search, hypotheses: Hypotheses) -> Iterator[Schedule]:
     hunted: Schedule = CLEAN
     while True:
         drawn = False
-        for mode in TURNS:
+        for mode in () if work.smallest_first else TURNS:
             schedule = None
             before = work.tried.get(hunted)
             if mode == "hunt" and hunted and before is not None and before.outcome == "good":

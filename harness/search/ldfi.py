@@ -75,6 +75,7 @@ def search_scenario(
         question=_question(campaign, reach),
         watch=lambda execution, _: executor.learn(execution),
         canonical=executor.folding.canonical,
+        smallest_first=True,
     )
     sampled = _check_folding(executor, findings, campaign.seed)
     return _result(campaign, executor, findings, reach, expected, sampled)
