@@ -168,6 +168,12 @@ class _Check:
                 f"{name}: no byte crossed the link to {', '.join(run.unused)}: connect to "
                 f"env.address({run.unused[0]!r}) instead of the server's own address"
             )
+        if run.left:
+            raise UsageError(
+                f"{name}: its client asked {', '.join(run.left)} where to go and went past the "
+                "link: have the broker advertise itself as localhost or 127.0.0.1, with the port "
+                "of the endpoint"
+            )
         if not run.checkpoint_used:
             raise UsageError(
                 f"{name}: its query does not use env.checkpoint: "

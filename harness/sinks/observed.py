@@ -27,6 +27,7 @@ class SinkRun:
         drained: whether every batch was committed in the end.
         checkpoint_used: whether the query kept its checkpoint where it was told.
         unused: endpoints to which no byte went.
+        left: endpoints whose clients were sent past the proxy.
         recording: what crossed the wires.
         id: the run's own name.
     """
@@ -42,6 +43,7 @@ class SinkRun:
     drained: bool = False
     checkpoint_used: bool = False
     unused: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
     recording: Recording = field(default_factory=lambda: Recording(()))
     id: str = ""
     seconds: float = 0.0

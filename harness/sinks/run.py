@@ -151,6 +151,7 @@ class _Run:
             self._end_paused()
             self._result.checkpoint_used = (self._state / "checkpoint" / "offsets").is_dir()
             self._result.unused = tuple(self._wires.unused())
+            self._result.left = tuple(self._wires.left())
             self._take_evidence()
             self._result.recording = self._wires.recorder.recording()
             self._read_back()

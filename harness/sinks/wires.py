@@ -99,6 +99,10 @@ class Wires:
         """Endpoints to which no byte went in the present run."""
         return [name for name, relay in self._relays.items() if relay.bytes == 0]
 
+    def left(self) -> list[str]:
+        """Endpoints whose clients were sent past the proxy in the present run."""
+        return [name for name, relay in self._relays.items() if relay.left()]
+
     def __enter__(self) -> Wires:
         return self
 
