@@ -82,6 +82,10 @@ QUICK: dict[str, tuple[Prepare, Commands]] = {
         [("bettong check expected.parquet observed.parquet --id order_id --key customer", 1)],
     ),
     "ldfi.md": (lambda folder: None, [(PROTOCOL, 1)]),
+    "broken-twins.md": (
+        lambda folder: None,
+        [("bettong list", 0), ("bettong run sink_fences_nobody --runner in-process", 0)],
+    ),
     "ci.md": (shards, [("bettong report part-1 part-2 part-3 part-4 --out report", 0)]),
 }
 CRASH = "--faults crash.yaml"
@@ -125,6 +129,7 @@ SLOW: dict[str, tuple[Prepare, Commands]] = {
             ("bettong why bettong-out/word_count gateway.ack/lines/11 --dependents", 0),
         ],
     ),
+    "broken-twins.md": (lambda folder: None, [("bettong run broken_twins", 1)]),
     "write-a-scenario.md": (
         lambda folder: write_files("write-a-scenario.md", folder),
         [("bettong run orders --faults each-step", 0), (f"bettong run orders {REACH}", 0)],
