@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -77,13 +78,22 @@ def _sections(result: Result, directory: Path) -> Iterator[tuple[str, str, Seque
             yield name, title, [f'<section id="{name}"><h2>{title}</h2>', *lines, "</section>"]
 
 
+def _when(started_at: str) -> str:
+    """The time as people write it; as it is when it is no time."""
+    try:
+        return f"{datetime.fromisoformat(started_at).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    except ValueError:
+        return started_at
+
+
 def _header(result: Result, sections: Sequence[tuple[str, str]]) -> Iterator[str]:
     sign = VERDICT_SIGN[result.verdict]
     yield f'<a class="skip" href="#main">To the report</a><header class="{result.verdict}"><div>'
-    yield f'<p class="what">Bettong: {escape(result.kind)} <code>{escape(result.scenario)}</code>'
-    if result.started_at:
-        yield f", {escape(result.started_at)}"
-    yield f", {result.duration_s:,.1f} s</p>"
+    when = f", {escape(_when(result.started_at))}" if result.started_at else ""
+    yield (
+        f'<p class="what">Bettong: {escape(result.kind)} <code>{escape(result.scenario)}</code>'
+        + (f"{when}, {result.duration_s:,.1f} s</p>")
+    )
     yield f'<h1><span class="sign" aria-hidden="true">{sign}</span> '
     yield f"{VERDICT_WORD[result.verdict]}: {escape(result.verdict)}</h1>"
     yield f'<p class="level">{escape(level_line(result))}</p>'

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
+from typing import Any
 
 from bettong.lineage.results import Anomaly, Result, Run
 from bettong.reports.matrix import matrix_table
@@ -13,6 +14,7 @@ from bettong.reports.sample import anomaly_counts, sample_anomalies, short_json
 from bettong.reports.words import KIND_MEANING, OUTCOME_MEANING, faults_line
 
 SHOWN_ANOMALIES = 50
+AT_ONCE = 5
 RUNS_WITHOUT_SCRIPT = 100
 RUN_COLUMNS = ("Outcome", "Faults", "Anomalies", "Seconds", "Note")
 
@@ -36,6 +38,23 @@ def anomaly_table(anomalies: Sequence[Anomaly], total: int, limit: int) -> Itera
     if len(shown) < total:
         yield f"<p>A sample: {len(shown):,} of {total:,} anomalies, the same share of each kind. "
         yield f"{len(anomalies):,} are in result.json.</p>"
+    yield from _rows(shown[:AT_ONCE])
+    if len(shown) > AT_ONCE:
+        yield f"<details><summary>{len(shown) - AT_ONCE:,} more</summary>"
+        yield from _rows(shown[AT_ONCE:])
+        yield "</details>"
+
+
+def _content(value: Any) -> str:
+    """What was expected or seen, in words where it is a count of occurrences."""
+    if not isinstance(value, dict) or not isinstance(value.get("times"), int):
+        return "" if value is None else short_json(value)
+    times = "once" if value["times"] == 1 else f"{value['times']} times"
+    places = value.get("places")
+    return f"{times}, at places {', '.join(map(str, places))}" if places else times
+
+
+def _rows(shown: Sequence[Anomaly]) -> Iterator[str]:
     yield '<div class="scroll"><table class="stack"><thead><tr>'
     heads = ("Kind", "Messages", "Key", "Expected", "Seen", "Note")
     yield "".join(f'<th scope="col">{h}</th>' for h in heads) + "</tr></thead><tbody>"
@@ -45,8 +64,8 @@ def anomaly_table(anomalies: Sequence[Anomaly], total: int, limit: int) -> Itera
             a.kind,
             ", ".join(a.messages[:5]) + more,
             a.key or "",
-            "" if a.expected is None else short_json(a.expected),
-            "" if a.seen is None else short_json(a.seen),
+            _content(a.expected),
+            _content(a.seen),
             a.note or KIND_MEANING[a.kind],
         )
         yield (

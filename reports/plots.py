@@ -28,7 +28,7 @@ def timeline_section(result: Result) -> Iterator[str]:
 
     title = f"Rate and latency over {span:.1f} seconds with {len(bands)} faults"
     yield f'<div class="scroll" tabindex="0" role="group" aria-label="{title}">'
-    yield f'<svg role="img" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">'
+    yield f'<svg class="plot" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">'
     yield f"<title>{title}</title>"
     for band in bands:
         x1, x2 = x(float(band["from"])), x(float(band["to"]))
@@ -41,11 +41,20 @@ def timeline_section(result: Result) -> Iterator[str]:
     yield f'<text x="{WIDTH - 60}" y="{HEIGHT - 8}">{span:.1f} s</text></svg></div>'
     names = "".join(
         f"<li>{float(b['from']) - start:.1f} s to {float(b['to']) - start:.1f} s: "
-        f"{escape(str(b['label']))}</li>"
+        f"{escape(str(b['label']))}{_recovery(points, b)}</li>"
         for b in bands[:50]
     )
     if names:
         yield f"<p>Faults (bands):</p><ul class=plain>{names}</ul>"
+
+
+def _recovery(points: Sequence[Mapping[str, Any]], band: Mapping[str, Any]) -> str:
+    """How long after a fault began messages were shown again."""
+    after = (float(p["t"]) - float(band["from"]) for p in points if p.get("rate"))
+    waited = min((t for t in after if t >= 0), default=None)
+    if waited is None:
+        return "; no message was shown after it"
+    return f"; messages were shown again {waited:.1f} s after it began"
 
 
 def _curve(

@@ -12,11 +12,13 @@ from html import escape
 from bettong.reports.lineage_cut import Lineage
 from bettong.reports.spacetime import Arrow, Diagram, Mark
 
-COLUMN = 196
+COLUMN = 196, 300  # narrowest and widest: few nodes share the width of the page
+PAGE = 1140
 ROW = 24
 TOP = 44
 LEFT = 36
 CHARACTERS = 25
+CHARACTER = 6.7
 BOX_WIDTH = 216
 BOX_HEIGHT = 26
 
@@ -36,7 +38,7 @@ def spacetime_svg(diagram: Diagram, name: str, title: str) -> str:
         name: unique in the page, a letter first.
         title: what the picture shows, for those who hear it.
     """
-    width = LEFT + COLUMN * max(1, len(diagram.nodes))
+    width = _x(diagram, len(diagram.nodes))
     height = TOP + ROW * (diagram.rows + 1)
     return "\n".join(
         [
@@ -65,8 +67,15 @@ def _head(name: str, title: str, width: int, height: int) -> Iterator[str]:
     yield "</defs>"
 
 
-def _x(diagram: Diagram, node: str) -> int:
-    return LEFT + COLUMN * diagram.nodes.index(node)
+def _column(diagram: Diagram) -> int:
+    narrowest, widest = COLUMN
+    return max(narrowest, min(widest, (PAGE - LEFT) // max(1, len(diagram.nodes))))
+
+
+def _x(diagram: Diagram, node: str | int) -> int:
+    """Of a node, or of a place among the nodes."""
+    place = diagram.nodes.index(node) if isinstance(node, str) else node
+    return LEFT + _column(diagram) * place
 
 
 def _y(row: int) -> int:
@@ -80,11 +89,11 @@ def _lines(diagram: Diagram, height: int) -> Iterator[str]:
         yield f'<line class="life" x1="{x}" y1="28" x2="{x}" y2="{height}"/>'
     for row, count in diagram.gaps.items():
         y = _y(row) - ROW // 2
-        width = LEFT + COLUMN * len(diagram.nodes)
+        width = _x(diagram, len(diagram.nodes))
         yield f'<line class="gap" x1="0" y1="{y}" x2="{width}" y2="{y}"/>'
         yield (
             f'<text class="gap" x="{width - 4}" y="{y - 2}" text-anchor="end">'
-            f"{count:,} steps not shown</text>"
+            f"{count:,} {'step' if count == 1 else 'steps'} not shown</text>"
         )
 
 
@@ -114,7 +123,8 @@ def _mark(diagram: Diagram, mark: Mark) -> Iterator[str]:
     if end > y:
         yield f'<rect x="{x - 3}" y="{y}" width="6" height="{end - y}" rx="3"/>'
     yield f'<circle cx="{x}" cy="{y}" r="4.5"/>'
-    yield f'<text x="{x + 10}" y="{y + 4}">{escape(shorten(mark.label))}</text></g>'
+    label = shorten(mark.label, int((_column(diagram) - 20) / CHARACTER))
+    yield f'<text x="{x + 10}" y="{y + 4}">{escape(label)}</text></g>'
 
 
 def _faults(diagram: Diagram) -> Iterator[str]:

@@ -35,6 +35,9 @@ def judge_on_spark(check: StoredCheck, master: str) -> Judgement:
         else builder.master(master).appName("bettong check").getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
+    if master.startswith("local"):  # Spark's 200 are for clusters
+        partitions = 2 * spark.sparkContext.defaultParallelism
+        spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
     try:
         return _Job(check, spark).judge()
     finally:

@@ -14,6 +14,7 @@ from bettong.lineage.results import Anomaly, Coverage, Result, Run
 from bettong.reports import (
     announce,
     github_annotations,
+    html_report,
     join,
     junit_report,
     markdown_report,
@@ -295,3 +296,22 @@ def test_matrix_of_sinks_by_kinds_of_fault(tmp_path: Path) -> None:
     assert '<th scope="row">&lt;b&gt;</th>' in page
     write_index([(first, "a/report.html")], tmp_path)
     assert "Sinks by kinds of fault" not in (tmp_path / "report.html").read_text()
+
+
+def test_counts_are_told_in_words_and_the_rest_is_folded(tmp_path: Path) -> None:
+    page = html_report(broken_sink(tmp_path, anomalies=9), tmp_path)
+    assert "2 times, at places 10, 50" in page
+    assert '<td data-label="Expected">once</td>' in page
+    assert "<summary>4 more</summary>" in page
+
+
+def test_recovery_is_told_beside_the_faults(tmp_path: Path) -> None:
+    points = [{"t": float(t), "rate": rate} for t, rate in enumerate([5, 0, 0, 0, 7, 0])]
+    bands = [
+        {"from": 1.0, "to": 2.0, "label": "crash(driver)"},
+        {"from": 4.5, "to": 5.0, "label": "pause(driver)"},
+    ]
+    result = replace(broken_sink(tmp_path), details={"timeline": points, "bands": bands})
+    page = html_report(result, tmp_path)
+    assert "crash(driver); messages were shown again 3.0 s after it began" in page
+    assert "pause(driver); no message was shown after it" in page
