@@ -1,58 +1,116 @@
-"""How many fault runs a minute check-sink makes, kept crashes beside real kills.
+"""How fast check-sink is, and whether it says the same each time.
 
-Warm: the drivers are started before the clock is. Every run has to show exactly what its fault
-does to the sink, or the measurement fails.
+Fault runs a minute, kept crashes beside real kills, for a sink that keeps a file and for one on
+PostgreSQL (left out when that is not installed); seconds of a whole verdict, single faults and
+pairs; how often a right sink was called right, and a wrong one was answered with the same
+counterexample. Warm: the drivers are started before the clock is. A run that does not show exactly
+what its fault does to the sink makes the measurement fail.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bettong.harness.sinks.arena import arenas
+from bettong.harness.servers import PostgresServer, ServerMissingError
+from bettong.harness.sinks.arena import ArenaFor, arenas
+from bettong.harness.sinks.check import check_one
 from bettong.harness.sinks.job import Target
 from bettong.harness.sinks.judge import judge_run
+from bettong.harness.sinks.request import Request
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.run import SinkRunner
 from bettong.harness.sinks.sink_faults import parse_fault
 from bettong.harness.sinks.wires import Wires
-from bettong.lineage.results import environment
+from bettong.lineage.results import Result, environment
 
-TARGET = "bettong.scenarios.sinks.files:SqliteInsert"
-FAULTS = {
+_FILES = "bettong.scenarios.sinks.files"
+_POSTGRES = "bettong.scenarios.sinks.postgres"
+_DUPLICATES = {
     "crash(driver, before batch=1/commits)": {"Duplicate"},
     "crash(driver, after batch=1/commits)": set(),
     "crash(driver, before batch=1/p=0/a=0/source.middle)": set(),
-    "storage(EIO, after batch=1/stage=0/p=0/a=0/task)": set(),
 }
+_ATTEMPT = "storage(EIO, after batch=1/stage=0/p=0/a=0/task)"
 
 
-def bench(kept: int = 20, killed: int = 4) -> dict[str, Any]:
+def bench(kept: int = 20, killed: int = 4, verdicts: int = 2, full: bool = False) -> dict[str, Any]:
+    """The figures. ``full``: 20 verdicts of each sink whose answers are compared."""
+    figures: dict[str, Any] = {}
+    with arenas(lambda line: None) as arena_for:
+        with Wires({}) as wires:
+            _add_rates(figures, "", arena_for, f"{_FILES}:SqliteInsert", wires, kept, killed)
+        right, seconds = _verdicts(
+            arena_for, f"{_FILES}:SqliteOneTransaction", 20 if full else verdicts
+        )
+        wrong, _ = _verdicts(arena_for, f"{_FILES}:SqliteInsert", 20 if full else verdicts)
+        figures["verdict"] = {"value": seconds, "unit": "s"}
+        figures["right_called_right"] = _share([r.verdict == "valid" for r in right])
+        same = [_answer(r) == _answer(wrong[0]) for r in wrong]
+        figures["same_counterexamples"] = _share(same)
+        with contextlib.suppress(ServerMissingError), _postgres() as wires:
+            target = f"{_POSTGRES}:PlainInsert"
+            _add_rates(figures, "_postgres", arena_for, target, wires, kept, killed)
+            _, seconds = _verdicts(arena_for, f"{_POSTGRES}:OneTransaction", 1)
+            figures["verdict_postgres"] = {"value": seconds, "unit": "s"}
+    return {"name": "sinks", "figures": figures, "environment": environment()}
+
+
+@contextlib.contextmanager
+def _postgres() -> Iterator[Wires]:
+    with PostgresServer() as server, Wires({"db": server.address}, {"db": server}) as wires:
+        yield wires
+
+
+def _add_rates(
+    figures: dict[str, Any],
+    name: str,
+    arena_for: ArenaFor,
+    target: str,
+    wires: Wires,
+    kept: int,
+    killed: int,
+) -> None:
     """Fault runs a minute, and how many times as fast kept crashes are as kills."""
-    with arenas(lambda line: None) as arena_for, Wires({}) as wires:
-        runner = SinkRunner(arena_for({}), Target(TARGET), Input(), wires)
-        runner.run()
-        faults = list(FAULTS)
-        fast = _per_minute(runner, [faults[i % len(faults)] for i in range(kept)], real=False)
-        crashes = [id for id in faults if id.startswith("crash")]
-        slow = _per_minute(runner, [crashes[i % 3] for i in range(killed)], real=True)
+    runner = SinkRunner(arena_for({}), Target(target), Input(), wires)
+    runner.run()
+    crashes, faults = list(_DUPLICATES), [*_DUPLICATES, _ATTEMPT]
+    fast = _per_minute(runner, [faults[i % len(faults)] for i in range(kept)], real=False)
+    slow = _per_minute(runner, [crashes[i % len(crashes)] for i in range(killed)], real=True)
     unit = "runs/min"
-    return {
-        "name": "sinks",
-        "figures": {
-            "fault_runs": {"value": fast, "unit": unit, "versus": "killed", "ratio": fast / slow},
-            "killed": {"value": slow, "unit": unit},
-        },
-        "environment": environment(),
+    ratio = round(fast / slow, 1)
+    figures[f"fault_runs{name}"] = {
+        "value": fast,
+        "unit": unit,
+        "versus": f"killed{name}",
+        "ratio": ratio,
     }
+    figures[f"killed{name}"] = {"value": slow, "unit": unit}
 
 
 def _per_minute(runner: SinkRunner, ids: Sequence[str], real: bool) -> float:
     begun = time.perf_counter()
     for id in ids:
         run = runner.run([parse_fault(id)], replay_layout=1, real=real)
-        seen = judge_run(run, Input(), ordered=False).kinds
-        if run.not_fired or seen != FAULTS[id]:
-            raise AssertionError(f"{id}: saw {sorted(seen)}, not {sorted(FAULTS[id])}")
+        seen, expected = judge_run(run, Input(), ordered=False).kinds, _DUPLICATES.get(id, set())
+        if run.not_fired or seen != expected:
+            raise AssertionError(f"{id}: saw {sorted(seen)}, not {sorted(expected)}")
     return round(len(ids) * 60 / (time.perf_counter() - begun), 1)
+
+
+def _verdicts(arena_for: ArenaFor, target: str, count: int) -> tuple[list[Result], float]:
+    """So many whole verdicts, and the seconds of the fastest."""
+    results = [check_one(Request(target), arena_for, lambda line: None) for _ in range(count)]
+    return results, round(min(result.duration_s for result in results), 1)
+
+
+def _answer(result: Result) -> object:
+    """What a user is told: it must be the same each time."""
+    told = [(c.faults, c.words, c.advice) for c in result.counterexamples]
+    return result.verdict, result.guarantee, result.ordering, told
+
+
+def _share(held: Sequence[bool]) -> dict[str, Any]:
+    return {"value": sum(held), "unit": f"of {len(held)}"}

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
+from chosen_faults import FAILED_TASK
+from chosen_faults import seen as shown
+from line_server import LineServer
 
 from bettong.harness.servers import ServerMissingError
 from bettong.harness.sinks.arena import ArenaFor, arenas
+from bettong.harness.sinks.check import check_one
 from bettong.harness.sinks.executor import SinkExecutor
 from bettong.harness.sinks.job import Target
+from bettong.harness.sinks.request import Request
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.run import SinkRunner
+from bettong.harness.sinks.sink_faults import refused
 from bettong.harness.sinks.target import load_target
 from bettong.harness.sinks.why import Why
 from bettong.harness.sinks.wire_faults import How, wire_points
 from bettong.harness.sinks.wires import Wires
+from bettong.lineage.errors import UsageError
 
+HERE = str(Path(__file__).with_name("server_twins.py"))
+LINES = f"{Path(__file__).with_name('line_server.py')}:Lines"
 pytestmark = [pytest.mark.spark, pytest.mark.servers, pytest.mark.timeout(900)]
 
 
@@ -30,7 +40,7 @@ def arena_for() -> Iterator[ArenaFor]:
 @contextlib.contextmanager
 def executor_of(arena_for: ArenaFor, name: str) -> Iterator[SinkExecutor]:
     """The sink with its own server, after two clean runs."""
-    target = f"bettong.scenarios.sinks.{name}"
+    target = name if ".py:" in name else f"bettong.scenarios.sinks.{name}"
     sink = load_target(target, {})
     with contextlib.ExitStack() as stack:
         try:
@@ -39,25 +49,32 @@ def executor_of(arena_for: ArenaFor, name: str) -> Iterator[SinkExecutor]:
             pytest.skip(str(e))
         addresses = {name: server.address for name, server in servers.items()}
         wires = stack.enter_context(Wires(addresses, servers))
-        runner = SinkRunner(arena_for({}), Target(target), Input(), wires)
-        executor = SinkExecutor(runner, Input(), False, Why(2, Input().batches, 1))
-        first, clean = executor.run(), executor.last
-        again = executor.run()
-        assert first.outcome == again.outcome == "good"
-        assert first.fingerprint == again.fingerprint
-        recordings = clean.recording, executor.last.recording
-        found = wire_points(*recordings, clean.events, range(1, 2), clean.id, servers)
-        executor.why.read_clean(clean, found)
-        yield executor
+        runner = SinkRunner(arena_for(sink.spark_config), Target(target), Input(), wires)
+        with executor_on(runner, servers) as executor:
+            yield executor
+
+
+@contextlib.contextmanager
+def executor_on(runner: SinkRunner, servers: Iterable[str]) -> Iterator[SinkExecutor]:
+    """After two clean runs, which must be alike."""
+    executor = SinkExecutor(runner, Input(), False, Why(2, Input().batches, 1))
+    first, clean = executor.run(), executor.last
+    again = executor.run()
+    assert first.outcome == again.outcome == "good"
+    assert first.fingerprint == again.fingerprint
+    recordings = clean.recording, executor.last.recording
+    found = wire_points(*recordings, clean.events, range(1, 2), clean.id, servers)
+    executor.why.read_clean(clean, found)
+    yield executor
 
 
 def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
-    """Strike the first request of batch 1 with that label."""
+    """Strike the first request of batch 1 with that label; empty for any."""
     fault = next(
         fault
         for point in executor.why.wire
         for fault, _ in point.faults
-        if fault.point.request.endswith(f" {label}")
+        if fault.point.request.endswith(f" {label}".rstrip())
         and fault.point.kind == kind
         and fault.how == how
     )
@@ -78,6 +95,14 @@ def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
         ("http:PostWithKey", "POST /rows", "omit-reply", "lost", set()),
         ("postgres:SwallowsErrors", "COMMIT", "omit", "lost", {"Loss"}),
         ("postgres:OneTransaction", "COMMIT", "omit", "crash", set()),
+        ("postgres:RowByRow", "INSERT", "omit-reply", "lost", {"Duplicate"}),
+        ("jdbc:JdbcAppend", "COMMIT", "omit-reply", "lost", {"Duplicate"}),
+        ("kafka:IdempotentProducer", "Produce", "omit-reply", "lost", set()),
+        ("kafka:IdempotentProducer", "Produce", "omit-reply", "crash", {"Duplicate"}),
+        ("kafka:Transactional", "EndTxn", "omit", "crash", set()),
+        ("kafka:Transactional", "EndTxn", "omit-reply", "crash", set()),
+        ("kafka:Transactional", "EndTxn", "omit-reply", "lost", set()),
+        ("kafka:PreparedThenMarked", "EndTxn", "omit", "crash", {"Loss"}),
     ],
 )
 def test_a_request_is_struck(
@@ -98,3 +123,60 @@ def test_a_failed_attempt_copies_twice(arena_for: ArenaFor) -> None:
         failed = "storage(EIO, after batch=1/stage=0/p=0/a=0/task)"
         execution = executor.run(frozenset({failed}))
         assert {a.kind for a in execution.anomalies} == {"Duplicate"}
+
+
+def test_a_server_that_is_killed_keeps_what_it_has_answered(arena_for: ArenaFor) -> None:
+    for name, seen in ((f"{HERE}:ForgetfulSet", {"Loss"}), ("redis:Set", set())):
+        with executor_of(arena_for, name) as executor:
+            assert kinds(executor, "HSET", "omit-reply", "restarted") == seen
+
+
+def test_a_server_that_stands_still_carries_out_late_what_was_given_up(
+    arena_for: ArenaFor,
+) -> None:
+    for name, label, seen in (("redis:Push", "RPUSH", {"Duplicate"}), ("redis:Set", "HSET", set())):
+        with executor_of(arena_for, name) as executor:
+            assert kinds(executor, label, "omit", "paused") == seen
+
+
+def test_an_endpoint_that_refuses_connections(arena_for: ArenaFor) -> None:
+    for name, seen in ((f"{HERE}:SwallowingSet", {"Loss"}), ("redis:Set", set())):
+        with executor_of(arena_for, name) as executor:
+            fault = refused("redis", 1)
+            execution = executor.run(frozenset({fault.id}))
+            assert "refused new ones" in execution.evidence[fault.id]
+            assert execution.not_fired == ()
+            assert {a.kind for a in execution.anomalies} == seen
+
+
+def test_half_of_a_frame(arena_for: ArenaFor) -> None:
+    for at_once, seen in ((True, {"Duplicate"}), (False, set())):
+        with LineServer(at_once) as server, Wires({"lines": server.address}) as wires:
+            target = Target(LINES)
+            with executor_on(SinkRunner(arena_for({}), target, Input(), wires), ()) as executor:
+                assert kinds(executor, "", "cut", "lost") == seen
+
+
+def test_sparks_kafka_sink_writes_again_when_a_task_failed(arena_for: ArenaFor) -> None:
+    assert shown(arena_for, "kafka:SparkKafka", FAILED_TASK) == {"Duplicate"}
+
+
+ELSEWHERE = """
+from bettong.harness.servers import KafkaServer
+from bettong.scenarios.sinks.kafka import IdempotentProducer
+
+def elsewhere():
+    server = KafkaServer()
+    server.advertised = server.direct
+    return server
+
+class Past(IdempotentProducer):
+    servers = {"kafka": elsewhere}
+"""
+
+
+def test_a_client_that_was_sent_past_the_link_is_told(arena_for: ArenaFor, tmp_path: Path) -> None:
+    path = tmp_path / "past.py"
+    path.write_text(ELSEWHERE)
+    with pytest.raises(UsageError, match="went past the link"):
+        check_one(Request(f"{path}:Past"), arena_for, print)
