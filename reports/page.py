@@ -92,7 +92,7 @@ def _header(result: Result, sections: Sequence[tuple[str, str]]) -> Iterator[str
     when = f", {escape(_when(result.started_at))}" if result.started_at else ""
     yield (
         f'<p class="what">Bettong: {escape(result.kind)} <code>{escape(result.scenario)}</code>'
-        + (f"{when}, {result.duration_s:,.1f} s</p>")
+        f"{when}, {result.duration_s:,.1f} s</p>"
     )
     yield f'<h1><span class="sign" aria-hidden="true">{sign}</span> '
     yield f"{VERDICT_WORD[result.verdict]}: {escape(result.verdict)}</h1>"

@@ -28,7 +28,8 @@ def timeline_section(result: Result) -> Iterator[str]:
 
     title = f"Rate and latency over {span:.1f} seconds with {len(bands)} faults"
     yield f'<div class="scroll" tabindex="0" role="group" aria-label="{title}">'
-    yield f'<svg class="plot" role="img" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}">'
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+    yield f'<svg class="plot" role="img" {size}>'
     yield f"<title>{title}</title>"
     for band in bands:
         x1, x2 = x(float(band["from"])), x(float(band["to"]))
