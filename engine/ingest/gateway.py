@@ -162,7 +162,8 @@ class Gateway(Server):
     def take_data(self, connection: Connection, stream: Stream, data: Data) -> None:
         """Handle one frame of messages."""
         self.append(connection, stream, data)
-        self.acknowledge(connection, stream, data)
+        last = data.first + len(data.messages) - 1
+        self.acknowledge(connection, stream, data, append_step(stream.journal.stream, last))
 
     def append(self, connection: Connection, stream: Stream, data: Data) -> None:
         """Make the messages durable."""
@@ -174,13 +175,13 @@ class Gateway(Server):
         ):
             stream.append(connection, data)
 
-    def acknowledge(self, connection: Connection, stream: Stream, data: Data) -> None:
-        """Tell the sender that the messages are safe."""
+    def acknowledge(self, connection: Connection, stream: Stream, data: Data, *causes: str) -> None:
+        """Tell the sender that the messages are safe, as the causes have made them."""
         name, upto = stream.journal.stream, data.first + len(data.messages)
         step = f"gateway.ack/{message_id(name, upto - 1)}"
         with steps.step(
             step,
-            causes=[append_step(name, upto - 1)],
+            causes=causes,
             carries=[MessageRange(name, data.first, upto)],
             link=f"{steps.installed().node}->{stream.sender_node}",
         ):

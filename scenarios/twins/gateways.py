@@ -17,7 +17,7 @@ class AcksEarly(Gateway):
     """Acknowledges a frame as soon as it is in memory, and writes it after that."""
 
     def take_data(self, connection: Connection, stream: Stream, data: Data) -> None:
-        self.acknowledge(connection, stream, data)
+        self.acknowledge(connection, stream, data, *known(data.cause))
         self.append(connection, stream, data)
 
 
