@@ -36,7 +36,7 @@ from bettong.lineage.faults import CRASH, LOSS, Fault
 from bettong.lineage.graph import FACT, Lineage
 from bettong.lineage.trace import TraceEvent
 
-_MESSAGE_STEP = re.compile(r"(?:sender|gateway)\.\w+/(?P<stream>.+)/(?P<number>\d+)$")
+_MESSAGE_STEP = re.compile(r"(?:sender|gateway)\.\w+/(?P<stream>.+)/(?P<number>\d+|end)$")
 
 Batches = Callable[[str], int | None]
 
@@ -57,6 +57,9 @@ def message_batches(events: Iterable[TraceEvent]) -> Batches:
         named = _MESSAGE_STEP.match(step)
         if named is None:
             return None
+        if named["number"] == "end":  # it belongs to the batch of the last message
+            of_stream = (b for carried, b in planned if carried.stream == named["stream"])
+            return max(of_stream, default=None)
         number = int(named["number"])
         return next(
             (
