@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bettong.harness.backend import LocalBackend
@@ -27,6 +27,7 @@ def run_scenario(
     faults: str | Schedule | FaultPlan | Reach = "none",
     *,
     backend: LocalBackend,
+    beside: Sequence[LocalBackend] = (),
     out: Path,
     input_file: Path | None = None,
     seed: int = 0,
@@ -43,6 +44,7 @@ def run_scenario(
             folder of them, a schedule, or
             how far a lineage-driven search is to go.
         backend: where it runs, entered already; good for any number of calls.
+        beside: further ones, so that as many runs more go on at a time.
         out: folder for result.json, traces and counterexamples.
         input_file: messages, one for each line, in place of the scenario's; of several streams a
             folder with a file for each.
@@ -58,7 +60,9 @@ def run_scenario(
     topology = backend.topology(found)
     if isinstance(faults, Reach):
         resume = (out / LOG).exists()
-        campaign = _campaign(found, backend, out, input_file, seed, limits, progress, resume)
+        campaign = _campaign(
+            found, backend, out, input_file, seed, limits, progress, resume, beside
+        )
         result = search_scenario(campaign, faults, budget=budget or Budget(), expected=expected)
         if faults.exhaustive:
             result = compare_exhaustively(campaign, faults, result)
@@ -71,7 +75,7 @@ def run_scenario(
         plan = faults
     else:
         plan = parse_plan(faults, seed, topology)
-    campaign = _campaign(found, backend, out, input_file, seed, limits, progress)
+    campaign = _campaign(found, backend, out, input_file, seed, limits, progress, beside=beside)
     result = run_campaign(
         campaign,
         lambda clean: plan.schedules(clean[0], topology),
@@ -124,6 +128,7 @@ def _campaign(
     limits: Limits | None,
     progress: Progress,
     resume: bool = False,
+    beside: Sequence[LocalBackend] = (),
 ) -> Campaign:
     messages = scenario.messages(input_file)
     out.mkdir(parents=True, exist_ok=True)
@@ -150,4 +155,5 @@ def _campaign(
         limits=limits or Limits(),
         resume=resume,
         progress=progress,
+        beside=beside,
     )

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from bettong.harness.backend import LocalBackend
@@ -46,6 +49,7 @@ class Campaign:
     """Runs of one scenario and what they have shown.
 
     Attributes:
+        beside: further backends, so that as many runs more go on at a time.
         out: folder for counterexamples and traces.
         messages: the input.
         replay: whether the last batch of each run is forced to be done once more.
@@ -64,6 +68,7 @@ class Campaign:
     resume: bool = False
     limits: Limits = field(default_factory=Limits)
     progress: Callable[[int, int | None, Observed], None] = lambda *_: None
+    beside: Sequence[LocalBackend] = ()
 
     def __post_init__(self) -> None:
         self._began = time.monotonic()
@@ -72,20 +77,33 @@ class Campaign:
         if not self.resume:
             shutil.rmtree(self._traces, ignore_errors=True)
         self._traces.mkdir(parents=True, exist_ok=True)
+        kept = [int(t.stem) for t in self._traces.glob("*.jsonl") if t.stem.isdigit()]
+        self._numbers = count(max(kept, default=0) + 1)
+        self._lock = threading.Lock()
+        self._free: SimpleQueue[LocalBackend] = SimpleQueue()
+        for backend in (self.backend, *self.beside):
+            self._free.put(backend)
         self.runs: list[Run] = []
         self.observed: list[Observed] = []
         self.counterexamples: list[Counterexample] = []
         self.planned: int | None = None
 
+    @property
+    def parallel(self) -> int:
+        """How many runs can go on at a time."""
+        return 1 + len(self.beside)
+
     def run(self, schedule: Schedule, name: str | None = None) -> Observed:
         """Run one schedule. Its trace is kept when it has a name or was not good."""
-        number = len(self.runs) + 1
-        trace = self._traces / f"{name or number}.jsonl"
+        with self._lock:
+            label = name or str(next(self._numbers))
+        trace = self._traces / f"{label}.jsonl"
+        backend = self._free.get()
         folder = Path(tempfile.mkdtemp(prefix="bettong-run-"))
         guard_folder(folder)
         try:
             seen = run_once(
-                self.backend,
+                backend,
                 self.scenario,
                 schedule,
                 folder,
@@ -95,20 +113,31 @@ class Campaign:
                 trace=trace,
             )
             if seen.outcome != "good":
-                logs = self.out / "logs" / (name or str(number))
+                logs = self.out / "logs" / label
                 logs.mkdir(parents=True, exist_ok=True)
                 for log in folder.glob("*.log"):
                     shutil.copy(log, logs)
         finally:
+            self._free.put(backend)
             shutil.rmtree(folder, ignore_errors=True)
             unguard_folder(folder)
         keep = name is not None or seen.outcome != "good"
         if not keep:
             trace.unlink()
-        self.runs.append(seen.to_run(f"traces/{trace.name}" if keep else None))
-        self.observed.append(seen)
-        self.progress(len(self.runs), self.planned, seen)
+        with self._lock:
+            self.runs.append(seen.to_run(f"traces/{trace.name}" if keep else None))
+            self.observed.append(seen)
+            self.progress(len(self.runs), self.planned, seen)
         return seen
+
+    def run_all(self, schedules: Sequence[Schedule]) -> list[Observed]:
+        """Run schedules at the same time, each on a backend of its own; in their order."""
+        with ThreadPoolExecutor(len(schedules)) as threads:
+            return list(threads.map(self.run, schedules))
+
+    def trace_of(self, seen: Observed) -> str | None:
+        """The file of a run's trace within the folder, if it was kept."""
+        return next(r.trace for r, s in zip(self.runs, self.observed, strict=True) if s is seen)
 
     def add_counterexample(self, seen: Observed) -> None:
         """Keep a schedule that breaks the scenario, with the file that replays it."""
@@ -123,7 +152,7 @@ class Campaign:
                 schedule=seen.schedule.to_dict(),
                 replay=f"bettong replay {file}",
                 advice=self.scenario.advice,
-                trace=self.runs[self.observed.index(seen)].trace,
+                trace=self.trace_of(seen),
             )
         )
 
@@ -191,8 +220,9 @@ class Campaign:
             details["good_trace"] = clean.trace
         if len(anomalies) > _ANOMALIES_SHOWN:
             details["anomaly_counts"] = dict(Counter(a.kind for a in anomalies))
-        if self.backend.proxies.restarts:
-            details["toxiproxy_restarts"] = list(self.backend.proxies.restarts)
+        restarts = [r for b in (self.backend, *self.beside) for r in b.proxies.restarts]
+        if restarts:
+            details["toxiproxy_restarts"] = restarts
         return details
 
 
@@ -230,22 +260,22 @@ def run_campaign(
     schedules = list(plan(clean))
     campaign.planned = len(clean) + (len(schedules) if wanted is None else wanted)
     injected, failed = 0, None
-    for done, schedule in enumerate(schedules):
+    for first in range(0, len(schedules), campaign.parallel):
         if wanted is not None and injected >= wanted:
             break
         if _spent(budget, campaign, began):
-            left = len(schedules) - done
+            left = len(schedules) - first
             reason = f"the budget ended with {left} schedules not run"
             return campaign.result("unknown", reason, expected, rests_on)
-        seen = campaign.run(schedule)
-        if seen.outcome == "violation":
-            campaign.add_counterexample(campaign.shrink(seen))
-            kinds = ", ".join(sorted({a.kind for a in seen.anomalies}))
-            reason = f"{kinds} under {' and '.join(campaign.counterexamples[-1].faults)}"
-            return campaign.result("invalid", reason, expected, rests_on)
-        injected += seen.outcome == "good"
-        if seen.outcome != "good" and failed is None:
-            failed = seen
+        together = campaign.run_all(schedules[first : first + campaign.parallel])
+        for seen in together:
+            if seen.outcome == "violation":
+                campaign.add_counterexample(campaign.shrink(seen))
+                kinds = ", ".join(sorted({a.kind for a in seen.anomalies}))
+                reason = f"{kinds} under {' and '.join(campaign.counterexamples[-1].faults)}"
+                return campaign.result("invalid", reason, expected, rests_on)
+        injected += sum(seen.outcome == "good" for seen in together)
+        failed = failed or next((seen for seen in together if seen.outcome != "good"), None)
     short = wanted is not None and injected < wanted
     if failed is not None and (wanted is None or short):
         what = f"{failed.not_fired[0]} did not fire" if failed.not_fired else failed.note

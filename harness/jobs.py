@@ -3,8 +3,10 @@ options, checked before anything is started."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby
@@ -114,13 +116,20 @@ def carry_out(
     """Run the jobs of a shard; jobs with as many workers, one after the other, share a backend."""
     today = datetime.now(UTC).date()
     layout = groupby(share(jobs, shard), key=lambda part: (part[0].run.workers, part[0].runner))
-    for (workers, runner), group in layout:
-        with LocalBackend(workers=workers, runner=runner) as backend:
+    for (workers, runner), members in layout:
+        group = list(members)
+        with ExitStack() as stack:
+            backend = stack.enter_context(LocalBackend(workers=workers, runner=runner))
+            beside = [
+                stack.enter_context(LocalBackend(runner=runner))
+                for _ in range(_further(workers, [job for job, _ in group]))
+            ]
             for job, label in group:
                 result = run_scenario(
                     job.scenario,
                     job.plan,
                     backend=backend,
+                    beside=beside,
                     out=job.out,
                     input_file=job.input_file,
                     seed=job.run.seed,
@@ -134,6 +143,13 @@ def carry_out(
                 if label or job.suite is not None:
                     result.write(job.out)
                 yield result, job.out
+
+
+def _further(workers: int, jobs: Sequence[Job]) -> int:
+    """How many backends there are beside the first: where cores allow, another in the light
+    layout, if there is much to run."""
+    much = any(isinstance(job.plan, Reach) or job.plan.splits for job in jobs)
+    return 1 if much and not workers and (os.cpu_count() or 1) > 1 else 0
 
 
 def share(jobs: Sequence[Job], shard: Shard) -> list[tuple[Job, Mapping[str, Any]]]:

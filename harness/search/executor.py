@@ -63,7 +63,7 @@ class ScenarioExecutor:
 
     @property
     def parallel(self) -> int:
-        return 1
+        return self.campaign.parallel
 
     def schedule(self, ids: lineage_faults.Schedule) -> Schedule:
         """The schedule of known faults."""
@@ -75,7 +75,7 @@ class ScenarioExecutor:
         began = time.monotonic()
         read = lineage_of(seen.events, self.batches)
         self.lineage_seconds += time.monotonic() - began
-        kept = self.campaign.runs[-1].trace
+        kept = self.campaign.trace_of(seen)
         outcome, not_fired, note = seen.outcome, seen.not_fired, seen.note
         if schedule and outcome == "good" and self.clean is not None:
             make_up(read.lineage, self.clean, schedule)

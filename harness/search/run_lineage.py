@@ -34,6 +34,7 @@ from bettong.harness.search.occurrences import (
 )
 from bettong.lineage.faults import CRASH, LOSS, Fault
 from bettong.lineage.graph import FACT, Lineage
+from bettong.lineage.queries import holding
 from bettong.lineage.trace import TraceEvent
 
 _MESSAGE_STEP = re.compile(r"(?:sender|gateway)\.\w+/(?P<stream>.+)/(?P<number>\d+|end)$")
@@ -232,15 +233,17 @@ def make_up(lineage: Lineage, clean: Lineage, struck: Iterable[str]) -> None:
     Such a goal then holds as well because of the faults that struck, as long as everything that
     happened only in this run does.
     """
-    missed = [goal for goal in clean.goals if goal not in lineage.graph]
+    schedule = frozenset(struck)
+    held = holding(lineage, schedule)
+    missed = [goal for goal in clean.goals if goal not in held]
     if not missed:
         return
     instead = [
         fact
         for fact, kind in lineage.graph.nodes(data="kind")
-        if kind == FACT and fact.startswith("done(") and fact not in clean.graph
+        if kind == FACT and fact.startswith("done(") and fact in held and fact not in clean.graph
     ]
-    premises = [*(_owed(lineage, fault) for fault in sorted(struck)), *instead]
+    premises = [*(_owed(lineage, fault) for fault in sorted(schedule)), *instead]
     for goal in missed:
         lineage.fact(goal, goal=True, label=str(clean.attributes(goal)["label"]))
         lineage.firing(goal, premises, "made up for")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -57,21 +58,26 @@ class Bench:
     def __init__(self, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.out = out
         self.ran: list[tuple[tuple[str, ...], bool]] = []
+        self.used: list[Any] = []
         self._monkeypatch = monkeypatch
 
-    def campaign(self, behaviour: Behaviour) -> Campaign:
+    def campaign(self, behaviour: Behaviour, backends: int = 1) -> Campaign:
         def run_once(
             backend: Any, scenario: Any, schedule: Schedule, folder: Any, **options: Any
         ) -> Observed:
             options["trace"].write_text("")
+            self.used.append(backend)
             self.ran.append((schedule.ids, options["replay"]))
             return behaviour(schedule, len(self.ran))
 
         self._monkeypatch.setattr(module, "run_once", run_once)
-        backend: Any = SimpleNamespace(
-            toxiproxy=SimpleNamespace(kind="embedded"), proxies=SimpleNamespace(restarts=[])
+        first, *beside = (
+            SimpleNamespace(
+                toxiproxy=SimpleNamespace(kind="embedded"), proxies=SimpleNamespace(restarts=[])
+            )
+            for _ in range(backends)
         )
-        return Campaign(backend, SCENARIO, self.out, {"lines": [b"one"]})
+        return Campaign(first, SCENARIO, self.out, {"lines": [b"one"]}, beside=beside)  # type: ignore[arg-type]
 
     def run(self, behaviour: Behaviour, *faults: Crash, **options: Any) -> Result:
         schedules = [Schedule((fault,)) for fault in faults]
@@ -148,3 +154,18 @@ def test_the_budget_ends_it_unknown_with_what_is_left(bench: Bench) -> None:
 def test_what_a_forced_replay_alone_breaks_is_not_blamed_on_other_faults(bench: Bench) -> None:
     bench.run(lambda schedule, number: seen(schedule, replay_changed=number == 1), A, B)
     assert [replay for _, replay in bench.ran] == [True, False, False]
+
+
+def test_as_many_runs_go_on_at_a_time_as_there_are_backends(bench: Bench) -> None:
+    together = threading.Barrier(2, timeout=60)
+
+    def behave(schedule: Schedule, _: int) -> Observed:
+        if schedule.faults:
+            together.wait()
+        return seen(schedule)
+
+    campaign = bench.campaign(behave, backends=2)
+    result = run_campaign(campaign, lambda _: [Schedule((A,)), Schedule((B,))], clean_runs=1)
+    assert result.verdict == "valid"
+    assert result.coverage.injected == 2
+    assert bench.used[1] is not bench.used[2]

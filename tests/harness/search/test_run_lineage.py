@@ -189,7 +189,7 @@ def fed(sent: str, replay: str = "") -> Trace:
     trace.begin(ACK, KEPT, link=ACKING, **gateway)
     if sent == "unacked":
         trace.strikes(f"omit({ACKING}, {ACK})", "gateway")
-        trace.events.append(TraceEvent(ACK, "failed", "gateway", link=ACKING))
+        trace.end(ACK, KEPT, link=ACKING, **gateway)  # a push: nobody tells that it was lost
         trace.begin("sender.connect/lines", **sender)
         trace.end("sender.connect/lines", KEPT, **sender)
     else:
