@@ -215,6 +215,12 @@ class Result:
     @classmethod
     def from_dict(cls, value: Any) -> Result:
         """The result of parsed JSON; raises UsageError when it does not fit the schema."""
+        version = value.get("schema_version") if isinstance(value, dict) else None
+        if isinstance(version, int) and version > SCHEMA_VERSION:
+            raise UsageError(
+                f"a result of a newer Bettong (schema {version}, this one reads up to "
+                f"{SCHEMA_VERSION}): install that version"
+            )
         try:
             jsonschema.validate(value, schema())
         except jsonschema.ValidationError as e:

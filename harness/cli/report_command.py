@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -14,9 +15,11 @@ import click
 from bettong.harness.cli.verdict import exit_code
 from bettong.harness.suites import counted
 from bettong.lineage.errors import UsageError
+from bettong.lineage.export import to_dot, to_openlineage
 from bettong.lineage.results import Result
-from bettong.lineage.trace import read_trace
+from bettong.lineage.trace import TraceEvent, read_trace
 from bettong.reports import announce, join, write_all_reports, write_reports
+from bettong.reports.graphs import trace_lineage
 from bettong.reports.otlp import otlp_trace
 from bettong.reports.words import VERDICT_SIGN, level_line
 
@@ -28,9 +31,17 @@ from bettong.reports.words import VERDICT_SIGN, level_line
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the joined results and nothing else.")
 @click.option("--otlp", is_flag=True, help="Also write each trace as OpenTelemetry spans.")
+@click.option("--openlineage", is_flag=True, help="Also write each trace as OpenLineage events.")
+@click.option("--dot", is_flag=True, help="Also write the lineage of each trace for Graphviz.")
 @click.pass_context
 def command(
-    ctx: click.Context, directories: tuple[str, ...], out: Path | None, as_json: bool, otlp: bool
+    ctx: click.Context,
+    directories: tuple[str, ...],
+    out: Path | None,
+    as_json: bool,
+    otlp: bool,
+    openlineage: bool,
+    dot: bool,
 ) -> None:
     """Rebuild report.html, report.md and junit.xml of the results in each DIR.
 
@@ -50,8 +61,9 @@ def command(
         paths = write_reports(joined[0], out)
     else:
         paths = write_all_reports([(result, out) for result in joined], out)
-    if otlp:
-        paths += [path for result in joined for path in write_spans(result, out)]
+    wanted = {".otlp.json": otlp, ".openlineage.jsonl": openlineage, ".dot": dot}
+    formats = [suffix for suffix, asked in wanted.items() if asked]
+    paths += [path for result in joined for path in write_traces(result, out, formats)]
     if as_json:
         values = [result.to_dict() for result in joined]
         click.echo(json.dumps(values[0] if len(values) == 1 else values, indent=1))
@@ -109,17 +121,38 @@ def moved(result: Result, source: Path, out: Path, number: int) -> Result:
     return replace(result, counterexamples=examples, details=details)
 
 
-def write_spans(result: Result, out: Path) -> list[Path]:
-    """Write ``TRACE.otlp.json`` beside each trace of the result; returns the paths."""
+def write_traces(result: Result, out: Path, formats: Sequence[str]) -> list[Path]:
+    """Write each trace of the result in these formats beside it; returns the paths."""
     names = [c.trace for c in result.counterexamples] + [result.details.get("good_trace")]
-    start = 0
+    faults = {c.trace: frozenset(c.faults) for c in result.counterexamples}
+    start = datetime.fromtimestamp(0, UTC)
     with contextlib.suppress(ValueError):
-        start = int(datetime.fromisoformat(result.started_at).timestamp() * 1e9)
+        start = datetime.fromisoformat(result.started_at)
     paths = []
     for name in dict.fromkeys(n for n in names if n):
         file = out / str(name)
-        if file.is_file() and file.resolve().is_relative_to(out.resolve()):
-            spans = otlp_trace(list(read_trace(file)), f"{result.scenario}/{name}", start)
-            paths.append(file.with_suffix(".otlp.json"))
-            paths[-1].write_text(json.dumps(spans) + "\n", encoding="utf-8")
+        if not (file.is_file() and file.resolve().is_relative_to(out.resolve())):
+            continue
+        events, run = list(read_trace(file)), f"{result.scenario}/{name}"
+        for suffix in formats:
+            paths.append(file.with_suffix(suffix))
+            text = _exported(suffix, events, result.scenario, run, start, faults.get(name))
+            paths[-1].write_text(text, encoding="utf-8")
     return paths
+
+
+def _exported(
+    suffix: str,
+    events: Sequence[TraceEvent],
+    job: str,
+    run: str,
+    start: datetime,
+    faults: frozenset[str] | None,
+) -> str:
+    if suffix == ".otlp.json":
+        return json.dumps(otlp_trace(events, run, int(start.timestamp() * 1e9))) + "\n"
+    lineage = trace_lineage(events)
+    if suffix == ".dot":
+        return to_dot(lineage)
+    told = to_openlineage(lineage, job, run, start.isoformat(), faults or frozenset())
+    return "".join(json.dumps(event) + "\n" for event in told)

@@ -86,6 +86,13 @@ QUICK: dict[str, tuple[Prepare, Commands]] = {
         lambda folder: None,
         [("bettong list", 0), ("bettong run sink_fences_nobody --runner in-process", 0)],
     ),
+    "read-a-report.md": (
+        lambda folder: None,
+        [
+            ("bettong run word_count --runner in-process", 0),
+            ("bettong report bettong-out/word_count --otlp --openlineage --dot", 0),
+        ],
+    ),
     "ci.md": (shards, [("bettong report part-1 part-2 part-3 part-4 --out report", 0)]),
 }
 CRASH = "--faults crash.yaml"

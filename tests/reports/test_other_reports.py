@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from report_samples import FAULT, bad_trace, broken_sink, good_trace
 
 from bettong.harness.cli import cli
+from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Anomaly, Coverage, Result, Run
 from bettong.reports import (
     announce,
@@ -21,6 +22,7 @@ from bettong.reports import (
     write_index,
     write_reports,
 )
+from bettong.reports.graphs import kind_of
 from bettong.reports.lineage_cut import lineage_of
 from bettong.reports.matrix import fault_matrix
 from bettong.reports.otlp import otlp_trace
@@ -315,3 +317,53 @@ def test_recovery_is_told_beside_the_faults(tmp_path: Path) -> None:
     page = html_report(result, tmp_path)
     assert "crash(driver); messages were shown again 3.0 s after it began" in page
     assert "pause(driver); no message was shown after it" in page
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [
+        ("batch=3/p=1/a=0/sink.prepare", "sink.prepare"),
+        ("batch=1/offsets", "offsets"),
+        ("batch=0/stage=1/p=0/a=2/task", "task"),
+        ("receiver.prepare/batch=0/p=1/a=0", "receiver.prepare"),
+        ("gateway.ack/lines/17", "gateway.ack"),
+        ("epoch=2/sink.open", "sink.open"),
+        ("metadata", "metadata"),
+    ],
+)
+def test_kinds_of_steps(step: str, kind: str) -> None:
+    assert kind_of(step) == kind
+
+
+def test_traces_as_openlineage_and_graphviz(tmp_path: Path) -> None:
+    broken_sink(tmp_path).write(tmp_path)
+    assert run(tmp_path, "--openlineage", "--dot")[0] == 1
+    lines = (tmp_path / "ce1.openlineage.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    (commit,) = [e for e in events if e["outputs"][0]["name"] == "receiver.commit/batch=1"]
+    assert commit["job"]["name"] == "word_count_commits_again/receiver.commit"
+    assert [i["name"] for i in commit["inputs"]] == ["batch=1/sink.commit"]
+    assert commit["run"]["facets"]["tags"]["tags"][0]["value"] == FAULT
+    good = json.loads((tmp_path / "good.openlineage.jsonl").read_text().splitlines()[0])
+    assert good["run"]["facets"] == {}
+    dot = (tmp_path / "good.dot").read_text()
+    assert dot.startswith("digraph lineage {")
+    assert "batch=1/state.manifest" in dot
+    assert not (tmp_path / "good.otlp.json").exists()
+
+
+def test_results_of_the_first_schema_are_still_read() -> None:
+    """Frozen: what the first version wrote; a new schema comes with a way to read this one."""
+    file = Path(__file__).with_name("result-v1.json")
+    assert json.loads(file.read_text())["schema_version"] == 1
+    result = Result.read(file)
+    assert (result.scenario, result.verdict) == ("word_count_commits_again", "invalid")
+    assert result.counterexamples[0].faults == (FAULT,)
+    assert len(result.runs) == 24
+
+
+def test_a_result_of_a_newer_version_says_so(tmp_path: Path) -> None:
+    value = broken_sink(tmp_path).to_dict() | {"schema_version": 2, "new": {}}
+    (tmp_path / "result.json").write_text(json.dumps(value))
+    with pytest.raises(UsageError, match="newer Bettong"):
+        Result.read(tmp_path)
