@@ -27,7 +27,7 @@ TWINS: Sequence[Scenario] = (
         "Release messages when the source commits past them, after the sink has committed.",
     ),
     twin(
-        WORD_COUNT,
+        COUNTING,
         "gateway_acks_end_early",
         "the gateway acknowledges the end of a stream before it is durable",
         "gateway",
