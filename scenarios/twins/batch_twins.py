@@ -75,6 +75,14 @@ TWINS: Sequence[Scenario] = (
         "Take the one report of each partition, whichever attempt it is of.",
     ),
     twin(
+        WORD_COUNT,
+        "partition_not_handed_over",
+        "after a restart there is one state partition fewer, and nobody has its keys",
+        "protocol",
+        "protocols:ShrinksAlone",
+        "Find a key's partition by today's number of partitions, and its state by its hash.",
+    ),
+    twin(
         ALERTS,
         "late_values_dropped",
         "the clock of windows is not replayed with the state: values are late, and dropped",

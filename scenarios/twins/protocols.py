@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bettong.engine.batch.blocks import Block, unpack
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Execute, Report
 from bettong.engine.batch.stateful import Changed
@@ -169,3 +171,28 @@ class ClockRunsAhead(BatchProtocol):
     it already, and its messages are late."""
 
     level_task = _ClockRunsAhead
+
+
+class _KeepsToTheOldMap(LevelTask):
+    def run(self, arrived: Iterable[bytes | Block]) -> Moved:
+        blocks = (data if isinstance(data, Block) else unpack(data) for data in arrived)
+        return super().run(filter(None, map(self._own, blocks)))
+
+    def _own(self, block: Block) -> Block | None:
+        """What of a block was of this partition before there was one fewer."""
+        if block.items is None or block.items.keys is None:
+            return block
+        keys = block.items.keys
+        owners = keys.partitions(self.job.partitions + (self.job.epoch > 1))[keys.codes]
+        places = np.flatnonzero(owners == self.partition)
+        return replace(block, items=block.items.take(places)) if len(places) else None
+
+
+class ShrinksAlone(BatchProtocol):
+    """After a restart goes on with one state partition fewer, and nobody takes over its keys."""
+
+    level_task = _KeepsToTheOldMap
+
+    def job(self, batch: int, base: Manifest) -> Job:
+        job = super().job(batch, base)
+        return replace(job, partitions=job.partitions - (self.epoch > 1))
