@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import click
 import pytest
-from docs_samples import arguments, blocks, commands, files, write_files
+import yaml
+from docs_samples import PAGES, ROOT, arguments, blocks, commands, files, write_files
 
 from bettong.harness.cli import cli
+from bettong.harness.schedule import Schedule
+from bettong.harness.suites import read_suites
 
 # They need what only a reader has: a function of theirs, a server, warm nodes.
 NOT_RUN = ("my_function", "psycopg", "@pytest.mark.bettong", "LocalBackend", "...")
@@ -64,3 +68,48 @@ def test_the_files_of_a_page_are_those_that_it_names() -> None:
         "pyproject.toml",
     }
     assert set(files("check-your-sink.md")) == {"mysink.py"}
+
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+@pytest.mark.parametrize("page", [*PAGES.values(), ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
+def test_inner_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text("utf-8")):
+        if target.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = target.partition("#")
+        file = page.parent / path if path else page
+        assert file.exists(), f"{page.name}: {target}"
+        if anchor:
+            heads = re.findall(r"^#+ (.*)$", file.read_text("utf-8"), re.MULTILINE)
+            slugs = {
+                re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads
+            }
+            assert anchor in slugs, f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize(("page", "text"), list(blocks("yaml")))
+def test_yaml_samples_are_schedules_or_workflows(page: str, text: str, tmp_path: Path) -> None:
+    if "faults" in yaml.safe_load(text):
+        file = tmp_path / "schedule.yaml"
+        file.write_text(text, "utf-8")
+        assert Schedule.read(file).faults
+    else:
+        assert "bettong " in text
+
+
+def test_the_suites_of_the_page_on_ci_are_suites(tmp_path: Path) -> None:
+    (text,) = (text for _, text in blocks("toml", "ci.md"))
+    file = tmp_path / "bettong.toml"
+    file.write_text(text, "utf-8")
+    (suite,) = read_suites(file).values()
+    assert [run.name for run in suite.runs] == ["word_count", "orders"]
+    assert set(suite.quarantine) == {"orders"}
+
+
+def test_every_page_is_in_the_contents() -> None:
+    index = PAGES["index.md"].read_text("utf-8")
+    for name, path in PAGES.items():
+        if path.is_relative_to(ROOT / "docs") and name != "index.md":
+            assert str(path.relative_to(ROOT / "docs").with_suffix("")) in index, name
