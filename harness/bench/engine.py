@@ -1,10 +1,11 @@
 """The engine's throughput: a keyed running sum, whole runs on prepared input, recovery on.
 
-Each way of doing it reads the same Arrow file of messages ``key,number``, and its outputs are
-checked one by one. ``plain`` is the same two functions in a Python loop over a dict, with nothing
-that a crash would leave: what the language itself costs on one core. ``in-process`` is the engine
-without Spark, everything durable. These two are told per second of CPU, so that what else the
-machine does counts little; Spark's are wall time.
+Each way of doing it gets the same messages ``key,number``, and its outputs are checked one by one.
+``plain loop`` is the same functions in a Python loop over a dict, with nothing that a crash would
+leave: what the language itself costs on one core. Bytewax runs the same functions without
+recovery; ``applyInPandasWithState`` and Spark's own aggregation get the messages as columns, and
+the latter gives one total for a key and batch. Ratios are of events per second of CPU, of all
+processes, so that what else the machine does counts little.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,6 +30,7 @@ from bettong.engine.in_process import run_in_process
 from bettong.engine.outputs.arrow import ArrowSink, read_batches
 from bettong.engine.sources import ArrowSource
 from bettong.engine.spark.runner import run
+from bettong.harness.bench import peers
 from bettong.harness.bench.errors import WrongResultError
 from bettong.harness.bench.session import local_session
 from bettong.lineage.results import environment
@@ -38,7 +41,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PARTITIONS = 4
-EVENTS = 4_000_000
+EVENTS = 1_000_000
+FULL_EVENTS = 20_000_000
 BATCH = 250_000
 KEYS = (20_000, 26)
 APPLICATIONS = {"messages": running_sum.app, "arrays": running_sum_arrays.app}
@@ -50,46 +54,46 @@ class Timing:
 
     Attributes:
         whole: events a second over the whole run, without the session's start.
-        steady: events a second between the first batch's end and the last one's.
+        per_cpu: events for a second of CPU of this process and all its children.
     """
 
     whole: float
-    steady: float
+    per_cpu: float
 
 
-def measure(
-    spark: SparkSession, events: int, keys: int, batch: int, folder: Path
-) -> dict[str, Timing]:
+def measure(spark: SparkSession, events: int, keys: int, folder: Path) -> dict[str, Timing]:
     """Run every way once; raises WrongResultError when outputs are missing or wrong."""
     path = folder / f"{keys}.arrow"
-    expected = _prepare(path, events, keys)
-    timings = {}
-    for way, app in APPLICATIONS.items():
-        timings[way] = _on_spark(spark, app, path, expected, batch, folder)
-    timings |= measure_alone(path, expected, batch, folder)
-    return timings
+    expected = prepare(path, events, keys)
+    messages = ArrowSource(path).read(MessageRange("amounts", 0, events), "", ())
+    ways: dict[str, Callable[[], object] | None] = {
+        "plain loop": partial(_plain_loop, path, expected),
+        "bytewax": peers.bytewax(messages.to_pylist(), expected.cast(pa.binary()).to_pylist()),
+    }
+    for name, app in APPLICATIONS.items():
+        for runner, on in (("in-process", None), ("Spark", spark)):
+            ways[f"{name}, {runner}"] = partial(_engine, on, app, path, expected, folder)
+    ways["applyInPandasWithState"] = peers.applied_in_pandas(
+        spark, messages, expected, BATCH, folder
+    )
+    ways["Spark's aggregation"] = peers.aggregated(spark, messages, expected, BATCH, folder)
+    return {name: _timed(events, way) for name, way in ways.items() if way is not None}
 
 
-def measure_alone(path: Path, expected: pa.Array, batch: int, folder: Path) -> dict[str, Timing]:
-    """The ways without Spark, per second of CPU."""
-    timings = {"plain": _per_cpu_second(len(expected), lambda: _plain_loop(path, expected))}
-    for way, app in APPLICATIONS.items():
-        with tempfile.TemporaryDirectory(dir=folder) as name:
-            config, out = _config(path, batch, Path(name))
-            work = partial(run_in_process, app, config)
-            timings[f"{way} in-process"] = _per_cpu_second(len(expected), work)
-            _check(out.directory, expected)
-    return timings
-
-
-def _per_cpu_second(events: int, action: Callable[[], object]) -> Timing:
-    begin = time.process_time()
+def _timed(events: int, action: Callable[[], object]) -> Timing:
+    begin, spent = time.perf_counter(), _cpu_seconds()
     action()
-    rate = events / (time.process_time() - begin)
-    return Timing(rate, rate)
+    return Timing(events / (time.perf_counter() - begin), events / (_cpu_seconds() - spent))
 
 
-def _config(path: Path, batch: int, folder: Path) -> tuple[RunConfig, ArrowSink]:
+def _cpu_seconds() -> float:
+    """CPU time of this process and of all that it has started."""
+    own = psutil.Process()
+    return sum(sum(p.cpu_times()[:4]) for p in (own, *own.children(recursive=True)))
+
+
+def configured(path: Path, batch: int, folder: Path) -> tuple[RunConfig, ArrowSink]:
+    """How the running sum is run, and where its outputs go."""
     out = ArrowSink(folder / "out")
     config = RunConfig(
         folder / "checkpoint",
@@ -101,7 +105,7 @@ def _config(path: Path, batch: int, folder: Path) -> tuple[RunConfig, ArrowSink]
     return config, out
 
 
-def _prepare(path: Path, events: int, keys: int) -> pa.Array:
+def prepare(path: Path, events: int, keys: int) -> pa.Array:
     """Write the messages; gives the outputs that they should have."""
     chance = np.random.default_rng(7)
     key = chance.integers(0, keys, events)
@@ -115,28 +119,19 @@ def _prepare(path: Path, events: int, keys: int) -> pa.Array:
     return pc.binary_join_element_wise(name, pa.array(running).cast(pa.string()), " ")
 
 
-def _on_spark(
-    spark: SparkSession,
-    app: Application,
-    path: Path,
-    expected: pa.Array,
-    batch: int,
-    folder: Path,
-) -> Timing:
+def _engine(
+    spark: SparkSession | None, app: Application, path: Path, expected: pa.Array, folder: Path
+) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as name:
-        config, out = _config(path, batch, Path(name))
-        begin = time.time()
-        run(app, spark, config).await_drained()
-        end = time.time()
-        notes = sorted((out.directory / "batches").iterdir())
-        done = [note.stat().st_mtime for note in notes]
-        _check(out.directory, expected)
-    count = len(expected)
-    steady = (count - batch) / (done[-1] - done[0]) if len(done) > 1 else count / (end - begin)
-    return Timing(count / (end - begin), steady)
+        config, out = configured(path, BATCH, Path(name))
+        if spark is None:
+            run_in_process(app, config)
+        else:
+            run(app, spark, config).await_drained()
+        check(out.directory, expected)
 
 
-def _check(directory: Path, expected: pa.Array) -> None:
+def check(directory: Path, expected: pa.Array) -> None:
     seen = np.zeros(len(expected), bool)
     for table in read_batches(directory):
         number = pc.utf8_slice_codeunits(table["id"], len("amounts/")).cast(pa.int64())
@@ -172,24 +167,23 @@ def _plain_loop(path: Path, expected: pa.Array) -> None:
         raise WrongResultError("the plain loop's outputs are wrong")
 
 
-def bench() -> dict[str, Any]:
-    """The figures, beside the plain loop on one core."""
+def bench(full: bool = False) -> dict[str, Any]:
+    """The figures of every way, beside each of the others that is no part of the engine."""
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name, local_session() as spark:
         for keys in KEYS:
-            timings = measure(spark, EVENTS, keys, BATCH, Path(name))
-            plain = timings["plain"].steady
-            for way in APPLICATIONS:
-                rates = {
-                    f"{way} on Spark, {keys} keys, whole": timings[way].whole,
-                    f"{way} on Spark, {keys} keys, steady": timings[way].steady,
-                    f"{way} in-process, {keys} keys": timings[f"{way} in-process"].steady,
-                }
-                for figure, rate in rates.items():
-                    figures[figure] = {
-                        "value": round(rate),
-                        "unit": "events/s",
-                        "versus": f"plain loop: {plain:,.0f}",
-                        "ratio": round(rate / plain, 2),
+            timings = measure(spark, FULL_EVENTS if full else EVENTS, keys, Path(name))
+            beside = {w: t for w, t in timings.items() if not w.startswith(tuple(APPLICATIONS))}
+            for way, timing in timings.items():
+                for unit, rate in (("events/s", timing.whole), ("events/CPU s", timing.per_cpu)):
+                    figures[f"{way}, {keys} keys, {unit}"] = {"value": round(rate), "unit": unit}
+                if way in beside:
+                    continue
+                for other, peer in beside.items():
+                    figures[f"{way}, {keys} keys, beside {other}"] = {
+                        "value": round(timing.per_cpu),
+                        "unit": "events/CPU s",
+                        "versus": f"{other}: {peer.per_cpu:,.0f}",
+                        "ratio": round(timing.per_cpu / peer.per_cpu, 2),
                     }
     return {"name": "engine", "figures": figures, "environment": environment()}

@@ -30,6 +30,8 @@ FULL_SECONDS = 60
 EVERY = 50_000
 
 Push = Callable[[bytes], object]
+Close = Callable[[], object]
+Make = Callable[[list[bytes]], tuple[Push, Close]]
 
 
 def bench(full: bool = False) -> dict[str, Any]:
@@ -67,7 +69,7 @@ def _expected(messages: Sequence[bytes]) -> list[bytes]:
     return outputs
 
 
-def _plain(outputs: list[bytes]) -> Push:
+def _plain(outputs: list[bytes]) -> tuple[Push, Close]:
     """The application's functions in a row."""
     parse, key, add, line = (
         running_sum.amount.call,
@@ -84,26 +86,24 @@ def _plain(outputs: list[bytes]) -> Push:
             state[own] = running_sum.Sum()
         outputs.append(line(add(message, state[own])))
 
-    return push
+    return push, state.clear
 
 
-def _engine(checkpoint: Path | None) -> Callable[[list[bytes]], Push]:
-    def made(outputs: list[bytes]) -> Push:
+def _engine(checkpoint: Path | None) -> Make:
+    def made(outputs: list[bytes]) -> tuple[Push, Close]:
         def deliver(sink: str, ident: str, key: object, data: bytes) -> None:
             outputs.append(data)
 
         engine = EventEngine(running_sum.app, deliver, checkpoint, EVERY)
-        return lambda data: engine.push("amounts", data)
+        return lambda data: engine.push("amounts", data), engine.close
 
     return made
 
 
-def _measured(
-    messages: Sequence[bytes], make: Callable[[list[bytes]], Push], expected: list[bytes]
-) -> Histogram:
+def _measured(messages: Sequence[bytes], make: Make, expected: list[bytes]) -> Histogram:
     """The latencies of all messages but those of the first second."""
     outputs: list[bytes] = []
-    push = make(outputs)
+    push, close = make(outputs)
     done = np.zeros(len(messages), np.int64)
     gap = 1_000_000_000 // RATE
     gc.freeze()
@@ -119,6 +119,7 @@ def _measured(
     finally:
         gc.enable()
         gc.unfreeze()
+        close()
     if outputs != expected:
         raise WrongResultError("the outputs are not the running sums")
     latencies = Histogram()

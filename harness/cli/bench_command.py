@@ -23,7 +23,7 @@ def names() -> tuple[str, ...]:
     return tuple(name.replace("_", "-") for name in modules if name not in _PARTS)
 
 
-_PARTS = ("errors", "session")
+_PARTS = ("errors", "peers", "session")
 """Modules that measurements share."""
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from bettong.harness.bench import latency
+from bettong.harness.bench import latency, market_spread, peers, price, state_size
 from bettong.harness.bench.errors import WrongResultError
 from bettong.harness.cli import cli
 from bettong.harness.cli.bench_command import names
@@ -49,3 +49,40 @@ def test_a_wrong_output_is_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(latency, "SECONDS", 1)
     with pytest.raises(WrongResultError):
         latency.bench()
+
+
+def test_market_spread_checks_every_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(market_spread, "MESSAGES", 4_000)
+    monkeypatch.setattr(market_spread, "REJECTED", 1 / 100)
+    figures = market_spread.bench()["figures"]
+    assert figures["in-process, durable, beside Wallaroo"]["ratio"] > 0
+    monkeypatch.setattr(market_spread, "_plain", lambda streams: [b"wrong"])
+    with pytest.raises(WrongResultError, match="1 expected"):
+        market_spread.bench()
+
+
+def test_state_size_finds_the_entities_that_were_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(state_size, "TOUCHED", 100)
+    batch, restart = state_size.measure(1_000)
+    assert batch > 0
+    assert restart > 0
+
+
+def test_the_price_has_a_figure_for_safety_and_one_for_knowledge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(price, "EVENTS", 2_000)
+    monkeypatch.setattr(price, "BATCH", 1_000)
+    monkeypatch.setattr(price, "ROUNDS", 1)
+    assert set(price.bench()["figures"]) == {"usual", "resilience", "metrics"}
+
+
+def test_a_peer_with_wrong_outputs_is_no_peer() -> None:
+    pytest.importorskip("bytewax")
+    messages = [b"a,1", b"b,2", b"a,3"]
+    right = peers.bytewax(messages, [b"a 1", b"b 2", b"a 4"])
+    wrong = peers.bytewax(messages, [b"a 1", b"b 2", b"a 3"])
+    assert right is not None and wrong is not None
+    right()
+    with pytest.raises(WrongResultError, match="Bytewax"):
+        wrong()
