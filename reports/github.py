@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bettong.lineage.results import Result
 from bettong.reports.markdown import markdown_report
-from bettong.reports.words import faults_line, level_line
+from bettong.reports.words import faults_line, in_quarantine, level_line
 
 ANNOTATIONS = 10
 """GitHub shows no more of one step."""
@@ -23,6 +23,7 @@ def _of(result: Result) -> Iterator[str]:
     if result.verdict == "valid":
         return
     kind = "error" if result.verdict == "invalid" else "warning"
+    kind = "notice" if in_quarantine(result) else kind
     title = f"{result.scenario}: {result.verdict}"
     if not result.counterexamples:
         yield _command(kind, title, f"{level_line(result)}. {result.reason}")

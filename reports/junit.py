@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from bettong.lineage.results import Anomaly, Result, Run
 from bettong.reports.sample import anomaly_counts, sample_anomalies, short_json
-from bettong.reports.words import KIND_MEANING, faults_line, level_line
+from bettong.reports.words import KIND_MEANING, faults_line, in_quarantine, level_line
 
 SHOWN_ANOMALIES = 20
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -19,7 +19,7 @@ def junit_report(results: Sequence[Result]) -> str:
 
     The verdict decides: when a level below effectively-once was asked for, a run that broke only
     the stronger one is no failure. An unknown verdict and a fault that did not fire are errors, a
-    vacuous run is skipped.
+    vacuous run is skipped, and so is what a quarantine excuses.
     """
     root = ET.Element("testsuites", name="bettong")
     for result in results:
@@ -52,6 +52,7 @@ def _verdict(suite: ET.Element, result: Result) -> None:
         lines += [f"{number} {kind}" for kind, number in counts.items() if number]
         lines += _anomalies(result.anomalies)
     kind = "failure" if result.verdict == "invalid" else "error"
+    kind = "skipped" if in_quarantine(result) else kind
     found = ET.SubElement(case, kind, message=_text(level_line(result)), type=result.verdict)
     found.text = _text("\n".join(lines))
 
@@ -61,6 +62,7 @@ def _run(suite: ET.Element, result: Result, run: Run) -> None:
     if run.outcome == "good" or (run.outcome == "violation" and result.verdict == "valid"):
         return
     kind = {"violation": "failure", "vacuous": "skipped"}.get(run.outcome, "error")
+    kind = "skipped" if in_quarantine(result) else kind
     counts: dict[str, int] = {}
     for anomaly in run.anomalies:
         counts[anomaly.kind] = counts.get(anomaly.kind, 0) + 1

@@ -61,6 +61,12 @@ def faults_line(faults: tuple[str, ...]) -> str:
     return " + ".join(faults) if faults else "no fault"
 
 
+def in_quarantine(result: Result) -> bool:
+    """Whether a suite excuses the result for now: it is told, and fails nothing."""
+    quarantine = result.details.get("quarantine")
+    return isinstance(quarantine, dict) and bool(quarantine.get("holds"))
+
+
 def shard_of(result: Result) -> tuple[int, int] | None:
     """(I, N) when the result is the I-th of N shards."""
     shard = result.details.get("shard")

@@ -367,3 +367,20 @@ def test_a_result_of_a_newer_version_says_so(tmp_path: Path) -> None:
     (tmp_path / "result.json").write_text(json.dumps(value))
     with pytest.raises(UsageError, match="newer Bettong"):
         Result.read(tmp_path)
+
+
+def test_what_is_in_quarantine_fails_nothing_and_is_told(tmp_path: Path) -> None:
+    broken = broken_sink(tmp_path)
+    excuse = {"reason": "waits", "until": "2999-12-31", "holds": True}
+    excused = replace(broken, details={**broken.details, "quarantine": excuse})
+    suite = ET.fromstring(junit_report([excused])).find("testsuite")
+    assert suite is not None
+    assert (suite.get("failures"), suite.get("errors")) == ("0", "0")
+    assert int(suite.get("skipped", "0")) > 1
+    assert all(line.startswith("::notice ") for line in github_annotations([excused]))
+    late = replace(broken, details={**broken.details, "quarantine": {**excuse, "holds": False}})
+    assert github_annotations([late])[0].startswith("::error ")
+    excused.write(tmp_path)
+    assert run(tmp_path)[0] == 0
+    late.write(tmp_path)
+    assert run(tmp_path)[0] == 1
