@@ -1,7 +1,10 @@
-"""The command's own mistakes end with one line and exit code 2, before Spark is started."""
+"""The command: its own mistakes end with one line and exit code 2, before Spark is started; what
+it prints shows the same again."""
 
 from __future__ import annotations
 
+import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -36,3 +39,72 @@ def test_a_mistake_is_one_line(arguments: list[str], said: str) -> None:
     assert "Traceback" not in done.stderr
     assert "hidden1" not in done.stderr + done.stdout
     assert done.stdout == ""
+
+
+MINE = """
+import json
+from bettong.harness import Sink
+
+class Mine(Sink):
+    def write(self, rows, env):
+        path = env.workdir / "rows.jsonl"
+        def append(batch, batch_id):
+            with path.open("a") as out:
+                for row in batch.collect():
+                    out.write(json.dumps({"id": row.id}) + "\\n")
+        return rows.writeStream.foreachBatch(append).option(
+            "checkpointLocation", env.checkpoint).start()
+
+    def read(self, env):
+        return [json.loads(line) for line in (env.workdir / "rows.jsonl").open()]
+
+class Blind(Mine):
+    def read(self, env):
+        return []
+
+class Elsewhere(Mine):
+    def write(self, rows, env):
+        return rows.writeStream.format("noop").option(
+            "checkpointLocation", str(env.workdir / "other")).start()
+"""
+
+
+def bettong(*arguments: str, where: Path) -> subprocess.CompletedProcess[str]:
+    command = [BETTONG, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=where)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_the_printed_command_shows_the_duplicates_again(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    crash = "crash(driver, before batch=1/commits)"
+    found = bettong("check-sink", "mine.py:Mine", "--only", crash, where=tmp_path)
+    assert found.returncode == 1, found.stderr
+    assert "m/000020 … m/000039 are there twice" in found.stdout
+    printed = found.stdout.partition("See it again: ")[2].splitlines()[0]
+    again = bettong(*shlex.split(printed)[1:], "--json", where=tmp_path)
+    assert again.returncode == 1, again.stderr
+    result = json.loads(again.stdout)
+    assert [c["faults"] for c in result["counterexamples"]] == [[crash]]
+    assert len(result["counterexamples"][0]["anomalies"]) == 20
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        ("Blind", 3, "read() returned nothing after a run without faults: it must return the rows"),
+        ("Elsewhere", 2, 'does not use env.checkpoint: give it .option("checkpointLocation", env'),
+    ],
+)
+def test_a_sink_that_cannot_be_judged_is_one_line(
+    tmp_path: Path, name: str, code: int, said: str
+) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    done = bettong("check-sink", f"mine.py:{name}", "--quiet", where=tmp_path)
+    assert done.returncode == code
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
