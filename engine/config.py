@@ -122,6 +122,12 @@ class RunConfig:
                 f"application {app.name}: sources of Kafka go together with each other alone, and "
                 "all end or none does"
             )
+        for state in app.states:
+            if state.consistency == "available":
+                raise UsageError(
+                    f"state {state.name} is available, and here each key has one home that all "
+                    "its messages need: run a site of EventEngine each, or make it per-key"
+                )
         least = {"batch_messages": 1, "state_partitions": 1, "read_slices": 1, "keep_versions": 2}
         for name, lowest in least.items():
             if getattr(self, name) < lowest:

@@ -8,10 +8,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from typing import Any, Literal, get_args, overload
 
+from bettong.engine.crdt import is_mergeable
 from bettong.engine.state.codecs import StateCodec, codec_for
 from bettong.lineage.errors import UsageError
+
+Consistency = Literal["per-key", "available"]
 
 Kind = Literal[
     "computation",
@@ -50,11 +53,16 @@ class State:
     """A kind of state entity: one object of ``cls`` for each key, made by ``cls()`` on demand.
 
     Steps that name the same state share its entities.
+
+    Attributes:
+        consistency: ``per-key``: each message of a key meets what the one before has left.
+            ``available``: each site takes messages by itself, and states are merged.
     """
 
     name: str
     cls: type
     codec: StateCodec
+    consistency: Consistency = "per-key"
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,20 +162,32 @@ def decoder(
     return mark if function is None else mark(function)
 
 
-def state_entity(cls: type, *, name: str | None = None, codec: StateCodec | None = None) -> State:
+def state_entity(
+    cls: type,
+    *,
+    name: str | None = None,
+    codec: StateCodec | None = None,
+    consistency: Consistency = "per-key",
+) -> State:
     """Declare a kind of state entity.
 
     Args:
         cls: called without arguments to make the entity of a new key.
         name: steps that name the same state share its entities; the class's name by default.
         codec: how entities are written; by default from the fields of a dataclass.
+        consistency: ``available`` for entities that can be merged, such as those of
+            :mod:`bettong.engine.crdt`; see :class:`bettong.engine.events.engine.EventEngine`.
 
     Raises:
         UsageError: the class cannot be made without arguments, or needs a codec of its own.
     """
     if not isinstance(cls, type):
         raise UsageError(f"state= takes a class, got {cls!r}")
-    return State(name or cls.__name__, cls, codec or codec_for(cls))
+    if consistency not in get_args(Consistency):
+        raise UsageError(f"consistency is per-key or available, got {consistency!r}")
+    if consistency == "available" and not is_mergeable(cls):
+        raise UsageError(f"state {cls.__name__} cannot be available: it has no method merge(other)")
+    return State(name or cls.__name__, cls, codec or codec_for(cls), consistency)
 
 
 def _state_marker(

@@ -72,7 +72,7 @@ def interpret(
         raise UsageError(
             f"application {app.name} reads {sorted(names)}, input was given for {sorted(streams)}"
         )
-    run = _Run(app)
+    run = Interpreter(app)
     for stream, number in _order(names, streams, boundaries):
         run.message(stream, number, streams[stream][number])
     return Interpretation(run.outputs, run.state)
@@ -92,7 +92,14 @@ def _order(
         done = {s: end[s] for s in names}
 
 
-class _Run:
+class Interpreter:
+    """Takes messages one by one.
+
+    Attributes:
+        outputs: so far, in the order in which they came to be.
+        state: for each state its entities by key.
+    """
+
     def __init__(self, app: Application) -> None:
         self.app = app
         self.outputs: list[Output] = []

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bettong.engine.batch.tasks import without_collection
+from bettong.engine.crdt import acting_as
+from bettong.engine.events.sharing import absorb, available_states, pack
 from bettong.engine.events.steps import Compiled, Deliver
 from bettong.engine.functions import State
 from bettong.engine.graph import Application
@@ -40,9 +42,12 @@ class EventEngine:
         deliver: is given each output: sink, id, key and bytes.
         checkpoint: folder of the state log; without one a crash loses everything.
         every: after how many messages the state is written.
+        site: name of this engine among those that share available states; each has its own
+            messages and its own checkpoint, and no two have one name.
 
     Raises:
-        UsageError: the application has steps over arrays, or ``every`` is not at least 1.
+        UsageError: the application has steps over arrays; ``every`` is not at least 1; states are
+            available and there is no site or no checkpoint, or other states beside them.
     """
 
     def __init__(
@@ -51,9 +56,16 @@ class EventEngine:
         deliver: Deliver,
         checkpoint: Path | None = None,
         every: int = 100_000,
+        site: str = "",
     ) -> None:
         if every < 1:
             raise UsageError(f"every must be at least 1, got {every}")
+        self._shared = available_states(app)
+        if self._shared and (checkpoint is None or not site):
+            raise UsageError(
+                f"state {self._shared[0].name} is available: give the engine site= and checkpoint="
+            )
+        self._site = site
         self._app = app
         self._compiled = Compiled(app, deliver)
         self._calls = self._compiled.calls
@@ -82,8 +94,13 @@ class EventEngine:
         number = self._next[stream]
         slots = self._compiled.slots(data)
         try:
-            for call in self._calls[stream]:
-                call(stream, number, slots)
+            if self._site:
+                with acting_as(self._site):
+                    for call in self._calls[stream]:
+                        call(stream, number, slots)
+            else:
+                for call in self._calls[stream]:
+                    call(stream, number, slots)
         except BaseException:
             self._failed = True
             raise
@@ -101,10 +118,25 @@ class EventEngine:
     def write(self) -> None:
         """Write the state, if there is a checkpoint; it is durable when this returns."""
         self._left = self._every
-        if self._log is not None and dict(self._state.offsets) != self._next:
+        changed = any(self._compiled.touched.values()) or dict(self._state.offsets) != self._next
+        if self._log is not None and changed:
             self._state = self._log.write(self._compiled, self._state, self._next)
         for keys in self._compiled.touched.values():
             keys.clear()
+
+    def share(self) -> bytes:
+        """What other sites may absorb: the entities of available states, as they are now. They
+        are written first, so that nothing which others know can be lost and done again here."""
+        self.write()
+        return pack(self._compiled, self._shared)
+
+    def absorb(self, shared: bytes) -> None:
+        """Merge what another site shares; again, late or out of order does no harm.
+
+        Raises:
+            SharedError: it is damaged or another application's; then nothing is merged.
+        """
+        absorb(self._compiled, self._shared, shared)
 
     def close(self) -> None:
         """Write the state and end."""
