@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -20,7 +21,9 @@ from bettong.lineage.trace import TraceEvent
 
 PATIENCE_S = 12.0
 """How long a server stands still, or refuses connections, when the client does not give up."""
-_HELD_S = 30.0
+_HELD_S = 100.0
+_POLL_S = 0.02
+_ALONE_POLLS = 15
 _SECOND = "a second attempt did its work meanwhile"
 _TASK = re.compile(r"batch=(\d+)/(?:stage=\d+/)?p=(\d+)/a=(\d+)/")
 
@@ -44,6 +47,7 @@ class Strikes:
     _lasting: dict[str, Callable[[], object]] = field(default_factory=dict)
     _over: threading.Event = field(default_factory=threading.Event)
     _again: threading.Event = field(default_factory=threading.Event)
+    _tasks: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def arm(self) -> None:
@@ -94,14 +98,25 @@ class Strikes:
 
     def met(self, event: TraceEvent) -> None:
         """A step is taken; its process waits until this returns."""
+        if event.step.endswith("/task"):
+            (self._tasks.add if event.phase == "before" else self._tasks.discard)(event.step)
         for fault in self._lost():
             here = (event.step, event.phase) == (fault.at.step, fault.at.phase)
             if here and fault.id not in self.evidence:
+                self._until_alone(event)
                 self.evidence[fault.id] = self.lose_executor()
                 (self._again if fault.goes_on else self._over).wait(_HELD_S)
             elif event.phase == "after" and _second_attempt(event.step, fault.at.step):
                 self.evidence[fault.id] += f"; {_SECOND}"
                 self._again.set()
+
+    def _until_alone(self, event: TraceEvent) -> None:
+        """Let the tasks beside it end: which of them are lost as well must not be chance."""
+        alone, end = 0, time.monotonic() + _HELD_S
+        while alone < _ALONE_POLLS and time.monotonic() < end:
+            time.sleep(_POLL_S)
+            begun = [task for task in list(self._tasks) if not _same_attempt(task, event.step)]
+            alone = 0 if begun else alone + 1
 
     def _lost(self) -> Iterator[LostExecutor]:
         return (fault for fault in self.faults if isinstance(fault, LostExecutor))
@@ -132,6 +147,12 @@ class Strikes:
         """Whoever is held may go on: nothing that it does matters any more."""
         self._again.set()
         self._over.set()
+
+
+def _same_attempt(task: str, step: str) -> bool:
+    """Whether a task's step is that of the attempt that another step belongs to."""
+    found, other = _TASK.match(task), _TASK.match(step)
+    return bool(found and other and found.groups() == other.groups())
 
 
 def _second_attempt(step: str, first: str) -> bool:
