@@ -175,13 +175,13 @@ class ClockRunsAhead(BatchProtocol):
 
 class _KeepsToTheOldMap(LevelTask):
     def run(self, arrived: Iterable[bytes | Block]) -> Moved:
-        blocks = (data if isinstance(data, Block) else unpack(data) for data in arrived)
-        return super().run(filter(None, map(self._own, blocks)))
+        return super().run(own for data in arrived if (own := self._own(data)) is not None)
 
-    def _own(self, block: Block) -> Block | None:
+    def _own(self, data: bytes | Block) -> bytes | Block | None:
         """What of a block was of this partition before there was one fewer."""
+        block = data if isinstance(data, Block) else unpack(data)
         if block.items is None or block.items.keys is None:
-            return block
+            return data
         keys = block.items.keys
         owners = keys.partitions(self.job.partitions + (self.job.epoch > 1))[keys.codes]
         places = np.flatnonzero(owners == self.partition)
