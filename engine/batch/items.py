@@ -125,6 +125,10 @@ class Items:
             take_values(self.values, places),
         )
 
+    def of_depth(self, depth: int) -> Items:
+        """The same with paths of so many columns; those left out hold nothing."""
+        return Items(self.streams, self.numbers, self.paths[:, :depth], self.keys, self.values)
+
     def with_values(self, values: Values) -> Items:
         return replace(self, values=values)
 

@@ -82,7 +82,8 @@ def apply_state(plan: Plan, flow: Flow, inbox: Mapping[int, Items], load: Load) 
         entities = entities_of(state, load(state, keys.keys, hashes))
         results, failures = _run_carefully(calls, values, codes, entities)
     if isinstance(calls, list):
-        _push_apart(plan, flow, items, ranks, results, failures)
+        depths = {step: part.paths.shape[1] for step, part in inbox.items()}
+        _push_apart(plan, flow, depths, items, ranks, results, failures)
     else:
         _push(plan, flow, number, items, results, failures)
     return Changed(state, keys.keys, hashes, entities)
@@ -150,6 +151,7 @@ def _run_carefully(
 def _push_apart(
     plan: Plan,
     flow: Flow,
+    depths: Mapping[int, int],
     items: Items,
     ranks: IntArray,
     results: list[Any],
@@ -159,7 +161,7 @@ def _push_apart(
         places = np.flatnonzero(ranks == number)
         own = [results[i] for i in places.tolist()]
         failed = {i: failures[p] for i, p in enumerate(places.tolist()) if p in failures}
-        _push(plan, flow, number, items.take(places), own, failed)
+        _push(plan, flow, number, items.take(places).of_depth(depths[number]), own, failed)
 
 
 def _push(

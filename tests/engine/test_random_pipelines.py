@@ -147,6 +147,20 @@ def test_a_message_that_meets_a_state_twice_meets_it_step_by_step() -> None:
         assert sorted(simulation.sinks[name].rows) == sorted(wanted)
 
 
+def test_steps_of_different_depth_share_a_state() -> None:
+    """What a shallow step gives has the path of its own depth, not of the deepest one's."""
+    lines = source("in0", number)
+    shallow = lines.key_by(remainder).to(running)
+    deep = lines.to(upto).key_by(remainder, name="again").to(rarely)
+    app = application("depths", shallow.merge(deep).to_sink(sink("out0", text)))
+    streams = {"in0": [b"3", b"7"]}
+    expected = interpret(app, streams)
+    simulation = Simulation(app, LocalStore(Path("/log"), SimulatedDisk()), streams)
+    simulation.run([{"in0": 2}])
+    wanted = [(o.id, o.key, o.data) for o in expected.outputs]
+    assert sorted(simulation.sinks["out0"].rows) == sorted(wanted)
+
+
 @pytest.mark.parametrize("policy", ["fail", "skip", "dead letter"])
 def test_what_becomes_of_messages_on_which_a_function_fails(policy: str) -> None:
     on_error: Any = sink("dead", text) if policy == "dead letter" else policy
