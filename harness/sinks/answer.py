@@ -125,7 +125,7 @@ class Answer:
         told = [
             f"at most {request.faults} faults together, in the first {request.window} of "
             f"{self.source.batches} batches; a second one strikes while the first is recovered "
-            "from",
+            "from, in the first task if in any",
             f"a crash is {'SIGKILL' if request.real else kept}",
             "what the sink keeps is in env.workdir or behind its endpoints",
             "replays deal the same rows to other partitions, in another order across keys",

@@ -120,13 +120,15 @@ class Why:
 
     def _second(self, faults: Sequence[AnyFault], run: SinkRun) -> Iterator[Threat]:
         """What could strike while the first fault, in the last batch of the window, is being
-        recovered from: nothing more where the query is started again by itself anyway."""
+        recovered from: nothing more where the query is started again by itself anyway. Of the
+        recovery's tasks the first one stands for all."""
         (first,) = faults if len(faults) == 1 else (faults[-1],)
         batch = self._batch_struck(first)
         if batch != self.window - 1:
             return
         for time, moment in enumerate(run.moments):
-            if moment.batch == batch and _follows(moment, first, run):
+            aside = "/p=" in moment.point.step and "/p=0/" not in moment.point.step
+            if moment.batch == batch and not aside and _follows(moment, first, run):
                 for fault in faults_at(moment):
                     if isinstance(fault, Crash | Storage):
                         yield Threat(fault, self._left(fault, moment, run), batch, time)
