@@ -38,6 +38,7 @@ from bettong.harness.random_pipelines import (
     remainder,
     running,
     text,
+    twice,
     upto,
 )
 
@@ -150,15 +151,21 @@ def test_a_message_that_meets_a_state_twice_meets_it_step_by_step() -> None:
 def test_steps_of_different_depth_share_a_state() -> None:
     """What a shallow step gives has the path of its own depth, not of the deepest one's."""
     lines = source("in0", number)
-    shallow = lines.key_by(remainder).to(running)
-    deep = lines.to(upto).key_by(remainder, name="again").to(rarely)
-    app = application("depths", shallow.merge(deep).to_sink(sink("out0", text)))
+    many = lines.to(upto)
+    shallow = lines.key_by(remainder).to(twice)
+    deep = many.key_by(remainder, name="again").to(twice, name="later")
+    app = application(
+        "depths",
+        shallow.merge(many).to_sink(sink("out0", text)),
+        deep.to_sink(sink("out1", text)),
+    )
     streams = {"in0": [b"3", b"7"]}
     expected = interpret(app, streams)
     simulation = Simulation(app, LocalStore(Path("/log"), SimulatedDisk()), streams)
     simulation.run([{"in0": 2}])
-    wanted = [(o.id, o.key, o.data) for o in expected.outputs]
-    assert sorted(simulation.sinks["out0"].rows) == sorted(wanted)
+    for name in ("out0", "out1"):
+        wanted = [(o.id, o.key, o.data) for o in expected.outputs if o.sink == name]
+        assert sorted(simulation.sinks[name].rows) == sorted(wanted)
 
 
 @pytest.mark.parametrize("policy", ["fail", "skip", "dead letter"])
