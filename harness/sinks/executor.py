@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ class SinkExecutor:
             not_fired=run.not_fired,
             fingerprint=fingerprint(run) if not schedule else "",
             seconds=round(run.seconds, 3),
-            trace=self._keep_trace(run) if outcome == "violation" else None,
+            trace=self._keep_trace(schedule, run) if outcome == "violation" else None,
             note=verdict.malformed,
             details=self._details(verdict),
         )
@@ -110,9 +111,10 @@ class SinkExecutor:
         ready = replace(clean, lineage=self.why.lineage([], run))
         return replace(ready, details={**clean.details, "folding": self.why.folding.to_json()})
 
-    def _keep_trace(self, run: SinkRun) -> str | None:
+    def _keep_trace(self, schedule: Schedule, run: SinkRun) -> str | None:
         if self.traces is None:
             return None
-        name = f"traces/{run.id}.jsonl"
+        digest = blake2b("\n".join(sorted(schedule)).encode(), digest_size=4).hexdigest()
+        name = f"traces/{digest}.jsonl"  # the same when a search goes on that was interrupted
         run.write_trace(self.traces / name)
         return name
