@@ -36,7 +36,7 @@ _DUPLICATES = {
 _ATTEMPT = "storage(EIO, after batch=1/stage=0/p=0/a=0/task)"
 
 
-def bench(kept: int = 20, killed: int = 4, verdicts: int = 2, full: bool = False) -> dict[str, Any]:
+def bench(kept: int = 12, killed: int = 3, verdicts: int = 2, full: bool = False) -> dict[str, Any]:
     """The figures. ``full``: 20 verdicts of each sink whose answers are compared."""
     figures: dict[str, Any] = {}
     with arenas(lambda line: None) as arena_for:
