@@ -44,13 +44,14 @@ class Recovery:
     Attributes:
         batch: the batch in which the fault struck, or None.
         epoch: the epoch that was open then.
-        before: how often each step had been begun when it struck.
+        before, taken: how often each step had been begun when it struck, and in the end.
         signature: equal for faults that are alike.
     """
 
     batch: int | None
     epoch: int
     before: Mapping[str, int]
+    taken: Mapping[str, int]
     signature: str
 
     def to_dict(self) -> dict[str, Any]:
@@ -99,7 +100,8 @@ def recovery_of(fault: Fault, reading: Reading, batch_of: Batches) -> Recovery |
         [type(fault).__name__, _struck_at(fault), *sorted(durable), "", *sorted(after)]
     )
     signature = blake2b(told.encode(), digest_size=12).hexdigest()
-    return Recovery(batch, epoch, dict(Counter(o.step for o in earlier)), signature)
+    before, taken = (Counter(o.step for o in some) for some in (earlier, reading.occurrences))
+    return Recovery(batch, epoch, dict(before), dict(taken), signature)
 
 
 def _struck_at(fault: Fault) -> str:
@@ -203,7 +205,9 @@ class Folding:
         relative = _relative(point.step, recovery.batch, recovery.epoch)
         step = _absolute(relative, target.batch, target.epoch)
         for place in (_PARTITION.sub("p=0", step), step):
-            moved = _at(fault, Point(place, point.phase, target.before.get(place, 0) + again))
-            if moved is not None and moved.id in self.faults:
+            number = target.before.get(place, 0) + again
+            moved = _at(fault, Point(place, point.phase, number))
+            shown = number <= target.taken.get(place, 0)
+            if shown and moved is not None and moved.id in self.faults:
                 return frozenset({chosen, self._moment(moved.id)})
         return None

@@ -77,6 +77,14 @@ def test_a_fault_is_not_moved_to_a_moment_that_no_run_has_shown() -> None:
     assert folding.canonical(asked) == asked
 
 
+def test_a_fault_is_not_moved_to_a_moment_that_only_another_run_has_shown() -> None:
+    folding, _, two = two_alike()
+    third, second = Omit(LINK, Point(COMMIT, "before", 3)), Omit(LINK, Point(COMMIT, "before", 2))
+    folding.faults |= {third.id: third, second.id: second}
+    asked = frozenset({two.id, third.id})
+    assert folding.canonical(asked) == asked  # behind the other one the commit comes once
+
+
 def test_a_crash_after_a_step_is_one_before_the_next_if_nothing_is_heard_between() -> None:
     begun = [TraceEvent(PLAN, "before", "driver"), TraceEvent(PLAN, "after", "driver")]
     wrote = [TraceEvent(OFFSETS, "before", "driver"), TraceEvent(OFFSETS, "after", "driver")]
