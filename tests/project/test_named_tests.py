@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from docs_samples import PAGES, ROOT
 
@@ -24,8 +23,8 @@ def defined() -> dict[str, set[str]]:
 
 def named() -> Iterator[tuple[str, str, str]]:
     """(page, file or nothing, test or nothing)."""
-    for page, text in PAGES.items():
-        for file, test in _NAME.findall(text):
+    for page, path in PAGES.items():
+        for file, test in _NAME.findall(path.read_text("utf-8")):
             if file or test:
                 yield page, file, test
 
@@ -67,7 +66,7 @@ WITHOUT_TEST = {
 """Cells that rest on another one, or of which there is nothing to show."""
 
 
-def test_this_test_can_fail(tmp_path: Path) -> None:
+def test_this_test_can_fail() -> None:
     claims = _NAME.findall("`test_nowhere`, `test_file_sink.py::test_nowhere`, `test_plain_tcp.py`")
     assert claims == [
         ("", "test_nowhere"),
