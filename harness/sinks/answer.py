@@ -115,6 +115,8 @@ class Answer:
             return f"{told}: {broken} minimal fault set(s) lower it"
         if unsure:
             return f"{told} as far as seen; {unsure} fault set(s) could not be judged"
+        if self.request.only:
+            return f"{told} as far as this one fault set tells"
         ended = "; the budget ended before all were tried" if left else ""
         return f"{told} under every fault set within the bounds{ended}"
 
