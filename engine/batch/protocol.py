@@ -222,12 +222,16 @@ class BatchProtocol:
             noted = Noted(
                 self.sink_step(f"batch={job.batch}/sink.commit", name),
                 [
-                    f"batch={job.batch}/state.manifest",
+                    *self.before_commit(job),
                     *(job.step_id(p, a, prepared) for p, a in winners.items()),
                 ],
                 self._carried(job, manifest),
             )
             sink.commit(self.epoch, job.batch, winners, noted)
+
+    def before_commit(self, job: Job) -> list[str]:
+        """The steps of the driver that a batch's outputs wait for."""
+        return [f"batch={job.batch}/state.manifest"]
 
     def _carried(self, job: Job, manifest: Manifest) -> list[MessageRange]:
         before = job.base.offsets

@@ -93,6 +93,9 @@ class PublishesLate(_Unchecked):
     def write_manifest(self, job: Job, manifest: Manifest, reports: Sequence[Report]) -> None:
         self._held = job, manifest, reports
 
+    def before_commit(self, job: Job) -> list[str]:
+        return []
+
 
 class DropsBase(BatchProtocol):
     """Keeps no state but the newest, and so none from which a batch could be done again."""
