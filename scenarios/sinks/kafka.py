@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
-_PRODUCER_S = 3
+_PRODUCER_S = 8
 """How long a producer tries before it gives up: the query fails, and is started again."""
 
 
@@ -120,19 +120,21 @@ class IdempotentProducer(_Kafka):
         self.send(producer, env, {"rows": values})
 
     def send(self, producer: Any, env: Environment, values: Mapping[str, list[bytes]]) -> None:
-        sent = [
-            producer.send(self.topic(env, topic), value)
-            for topic, each in values.items()
-            for value in each
-        ]
-        producer.flush()
-        for future in sent:
-            future.get(timeout=_PRODUCER_S)
+        """One topic after the other, so that equal batches are equal conversations."""
+        for topic, each in values.items():
+            sent = [producer.send(self.topic(env, topic), value) for value in each]
+            producer.flush()
+            for future in sent:
+                future.get(timeout=_PRODUCER_S)
 
 
 class Transactional(IdempotentProducer):
     """Rows and batch id in one transaction of one transactional id, which fences whoever had it
     before; a batch whose id is there is skipped."""
+
+    def setup(self, env: Environment) -> None:
+        super().setup(env)
+        self.producer(env).close(timeout=0)  # a new broker takes its time for the first one
 
     def producer(self, env: Environment) -> Any:
         producer = self.new_producer(env, transactional_id=self.topic(env, "sink"))

@@ -97,8 +97,6 @@ def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
         ("postgres:OneTransaction", "COMMIT", "omit", "crash", set()),
         ("postgres:RowByRow", "INSERT", "omit-reply", "lost", {"Duplicate"}),
         ("jdbc:JdbcAppend", "COMMIT", "omit-reply", "lost", {"Duplicate"}),
-        ("kafka:IdempotentProducer", "Produce", "omit-reply", "lost", set()),
-        ("kafka:IdempotentProducer", "Produce", "omit-reply", "crash", {"Duplicate"}),
         ("kafka:Transactional", "EndTxn", "omit", "crash", set()),
         ("kafka:Transactional", "EndTxn", "omit-reply", "crash", set()),
         ("kafka:Transactional", "EndTxn", "omit-reply", "lost", set()),
