@@ -1,7 +1,7 @@
 """Which fault sets of a real run are the same, so that only one of them needs to be run.
 
-A crash just after a step is the same as one just before the node's next step, when the node did
-nothing and heard nothing in between: it is moved there.
+A crash leaves nothing of a node but what it has written and sent: two crashes of a node between
+which it has only read are the same, and the earlier is moved to the later.
 
 What can follow a fault is decided by what was durable when it struck and by what the system did
 then. Two faults of the same batch position with the same durable facts before and the same steps
@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
-from itertools import pairwise
 from typing import Any
 
 from bettong.harness import faults as harness
 from bettong.harness.faults import Fault, Point
-from bettong.harness.search.occurrences import Occurrence, Reading, is_push
+from bettong.harness.search.occurrences import Occurrence, Reading, is_durable, is_push, is_read
 from bettong.harness.search.run_lineage import Batches
 from bettong.lineage.faults import Schedule
 
@@ -115,29 +115,58 @@ def _struck_at(fault: Fault) -> str:
 
 
 def same_moments(reading: Reading) -> dict[str, str]:
-    """Crashes just after a step, each with the crash just before the node's next step, where the
-    node did nothing and heard nothing between the two."""
-    moments: dict[tuple[str, int], list[tuple[int, bool, Occurrence]]] = {}
+    """Crashes, each with the later one that is the same: all that the node did between the two
+    was to read, so that nothing is left of it."""
+    events: dict[tuple[str, int], list[tuple[int, bool, Occurrence]]] = {}
     for o in reading.occurrences:
-        of_node = moments.setdefault((o.node, o.incarnation), [])
+        of_node = events.setdefault((o.node, o.incarnation), [])
         of_node.append((o.begun, True, o))
         if o.ended is not None:
             of_node.append((o.ended, False, o))
+    effects = {
+        (cause.step, cause.number)
+        for o in reading.occurrences
+        if is_durable(o.step)
+        for cause in o.causes
+        if cause.node != o.node
+    }
     found: dict[str, str] = {}
-    for (node, _), told in moments.items():
-        told.sort(key=lambda moment: moment[0])
-        for (ended, begins, a), (_, follows, b) in pairwise(told):
-            if begins or not follows or is_push(a.step) or _heard(b, node, ended):
-                continue
-            after = harness.Crash(node, Point(a.step, "after", a.number))
-            before = harness.Crash(node, Point(b.step, "before", b.number))
-            found[after.id] = before.id
+    for told in events.values():
+        told.sort(key=lambda event: event[0])
+        found |= _same_of_node(told, effects)
     return found
 
 
-def _heard(occurrence: Occurrence, node: str, since: int) -> bool:
+def _same_of_node(
+    told: Sequence[tuple[int, bool, Occurrence]], effects: AbstractSet[tuple[str, int]]
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    later: Occurrence | None = None  # a crash just before it is the same as one here
+    writing = 0
+    for position, begins, o in reversed(told):
+        reads = is_read(o.step) and (o.step, o.number) not in effects
+        point = Point(o.step, "before" if begins else "after", o.number)
+        if begins and not reads:
+            writing -= o.ended is not None
+            later = None if writing else o
+            continue
+        silent = later is not None and not _heard(later, position) and not is_push(o.step)
+        if silent and later is not None:
+            before = harness.Crash(o.node, Point(later.step, "before", later.number))
+            found[harness.Crash(o.node, point).id] = before.id
+        elif begins and not writing:
+            later = o
+        if not begins and not reads:
+            writing += 1
+            later = None
+    return found
+
+
+def _heard(occurrence: Occurrence, since: int) -> bool:
     """Whether a step was caused by what another node did since a place of the trace."""
-    return any(c.node != node and (c.ended or c.begun) > since for c in occurrence.causes)
+    return any(
+        c.node != occurrence.node and (c.ended or c.begun) > since for c in occurrence.causes
+    )
 
 
 def _at(fault: Fault, point: Point) -> Fault | None:

@@ -28,6 +28,9 @@ _DURABLE = re.compile(
     r"|metadata$"
 )
 
+# What a process only learns is gone with it.
+_READS = re.compile(r"batch=\d+/(?:source\.plan.*|p=\d+/a=\d+/source\.read|stage=.*/task)$")
+
 # A push is not answered.
 _PUSHES = re.compile(r"(?:sender\.send|gateway\.ack)/")
 
@@ -44,6 +47,11 @@ def batch_of(step: str) -> int | None:
 def is_durable(step: str) -> bool:
     """Whether a step, once done, leaves a fact that outlives the process that took it."""
     return _DURABLE.match(step) is not None
+
+
+def is_read(step: str) -> bool:
+    """Whether a step by itself changes nothing but what its process knows."""
+    return _READS.match(step) is not None
 
 
 def is_push(step: str) -> bool:

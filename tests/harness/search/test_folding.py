@@ -85,39 +85,60 @@ def test_a_fault_is_not_moved_to_a_moment_that_only_another_run_has_shown() -> N
     assert folding.canonical(asked) == asked  # behind the other one the commit comes once
 
 
-def test_a_crash_after_a_step_is_one_before_the_next_if_nothing_is_heard_between() -> None:
-    begun = [TraceEvent(PLAN, "before", "driver"), TraceEvent(PLAN, "after", "driver")]
-    wrote = [TraceEvent(OFFSETS, "before", "driver"), TraceEvent(OFFSETS, "after", "driver")]
-    after, before = Crash("driver", Point(PLAN, "after")), Crash("driver", Point(OFFSETS))
-    same = same_moments(read_occurrences([*begun, *wrote]))
-    assert same == {after.id: before.id}
-    folding = Folding(faults={after.id: after, before.id: before}, same_moment=same)
-    assert folding.canonical(frozenset({after.id})) == {before.id}
-    assert folding.folded == {frozenset({after.id}): frozenset({before.id})}
+def step(
+    name: str, *causes: str, node: str = "driver", link: str | None = None
+) -> list[TraceEvent]:
+    return [TraceEvent(name, phase, node, 1, causes, link=link) for phase in ("before", "after")]
 
 
-def test_a_crash_is_not_moved_over_what_the_node_heard_or_did() -> None:
-    told = TraceEvent(SERVED, "before", "receiver"), TraceEvent(SERVED, "after", "receiver")
-    heard = [
-        TraceEvent(PLAN, "before", "driver"),
-        TraceEvent(PLAN, "after", "driver"),
-        *told,
-        TraceEvent(OFFSETS, "before", "driver", causes=(SERVED,)),
-    ]
-    assert not same_moments(read_occurrences(heard))
-    beside = [
-        TraceEvent(PLAN, "before", "driver"),
-        TraceEvent(READ, "before", "driver"),
-        TraceEvent(PLAN, "after", "driver"),
-        TraceEvent(READ, "after", "driver"),
-    ]
-    assert not same_moments(read_occurrences(beside))
-    pushed = [
-        TraceEvent("sender.send/lines/1", "before", "sender", link="sender->gateway"),
-        TraceEvent("sender.send/lines/1", "after", "sender", link="sender->gateway"),
-        TraceEvent("sender.send/lines/2", "before", "sender", link="sender->gateway"),
-    ]
-    assert not same_moments(read_occurrences(pushed))
+def ids(same: dict[str, str]) -> set[tuple[str, str]]:
+    def short(id: str) -> str:
+        return id.removeprefix("crash(driver, ").removesuffix(")")
+
+    return {(short(earlier), short(later)) for earlier, later in same.items()}
+
+
+WRITE = "batch=1/p=0/a=0/state.write"
+
+
+def test_crashes_between_which_a_node_has_only_read_are_the_same() -> None:
+    same = same_moments(read_occurrences([*step(PLAN), *step(OFFSETS), *step(READ), *step(WRITE)]))
+    assert ids(same) == {
+        (f"before {PLAN}", f"before {OFFSETS}"),
+        (f"after {PLAN}", f"before {OFFSETS}"),
+        (f"after {OFFSETS}", f"before {WRITE}"),
+        (f"before {READ}", f"before {WRITE}"),
+        (f"after {READ}", f"before {WRITE}"),
+    }
+    plan, offsets = Crash("driver", Point(PLAN)), Crash("driver", Point(OFFSETS))
+    folding = Folding(faults={plan.id: plan, offsets.id: offsets}, same_moment=same)
+    assert folding.canonical(frozenset({plan.id})) == {offsets.id}
+    assert folding.folded == {frozenset({plan.id}): frozenset({offsets.id})}
+
+
+def test_a_read_that_another_node_makes_durable_is_none() -> None:
+    released = step("gateway.release/lines/7", READ, node="gateway")
+    begins, ends = step(READ)
+    same = same_moments(read_occurrences([begins, *released, ends, *step(WRITE)]))
+    assert ids(same) == {(f"after {READ}", f"before {WRITE}")}
+
+
+def test_a_crash_is_not_moved_over_what_the_node_heard() -> None:
+    told = step("receiver.open/epoch=1", node="receiver")
+    same = same_moments(read_occurrences([*step(PLAN), *told, *step(OFFSETS, *[told[0].step])]))
+    assert not same
+
+
+def test_a_crash_is_not_moved_within_or_over_a_write() -> None:
+    begins, ends = step(WRITE)
+    other = READ.replace("p=0", "p=1")
+    beside = [begins, *step(READ), *step(other), ends, *step(OFFSETS)]
+    assert ids(same_moments(read_occurrences(beside))) == {(f"after {WRITE}", f"before {OFFSETS}")}
+
+
+def test_a_crash_is_not_moved_over_a_push() -> None:
+    sent = [*step("sender.send/lines/1", link="sender->gateway"), *step("sender.send/lines/2")]
+    assert not same_moments(read_occurrences(sent))
 
 
 def test_what_was_durable_tells_faults_apart() -> None:
