@@ -124,7 +124,8 @@ def search(
     started = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         findings = _searched(work)
-        if journal and findings.verdict != "unknown":
+        stopped = find_all and work.spent() and not findings.complete
+        if journal and findings.verdict != "unknown" and not stopped:
             journal.end()
     finally:
         if journal:
