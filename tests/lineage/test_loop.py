@@ -147,6 +147,15 @@ def test_a_search_that_came_to_its_end_begins_anew(tmp_path: Path) -> None:
     assert log.read_bytes().count(b"question") == 1
 
 
+def test_a_search_for_all_goes_on_when_its_budget_ended_it_at_a_violation(tmp_path: Path) -> None:
+    log, broken = tmp_path / "search.jsonl", {frozenset({"cut(0)"}): "violation"}
+    first = search(Paths(broken), Bounds(), find_all=True, budget=Budget(2), log=log)  # type: ignore[arg-type]
+    assert (first.verdict, first.complete) == ("invalid", False)
+    system = Paths(broken)  # type: ignore[arg-type]
+    assert search(system, Bounds(), find_all=True, log=log).complete
+    assert CLEAN not in system.ran
+
+
 def test_a_run_that_told_nothing_is_run_again(tmp_path: Path) -> None:
     log = tmp_path / "search.jsonl"
     missed = frozenset({"cut(0)"})
