@@ -12,7 +12,7 @@ from bettong.harness.campaign import Campaign
 from bettong.harness.execution import Observed
 from bettong.harness.faults import Fault, points
 from bettong.harness.schedule import Schedule
-from bettong.harness.search.folding import Folding, Recovery, recovery_of, same_moments
+from bettong.harness.search.folding import Folding, Recovery, recovery_of
 from bettong.harness.search.occurrences import Reading
 from bettong.harness.search.run_lineage import RunLineage, lineage_of, make_up, message_batches
 from bettong.lineage import faults as lineage_faults
@@ -73,7 +73,7 @@ class ScenarioExecutor:
         """Run the scenario from its beginning with exactly these faults."""
         seen = self.campaign.run(self.schedule(schedule), None if schedule else "clean")
         began = time.monotonic()
-        read = lineage_of(seen.events, self.batches)
+        read = lineage_of(seen.events, self.batches, self.folding.standing_for)
         self.lineage_seconds += time.monotonic() - began
         kept = self.campaign.trace_of(seen)
         outcome, not_fired, note = seen.outcome, seen.not_fired, seen.note
@@ -113,8 +113,12 @@ class ScenarioExecutor:
         }
         if read.reading.unread:
             found["unread"] = read.reading.unread
-        if not seen.schedule.faults:
-            found["same_moment"] = same_moments(read.reading)
+        same = self.folding.standing_for(read.reading)
+        found["same_moment"] = {
+            id: crash.id
+            for id, crash in same.items()
+            if id in read.faults and crash.id in read.lineage.faults
+        }
         if len(seen.schedule.faults) == 1:
             recovery = recovery_of(
                 seen.schedule.faults[0], read.reading, message_batches(seen.events)
@@ -125,14 +129,15 @@ class ScenarioExecutor:
 
     def learn(self, execution: Execution) -> None:
         """Take in an execution, a fresh one or one from the log."""
-        if not execution.schedule:
-            self.clean = execution.lineage
-            self.folding.same_moment.update(execution.details.get("same_moment", {}))
         faults: Sequence[Fault] = Schedule.from_dict(
             {"faults": execution.details.get("faults", [])}
         ).faults
         for fault in faults:
             self.folding.faults.setdefault(fault.id, fault)
+        if not execution.schedule:
+            self.clean = execution.lineage
+            self.folding.clean = {fault.id for fault in faults}
+        self.folding.same_moment |= execution.details.get("same_moment", {})
         recovery = execution.details.get("recovery")
         if recovery is not None and len(execution.schedule) == 1:
             (fault_id,) = execution.schedule

@@ -114,7 +114,7 @@ def _struck_at(fault: Fault) -> str:
             return fault.link
 
 
-def same_moments(reading: Reading) -> dict[str, str]:
+def same_moments(reading: Reading) -> dict[str, harness.Crash]:
     """Crashes, each with the later one that is the same: all that the node did between the two
     was to read, so that nothing is left of it."""
     events: dict[tuple[str, int], list[tuple[int, bool, Occurrence]]] = {}
@@ -130,7 +130,7 @@ def same_moments(reading: Reading) -> dict[str, str]:
         for cause in o.causes
         if cause.node != o.node
     }
-    found: dict[str, str] = {}
+    found: dict[str, harness.Crash] = {}
     for told in events.values():
         told.sort(key=lambda event: event[0])
         found |= _same_of_node(told, effects)
@@ -139,8 +139,8 @@ def same_moments(reading: Reading) -> dict[str, str]:
 
 def _same_of_node(
     told: Sequence[tuple[int, bool, Occurrence]], effects: AbstractSet[tuple[str, int]]
-) -> dict[str, str]:
-    found: dict[str, str] = {}
+) -> dict[str, harness.Crash]:
+    found: dict[str, harness.Crash] = {}
     later: Occurrence | None = None  # a crash just before it is the same as one here
     writing = 0
     for position, begins, o in reversed(told):
@@ -152,8 +152,8 @@ def _same_of_node(
             continue
         silent = later is not None and not _heard(later, position) and not is_push(o.step)
         if silent and later is not None:
-            before = harness.Crash(o.node, Point(later.step, "before", later.number))
-            found[harness.Crash(o.node, point).id] = before.id
+            before = Point(later.step, "before", later.number)
+            found[harness.Crash(o.node, point).id] = harness.Crash(o.node, before)
         elif begins and not writing:
             later = o
         if not begins and not reads:
@@ -182,12 +182,14 @@ class Folding:
 
     Attributes:
         faults: every fault known, by id.
-        same_moment: crashes, each with the one that is moved to.
+        same_moment: crashes, each with the one that stands for it.
+        clean: faults of the clean run; what stands for these has been told by it.
         folded: fault sets that were not run, each with the one that was run in its stead.
     """
 
     faults: dict[str, Fault] = field(default_factory=dict)
     same_moment: dict[str, str] = field(default_factory=dict)
+    clean: set[str] = field(default_factory=set)
     folded: dict[Schedule, Schedule] = field(default_factory=dict)
     _recoveries: dict[str, Recovery] = field(default_factory=dict)
     _first: dict[str, str] = field(default_factory=dict)
@@ -203,21 +205,22 @@ class Folding:
 
     def canonical(self, schedule: Schedule) -> Schedule:
         """The fault set to run in the stead of this one; itself when it stands for itself."""
-        chosen = frozenset(self._moment(fault) for fault in schedule)
-        if len(chosen) == 2:
-            for first in sorted(chosen):
-                (second,) = chosen - {first}
-                moved = self._moved(first, second)
-                if moved is not None:
-                    chosen = moved
-                    break
-        if chosen != schedule:
-            self.folded[schedule] = chosen
-        return chosen
+        if len(schedule) != 2:
+            return schedule
+        for first in sorted(schedule):
+            (second,) = schedule - {first}
+            moved = self._moved(first, second)
+            if moved is not None:
+                if moved != schedule:
+                    self.folded[schedule] = moved
+                return moved
+        return schedule
 
-    def _moment(self, fault: str) -> str:
-        same = self.same_moment.get(fault, fault)
-        return same if same in self.faults else fault
+    def standing_for(self, reading: Reading) -> dict[str, harness.Crash]:
+        """Crashes of a run, each with the one that stands for it."""
+        own = {id: crash for id, crash in same_moments(reading).items() if id not in self.clean}
+        told = {id: self.faults[b] for id, b in self.same_moment.items() if id in self.clean}
+        return own | {id: b for id, b in told.items() if isinstance(b, harness.Crash)}
 
     def _moved(self, first: str, second: str) -> Schedule | None:
         """Both faults, the second on the way of the first one's recovery, moved to the run that
@@ -238,5 +241,5 @@ class Folding:
             moved = _at(fault, Point(place, point.phase, number))
             shown = number <= target.taken.get(place, 0)
             if shown and moved is not None and moved.id in self.faults:
-                return frozenset({chosen, self._moment(moved.id)})
+                return frozenset({chosen, self.same_moment.get(moved.id, moved.id)})
         return None

@@ -93,7 +93,8 @@ def _question(campaign: Campaign, reach: Reach) -> str:
 
 def _check_folding(executor: ScenarioExecutor, findings: Findings, seed: int) -> list[Execution]:
     """Run a few of the fault sets that were folded away: they too must be good."""
-    folded = sorted(executor.folding.folded, key=sorted)
+    alone = (frozenset({crash}) for crash in executor.folding.same_moment)
+    folded = sorted({*executor.folding.folded, *alone}, key=sorted)
     if findings.verdict != "valid" or not folded:
         return []
     chosen = random.Random(seed).sample(folded, min(_SAMPLE, len(folded)))
@@ -122,13 +123,18 @@ def _result(
     shown = findings.execution(findings.minimal[0]).anomalies if findings.minimal else ()
     folding = executor.folding
     rests_on = [CRASH_MODEL, f"bounds: {reach.words()}"]
+    if folding.same_moment:
+        rests_on.append(
+            f"{len(folding.same_moment)} crashes are taken for a later one of their node, before "
+            "which it has only read"
+        )
     if folding.folded:
         rests_on.append(
             f"{len(folding.folded)} fault sets were not run because one that is the same was "
-            "(same durable facts when the first fault struck, same steps after it); "
-            f"{len(sampled)} of them were run as a check"
+            "(same durable facts when the first fault struck, same steps after it)"
         )
-
+    if sampled:
+        rests_on.append(f"{len(sampled)} of what was so folded away was run as a check")
     impossible = sum(1 for e in findings.executions if e.details.get("impossible"))
     if impossible:
         rests_on.append(
@@ -152,7 +158,9 @@ def _result(
         expected=expected,
     )
     coverage = replace(
-        result.coverage, pruned=len(folding.folded), executions=len(findings.executions)
+        result.coverage,
+        pruned=len(folding.folded) + len(folding.same_moment),
+        executions=len(findings.executions),
     )
     return replace(result, coverage=replace(coverage, violated=len(broken)))
 

@@ -18,7 +18,7 @@ preventing an output loses it, preventing such a fact can duplicate it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -95,6 +95,7 @@ class _Builder:
     events: tuple[TraceEvent, ...]
     batches: int | None
     batch: Batches
+    same: Mapping[str, harness.Crash]
     lineage: Lineage = field(default_factory=Lineage)
     faults: dict[str, harness.Fault] = field(default_factory=dict)
     alive: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -205,7 +206,7 @@ class _Builder:
         who = (occurrence.node, occurrence.incarnation)
         point = Point(occurrence.step, phase, occurrence.number)
         crash = harness.Crash(occurrence.node, point)
-        leaf = self._leaf(f"no {crash.id}", crash, CRASH, occurrence.node, occurrence)
+        leaf = self._no_crash(crash, occurrence)
         before = self.alive.get(who)
         premises = [*([before] if before else self.origin.get(who, [])), leaf]
         history = blake2b("\0".join(premises).encode(), digest_size=6).hexdigest()
@@ -214,6 +215,14 @@ class _Builder:
         self.lineage.firing(fact, premises, "live on")
         self.alive[who] = fact
         return fact
+
+    def _no_crash(self, crash: harness.Crash, at: Occurrence) -> str:
+        same = self.same.get(crash.id)
+        if same is None or not self._within(at.step) or not self._within(same.at.step):
+            return self._leaf(f"no {crash.id}", crash, CRASH, at.node, at)
+        self.faults[crash.id], self.faults[same.id] = crash, same
+        fault = Fault(same.id, CRASH, place=at.node, time=at.begun)
+        return self.lineage.leaf(f"no {same.id}", [fault])
 
     def _owed(self, fault: str) -> str:
         return _owed(self.lineage, fault)
@@ -258,8 +267,17 @@ def _killed_by(fault: str) -> Iterable[str]:
     return (found[1],) if found else ()
 
 
-def lineage_of(events: Iterable[TraceEvent], batches: int | None = None) -> RunLineage:
-    """The lineage of a run from its trace; faults only at steps of the first ``batches``."""
+def lineage_of(
+    events: Iterable[TraceEvent],
+    batches: int | None = None,
+    fold: Callable[[Reading], Mapping[str, harness.Crash]] = lambda _: {},
+) -> RunLineage:
+    """The lineage of a run from its trace.
+
+    Args:
+        batches: faults only at steps of the first so many batches.
+        fold: tells crashes of a run, each with the one that stands for it.
+    """
     chosen = tuple(events)
     reading = read_occurrences(chosen)
-    return _Builder(reading, chosen, batches, message_batches(chosen)).build()
+    return _Builder(reading, chosen, batches, message_batches(chosen), fold(reading)).build()

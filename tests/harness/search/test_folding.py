@@ -5,6 +5,7 @@ from __future__ import annotations
 from bettong.harness.faults import Crash, Omit, OmitReply, Point
 from bettong.harness.search.folding import Folding, recovery_of, same_moments
 from bettong.harness.search.occurrences import batch_of, read_occurrences
+from bettong.harness.search.run_lineage import lineage_of
 from bettong.lineage.trace import TraceEvent
 
 LINK = "driver->receiver"
@@ -91,11 +92,11 @@ def step(
     return [TraceEvent(name, phase, node, 1, causes, link=link) for phase in ("before", "after")]
 
 
-def ids(same: dict[str, str]) -> set[tuple[str, str]]:
+def ids(same: dict[str, Crash]) -> set[tuple[str, str]]:
     def short(id: str) -> str:
         return id.removeprefix("crash(driver, ").removesuffix(")")
 
-    return {(short(earlier), short(later)) for earlier, later in same.items()}
+    return {(short(earlier), short(later.id)) for earlier, later in same.items()}
 
 
 WRITE = "batch=1/p=0/a=0/state.write"
@@ -110,10 +111,26 @@ def test_crashes_between_which_a_node_has_only_read_are_the_same() -> None:
         (f"before {READ}", f"before {WRITE}"),
         (f"after {READ}", f"before {WRITE}"),
     }
+
+
+def test_a_crash_that_another_stands_for_is_no_fault_of_its_own() -> None:
+    events = [*step(PLAN), *step(OFFSETS)]
+    run = lineage_of(events, fold=same_moments)
+    assert f"crash(driver, before {OFFSETS})" in run.lineage.faults
+    assert f"crash(driver, before {PLAN})" not in run.lineage.faults
+    assert f"crash(driver, before {PLAN})" in run.faults  # it can be tried as a check
+    only_first = lineage_of(events, batches=1, fold=same_moments)
+    assert not only_first.lineage.faults
+
+
+def test_what_stands_for_a_crash_of_the_clean_run_is_told_by_the_clean_run() -> None:
     plan, offsets = Crash("driver", Point(PLAN)), Crash("driver", Point(OFFSETS))
-    folding = Folding(faults={plan.id: plan, offsets.id: offsets}, same_moment=same)
-    assert folding.canonical(frozenset({plan.id})) == {offsets.id}
-    assert folding.folded == {frozenset({plan.id}): frozenset({offsets.id})}
+    known = {plan.id: plan, offsets.id: offsets}
+    folding = Folding(known, {plan.id: offsets.id}, {plan.id, offsets.id})
+    other = read_occurrences([*step(PLAN), *step(READ), *step(WRITE)])
+    standing = folding.standing_for(other)
+    assert standing[plan.id] == offsets
+    assert standing[f"crash(driver, before {READ})"] == Crash("driver", Point(WRITE))
 
 
 def test_a_read_that_another_node_makes_durable_is_none() -> None:
