@@ -124,3 +124,12 @@ def test_each_step_covers_every_sender(backend: LocalBackend, tmp_path: Path) ->
     for sender, stream in (("sender-nbbo", "nbbo"), ("sender-orders", "orders")):
         assert f"crash({sender}, before sender.send/{stream}/7)" in ids
         assert f"omit({sender}->gateway, sender.send/{stream}/7)" in ids
+
+
+def test_messages_that_files_would_cut_are_refused() -> None:
+    torn = Scenario("torn", "torn", WORD_COUNT.application, lambda: {"lines": [b"one\ntwo"]})
+    with pytest.raises(UsageError, match="line feed"):
+        torn.messages()
+    empty = Scenario("empty", "empty", WORD_COUNT.application, lambda: {"lines": []})
+    with pytest.raises(UsageError, match="nothing to test"):
+        empty.messages()
