@@ -168,7 +168,10 @@ class _Builder:
     def _premises(self, causes: list[Occurrence], of: Occurrence, position: int) -> Iterable[str]:
         for cause in causes:
             if cause.done_at(position):
-                yield _at_all(cause.step) if is_durable(cause.step) else f"done({cause.name})"
+                # what an earlier incarnation did is known by what it has left behind
+                outlived = cause.node == of.node and cause.incarnation != of.incarnation
+                kept = outlived or is_durable(cause.step)
+                yield _at_all(cause.step) if kept else f"done({cause.name})"
             else:  # still open: a request that has arrived here, or what this step is a part of
                 yield f"begun({cause.name})"
                 if cause.link is not None and cause.link.endswith(f"->{of.node}"):

@@ -220,6 +220,30 @@ def test_repairs_on_both_sides_of_a_durable_fact_are_known_to_work_together() ->
     assert frozenset({killed, f"omit({LINK}, {COMMIT}#2)"}) in found
 
 
+def test_what_an_earlier_incarnation_did_is_read_as_a_durable_fact() -> None:
+    killed, lost = f"crash(driver, before {COMMIT})", f"omit({LINK}, {PLAN})"
+
+    def run(retry: bool, replay: bool) -> Lineage:
+        trace = Trace()
+        trace.whole(OPEN)
+        trace.begin(PLAN, link=LINK)
+        if retry:
+            trace.strikes(lost, "driver")
+            trace.fail(PLAN)
+            trace.begin(PLAN, link=LINK)
+        trace.end(PLAN, link=LINK)
+        trace.begin(COMMIT, PLAN, link=LINK)
+        if replay:
+            trace.strikes(killed, "driver")
+            trace.restart()
+            trace.begin(COMMIT, PLAN, link=LINK)  # PLAN is not done again
+        trace.end(COMMIT, PLAN, link=LINK)
+        return lineage_of(trace.events).lineage
+
+    found = hypotheses(run(False, False), 1, 1, [run(True, False), run(False, True)])
+    assert frozenset({killed, lost}) not in found
+
+
 def test_a_goal_that_a_good_run_did_without_is_made_up_for_by_what_that_run_had_instead() -> None:
     lost = f"omit({ACKING}, {ACK})"
     clean_run = lineage_of(fed("once").events).lineage
