@@ -2,9 +2,9 @@
 
 Facts are ``begun(STEP)`` and ``done(STEP)`` of single occurrences (``STEP#2`` is the second), and
 ``done(STEP)`` at all, which any occurrence derives: that is where a retry or a replay is an
-alternative. What is durable (a journal's record, a log's file) is read as the latter, because a
-reader cannot tell which try wrote it: so two repairs that were seen each in a run of its own, on
-both sides of a durable fact, are known to work together. Leaves are
+alternative. Whoever builds on a step that has ended well builds on the latter, whichever try of it
+that was: so two repairs, each seen in a run of its own, are known to work together when neither
+takes part in the other. Leaves are
 
 - the delivery of a request and of its reply, falsified by losing them at that step;
 - a node's life until a step, falsified by a crash just before or just after an earlier one;
@@ -28,7 +28,6 @@ from bettong.harness.search.occurrences import (
     Occurrence,
     Reading,
     batch_of,
-    is_durable,
     is_push,
     read_occurrences,
 )
@@ -168,10 +167,7 @@ class _Builder:
     def _premises(self, causes: list[Occurrence], of: Occurrence, position: int) -> Iterable[str]:
         for cause in causes:
             if cause.done_at(position):
-                # what an earlier incarnation did is known by what it has left behind
-                outlived = cause.node == of.node and cause.incarnation != of.incarnation
-                kept = outlived or is_durable(cause.step)
-                yield _at_all(cause.step) if kept else f"done({cause.name})"
+                yield _at_all(cause.step)
             else:  # still open: a request that has arrived here, or what this step is a part of
                 yield f"begun({cause.name})"
                 if cause.link is not None and cause.link.endswith(f"->{of.node}"):
