@@ -19,6 +19,12 @@ import psutil
 
 from bettong.harness.servers.errors import ServerFailedError
 from bettong.harness.servers.programs import unprivileged_user
+from bettong.harness.sessions import (
+    guard_folder,
+    guard_session,
+    unguard_folder,
+    unguard_session,
+)
 
 HOST = "127.0.0.1"
 _ANSWER_SECONDS = 2.0
@@ -29,7 +35,8 @@ Self = TypeVar("Self", bound="Server")
 
 
 class Server(ABC):
-    """One server. A context manager that starts it, and at last ends it and removes its data::
+    """One server. A context manager that starts it, and at last ends it and removes its data, even
+    when Bettong itself is killed::
 
         with PostgresServer() as postgres:
             psycopg.connect(postgres.url())
@@ -91,6 +98,7 @@ class Server(ABC):
         try:
             if self._folder is None:
                 self._folder = Path(tempfile.mkdtemp(prefix=f"bettong-{self.name}-"))
+                guard_folder(self._folder)
                 self._give_away(self._folder)
                 self.prepare()
             self._launch()
@@ -114,6 +122,7 @@ class Server(ABC):
                 user=user,
                 extra_groups=[] if user else None,
             )
+        guard_session(self._process.pid)
 
     def run(self, *command: str) -> None:
         """Run a program to its end as the server's user. Raises ServerFailedError."""
@@ -182,6 +191,7 @@ class Server(ABC):
                 process.kill()
         self._process.wait()
         psutil.wait_procs(doomed, timeout=_STOP_SECONDS)
+        unguard_session(self._process.pid)
         self._process = None
 
     def stop(self) -> None:
@@ -214,6 +224,7 @@ class Server(ABC):
         self.kill()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+            unguard_folder(self._folder)
             self._folder = None
 
     def __enter__(self: Self) -> Self:

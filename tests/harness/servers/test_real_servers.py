@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
+import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -185,3 +188,20 @@ def test_postgres_does_not_run_as_root() -> None:
             assert psutil.Process(server.pid).username() != "root"
     except ServerMissingError as e:
         pytest.skip(f"NOT TESTED: {e}")
+
+
+def test_a_server_ends_when_bettong_is_killed() -> None:
+    program = (
+        "import time; from bettong.harness.servers import BulkServer; s = BulkServer().start();"
+        "print(s.pid, s.folder, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as bettong:
+        assert bettong.stdout is not None
+        pid, folder = bettong.stdout.readline().decode().split()
+        server = psutil.Process(int(pid))
+        bettong.kill()
+    server.wait(30)
+    deadline = time.monotonic() + 30
+    while Path(folder).exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not Path(folder).exists()
