@@ -101,8 +101,9 @@ def _check_folding(
     if findings.verdict != "valid":
         return []
     drawn = random.Random(seed)
-    alone = (frozenset({crash}) for crash in executor.folding.same_moment)
-    folded = sorted({*executor.folding.folded, *alone}, key=sorted)
+    folding = executor.folding
+    alone = (frozenset({crash}) for crash in folding.same_moment if crash in folding.clean)
+    folded = sorted({*folding.folded, *alone}, key=sorted)
     chosen = drawn.sample(folded, min(_SAMPLE, len(folded)))
     chosen += _untried_pairs(findings, reach, drawn)
     sampled = [executor.run(schedule) for schedule in chosen]
@@ -152,9 +153,10 @@ def _result(
             "(same durable facts when the first fault struck, same steps after it)"
         )
     if sampled:
+        held = sum(1 for e in sampled if e.outcome == "good")
         rests_on.append(
-            f"{sum(e.outcome == 'good' for e in sampled)} sets of what was so left out, and of pairs of which no known way "
-            "suffers, were run as a check and held"
+            f"{held} sets of what was so left out, and of pairs of which no known way suffers, "
+            "were run as a check and held"
         )
     impossible = sum(1 for e in findings.executions if e.details.get("impossible"))
     if impossible:

@@ -92,7 +92,7 @@ def test_an_engine_that_commits_in_the_wrong_order_is_found() -> None:
     class Broken(WordCount):
         protocol = CommitsFirst
 
-    with pytest.raises(AssertionError, match="Loss|Duplicate|StateDivergence|shown up to"):
+    with pytest.raises(AssertionError, match=r"Loss|Duplicate|StateDivergence|shown up to"):
         run_state_machine_as_test(Broken, settings=SEARCH)
 
 
