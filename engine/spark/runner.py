@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bettong.engine import steps
@@ -45,6 +46,7 @@ def run(app: Application, spark: SparkSession, config: RunConfig) -> RunningPipe
     steps.install(config.instrumentation)
     try:
         protocol.open()
+        _remove_unwritten(config.spark_checkpoint)
         return RunningPipeline(app, spark, config, protocol)
     except BaseException:
         protocol.close()
@@ -159,6 +161,19 @@ class RunningPipeline:
         observer, query = self._protocol.settings.observer, getattr(self, "query", None)
         if observer is not None and query is not None and query.lastProgress is not None:
             observer.progress(json.loads(query.lastProgress.json))
+
+
+def _remove_unwritten(checkpoint: Path) -> None:
+    """Remove what a driver left behind that was killed while Spark wrote its first offsets.
+
+    Spark writes a file under another name and then renames it; as long as there is no batch at
+    all, it takes such a file for somebody else's checkpoint and refuses to start
+    (STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY).
+    """
+    offsets = checkpoint / "offsets"
+    if not any(p.name.isdigit() for p in offsets.glob("*")):
+        for unwritten in offsets.glob(".*.tmp*"):
+            unwritten.unlink(missing_ok=True)
 
 
 def committed(config: RunConfig) -> Offset | None:
