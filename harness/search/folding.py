@@ -6,7 +6,8 @@ which it has only read are the same, and the earlier is moved to the later.
 What can follow a fault is decided by what was durable when it struck and by what the system did
 then. Two faults of the same batch position with the same durable facts before and the same steps
 after, both read from their own runs, are *alike*: a second fault on the way of recovery is tried
-behind one of them only.
+behind one of them only. A second fault in a later batch is tried behind one of those faults after
+which that batch began with the same.
 
 What was folded away is kept, so that a sample of it can be run as a check.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
@@ -23,7 +24,14 @@ from typing import Any
 
 from bettong.harness import faults as harness
 from bettong.harness.faults import Fault, Point
-from bettong.harness.search.occurrences import Occurrence, Reading, is_durable, is_push, is_read
+from bettong.harness.search.occurrences import (
+    Occurrence,
+    Reading,
+    batch_of,
+    is_durable,
+    is_push,
+    is_read,
+)
 from bettong.harness.search.run_lineage import Batches
 from bettong.lineage.faults import Schedule
 
@@ -46,6 +54,8 @@ class Recovery:
         epoch: the epoch that was open then.
         before, taken: how often each step had been begun when it struck, and in the end.
         signature: equal for faults that are alike.
+        settled: equal for faults of one batch after which the next one began with the same: the
+            same durable facts of the batch, the same incarnations; empty when none began.
     """
 
     batch: int | None
@@ -53,6 +63,7 @@ class Recovery:
     before: Mapping[str, int]
     taken: Mapping[str, int]
     signature: str
+    settled: str
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
@@ -96,12 +107,35 @@ def recovery_of(fault: Fault, reading: Reading, batch_of: Batches) -> Recovery |
         for o in later
         if here(o)
     ]
-    told = "\n".join(
-        [type(fault).__name__, _struck_at(fault), *sorted(durable), "", *sorted(after)]
+    signature = _digest(
+        type(fault).__name__, _struck_at(fault), *sorted(durable), "", *sorted(after)
     )
-    signature = blake2b(told.encode(), digest_size=12).hexdigest()
     before, taken = (Counter(o.step for o in some) for some in (earlier, reading.occurrences))
-    return Recovery(batch, epoch, dict(before), dict(taken), signature)
+    settled = _settled(reading, batch, struck, here)
+    return Recovery(batch, epoch, dict(before), dict(taken), signature, settled)
+
+
+def _settled(
+    reading: Reading, batch: int | None, struck: int, here: Callable[[Occurrence], bool]
+) -> str:
+    """With what the next batch began after a fault."""
+    following = f"batch={(-1 if batch is None else batch) + 1}/"
+    begun = [
+        o.begun for o in reading.occurrences if o.begun > struck and o.step.startswith(following)
+    ]
+    if batch is None or not begun:
+        return ""
+    durable = {
+        o.step
+        for o in reading.occurrences
+        if o.done_at(begun[0]) and _DURABLE.match(o.step) and here(o)
+    }
+    lives = {r.node: r.incarnation for r in reading.restarts if r.position < begun[0]}
+    return _digest(*sorted(durable), "", *(f"{node}.{n}" for node, n in sorted(lives.items())))
+
+
+def _digest(*told: str) -> str:
+    return blake2b("\n".join(told).encode(), digest_size=12).hexdigest()
 
 
 def _struck_at(fault: Fault) -> str:
@@ -193,11 +227,13 @@ class Folding:
     folded: dict[Schedule, Schedule] = field(default_factory=dict)
     _recoveries: dict[str, Recovery] = field(default_factory=dict)
     _first: dict[str, str] = field(default_factory=dict)
+    _settled: dict[str, str] = field(default_factory=dict)
 
     def learn(self, fault: str, recovery: Recovery) -> None:
         """Take in what the run of a single fault showed."""
         self._recoveries[fault] = recovery
         self._first.setdefault(recovery.signature, fault)
+        self._settled.setdefault(recovery.settled, fault)
 
     def classes(self) -> int:
         """How many classes of single faults there are so far."""
@@ -233,6 +269,9 @@ class Folding:
         if again < 1:
             return None  # it strikes before the first one does
         chosen = self._first[recovery.signature]
+        own, later = recovery.batch, batch_of(point.step)
+        if recovery.settled and own is not None and later is not None and later > own:
+            chosen = self._settled[recovery.settled]
         target = self._recoveries[chosen]
         relative = _relative(point.step, recovery.batch, recovery.epoch)
         step = _absolute(relative, target.batch, target.epoch)

@@ -158,6 +158,21 @@ def test_a_crash_is_not_moved_over_a_push() -> None:
     assert not same_moments(read_occurrences(sent))
 
 
+def test_in_a_later_batch_it_counts_only_with_what_that_batch_began() -> None:
+    """Killed before the offsets or before the commit: recoveries differ, their ends do not."""
+    folding = Folding()
+    next_plan, next_commit = (s.replace("batch=1", "batch=2") for s in (PLAN, COMMIT))
+    rest = [READ, COMMIT, "batch=1/commits", next_plan, next_commit]
+    early = learned(folding, Point(OFFSETS), [PLAN, OFFSETS], [PLAN, OFFSETS, *rest])
+    late = learned(folding, Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], rest)
+    missing = learned(folding, Point(READ), [PLAN, OFFSETS, READ], [READ, next_plan, next_commit])
+    assert folding.classes() == 3
+    second = Omit(LINK, Point(next_commit))
+    folding.faults[second.id] = second
+    assert folding.canonical(frozenset({late.id, second.id})) == {early.id, second.id}
+    assert folding.canonical(frozenset({missing.id, second.id})) == {missing.id, second.id}
+
+
 def test_what_was_durable_tells_faults_apart() -> None:
     folding = Folding()
     learned(folding, Point(OFFSETS), [PLAN, OFFSETS], AGAIN)
