@@ -93,9 +93,13 @@ def recovery_of(fault: Fault, reading: Reading, batch_of: Batches) -> Recovery |
     epochs = [int(m[1]) for o in earlier if (m := _EPOCH.search(o.step))]
     epoch = max(epochs, default=0)
 
+    of_a_message = _MESSAGE.match(harness.points(fault)[0].step) is not None
+
     def here(o: Occurrence) -> bool:
+        if _MESSAGE.match(o.step):
+            return of_a_message and batch_of(o.step) == batch
         found = batch_of(o.step)
-        return found == batch if found is not None else not _MESSAGE.match(o.step)
+        return found is None or found == batch
 
     durable = {
         _relative(o.step, batch, epoch)
