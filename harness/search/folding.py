@@ -35,10 +35,6 @@ from bettong.harness.search.occurrences import (
 from bettong.harness.search.run_lineage import Batches
 from bettong.lineage.faults import Schedule
 
-_DURABLE = re.compile(
-    r"(?:gateway\.(?:append|release)/|receiver\.|epoch=)"
-    r"|batch=\d+/(?:offsets|state\.manifest|commits)$"
-)
 _BATCH = re.compile(r"batch=(\d+)")
 _EPOCH = re.compile(r"epoch=(\d+)")
 _PARTITION = re.compile(r"(?<=/)p=\d+")
@@ -104,7 +100,7 @@ def recovery_of(fault: Fault, reading: Reading, batch_of: Batches) -> Recovery |
     durable = {
         _relative(o.step, batch, epoch)
         for o in earlier
-        if o.done_at(struck) and _DURABLE.match(o.step) and here(o)
+        if o.done_at(struck) and _lasts(o.step) and here(o)
     }
     after = [
         f"{_relative(o.step, batch, epoch)} {'failed' if o.failed or o.ended is None else ''}"
@@ -130,12 +126,15 @@ def _settled(
     if batch is None or not begun:
         return ""
     durable = {
-        o.step
-        for o in reading.occurrences
-        if o.done_at(begun[0]) and _DURABLE.match(o.step) and here(o)
+        o.step for o in reading.occurrences if o.done_at(begun[0]) and _lasts(o.step) and here(o)
     }
     lives = {r.node: r.incarnation for r in reading.restarts if r.position < begun[0]}
     return _digest(*sorted(durable), "", *(f"{node}.{n}" for node, n in sorted(lives.items())))
+
+
+def _lasts(step: str) -> bool:
+    """Whether a step leaves what outlives its process, or opens an epoch that fences others."""
+    return is_durable(step) or step.startswith("epoch=")
 
 
 def _digest(*told: str) -> str:
