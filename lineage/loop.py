@@ -23,6 +23,8 @@ from bettong.lineage.results import Coverage
 
 TURNS: tuple[Mode, ...] = ("asked", "hunt", "kept", "given")
 """These take turns, because each finds violations that another would find late."""
+DEAR: tuple[Mode, ...] = ("hunt", "present")
+"""The same where runs are dear: of the smallest sets the latest, and any."""
 REST: tuple[Mode, ...] = ("present", "absent")
 
 Watch = Callable[[Execution, int], None]
@@ -219,10 +221,11 @@ def _draw(work: _Search, hypotheses: Hypotheses) -> Iterator[Schedule]:
     hunted: Schedule = CLEAN
     while True:
         drawn = False
-        for mode in () if work.smallest_first else TURNS:
+        for mode in DEAR if work.smallest_first else TURNS:
             schedule = None
             before = work.tried.get(hunted)
-            if mode == "hunt" and hunted and before is not None and before.outcome == "good":
+            good = before is not None and before.outcome == "good"
+            if mode == "hunt" and hunted and good and not work.smallest_first:
                 # what else would break the run that has stayed good?
                 schedule = hypotheses.extending(hunted, mode)
             schedule = schedule or hypotheses.smallest(mode)
