@@ -48,6 +48,11 @@ class Execution:
     note: str = ""
     details: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def blind(self) -> bool:
+        """Whether it told nothing of its schedule."""
+        return self.outcome in ("not-injected", "unknown")
+
     def to_run(self) -> Run:
         """The line of this execution in a result's run table."""
         return Run(

@@ -121,6 +121,19 @@ class Hypotheses:
         """Take in more lineage: what it adds to that of the goals and of all that led to them.
         What led to none of them is put aside until it does."""
         began = perf_counter()
+        again: list[Lineage] = []
+        seen = self._encode(lineage, again)
+        pred, nodes = lineage.graph._pred, lineage.graph._node
+        for id in nodes.keys() - seen:
+            if nodes[id]["kind"] == FACT and pred[id]:
+                self._aside.setdefault(id, []).append(lineage)
+        while again:
+            self._encode(again.pop(), again)
+        self.seconds += perf_counter() - began
+
+    def _encode(self, lineage: Lineage, again: list[Lineage]) -> set[str]:
+        """Write down what leads to a goal, or to what did; returns what was looked at, and adds
+        to ``again`` the lineages of which a part that was put aside does so now."""
         pred = lineage.graph._pred  # the public view is several times slower
         nodes = dict(lineage.graph.nodes(data=True))
         fresh: list[Fault] = []
@@ -128,7 +141,6 @@ class Hypotheses:
         seen = set(todo)
         clauses: list[list[int]] = []
         encoded, failing = self._encoded, self._failing
-        again: list[Lineage] = []
         while todo:
             id = todo.pop()
             attributes = nodes[id]
@@ -164,12 +176,7 @@ class Hypotheses:
         if fresh:
             self._register(fresh)
         self._take_as_met(lineage)
-        for id in nodes.keys() - seen:
-            if nodes[id]["kind"] == FACT and pred[id]:
-                self._aside.setdefault(id, []).append(lineage)
-        self.seconds += perf_counter() - began
-        for earlier in again:
-            self.extend(earlier)
+        return seen
 
     def _failing(self, id: str) -> int:
         found = self._fails.get(id)

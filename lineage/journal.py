@@ -25,7 +25,6 @@ from bettong.lineage.results import Anomaly
 
 FORMAT = 1
 _END = {"end": True}
-_OVER = -1
 
 
 class Journal:
@@ -40,9 +39,6 @@ class Journal:
     def __init__(self, path: Path, question: str) -> None:
         self._known: dict[Schedule, Execution] = {}
         end = self._read(path, question) if path.exists() else 0
-        if end == _OVER:
-            self._known.clear()
-            end = 0
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: IO[bytes] = path.open("r+b" if path.exists() else "wb")
         self._file.truncate(end)
@@ -66,10 +62,11 @@ class Journal:
                                 f"({value['question']}): remove it or choose another directory"
                             )
                     elif value == _END:
-                        return _OVER
+                        self._known.clear()
+                        return 0
                     else:
                         execution = _execution(value)
-                        if execution.outcome not in ("unknown", "not-injected"):
+                        if not execution.blind:
                             self._known[execution.schedule] = execution
                 except (KeyError, TypeError, ValueError) as e:
                     raise UsageError(f"{path}:{number}: not a line of a search log: {e}") from e

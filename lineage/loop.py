@@ -190,7 +190,7 @@ def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
             _shrink(work, hypotheses)
             break
     findings.minimal = minimal(work.violations)
-    blind = [e for e in work.done if e.outcome in ("not-injected", "unknown")]
+    blind = [e for e in work.done if e.blind]
     findings.complete = not left and not blind
     if work.violations:
         told = f"{', '.join(sorted(findings.minimal[0]))} breaks the goal"
