@@ -62,6 +62,13 @@ def split_name(step: str) -> tuple[str, str]:
     return (named["step"], named["name"]) if named else (step, "")
 
 
+def message_of(step: str) -> tuple[str, str] | None:
+    """The stream and the number, or ``end``, of the message that a step of the sender or the
+    gateway names; None for other steps."""
+    named = _WITH_MESSAGE.match(step)
+    return (named["stream"], named["number"]) if named and named["number"] else None
+
+
 def shape_of(step: str) -> str:
     """The shape of a step id; what fits no known pattern keeps its letters."""
     named = _WITH_MESSAGE.match(step)

@@ -14,7 +14,7 @@ from bettong.harness.faults import Fault, points
 from bettong.harness.schedule import Schedule
 from bettong.harness.search.folding import Folding, Recovery, recovery_of
 from bettong.harness.search.occurrences import Reading
-from bettong.harness.search.run_lineage import RunLineage, lineage_of, make_up, message_batches
+from bettong.harness.search.run_lineage import RunLineage, lineage_of, make_up
 from bettong.lineage import faults as lineage_faults
 from bettong.lineage.executor import Execution
 from bettong.lineage.graph import Lineage
@@ -113,16 +113,13 @@ class ScenarioExecutor:
         }
         if read.reading.unread:
             found["unread"] = read.reading.unread
-        same = self.folding.standing_for(read.reading)
         found["same_moment"] = {
             id: crash.id
-            for id, crash in same.items()
+            for id, crash in read.same.items()
             if id in read.faults and crash.id in read.lineage.faults
         }
         if len(seen.schedule.faults) == 1:
-            recovery = recovery_of(
-                seen.schedule.faults[0], read.reading, message_batches(seen.events)
-            )
+            recovery = recovery_of(seen.schedule.faults[0], read.reading, read.batch)
             if recovery is not None:
                 found["recovery"] = recovery.to_dict()
         return found

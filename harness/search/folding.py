@@ -33,12 +33,12 @@ from bettong.harness.search.occurrences import (
     is_read,
 )
 from bettong.harness.search.run_lineage import Batches
+from bettong.harness.step_names import message_of
 from bettong.lineage.faults import Schedule
 
 _BATCH = re.compile(r"batch=(\d+)")
 _EPOCH = re.compile(r"epoch=(\d+)")
 _PARTITION = re.compile(r"(?<=/)p=\d+")
-_MESSAGE = re.compile(r"(?:sender|gateway)\.\w+/.+/(?:\d+|end)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +78,22 @@ def _absolute(step: str, batch: int | None, epoch: int) -> str:
     return re.sub(r"epoch=\+(-?\d+)", lambda m: f"epoch={int(m[1]) + epoch}", step)
 
 
-def recovery_of(fault: Fault, reading: Reading, batch_of: Batches) -> Recovery | None:
+def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery | None:
     """What followed a fault in a run that had no other; None when it did not strike."""
     struck = next((s.position for s in reading.struck if s.fault == fault.id), None)
     if struck is None:
         return None
-    batch = batch_of(harness.points(fault)[0].step)
+    struck_step = harness.points(fault)[0].step
+    batch = batch_at(struck_step)
     earlier = [o for o in reading.occurrences if o.begun <= struck]
     later = [o for o in reading.occurrences if o.begun > struck]
     epochs = [int(m[1]) for o in earlier if (m := _EPOCH.search(o.step))]
     epoch = max(epochs, default=0)
 
-    of_a_message = _MESSAGE.match(harness.points(fault)[0].step) is not None
-
     def here(o: Occurrence) -> bool:
-        if _MESSAGE.match(o.step):
-            return of_a_message and batch_of(o.step) == batch
-        found = batch_of(o.step)
+        found = batch_at(o.step)
+        if message_of(o.step):  # of other nodes' messages a recovery knows nothing
+            return found == batch and message_of(struck_step) is not None
         return found is None or found == batch
 
     durable = {
@@ -111,24 +110,26 @@ def recovery_of(fault: Fault, reading: Reading, batch_of: Batches) -> Recovery |
         type(fault).__name__, _struck_at(fault), *sorted(durable), "", *sorted(after)
     )
     before, taken = (Counter(o.step for o in some) for some in (earlier, reading.occurrences))
-    settled = _settled(reading, batch, struck, here)
+    settled = "" if batch is None else _settled(reading, batch, struck, here)
     return Recovery(batch, epoch, dict(before), dict(taken), signature, settled)
 
 
-def _settled(
-    reading: Reading, batch: int | None, struck: int, here: Callable[[Occurrence], bool]
-) -> str:
-    """With what the next batch began after a fault."""
-    following = f"batch={(-1 if batch is None else batch) + 1}/"
-    begun = [
-        o.begun for o in reading.occurrences if o.begun > struck and o.step.startswith(following)
-    ]
-    if batch is None or not begun:
+def _settled(reading: Reading, batch: int, struck: int, here: Callable[[Occurrence], bool]) -> str:
+    """With what the next batch began after a fault; empty when it did not begin."""
+    begun = next(
+        (
+            o.begun
+            for o in reading.occurrences
+            if o.begun > struck and o.step.startswith(f"batch={batch + 1}/")
+        ),
+        None,
+    )
+    if begun is None:
         return ""
     durable = {
-        o.step for o in reading.occurrences if o.done_at(begun[0]) and _lasts(o.step) and here(o)
+        o.step for o in reading.occurrences if o.done_at(begun) and _lasts(o.step) and here(o)
     }
-    lives = {r.node: r.incarnation for r in reading.restarts if r.position < begun[0]}
+    lives = {r.node: r.incarnation for r in reading.restarts if r.position < begun}
     return _digest(*sorted(durable), "", *(f"{node}.{n}" for node, n in sorted(lives.items())))
 
 
@@ -179,18 +180,17 @@ def _same_of_node(
 ) -> dict[str, harness.Crash]:
     found: dict[str, harness.Crash] = {}
     later: Occurrence | None = None  # a crash just before it is the same as one here
-    writing = 0
+    writing = 0  # how many steps that change something go on here
     for position, begins, o in reversed(told):
         reads = is_read(o.step) and (o.step, o.number) not in effects
-        point = Point(o.step, "before" if begins else "after", o.number)
         if begins and not reads:
             writing -= o.ended is not None
             later = None if writing else o
             continue
-        silent = later is not None and not _heard(later, position) and not is_push(o.step)
-        if silent and later is not None:
-            before = Point(later.step, "before", later.number)
-            found[harness.Crash(o.node, point).id] = harness.Crash(o.node, before)
+        if later is not None and not _heard(later, position) and not is_push(o.step):
+            here = Point(o.step, "before" if begins else "after", o.number)
+            stands = Point(later.step, "before", later.number)
+            found[harness.Crash(o.node, here).id] = harness.Crash(o.node, stands)
         elif begins and not writing:
             later = o
         if not begins and not reads:

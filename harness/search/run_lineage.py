@@ -31,12 +31,11 @@ from bettong.harness.search.occurrences import (
     is_push,
     read_occurrences,
 )
+from bettong.harness.step_names import message_of
 from bettong.lineage.faults import CRASH, LOSS, Fault
 from bettong.lineage.graph import FACT, Lineage
 from bettong.lineage.queries import holding
 from bettong.lineage.trace import TraceEvent
-
-_MESSAGE_STEP = re.compile(r"(?:sender|gateway)\.\w+/(?P<stream>.+)/(?P<number>\d+|end)$")
 
 Batches = Callable[[str], int | None]
 
@@ -54,21 +53,14 @@ def message_batches(events: Iterable[TraceEvent]) -> Batches:
         batch = batch_of(step)
         if batch is not None:
             return batch
-        named = _MESSAGE_STEP.match(step)
+        named = message_of(step)
         if named is None:
             return None
-        if named["number"] == "end":  # it belongs to the batch of the last message
-            of_stream = (b for carried, b in planned if carried.stream == named["stream"])
-            return max(of_stream, default=None)
-        number = int(named["number"])
-        return next(
-            (
-                batch
-                for carried, batch in planned
-                if carried.stream == named["stream"] and carried.start <= number < carried.stop
-            ),
-            None,
-        )
+        stream, number = named
+        of_stream = [(carried, batch) for carried, batch in planned if carried.stream == stream]
+        if number == "end":  # it belongs to the batch of the last message
+            return max((batch for _, batch in of_stream), default=None)
+        return next((b for c, b in of_stream if c.start <= int(number) < c.stop), None)
 
     return find
 
@@ -81,11 +73,15 @@ class RunLineage:
         lineage: the graph; its faults carry the ids of :attr:`faults`.
         faults: the harness's faults by id, to be put into schedules.
         reading: the occurrences that it was read from.
+        batch: tells the batch of a step.
+        same: crashes, each with the one that stands for it.
     """
 
     lineage: Lineage
     faults: dict[str, harness.Fault]
     reading: Reading
+    batch: Batches
+    same: Mapping[str, harness.Crash]
 
 
 @dataclass(slots=True)
@@ -115,7 +111,7 @@ class _Builder:
                 restart = restarts[position]
                 cause = killed.get(restart.node)
                 self.origin[restart.node, restart.incarnation] = (
-                    [self._owed(cause)] if cause else []
+                    [_owed(self.lineage, cause)] if cause else []
                 )
             if position in moments:
                 occurrence, begins = moments[position]
@@ -123,7 +119,7 @@ class _Builder:
                     self._begin(occurrence, struck)
                 else:
                     self._end(occurrence)
-        return RunLineage(self.lineage, self.faults, self.reading)
+        return RunLineage(self.lineage, self.faults, self.reading, self.batch, self.same)
 
     def _moments(self) -> dict[int, tuple[Occurrence, bool]]:
         found: dict[int, tuple[Occurrence, bool]] = {}
@@ -145,7 +141,7 @@ class _Builder:
             for o in self.reading.occurrences
         )
         if not first_here and struck:
-            premises.append(self._owed(struck[-1]))
+            premises.append(_owed(self.lineage, struck[-1]))
         self.lineage.firing(f"begun({occurrence.name})", premises, "begin")
 
     def _end(self, occurrence: Occurrence) -> None:
@@ -222,9 +218,6 @@ class _Builder:
         self.faults[crash.id], self.faults[same.id] = crash, same
         fault = Fault(same.id, CRASH, place=at.node, time=at.begun)
         return self.lineage.leaf(f"no {same.id}", [fault])
-
-    def _owed(self, fault: str) -> str:
-        return _owed(self.lineage, fault)
 
 
 def _owed(lineage: Lineage, fault: str) -> str:
