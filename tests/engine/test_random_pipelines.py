@@ -132,6 +132,16 @@ def test_batches_and_interpreter_agree(data: st.DataObject) -> None:
         assert simulation.entities(manifest, name, list(entities)) == entities
 
 
+def check_batch(app: Application, streams: Mapping[str, list[bytes]]) -> None:
+    """One batch of all messages gives every sink what the interpreter does."""
+    expected = interpret(app, streams)
+    simulation = Simulation(app, LocalStore(Path("/log"), SimulatedDisk()), streams)
+    simulation.run([{stream: len(messages) for stream, messages in streams.items()}])
+    for node in app.sinks:
+        wanted = [(o.id, o.key, o.data) for o in expected.outputs if o.sink == node.name]
+        assert sorted(simulation.sinks[node.name].rows) == sorted(wanted)
+
+
 def test_a_message_that_meets_a_state_twice_meets_it_step_by_step() -> None:
     """All of a message's parts go through the first step before any goes through the second."""
     keyed = source("in0", number).to(upto).key_by(remainder)
@@ -140,12 +150,7 @@ def test_a_message_that_meets_a_state_twice_meets_it_step_by_step() -> None:
         "twice", first.to_sink(sink("out0", text)), second.to_sink(sink("out1", text))
     )
     streams = {"in0": [b"3", b"7", b"2", b"15"]}
-    expected = interpret(app, streams)
-    simulation = Simulation(app, LocalStore(Path("/log"), SimulatedDisk()), streams)
-    simulation.run([{"in0": 4}])
-    for name in ("out0", "out1"):
-        wanted = [(o.id, o.key, o.data) for o in expected.outputs if o.sink == name]
-        assert sorted(simulation.sinks[name].rows) == sorted(wanted)
+    check_batch(app, streams)
 
 
 def test_steps_of_different_depth_share_a_state() -> None:
@@ -160,12 +165,7 @@ def test_steps_of_different_depth_share_a_state() -> None:
         deep.to_sink(sink("out1", text)),
     )
     streams = {"in0": [b"3", b"7"]}
-    expected = interpret(app, streams)
-    simulation = Simulation(app, LocalStore(Path("/log"), SimulatedDisk()), streams)
-    simulation.run([{"in0": 2}])
-    for name in ("out0", "out1"):
-        wanted = [(o.id, o.key, o.data) for o in expected.outputs if o.sink == name]
-        assert sorted(simulation.sinks[name].rows) == sorted(wanted)
+    check_batch(app, streams)
 
 
 @pytest.mark.parametrize("policy", ["fail", "skip", "dead letter"])

@@ -53,6 +53,13 @@ class Trace:
         self.incarnation += 1
         self.events.append(TraceEvent("node.start/driver", "after", "driver", self.incarnation))
 
+    def dies_before_the_commit(self, fault: str) -> None:
+        """The driver is killed before it asks for the commit, and comes back."""
+        self.begin(COMMIT, OFFSETS, link=LINK)
+        self.strikes(fault, "driver")
+        self.restart()
+        self.whole("epoch=2/sink.open")
+
 
 def clean() -> Trace:
     trace = Trace()
@@ -70,10 +77,7 @@ def replayed(fault: str) -> Trace:
     trace.whole(OPEN)
     trace.whole(PLAN)
     trace.whole(OFFSETS)
-    trace.begin(COMMIT, OFFSETS, link=LINK)
-    trace.strikes(fault, "driver")
-    trace.restart()
-    trace.whole("epoch=2/sink.open")
+    trace.dies_before_the_commit(fault)
     trace.committed()
     trace.whole(COMMITS)
     return trace
@@ -198,16 +202,13 @@ def fed(sent: str, replay: str = "") -> Trace:
     trace.whole(PLAN, KEPT)
     trace.whole(OFFSETS, PLAN)
     if replay:
-        trace.begin(COMMIT, OFFSETS, link=LINK)
-        trace.strikes(replay, "driver")
-        trace.restart()
-        trace.whole("epoch=2/sink.open")
+        trace.dies_before_the_commit(replay)
     trace.committed()
     trace.whole(COMMITS)
     return trace
 
 
-def test_repairs_on_both_sides_of_a_durable_fact_are_known_to_work_together() -> None:
+def test_repairs_that_take_no_part_in_each_other_are_known_to_work_together() -> None:
     lost, killed = f"omit({SENDING}, {SEND})", f"crash(driver, before {COMMIT})"
     clean_run = lineage_of(fed("once").events).lineage
     again = lineage_of(fed("again").events).lineage
@@ -220,7 +221,7 @@ def test_repairs_on_both_sides_of_a_durable_fact_are_known_to_work_together() ->
     assert frozenset({killed, f"omit({LINK}, {COMMIT}#2)"}) in found
 
 
-def test_what_an_earlier_incarnation_did_is_read_as_a_durable_fact() -> None:
+def test_what_an_earlier_incarnation_did_counts_whichever_try_did_it() -> None:
     killed, lost = f"crash(driver, before {COMMIT})", f"omit({LINK}, {PLAN})"
 
     def run(retry: bool, replay: bool) -> Lineage:

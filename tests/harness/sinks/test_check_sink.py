@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from users_sinks import USERS
 
-from bettong.harness.sinks.arena import ArenaFor, arenas
+from bettong.harness.sinks.arena import ArenaFor
 from bettong.harness.sinks.check import check_one
 from bettong.harness.sinks.job import Target
 from bettong.harness.sinks.judge import judge_run
@@ -25,12 +25,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 FILES = "bettong.scenarios.sinks.files"
 SOURCE = Input()
-
-
-@pytest.fixture(scope="module")
-def arena_for() -> Iterator[ArenaFor]:
-    with arenas(print) as arena_for:
-        yield arena_for
 
 
 def check(arena_for: ArenaFor, target: str, **asked: object) -> Result:
@@ -99,48 +93,6 @@ def test_kept_crashes_show_what_kills_show(
     assert not kept.not_fired and not killed.not_fired
     judged = [judge_run(run, SOURCE, ordered=False) for run in (kept, killed)]
     assert judged[0] == judged[1]
-
-
-USERS = """
-import json
-from bettong.harness import Sink
-
-class Mine(Sink):
-    def write(self, rows, env):
-        path = env.workdir / "rows.jsonl"
-        def append(batch, batch_id):
-            with path.open("a") as out:
-                for row in batch.collect():
-                    out.write(json.dumps({"id": row.id}) + "\\n")
-        return rows.writeStream.foreachBatch(append).option(
-            "checkpointLocation", env.checkpoint).start()
-
-    def read(self, env):
-        return [json.loads(line) for line in (env.workdir / "rows.jsonl").open()]
-
-class Blind(Mine):
-    def read(self, env):
-        return []
-
-class Elsewhere(Mine):
-    def write(self, rows, env):
-        return rows.writeStream.format("noop").option(
-            "checkpointLocation", str(env.workdir / "other")).start()
-
-class Unreadable(Mine):
-    def read(self, env):
-        return open(env.workdir / "wrong")
-
-class Failing(Mine):
-    def write(self, rows, env):
-        def fail(batch, batch_id):
-            raise RuntimeError("no such table")
-        return rows.writeStream.foreachBatch(fail).option(
-            "checkpointLocation", env.checkpoint).start()
-
-class Direct(Mine):
-    endpoints = {"db": "127.0.0.1:9"}
-"""
 
 
 @pytest.fixture

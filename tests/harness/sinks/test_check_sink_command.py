@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from users_sinks import USERS
 
 BETTONG = Path(sys.executable).with_name("bettong")
 
@@ -41,34 +42,6 @@ def test_a_mistake_is_one_line(arguments: list[str], said: str) -> None:
     assert done.stdout == ""
 
 
-MINE = """
-import json
-from bettong.harness import Sink
-
-class Mine(Sink):
-    def write(self, rows, env):
-        path = env.workdir / "rows.jsonl"
-        def append(batch, batch_id):
-            with path.open("a") as out:
-                for row in batch.collect():
-                    out.write(json.dumps({"id": row.id}) + "\\n")
-        return rows.writeStream.foreachBatch(append).option(
-            "checkpointLocation", env.checkpoint).start()
-
-    def read(self, env):
-        return [json.loads(line) for line in (env.workdir / "rows.jsonl").open()]
-
-class Blind(Mine):
-    def read(self, env):
-        return []
-
-class Elsewhere(Mine):
-    def write(self, rows, env):
-        return rows.writeStream.format("noop").option(
-            "checkpointLocation", str(env.workdir / "other")).start()
-"""
-
-
 def bettong(*arguments: str, where: Path) -> subprocess.CompletedProcess[str]:
     command = [BETTONG, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=where)
@@ -77,7 +50,7 @@ def bettong(*arguments: str, where: Path) -> subprocess.CompletedProcess[str]:
 @pytest.mark.spark
 @pytest.mark.timeout(900)
 def test_the_printed_command_shows_the_duplicates_again(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "mine.py").write_text(USERS)
     crash = "crash(driver, before batch=1/commits)"
     found = bettong("check-sink", "mine.py:Mine", "--only", crash, where=tmp_path)
     assert found.returncode == 1, found.stderr
@@ -103,7 +76,7 @@ def test_the_printed_command_shows_the_duplicates_again(tmp_path: Path) -> None:
 def test_a_sink_that_cannot_be_judged_is_one_line(
     tmp_path: Path, name: str, code: int, said: str
 ) -> None:
-    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "mine.py").write_text(USERS)
     done = bettong("check-sink", f"mine.py:{name}", "--quiet", where=tmp_path)
     assert done.returncode == code
     assert said in done.stdout + done.stderr

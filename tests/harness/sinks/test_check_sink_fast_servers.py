@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from chosen_faults import FAILED_TASK, REPLAYED, seen
 
-from bettong.harness.sinks.arena import ArenaFor, arenas
+from bettong.harness.sinks.arena import ArenaFor
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 TWICE = {"Duplicate"}
-
-
-@pytest.fixture(scope="module")
-def arena_for() -> Iterator[ArenaFor]:
-    with arenas(print) as arena_for:
-        yield arena_for
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from chosen_faults import seen as shown
 from line_server import LineServer
 
 from bettong.harness.servers import ServerMissingError
-from bettong.harness.sinks.arena import ArenaFor, arenas
+from bettong.harness.sinks.arena import ArenaFor
 from bettong.harness.sinks.check import check_one
 from bettong.harness.sinks.executor import SinkExecutor
 from bettong.harness.sinks.job import Target
@@ -29,12 +29,6 @@ from bettong.lineage.errors import UsageError
 HERE = str(Path(__file__).with_name("server_twins.py"))
 LINES = f"{Path(__file__).with_name('line_server.py')}:Lines"
 pytestmark = [pytest.mark.spark, pytest.mark.servers, pytest.mark.timeout(900)]
-
-
-@pytest.fixture(scope="module")
-def arena_for() -> Iterator[ArenaFor]:
-    with arenas(print) as arena_for:
-        yield arena_for
 
 
 @contextlib.contextmanager

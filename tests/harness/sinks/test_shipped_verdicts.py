@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from bettong.harness.sinks.arena import ArenaFor, arenas
+from bettong.harness.sinks.arena import ArenaFor
 from bettong.harness.sinks.check import check_one
 from bettong.harness.sinks.request import Request
 from bettong.lineage.loop import Budget
 from bettong.scenarios.sinks import SHIPPED, Shipped
 
 pytestmark = [pytest.mark.spark, pytest.mark.servers, pytest.mark.timeout(1800)]
-
-
-@pytest.fixture(scope="module")
-def arena_for() -> Iterator[ArenaFor]:
-    with arenas(print) as arena_for:
-        yield arena_for
 
 
 @pytest.mark.parametrize("shipped", SHIPPED, ids=lambda sink: sink.name)

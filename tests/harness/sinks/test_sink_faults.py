@@ -3,13 +3,12 @@ right one whole."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from bettong.harness.sinks.arena import ArenaFor, arenas
+from bettong.harness.sinks.arena import ArenaFor
 from bettong.harness.sinks.executor import SinkExecutor
 from bettong.harness.sinks.job import Target
 from bettong.harness.sinks.rows import Input
@@ -35,12 +34,6 @@ TWICE = f"lost-executor(before {MIDDLE}, goes on)"
 LOST = f"lost-executor(before {MIDDLE})"
 LOST_AT_END = "lost-executor(after batch=1/stage=0/p=0/a=0/task)"
 ZOMBIE = "pause(driver, from batch=1/commits until after batch=3/commits)"
-
-
-@pytest.fixture(scope="module")
-def arena_for() -> Iterator[ArenaFor]:
-    with arenas(print) as arena_for:
-        yield arena_for
 
 
 @pytest.mark.parametrize(

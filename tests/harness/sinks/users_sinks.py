@@ -1,0 +1,44 @@
+"""A user's file of sinks: one that appends, and what may be wrong with one."""
+
+from __future__ import annotations
+
+USERS = """
+import json
+from bettong.harness import Sink
+
+class Mine(Sink):
+    def write(self, rows, env):
+        path = env.workdir / "rows.jsonl"
+        def append(batch, batch_id):
+            with path.open("a") as out:
+                for row in batch.collect():
+                    out.write(json.dumps({"id": row.id}) + "\\n")
+        return rows.writeStream.foreachBatch(append).option(
+            "checkpointLocation", env.checkpoint).start()
+
+    def read(self, env):
+        return [json.loads(line) for line in (env.workdir / "rows.jsonl").open()]
+
+class Blind(Mine):
+    def read(self, env):
+        return []
+
+class Elsewhere(Mine):
+    def write(self, rows, env):
+        return rows.writeStream.format("noop").option(
+            "checkpointLocation", str(env.workdir / "other")).start()
+
+class Unreadable(Mine):
+    def read(self, env):
+        return open(env.workdir / "wrong")
+
+class Failing(Mine):
+    def write(self, rows, env):
+        def fail(batch, batch_id):
+            raise RuntimeError("no such table")
+        return rows.writeStream.foreachBatch(fail).option(
+            "checkpointLocation", env.checkpoint).start()
+
+class Direct(Mine):
+    endpoints = {"db": "127.0.0.1:9"}
+"""
