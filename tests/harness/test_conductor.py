@@ -48,6 +48,7 @@ class Children:
         self.zombies: list[ProcessSession] = []
         self.fired: bool | None = None
         self.control: RunControl | None = None
+        self.before_restart: Callable[[], None] = lambda: None
 
     def start(self, node: str, *names: str) -> None:
         self.names[node] = names
@@ -64,6 +65,7 @@ class Children:
         return self.incarnation[node], Struck(ended.status == -9, str(ended))
 
     def restart(self, node: str) -> None:
+        self.before_restart()
         if self.sessions[node].poll() is None:
             self.zombies.append(self.sessions[node])
         self.start(node, *self.names[node])
@@ -171,6 +173,27 @@ def test_two_nodes_are_killed_at_once_by_a_step_of_one(children: Children, begin
     assert begun(control, "done", 3)
     assert not control.not_fired
     assert children.incarnation == {"a": 2, "b": 2}
+
+
+def test_nobody_asks_a_node_in_vain_until_it_is_back(children: Children, begin: Begin) -> None:
+    control = begin(Crash("b", Point("one")))
+    children.start("b")
+    assert begun(control, "done")
+    asker = threading.Thread(target=lambda: Taker(children, "a").step("ask", "a->b").__enter__())
+    asked: list[bool] = []
+
+    def look() -> None:
+        asker.start()
+        asked.append(control.wait(lambda: control.occurrences("ask") > 0, 1))
+
+    children.before_restart = look
+    with Taker(children, "a").step("one"):
+        pass
+    assert begun(control, "ask")
+    assert asked == [False]
+    with Taker(children, "a").step("elsewhere", "a->c"):
+        pass
+    asker.join()
 
 
 def test_a_step_that_never_comes_is_a_fault_that_did_not_fire(
