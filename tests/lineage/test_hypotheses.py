@@ -115,3 +115,20 @@ def test_a_set_that_is_excluded_comes_with_another_fault_only() -> None:
         assert hypotheses.smallest() == {"O(0)", "O(1)"}
         hypotheses.exclude(frozenset({"O(0)", "O(1)"}))
         assert hypotheses.smallest() is None
+
+
+def test_what_led_to_no_goal_counts_once_it_does() -> None:
+    """The first run shows a way to a fact that nothing needs; the second one needs the fact."""
+    fault = Fault("O(0)", "loss")
+    one, other = Lineage(), Lineage()
+    for lineage in (one, other):
+        lineage.leaf("given")
+        lineage.leaf("because of O(0)", [fault], lost=True)
+    one.firing("between", ["given"], "rule")
+    one.firing("goal", ["because of O(0)"], "rule")
+    one.fact("goal", goal=True)
+    other.firing("between", ["because of O(0)"], "rule")
+    other.firing("goal", ["between"], "rule")
+    with Hypotheses(one, Bounds({"loss": 1})) as hypotheses:
+        hypotheses.extend(other)
+        assert hypotheses.smallest("absent") is None
