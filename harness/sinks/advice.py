@@ -67,9 +67,11 @@ def mechanism(fault: AnyFault) -> str:
     return {f.Crash: "replay", f.Pause: "zombie", f.Cut: "wire"}.get(type(fault), "error")
 
 
-def advise(faults: Sequence[AnyFault], kinds: frozenset[str], layout: bool) -> str:
-    """What to repair, given what struck, what was seen, and whether it needed a replay that was
-    dealt out in another way."""
+def advise(
+    faults: Sequence[AnyFault], kinds: frozenset[str], layout: bool, failed: bool = False
+) -> str:
+    """What to repair, given what struck, what was seen, whether it needed a replay that was dealt
+    out in another way, and whether the query failed of it and was started again."""
     wire = [x for x in faults if isinstance(x, WireFault)]
     crashed = any(isinstance(x, f.Crash) for x in faults) or any(x.how == "crash" for x in wire)
     restarted = any(isinstance(x, Situation) and x.crash is not None for x in faults)
@@ -84,8 +86,8 @@ def advise(faults: Sequence[AnyFault], kinds: frozenset[str], layout: bool) -> s
     if "Loss" in kinds:
         if any(x.how == "restarted" and x.point.kind == "omit-reply" for x in wire):
             return _ACKNOWLEDGED
-        return _MARKER_FIRST if crashed or restarted else _SWALLOWED
-    if wire and not crashed:
+        return _MARKER_FIRST if crashed or restarted or failed else _SWALLOWED
+    if wire and not (crashed or failed):
         return _REPLY
     if any(isinstance(x, LostExecutor) or _is_attempt(x) for x in faults):
         return _ATTEMPT

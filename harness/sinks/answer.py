@@ -173,6 +173,7 @@ class Answer:
         faults = [executor.fault(id) for id in sorted(execution.schedule)]
         ids = tuple(fault.id for fault in faults)
         kinds = frozenset(a.kind for a in execution.anomalies)
+        failed = bool(execution.details.get("failed"))
         layout = bool(faults) and executor.killed(faults, 0).kinds != kinds
         if layout and executor.killed(faults, OTHER_LAYOUT).kinds != kinds:
             return None
@@ -181,8 +182,8 @@ class Answer:
             anomalies=execution.anomalies[:_ANOMALIES_SHOWN],
             schedule={"faults": list(ids)},
             replay=counterexample.command(self.request, ids),
-            words=words.tell(faults, execution.anomalies, self.source.rows, layout),
-            advice=advise(faults, kinds, layout),
+            words=words.tell(faults, execution.anomalies, self.source.rows, layout, failed),
+            advice=advise(faults, kinds, layout, failed),
             trace=execution.trace,
         )
 

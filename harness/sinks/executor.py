@@ -76,14 +76,18 @@ class SinkExecutor:
             seconds=round(run.seconds, 3),
             trace=self._keep_trace(schedule, run) if outcome == "violation" else None,
             note=verdict.malformed,
-            details=self._details(verdict),
+            details=self._details(run, verdict),
         )
         self.told(execution)
         return execution
 
-    def _details(self, verdict: SinkVerdict) -> dict[str, Any]:
+    def _details(self, run: SinkRun, verdict: SinkVerdict) -> dict[str, Any]:
         """What a later look at this run needs, also when it comes from the search's log."""
-        return {"torn": [a.seen for a in verdict.torn], "folding": self.why.folding.to_json()}
+        return {
+            "torn": [a.seen for a in verdict.torn],
+            "failed": bool(run.errors),
+            "folding": self.why.folding.news(),
+        }
 
     def learn(self, execution: Execution) -> None:
         """Take in an execution, a fresh one or one from the log."""
@@ -109,7 +113,7 @@ class SinkExecutor:
     def prepared(self, clean: Execution, run: SinkRun) -> Execution:
         """A clean execution with its lineage, for the search."""
         ready = replace(clean, lineage=self.why.lineage([], run))
-        return replace(ready, details={**clean.details, "folding": self.why.folding.to_json()})
+        return replace(ready, details={**clean.details, "folding": self.why.folding.news()})
 
     def _keep_trace(self, schedule: Schedule, run: SinkRun) -> str | None:
         if self.traces is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from bettong.harness.faults import Crash, Storage, points
@@ -44,6 +45,7 @@ class Folding:
 
     chosen: dict[str, Schedule] = field(default_factory=dict)
     folded: dict[Schedule, Schedule] = field(default_factory=dict)
+    _told: tuple[int, int] = field(default=(0, 0), compare=False)
 
     def of(self, schedule: Schedule, threats: Sequence[Threat]) -> list[Threat]:
         """Those threats to a run of ``schedule`` that stand for all of them."""
@@ -58,11 +60,18 @@ class Folding:
                 self.folded[extended] = self.chosen[threat.left]
         return kept
 
-    def to_json(self) -> dict[str, Any]:
-        """What is known, for the log of a search."""
+    def news(self) -> dict[str, Any]:
+        """What has become known since this was asked last, for the log of a search."""
+        chosen, folded = self._told
+        self._told = len(self.chosen), len(self.folded)
         return {
-            "chosen": [[left, sorted(run)] for left, run in self.chosen.items()],
-            "folded": [[sorted(equal), sorted(run)] for equal, run in self.folded.items()],
+            "chosen": [
+                [left, sorted(run)] for left, run in islice(self.chosen.items(), chosen, None)
+            ],
+            "folded": [
+                [sorted(equal), sorted(run)]
+                for equal, run in islice(self.folded.items(), folded, None)
+            ],
         }
 
     def learn(self, value: Mapping[str, Iterable[Any]]) -> None:
@@ -71,6 +80,7 @@ class Folding:
             self.chosen.setdefault(left, frozenset(run))
         for equal, run in value.get("folded", ()):
             self.folded.setdefault(frozenset(equal), frozenset(run))
+        self._told = len(self.chosen), len(self.folded)
 
 
 def _telling(threat: Threat) -> tuple[int, int]:

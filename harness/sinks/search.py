@@ -37,6 +37,7 @@ def search(
         Bounds({}, request.faults),
         budget=request.budget,
         find_all=True,
+        smallest_first=True,
         log=log,
         question=question,
         watch=lambda execution, _: executor.learn(execution),

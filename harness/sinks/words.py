@@ -23,6 +23,7 @@ _OUTCOMES = {
     "Violation": "the target cannot be read any more ({why})",
     "Stuck": "the query does not get to its end ({why})",
 }
+_FAILED = "The query failed and was started again"
 _TIMES = {2: "twice", 3: "three times"}
 
 
@@ -140,16 +141,22 @@ def tell(
     anomalies: Sequence[Anomaly],
     rows_per_batch: int,
     layout: bool,
+    failed: bool = False,
 ) -> str:
-    """The whole story: the faults, what followed, what a reader sees."""
+    """The whole story: the faults, what followed, what a reader sees.
+
+    ``failed``: the query failed of it, and was started again.
+    """
     told = [fault_in_words(fault) for fault in faults] or ["Nothing went wrong on the way."]
     if layout:
         told.append("The replay dealt the same rows to its partitions in another way.")
-    told += [t for t in (_how(faults, anomalies, rows_per_batch),) if t]
+    told += [t for t in (_how(faults, anomalies, rows_per_batch, failed),) if t]
     return " ".join([*told, f"Now {_outcome(anomalies, rows_per_batch)}."])
 
 
-def _how(faults: Sequence[AnyFault], anomalies: Sequence[Anomaly], rows_per_batch: int) -> str:
+def _how(
+    faults: Sequence[AnyFault], anomalies: Sequence[Anomaly], rows_per_batch: int, failed: bool
+) -> str:
     """Between the fault and what is seen: who wrote, or left out, the rows."""
     kinds = {a.kind for a in anomalies}
     if len(faults) != 1 or len(kinds) != 1:
@@ -161,6 +168,8 @@ def _how(faults: Sequence[AnyFault], anomalies: Sequence[Anomaly], rows_per_batc
     if kinds == {"Duplicate"}:
         if replayed or (isinstance(fault, Situation) and fault.crash is not None):
             return f"The replay of {one} wrote its rows again."
+        if failed:
+            return f"{_FAILED}, and its replay of {one} wrote its rows again."
         if isinstance(fault, WireFault):
             return "Whoever did not see the reply sent its rows again."
         if isinstance(fault, LostExecutor) or (
@@ -172,6 +181,8 @@ def _how(faults: Sequence[AnyFault], anomalies: Sequence[Anomaly], rows_per_batc
     if kinds == {"Loss"}:
         if replayed:
             return f"The replay took {one} for done and skipped it."
+        if failed:
+            return f"{_FAILED}, and its replay took {one} for done and skipped it."
         if isinstance(fault, WireFault | f.Cut) or (
             isinstance(fault, Situation) and fault.refusable
         ):

@@ -47,7 +47,12 @@ def test_a_second_fault_may_leave_what_the_first_one_left() -> None:
 def test_what_is_known_of_folding_survives_in_the_log() -> None:
     folding, later = Folding(), Folding()
     folding.of(CLEAN, [Threat(crash("a"), "x", 0, 0), Threat(crash("b"), "x", 0, 1)])
-    later.learn(json.loads(json.dumps(folding.to_json())))
+    log = [folding.news(), folding.news()]
+    folding.of(CLEAN, [Threat(crash("c"), "y", 0, 0)])
+    log.append(folding.news())
+    assert [len(line["chosen"]) for line in log] == [1, 0, 1]  # each line has what is new only
+    for line in json.loads(json.dumps(log)):
+        later.learn(line)
     assert later == folding
 
 

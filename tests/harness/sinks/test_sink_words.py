@@ -201,6 +201,23 @@ def test_a_duplicate_is_told_in_words() -> None:
     assert "never from its place" in advise([crash], verdict.kinds, layout=True)
 
 
+@pytest.mark.parametrize(
+    ("failed", "told", "advised"),
+    [
+        (False, "The error was swallowed", "caught and forgotten"),
+        (True, "failed and was started again, and its replay took batch 1 for", "one transaction"),
+    ],
+)
+def test_rows_that_an_error_cost_were_swallowed_or_skipped(
+    failed: bool, told: str, advised: str
+) -> None:
+    rows = [row for number in (0, 2, 3) for row in SOURCE.batch(number)]
+    verdict = judge_run(SinkRun(rows=rows, drained=True), SOURCE, ordered=False)
+    fault = refused("db", 1)
+    assert told in words.tell([fault], verdict.anomalies, SOURCE.rows, False, failed)
+    assert advised in advise([fault], verdict.kinds, False, failed)
+
+
 def test_a_query_that_never_ends_is_stuck_and_says_why() -> None:
     error = "StreamingQueryException: x\n  File y\npsycopg.errors.UniqueViolation: twice\n"
     run = SinkRun(rows=[], drained=False, errors=[error + "ValueError: no such table\n at z"])
