@@ -1,6 +1,7 @@
 """Who may come in: addresses, TLS and tokens.
 
-A door is on loopback, or it has TLS and asks for a token or a client certificate.
+A door is on loopback, or it has TLS and asks for a token or a client certificate, or it is on a
+network of which its user says that no other machine reaches it.
 """
 
 from __future__ import annotations
@@ -43,6 +44,15 @@ class Address(NamedTuple):
         except ValueError:
             return self.host == "localhost"
 
+    @property
+    def is_private(self) -> bool:
+        """Whether it is one address of a private network."""
+        try:
+            address = ipaddress.ip_address(self.host)
+        except ValueError:
+            return False
+        return address.is_private and not address.is_unspecified
+
 
 @dataclass(frozen=True)
 class Door:
@@ -53,6 +63,8 @@ class Door:
         certificate, key: PEM files of the server's certificate, for TLS.
         client_ca: PEM file; only clients with a certificate signed by it come in.
         token: what every client has to say first; empty asks for none.
+        closed_network: no other machine reaches the address, which is one of a private network,
+            such as that of containers which leads nowhere.
     """
 
     address: Address
@@ -60,12 +72,13 @@ class Door:
     key: Path | None = None
     client_ca: Path | None = None
     token: str = ""
+    closed_network: bool = False
 
     def check(self) -> None:
         """Raises UsageError for a door that strangers could walk through."""
         if self.client_ca is not None and self.certificate is None:
             raise UsageError("--tls-client-ca needs --tls-cert and --tls-key")
-        if self.address.is_loopback:
+        if self.address.is_loopback or (self.closed_network and self.address.is_private):
             return
         if self.certificate is None or not (self.token or self.client_ca):
             raise UsageError(
@@ -153,6 +166,9 @@ def add_door_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tls-key", type=Path, metavar="FILE")
     parser.add_argument("--tls-client-ca", type=Path, metavar="FILE")
     parser.add_argument("--token-file", type=Path, metavar="FILE")
+    parser.add_argument(
+        "--closed-network", action="store_true", help="no other machine reaches --listen"
+    )
 
 
 def door_from(options: argparse.Namespace) -> Door:
@@ -163,6 +179,7 @@ def door_from(options: argparse.Namespace) -> Door:
         options.tls_key,
         options.tls_client_ca,
         read_token(options.token_file),
+        options.closed_network,
     )
 
 

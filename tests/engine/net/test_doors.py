@@ -55,6 +55,13 @@ def test_beyond_loopback_with_tls_and_a_token_or_client_certificates(
     Door(Address("0.0.0.0", 0), Path("c"), Path("k"), **lock).check()  # type: ignore[arg-type]
 
 
+def test_a_closed_network_is_one_private_address() -> None:
+    Door(Address("10.213.0.2", 0), closed_network=True).check()
+    for host in ("0.0.0.0", "::", "8.8.8.8", "example.org"):
+        with pytest.raises(UsageError, match="which other machines reach"):
+            Door(Address(host, 0), closed_network=True).check()
+
+
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """ca.pem; server.pem and client.pem signed by it, each with its key."""
