@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bettong.harness.backend import LocalBackend
+from bettong.harness.backend import Backend
 from bettong.harness.campaign import Campaign, run_campaign
 from bettong.harness.catalog import find
 from bettong.harness.counterexample import CounterexampleFile
@@ -26,8 +26,8 @@ def run_scenario(
     scenario: Scenario | str,
     faults: str | Schedule | FaultPlan | Reach = "none",
     *,
-    backend: LocalBackend,
-    beside: Sequence[LocalBackend] = (),
+    backend: Backend,
+    beside: Sequence[Backend] = (),
     out: Path,
     input_file: Path | None = None,
     seed: int = 0,
@@ -92,7 +92,7 @@ def run_scenario(
 def replay(
     file: Path,
     *,
-    backend: LocalBackend,
+    backend: Backend,
     out: Path,
     progress: Progress = lambda *_: None,
 ) -> Result:
@@ -121,14 +121,14 @@ def load_scenario(scenario: Scenario | str) -> Scenario:
 
 def _campaign(
     scenario: Scenario,
-    backend: LocalBackend,
+    backend: Backend,
     out: Path,
     input_file: Path | None,
     seed: int,
     limits: Limits | None,
     progress: Progress,
     resume: bool = False,
-    beside: Sequence[LocalBackend] = (),
+    beside: Sequence[Backend] = (),
 ) -> Campaign:
     messages = scenario.messages(input_file)
     out.mkdir(parents=True, exist_ok=True)

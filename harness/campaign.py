@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from bettong.harness.backend import LocalBackend
+from bettong.harness.backend import Backend
 from bettong.harness.checkers import guarantee_of
 from bettong.harness.counterexample import CounterexampleFile
 from bettong.harness.execution import Limits, Observed, run_once
@@ -58,7 +58,7 @@ class Campaign:
         progress: told after each run: how many are done, how many there are if known, the run.
     """
 
-    backend: LocalBackend
+    backend: Backend
     scenario: Scenario
     out: Path
     messages: Messages
@@ -68,7 +68,7 @@ class Campaign:
     resume: bool = False
     limits: Limits = field(default_factory=Limits)
     progress: Callable[[int, int | None, Observed], None] = lambda *_: None
-    beside: Sequence[LocalBackend] = ()
+    beside: Sequence[Backend] = ()
 
     def __post_init__(self) -> None:
         self._began = time.monotonic()
@@ -80,7 +80,7 @@ class Campaign:
         kept = [int(t.stem) for t in self._traces.glob("*.jsonl") if t.stem.isdigit()]
         self._numbers = count(max(kept, default=0) + 1)
         self._lock = threading.Lock()
-        self._free: SimpleQueue[LocalBackend] = SimpleQueue()
+        self._free: SimpleQueue[Backend] = SimpleQueue()
         for backend in (self.backend, *self.beside):
             self._free.put(backend)
         self.runs: list[Run] = []
@@ -99,7 +99,7 @@ class Campaign:
             label = name or str(next(self._numbers))
         trace = self._traces / f"{label}.jsonl"
         backend = self._free.get()
-        folder = Path(tempfile.mkdtemp(prefix="bettong-run-"))
+        folder = Path(tempfile.mkdtemp(prefix="bettong-run-", dir=backend.runs))
         guard_folder(folder)
         try:
             seen = run_once(

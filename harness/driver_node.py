@@ -10,7 +10,7 @@ from typing import Any
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.nodes import Node
-from bettong.harness.sessions import Ended
+from bettong.harness.sessions import Ended, Launcher, ProcessSession
 from bettong.harness.spark.driver import START_S, DriverDiedError, DriverHost
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig
@@ -21,9 +21,17 @@ WARM_UP = "bettong.harness.driver_job:warm_up"
 class WarmPool(DriverPool):
     """A pool whose spares do some work ahead, so that the first run is no slower than others."""
 
-    def __init__(self, size: int, config: SessionConfig, env: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        size: int,
+        config: SessionConfig,
+        env: Mapping[str, str],
+        *,
+        launch: Launcher = ProcessSession.start,
+        beside: Path | None = None,
+    ) -> None:
         self._warm: dict[int, Future[Any]] = {}
-        super().__init__(size, config, env)
+        super().__init__(size, config, env, launch=launch, beside=beside)
 
     def acquire(self, timeout: float = START_S) -> DriverHost:
         host = super().acquire(timeout)

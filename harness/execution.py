@@ -22,10 +22,11 @@ from bettong.engine.ingest.acked import read_acked
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.outputs import files
 from bettong.engine.receiver import output as receiver
-from bettong.harness.backend import Layout, LocalBackend, LocalCluster
+from bettong.harness.backend import Backend
 from bettong.harness.checkers import Judgement, Record, check_outputs, stuck
 from bettong.harness.nodes import NodeError, log_tail
 from bettong.harness.oracle import expected_outputs, seen_outputs
+from bettong.harness.run_cluster import Layout, RunCluster
 from bettong.harness.run_control import RunControl
 from bettong.harness.scenario import Messages, Scenario
 from bettong.harness.schedule import Schedule
@@ -119,7 +120,7 @@ class _Course:
 
     def __init__(
         self,
-        cluster: LocalCluster,
+        cluster: RunCluster,
         control: RunControl,
         layout: Layout,
         senders: Mapping[str, str],
@@ -193,7 +194,7 @@ class _Course:
 
 
 def run_once(
-    backend: LocalBackend,
+    backend: Backend,
     scenario: Scenario,
     schedule: Schedule,
     folder: Path,

@@ -24,8 +24,11 @@ class Forked:
 
     Attributes:
         pid: its process id.
+        stdin: None: it hears nothing.
         stdout: what it prints, if that was asked for.
     """
+
+    stdin: IO[bytes] | None = None
 
     def __init__(self, connection: socket.socket, stdout: IO[bytes] | None) -> None:
         self._connection = connection
@@ -86,9 +89,11 @@ class ZygoteServer:
         env: Mapping[str, str],
         log: Path,
         speaks: bool = False,
+        hears: bool = False,
     ) -> ProcessSession:
         """Run a module with arguments, ``[MODULE, …]``, as a session of its own; otherwise as
-        :meth:`ProcessSession.start`."""
+        :meth:`ProcessSession.start`. It hears nothing."""
+        assert not hears
         request = {
             "module": command[0],
             "arguments": list(command[1:]),

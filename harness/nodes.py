@@ -8,10 +8,10 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
 from bettong.engine.steps import ENV_TRACE, Instrumentation
-from bettong.harness.sessions import Ended, ProcessSession
+from bettong.harness.sessions import Ended, Launcher, ProcessSession, Session
 from bettong.lineage.errors import BettongError
 
 START_TIMEOUT = 30.0
@@ -78,14 +78,6 @@ class Node(ABC):
         """None while it runs, else how its process ended."""
 
 
-class Launcher(Protocol):
-    """Starts a process for a node, as :meth:`ProcessSession.start` does."""
-
-    def __call__(
-        self, command: Sequence[str], /, *, env: Mapping[str, str], log: Path, speaks: bool
-    ) -> ProcessSession: ...
-
-
 class CommandNode(Node):
     """A node that is one command, which may say where it listens.
 
@@ -114,7 +106,7 @@ class CommandNode(Node):
         self._command = [*command, *(("--listen", listen) if listen else ())]
         self._env = {k: v for k, v in {**os.environ, **(env or {})}.items() if k != ENV_TRACE}
         self._launch = launch
-        self._session: ProcessSession | None = None
+        self._session: Session | None = None
 
     def _start(self, instrumentation: Instrumentation) -> None:
         session = self._launch(

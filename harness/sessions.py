@@ -82,6 +82,12 @@ def session_members(session: int) -> list[int]:
     return found
 
 
+def first_line(pipe: IO[bytes], timeout: float) -> bytes:
+    """The first line of a pipe; empty when it ends, or is silent, before."""
+    ready, _, _ = select.select([pipe], [], [], timeout)
+    return pipe.readline() if ready else b""
+
+
 def _signal(pids: Sequence[int], number: signal.Signals) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
@@ -113,9 +119,59 @@ class Leader(Protocol):
     pid: int
 
     @property
+    def stdin(self) -> IO[bytes] | None: ...
+    @property
     def stdout(self) -> IO[bytes] | None: ...
     def poll(self) -> int | None: ...
     def wait(self, timeout: float | None = None) -> int: ...
+
+
+class Session(Protocol):
+    """A process with all that it starts, wherever it runs.
+
+    Attributes:
+        pid: of its first process, on this machine.
+    """
+
+    pid: int
+
+    @property
+    def requests(self) -> IO[bytes]:
+        """Standard input of a process that hears."""
+
+    @property
+    def answers(self) -> IO[bytes]:
+        """Standard output of a process that speaks."""
+
+    def first_line(self, timeout: float) -> bytes:
+        """The first line of the answers; empty when it ends, or is silent, before."""
+
+    def poll(self) -> int | None:
+        """Exit status of the first process, or None while it runs."""
+
+    def kill(self) -> Ended:
+        """SIGKILL all of it."""
+
+    def pause(self) -> str:
+        """Have all of it stand still; the evidence."""
+
+    def resume(self) -> None:
+        """Have all of it go on."""
+
+
+class Launcher(Protocol):
+    """Starts a process for a node, as :meth:`ProcessSession.start` does."""
+
+    def __call__(
+        self,
+        command: Sequence[str],
+        /,
+        *,
+        env: Mapping[str, str],
+        log: Path,
+        speaks: bool = False,
+        hears: bool = False,
+    ) -> Session: ...
 
 
 class ProcessSession:
@@ -139,10 +195,12 @@ class ProcessSession:
         log: Path,
         cwd: Path | None = None,
         speaks: bool = False,
+        hears: bool = False,
     ) -> ProcessSession:
         """Start a process, its output appended to ``log``; raises ProcessError.
 
-        What a process that ``speaks`` prints on standard output is read by :meth:`first_line`.
+        What a process that ``speaks`` prints on standard output is read from :attr:`answers`; one
+        that ``hears`` is told by :attr:`requests`.
         """
         with log.open("ab") as output:
             try:
@@ -151,7 +209,7 @@ class ProcessSession:
                         argv,
                         env=dict(env),
                         cwd=cwd,
-                        stdin=subprocess.DEVNULL,
+                        stdin=subprocess.PIPE if hears else subprocess.DEVNULL,
                         stdout=subprocess.PIPE if speaks else output,
                         stderr=output,
                         start_new_session=True,
@@ -160,12 +218,21 @@ class ProcessSession:
             except OSError as e:
                 raise ProcessError(f"cannot start {argv[0]}: {e}") from e
 
+    @property
+    def requests(self) -> IO[bytes]:
+        """Standard input of a process that hears."""
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    @property
+    def answers(self) -> IO[bytes]:
+        """Standard output of a process that speaks."""
+        assert self._process.stdout is not None
+        return self._process.stdout
+
     def first_line(self, timeout: float) -> bytes:
         """The first line that the process prints; empty when it ends, or is silent, before."""
-        pipe = self._process.stdout
-        assert pipe is not None
-        ready, _, _ = select.select([pipe], [], [], timeout)
-        return pipe.readline() if ready else b""
+        return first_line(self.answers, timeout)
 
     def poll(self) -> int | None:
         """Exit status of the leader, or None while it runs."""

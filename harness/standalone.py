@@ -15,7 +15,8 @@ from pathlib import Path
 
 from bettong.engine.net.peers import ENV_PEERS
 from bettong.engine.steps import Instrumentation
-from bettong.harness.addresses import Addresses, free_ports
+from bettong.harness.addresses import free_ports
+from bettong.harness.ground import Ground
 from bettong.harness.links import Links
 from bettong.harness.nodes import CommandNode
 from bettong.harness.spark import jar
@@ -78,14 +79,14 @@ class StandaloneCluster:
         self,
         workers: Sequence[str],
         folder: Path,
-        addresses: Addresses,
+        ground: Ground,
         links: Links,
         peers: Mapping[str, Mapping[str, str]],
         spark_config: Mapping[str, str],
     ) -> None:
         self._workers = tuple(workers)
         self._folder = folder
-        self._addresses = addresses
+        self._ground = ground
         self._ports = Ports.choose()
         self._hosts = (MASTER, DRIVER, *workers)
         self._link(links)
@@ -119,12 +120,12 @@ class StandaloneCluster:
             for b in self._hosts:
                 if a != b:
                     for port in own[b]:
-                        upstream = f"{self._addresses.node(b)}:{port}"
-                        links.connect(a, b, upstream, f"{self._addresses.link(a, b)}:{port}")
+                        upstream = f"{self._ground.node(b)}:{port}"
+                        links.connect(a, b, upstream, f"{self._ground.link(a, b)}:{port}")
 
     def _write_hosts(self, node: str) -> None:
         lines = [
-            f"{self._addresses.node(node) if other == node else self._addresses.link(node, other)}"
+            f"{self._ground.node(node) if other == node else self._ground.link(node, other)}"
             f" {name_of(other)}\n"
             for other in self._hosts
         ]
@@ -136,7 +137,7 @@ class StandaloneCluster:
     def _driver_settings(self) -> dict[str, str]:
         return {
             "spark.driver.host": name_of(DRIVER),
-            "spark.driver.bindAddress": self._addresses.node(DRIVER),
+            "spark.driver.bindAddress": self._ground.node(DRIVER),
             "spark.driver.port": str(self._ports.driver[0]),
             "spark.driver.blockManager.port": str(self._ports.driver_blocks[0]),
             "spark.blockManager.port": str(self._ports.executor[0]),
@@ -174,7 +175,7 @@ class StandaloneCluster:
             self._folder / f"{name}.log",
             command,
             env={
-                "SPARK_LOCAL_IP": self._addresses.node(name),
+                "SPARK_LOCAL_IP": self._ground.node(name),
                 "SPARK_HOME": str(jar.spark_home()),
                 "SPARK_SCALA_VERSION": "2.13",  # else the launcher looks for a build of Spark
                 # Read by executors too, which a worker starts with its own environment.

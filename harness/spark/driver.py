@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
@@ -18,6 +17,7 @@ from typing import Any
 from bettong.engine.steps import Instrumentation
 from bettong.harness.sessions import (
     Ended,
+    Launcher,
     ProcessSession,
     guard_folder,
     unguard_folder,
@@ -57,6 +57,10 @@ class DriverHost:
     """One driver host. All processes of the node (host, JVM, Python workers) are in the session
     ``pid``; temporary files are in ``home``, removed when the host is gone.
 
+    Args:
+        launch: how its process is started.
+        beside: folder in which ``home`` is made.
+
     Attributes:
         pid: process id of the host, and its session id.
         jvm: process id of the JVM, once ready.
@@ -64,8 +68,15 @@ class DriverHost:
         log: file with everything that the host, Spark and the workers print.
     """
 
-    def __init__(self, config: SessionConfig, env: Mapping[str, str] | None = None) -> None:
-        self.home = Path(tempfile.mkdtemp(prefix="bettong-"))
+    def __init__(
+        self,
+        config: SessionConfig,
+        env: Mapping[str, str] | None = None,
+        *,
+        launch: Launcher = ProcessSession.start,
+        beside: Path | None = None,
+    ) -> None:
+        self.home = Path(tempfile.mkdtemp(prefix="bettong-", dir=beside))
         guard_folder(self.home)
         self.log = self.home / "host.log"
         self.jvm: int | None = None
@@ -73,18 +84,14 @@ class DriverHost:
         self._lock = threading.Lock()
         self._ready: Future[int] = Future()
         self._count = 0
-        with self.log.open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "bettong.harness.spark.host"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env={**config.environment(self.home), **(env or {})},
-                start_new_session=True,
-            )
-        assert process.stdin is not None and process.stdout is not None
-        self._requests, self._answers = process.stdin, process.stdout
-        self._session = ProcessSession(process)
+        self._session = launch(
+            [sys.executable, "-m", "bettong.harness.spark.host"],
+            env={**config.environment(self.home), **(env or {})},
+            log=self.log,
+            speaks=True,
+            hears=True,
+        )
+        self._requests, self._answers = self._session.requests, self._session.answers
         self.pid = self._session.pid
         threading.Thread(target=self._read, name=f"driver-{self.pid}", daemon=True).start()
         self._send({"config": asdict(config), "home": str(self.home)})

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
 from types import TracebackType
 
+from bettong.harness.sessions import Launcher, ProcessSession
 from bettong.harness.spark import archive
 from bettong.harness.spark.driver import START_S, DriverError, DriverHost
 from bettong.harness.spark.session import SessionConfig
@@ -28,10 +31,13 @@ class DriverPool:
         size: int = 1,
         config: SessionConfig | None = None,
         env: Mapping[str, str] | None = None,
+        *,
+        launch: Launcher = ProcessSession.start,
+        beside: Path | None = None,
     ) -> None:
         self._size = size
         self._config = config or SessionConfig()
-        self._env = dict(env or {})
+        self._start_host = partial(DriverHost, self._config, env, launch=launch, beside=beside)
         self._idle: list[DriverHost] = []
         self._busy: list[DriverHost] = []
         self.started = 0
@@ -77,7 +83,7 @@ class DriverPool:
 
     def _start(self) -> DriverHost:
         self.started += 1
-        return DriverHost(self._config, self._env)
+        return self._start_host()
 
     def _end(self, host: DriverHost) -> None:
         self.killed += 1

@@ -1,0 +1,77 @@
+"""Where the nodes of a backend live: what differs between processes of this machine and
+containers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from bettong.harness import faults as f
+from bettong.harness.addresses import Addresses
+from bettong.harness.forked import ZygoteServer
+from bettong.harness.sessions import Launcher, ProcessSession
+
+
+class Ground(Protocol):
+    """Starts the processes of nodes, and says where nodes find each other.
+
+    Attributes:
+        conductor: the address at which every node finds the conductor.
+        runs: the folder in which folders of runs and of drivers have to be; None for any.
+        server_options: further arguments of gateway and receiver.
+    """
+
+    @property
+    def conductor(self) -> str: ...
+    @property
+    def runs(self) -> Path | None: ...
+    @property
+    def server_options(self) -> tuple[str, ...]: ...
+
+    def node(self, name: str) -> str:
+        """The address of a node, the same for each of its incarnations."""
+
+    def link(self, a: str, b: str) -> str:
+        """The address at which node a finds node b through a proxy."""
+
+    def modules(self, node: str) -> Launcher:
+        """Starts a node's process; the command is ``[MODULE, ARGUMENT, …]`` of our Python."""
+
+    def programs(self, node: str) -> Launcher:
+        """Starts a node's process; the command is a program with its arguments."""
+
+    def part(self, cut: f.Cut) -> str:
+        """Do more for a cut than its links do, if there is more to do; the evidence."""
+
+    def rejoin(self, cut: f.Cut) -> str:
+        """Undo it; what was done."""
+
+
+class LocalGround(Addresses):
+    """Processes of this machine, each node with a loopback address of its own.
+
+    Args:
+        folder: for a zygote.
+        modules: what the zygote has ready.
+    """
+
+    conductor = "127.0.0.1"
+    runs = None
+    server_options = ()
+
+    def __init__(self, folder: Path, modules: Sequence[str]) -> None:
+        super().__init__()
+        self.zygote = ZygoteServer(folder, modules)
+
+    def modules(self, node: str) -> Launcher:
+        return self.zygote.start
+
+    def programs(self, node: str) -> Launcher:
+        return ProcessSession.start
+
+    def part(self, cut: f.Cut) -> str:
+        return ""
+
+    def rejoin(self, cut: f.Cut) -> str:
+        return ""

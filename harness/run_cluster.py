@@ -1,0 +1,177 @@
+"""The nodes of one run of a scenario, on whatever backend, and where its files are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bettong.engine.steps import Instrumentation
+from bettong.harness.cluster import Cluster
+from bettong.harness.driver_node import DriverNode
+from bettong.harness.nodes import CommandNode, Node
+from bettong.harness.run_control import RunControl
+from bettong.harness.scenario import Component, Scenario
+from bettong.harness.standalone import DRIVER
+
+if TYPE_CHECKING:
+    from bettong.harness.backend import Backend
+
+DRIVER_JOB = "bettong.harness.driver_job:run_query"
+DRIVER_PROCESS = "bettong.harness.driver_process"
+SERVERS = ("gateway", "receiver")
+SENDER = "bettong.engine.ingest.sender"
+GATEWAY = "bettong.engine.ingest.gateway"
+RECEIVER = "bettong.engine.receiver.server"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the files of one run are.
+
+    Attributes:
+        folder: all of them.
+    """
+
+    folder: Path
+
+    def input(self, stream: str) -> Path:
+        """The messages of a stream, one for each line."""
+        return self.folder / f"{stream}.input"
+
+    def acked(self, stream: str) -> Path:
+        """What the stream's sender was told is safe."""
+        return self.folder / f"{stream}.acked"
+
+    def outcome(self, stream: str) -> Path:
+        """How the stream's sender ended, in its own words."""
+        return self.folder / f"{stream}.outcome"
+
+    @property
+    def gateway(self) -> Path:
+        """The gateway's journals."""
+        return self.folder / "gateway"
+
+    @property
+    def checkpoint(self) -> Path:
+        """Spark's checkpoint and the engine's state."""
+        return self.folder / "checkpoint"
+
+    @property
+    def receiver(self) -> Path:
+        """The receiver's journal and output."""
+        return self.folder / "receiver"
+
+    @property
+    def files(self) -> Path:
+        """Outputs as files, a folder for each sink."""
+        return self.folder / "files"
+
+    def log(self, node: str) -> Path:
+        """What a node prints."""
+        return self.folder / f"{node}.log"
+
+
+class RunCluster(Cluster):
+    """The nodes of one run of a scenario on a :class:`~bettong.harness.backend.Backend`."""
+
+    def __init__(self, backend: Backend, scenario: Scenario, layout: Layout) -> None:
+        super().__init__(backend.links, backend.spark.nodes if backend.spark else {})
+        self._backend = backend
+        self._scenario = scenario
+        self._layout = layout
+
+    def begin(self, control: RunControl) -> None:
+        """Start every node: first the servers, then those that connect to them."""
+        self.control = control
+        instrumentation = Instrumentation(
+            run=control.run, conductor=self._backend.conductor.address
+        )
+        servers = [self._server("gateway", GATEWAY, instrumentation)]
+        if self._scenario.outputs == "receiver":
+            servers.append(self._server("receiver", RECEIVER, instrumentation))
+        self._start_all(servers)
+        senders = (self._sender(s, n, instrumentation) for s, n in self._scenario.senders.items())
+        self._start_all([self._driver(instrumentation), *senders])
+
+    def finish(self) -> None:
+        """Give the hosts of drivers back whose query has ended."""
+        for driver in (self.nodes[DRIVER], *self.zombies):
+            if isinstance(driver, DriverNode):
+                driver.finish()
+
+    def undo_last_commit(self) -> str:
+        """Make the next start of the driver do the last batch again, as after a crash right before
+        it counted as done. Returns the step id under which that is told.
+
+        The in-process runner has no log of commits, and does so at every start.
+        """
+        commits = self._layout.checkpoint / "spark" / "commits"
+        done = [int(p.name) for p in commits.glob("[0-9]*")]
+        if not done:
+            return "replay/last"
+        for name in (str(max(done)), f".{max(done)}.crc"):
+            (commits / name).unlink(missing_ok=True)
+        return f"replay/batch={max(done)}"
+
+    def _server(
+        self, name: Component, module: str, instrumentation: Instrumentation
+    ) -> CommandNode:
+        own = self._scenario.classes.get(name)
+        return CommandNode(
+            name,
+            instrumentation,
+            self._layout.log(name),
+            [
+                *(module, "--dir", str(self._layout.folder / name)),
+                *(("--class", own) if own else ()),
+                *self._backend.ground.server_options,
+            ],
+            listen=self._backend.listen[name],
+            launch=self._backend.ground.modules(name),
+        )
+
+    def _driver(self, instrumentation: Instrumentation) -> Node:
+        scenario = self._scenario
+        job = {
+            "application": scenario.application,
+            "streams": list(scenario.senders),
+            **{server: self._backend.way(DRIVER, server) for server in SERVERS},
+            "files": str(self._layout.files) if scenario.outputs == "files" else None,
+            "checkpoint": str(self._layout.checkpoint),
+            "batch": scenario.batch,
+            "partitions": scenario.partitions,
+            "classes": dict(scenario.classes),
+        }
+        log = self._layout.log(DRIVER)
+        if self._backend.supply is not None:
+            return DriverNode(DRIVER, instrumentation, log, self._backend.supply, DRIVER_JOB, job)
+        launch = self._backend.ground.modules(DRIVER)
+        command = [DRIVER_PROCESS, json.dumps(job)]
+        return CommandNode(DRIVER, instrumentation, log, command, launch=launch)
+
+    def _sender(self, stream: str, name: str, instrumentation: Instrumentation) -> Node:
+        gateway = self._backend.way(name, "gateway")
+        layout = self._layout
+        command = [
+            *(SENDER, "--gateway", gateway),
+            *("--stream", stream, "--input", str(layout.input(stream))),
+            *("--frame", str(self._scenario.frame), "--acked", str(layout.acked(stream))),
+            *("--outcome", str(layout.outcome(stream))),
+        ]
+        return CommandNode(
+            name,
+            instrumentation,
+            layout.log(name),
+            command,
+            launch=self._backend.ground.modules(name),
+        )
+
+    def _start_all(self, nodes: Sequence[Node]) -> None:
+        """Start several nodes side by side; raises the first error."""
+        self.nodes.update((node.name, node) for node in nodes)
+        with ThreadPoolExecutor(len(nodes)) as threads:
+            list(threads.map(self.start, [node.name for node in nodes]))
