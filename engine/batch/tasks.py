@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +18,7 @@ from bettong.engine.batch.blocks import (
     unpack,
 )
 from bettong.engine.batch.flow import Flow
+from bettong.engine.batch.garbage import without_collection
 from bettong.engine.batch.items import IntArray, Items, Values, concat, order_of
 from bettong.engine.batch.job import Job, install
 from bettong.engine.batch.plan import Plan
@@ -326,18 +325,3 @@ def _cache_of(job: Job) -> FileCache:
         _caches.clear()
         _caches[job.store] = FileCache(job.store)
     return _caches[job.store]
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """Without cyclic garbage collection, which costs more than the user's function when many
-    small objects are made."""
-    was_enabled = gc.isenabled()
-    gc.freeze()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-        gc.unfreeze()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from bettong.engine.batch.tasks import without_collection
+from bettong.engine.batch.garbage import without_collection
 from bettong.engine.crdt import acting_as
 from bettong.engine.events.sharing import absorb, available_states, pack
 from bettong.engine.events.steps import Compiled, Deliver

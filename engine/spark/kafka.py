@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.errors import AnalysisException
 
+from bettong.engine.batch.garbage import spare_what_is_loaded
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.tasks import Moved, ReadTask
 from bettong.engine.inputs.kafka import KafkaSource
@@ -69,6 +70,7 @@ def _read(job: Job, stream: str) -> Callable[[Iterable[pa.RecordBatch]], Iterato
     place = [s.name for s in job.app.sources].index(stream)
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        spare_what_is_loaded()
         records = pa.Table.from_batches(list(batches), _RECORDS)
         task = TaskContext.get()
         assert task is not None
