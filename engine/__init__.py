@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from bettong.engine.interpreter import Output as Output
     from bettong.engine.interpreter import interpret as interpret
     from bettong.engine.node import GraphError as GraphError
+    from bettong.engine.ticks import Tick as Tick
+    from bettong.engine.ticks import watermark as watermark
     from bettong.engine.windows import Fired as Fired
     from bettong.engine.windows import count_window as count_window
     from bettong.engine.windows import session as session
@@ -70,6 +72,7 @@ _MODULES = {
     ),
     "interpreter": ("Interpretation", "Output", "interpret"),
     "node": ("GraphError",),
+    "ticks": ("Tick", "watermark"),
     "windows": ("Fired", "count_window", "session", "sliding", "tumbling"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}

@@ -1,8 +1,9 @@
 """State that is forgotten when its key has been silent for long.
 
 Time is event time, and each key has its own: an entity is as old as the time between its last
-message and the next one of its key. It is forgotten when that message comes, not before, so what
-the application gives does not depend on batches or on other keys; until then it takes up room.
+message and the next one of its key. It is forgotten when that message comes, or when a tick
+(:mod:`bettong.engine.ticks`) tells it the time; so what the application gives does not depend on
+batches. Only a tick makes room: without one the entity is kept until its key's next message.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import field, make_dataclass
 from typing import Any
 
-from bettong.engine.functions import StateFunction, state_computation_multi, state_entity
+from bettong.engine.functions import (
+    StateFunction,
+    state_computation_multi,
+    state_entity,
+    takes_ticks,
+)
+from bettong.engine.ticks import Tick
 from bettong.lineage.errors import UsageError
 
 
@@ -25,7 +32,7 @@ def expiring(
     """The state computation with entities that are made anew after a silence.
 
     Args:
-        function: whose state is a dataclass.
+        function: whose state is a dataclass; a window gets its ticks first.
         time: event time of a message, in seconds.
         after: how many seconds of silence an entity outlives.
         on_expiry: entity that is forgotten → messages that are given before the new one's.
@@ -43,17 +50,30 @@ def expiring(
         [("last", float, -math.inf), ("value", make, field(default_factory=make))],
     )
 
-    def apply(message: Any, kept: Any) -> list[Any]:
-        at = float(time(message))
-        given: list[Any] = []
-        if math.isfinite(kept.last) and at - kept.last > after:
-            given += on_expiry(kept.value)
-            kept.value = make()
-        kept.last = max(kept.last, at)
+    def call(message: Any, kept: Any) -> list[Any]:
         result = function.call(message, kept.value)
         if function.kind == "state_computation_multi":
-            return [*given, *result]
-        return given if result is None else [*given, result]
+            return list(result)
+        return [] if result is None else [result]
+
+    def expired(at: float, kept: Any) -> list[Any]:
+        if not (math.isfinite(kept.last) and at - kept.last > after):
+            return []
+        given = list(on_expiry(kept.value))
+        kept.last, kept.value = -math.inf, make()
+        return given
+
+    def apply(message: Any, kept: Any) -> list[Any]:
+        if isinstance(message, Tick):
+            given = call(message, kept) if function.ticks else []
+            return [*given, *expired(message.time, kept)]
+        at = float(time(message))
+        given = expired(at, kept)
+        kept.last = max(kept.last, at)
+        return [*given, *call(message, kept)]
 
     apply.__name__ = function.name
-    return state_computation_multi(state=state_entity(entity, name=function.state.name))(apply)
+    state = state_entity(
+        entity, name=function.state.name, forget=lambda kept: kept.last == -math.inf
+    )
+    return takes_ticks(state_computation_multi(state=state)(apply))

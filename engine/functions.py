@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args, overload
 
 from bettong.engine.crdt import is_mergeable
@@ -57,19 +57,27 @@ class State:
     Attributes:
         consistency: ``per-key``: each message of a key meets what the one before has left.
             ``available``: each site takes messages by itself, and states are merged.
+        forget: is asked of an entity that has met a message for every key: whether it is to be
+            removed. The key's next message meets a new one.
     """
 
     name: str
     cls: type
     codec: StateCodec
     consistency: Consistency = "per-key"
+    forget: Callable[[Any], bool] | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class StateFunction(Function):
-    """A function of (message, entity) that may change the entity in place."""
+    """A function of (message, entity) that may change the entity in place.
+
+    Attributes:
+        ticks: whether it knows what to do with a :class:`bettong.engine.ticks.Tick`.
+    """
 
     state: State
+    ticks: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +176,7 @@ def state_entity(
     name: str | None = None,
     codec: StateCodec | None = None,
     consistency: Consistency = "per-key",
+    forget: Callable[[Any], bool] | None = None,
 ) -> State:
     """Declare a kind of state entity.
 
@@ -177,6 +186,8 @@ def state_entity(
         codec: how entities are written; by default from the fields of a dataclass.
         consistency: ``available`` for entities that can be merged, such as those of
             :mod:`bettong.engine.crdt`; see :class:`bettong.engine.events.engine.EventEngine`.
+        forget: entity → whether it is to be removed; asked when the entity has met a message for
+            every key (:meth:`bettong.engine.Stream.every_key`).
 
     Raises:
         UsageError: the class cannot be made without arguments, or needs a codec of its own.
@@ -187,7 +198,7 @@ def state_entity(
         raise UsageError(f"consistency is per-key or available, got {consistency!r}")
     if consistency == "available" and not is_mergeable(cls):
         raise UsageError(f"state {cls.__name__} cannot be available: it has no method merge(other)")
-    return State(name or cls.__name__, cls, codec or codec_for(cls), consistency)
+    return State(name or cls.__name__, cls, codec or codec_for(cls), consistency, forget)
 
 
 def _state_marker(
@@ -199,6 +210,11 @@ def _state_marker(
         return StateFunction(kind, _name_of(function, kind), _callable(function, kind), declared)
 
     return mark
+
+
+def takes_ticks(function: StateFunction) -> StateFunction:
+    """The same, said to know what to do with a tick."""
+    return replace(function, ticks=True)
 
 
 def state_computation(

@@ -82,6 +82,12 @@ class Stream:
             raise GraphError(f"step {step}: .key_by() takes a function marked @key_extractor")
         return Stream(Node("key_by", step, (self.node,), extractor))
 
+    def every_key(self, *, name: str | None = None) -> Stream:
+        """Messages for every key: a state step that they come to, on their own or merged with
+        messages that have keys, takes each of them to all entities that there are, in the order
+        of their keys' hashes. A key that has no entity is not met. Each reads the whole state."""
+        return Stream(Node("every_key", name or f"every_key({self.node.name})", (self.node,)))
+
     def merge(self, *others: Stream, name: str | None = None) -> Stream:
         """Join streams into one; its messages keep their keys when all of the streams have keys."""
         streams = (self, *others)

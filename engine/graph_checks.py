@@ -9,6 +9,7 @@ def check(nodes: tuple[Node, ...]) -> None:
     """Refuse steps that cannot run together; raises GraphError, which names the step."""
     _check_names(nodes)
     _check_states(nodes)
+    _check_every_key(nodes)
     _check_picklable(nodes)
 
 
@@ -43,6 +44,19 @@ def _check_states(nodes: tuple[Node, ...]) -> None:
             raise GraphError(
                 f"steps {other.name} and {node.name} both name state {node.state.name} but keep "
                 f"objects of {other.state.cls.__name__} and {node.state.cls.__name__}"
+            )
+
+
+def _check_every_key(nodes: tuple[Node, ...]) -> None:
+    for node in nodes:
+        if node.operation == "sink" and node.for_every_key:
+            raise GraphError(
+                f"messages for every key come to sink {node.name}: they have a key only after a "
+                "state step, put one before the sink"
+            )
+        if node.visits and node.function and node.function.arrays:
+            raise GraphError(
+                f"step {node.name} is over arrays and cannot take messages for every key"
             )
 
 

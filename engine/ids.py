@@ -6,6 +6,9 @@ So word count's outputs for the message ``lines/17`` are ``lines/17.0``, ``lines
 order of its words. A merge of streams that come from the same source appends ``.i``, the place of
 the stream in the merge, because both may hold the same id.
 
+A message for every key meets many entities; what comes of each appends three numbers made of the
+hash of its key, so that they are the same however keys are spread.
+
 A state entity meets the messages of one micro-batch by number first, then by the stream's place
 in the application, then by path.
 """
@@ -13,13 +16,37 @@ in the application, then by path.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from bettong.lineage.errors import BettongError
 
 _ID = re.compile(r"([^/]+)/(0|[1-9][0-9]*)((?:\.(?:0|[1-9][0-9]*))*)\Z")
 STREAM_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+
+
+VISIT_WIDTH = 3
+
+
+def visits(keys: Iterable[tuple[int, bytes]]) -> list[tuple[tuple[int, int, int], bytes]]:
+    """The keys that a message for every key meets, in the order in which it meets them, each with
+    what it appends to the message's id there.
+
+    Args:
+        keys: hashes and canonical bytes of all keys that have an entity.
+
+    Returns:
+        Three numbers of 31 bits, of the hash and of the key's place among those of one hash, and
+        the key.
+    """
+    found = []
+    before, rank = -1, 0
+    for hashed, key in sorted(keys):
+        rank = rank + 1 if hashed == before else 0
+        before = hashed
+        path = hashed >> 33, (hashed >> 2) & 0x7FFFFFFF, (hashed & 3) << 29 | rank
+        found.append((path, key))
+    return found
 
 
 class MessageIdError(BettongError):

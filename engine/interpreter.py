@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from bettong.engine.errors import DeadLetter, UserFunctionError
 from bettong.engine.functions import Function, StateFunction
 from bettong.engine.graph import Application
-from bettong.engine.ids import MessageId
-from bettong.engine.keys import Key, canonical
+from bettong.engine.ids import MessageId, visits
+from bettong.engine.keys import EVERY, Key, canonical, hash_bytes, parse, told
 from bettong.engine.node import STATEFUL, Node, overlapping
 from bettong.lineage.errors import UsageError
 
@@ -133,6 +133,9 @@ class Interpreter:
     def _apply(self, node: Node, items: list[_Item]) -> list[_Item]:
         found: list[_Item] = []
         for item in items:
+            if node.operation in STATEFUL and item.key is EVERY:
+                found += self._visit(node, item)
+                continue
             before = None
             if node.operation in STATEFUL and self.app.on_error != "fail":
                 before = copy.deepcopy(self._entity(node, item.key))
@@ -140,15 +143,30 @@ class Interpreter:
                 found += self._results(node, item)
             except Exception as e:  # whatever a user's function raises
                 if self.app.on_error == "fail":
-                    raise UserFunctionError.of(node.name, item.id, item.key, e) from e
+                    raise UserFunctionError.of(node.name, item.id, told(item.key), e) from e
                 if item.key is not None and node.operation in STATEFUL:
                     self.state[node.state.name][item.key] = before
                 self._bury(node, item, e)
         return found
 
+    def _visit(self, node: Node, item: _Item) -> list[_Item]:
+        """Let a message for every key meet all entities that there are."""
+        found: list[_Item] = []
+        entities = self.state[node.state.name]
+        met = visits((hash_bytes(data), data) for data in map(canonical, entities))
+        last = self.app.depth[node] - (node.operation == "state_computation_multi")
+        for path, data in met:
+            shorter = _padded(item.id, last - len(path))
+            ident = shorter._replace(path=shorter.path + path)
+            found += self._apply(node, [_Item(ident, key := parse(data), item.value)])
+            if node.state.forget is not None and node.state.forget(entities[key]):
+                del entities[key]
+        return found
+
     def _results(self, node: Node, item: _Item) -> list[_Item]:
-        assert node.function is not None
         ident, key, value = item
+        if node.function is None:
+            return [_Item(ident, EVERY, value)]
         call = node.function.call
         if node.function.arrays:
             call = _one_by_one(node.function)
@@ -180,7 +198,7 @@ class Interpreter:
             return
         value = item.value.plain() if isinstance(item.value, OneOfArray) else item.value
         letter = DeadLetter(
-            node.name, str(item.id), item.key, f"{type(error).__name__}: {error}", value
+            node.name, str(item.id), told(item.key), f"{type(error).__name__}: {error}", value
         )
         ident = _extended(item.id, self.app.depth[grave] - 1, self.app.nodes.index(node))
         self._apply(grave, [_Item(ident, None, letter)])

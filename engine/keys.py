@@ -19,6 +19,17 @@ Key = str | bytes | int
 HASH_SPACE = 1 << 64
 
 
+class _EveryKey(str):
+    """Told from every key that a user's function gives by being this one object."""
+
+
+EVERY: Key = _EveryKey("every key")
+"""In the place of a key: the message is for every key that has an entity."""
+
+EVERY_CANONICAL = b""
+"""What stands for it among canonical bytes."""
+
+
 class KeyTypeError(BettongError):
     """A key extractor gave something that cannot be a key."""
 
@@ -50,6 +61,11 @@ def parse(data: bytes) -> Key:
     except ValueError:
         pass
     raise KeyTypeError(f"not the canonical bytes of a key: {data[:80]!r}")
+
+
+def told(key: Key | None) -> Key | None:
+    """The key as errors tell it: a message that is for every key has none."""
+    return None if key is EVERY else key
 
 
 def hash_bytes(data: bytes) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bettong.engine.ids import VISIT_WIDTH
 from bettong.engine.node import STATEFUL, GraphError, Node, overlapping, upstream
 
 
@@ -40,7 +41,8 @@ def depths(nodes: tuple[Node, ...]) -> dict[Node, int]:
         longer = node.operation in ("computation_multi", "state_computation_multi") or (
             node.operation == "merge" and overlapping(node)
         )
-        depth[node] = max((depth[i] for i in node.inputs), default=0) + longer
+        longest = max((depth[i] for i in node.inputs), default=0)
+        depth[node] = longest + longer + VISIT_WIDTH * node.visits
     for node in nodes:
         if node.operation == "dead_letters":
             depth[node] = max(depth.values()) + 1

@@ -15,6 +15,7 @@ Operation = Literal[
     "computation_multi",
     "filter",
     "key_by",
+    "every_key",
     "state_computation",
     "state_computation_multi",
     "merge",
@@ -56,7 +57,19 @@ class Node:
         """Whether its messages have keys."""
         if self.operation == "merge":
             return all(i.keyed for i in self.inputs)
-        return self.operation == "key_by" or any(i.keyed for i in self.inputs)
+        return self.operation in ("key_by", "every_key") or any(i.keyed for i in self.inputs)
+
+    @property
+    def for_every_key(self) -> bool:
+        """Whether messages that leave it may be for every key."""
+        if self.operation in STATEFUL or self.operation == "key_by" or not self.keyed:
+            return False
+        return self.operation == "every_key" or any(i.for_every_key for i in self.inputs)
+
+    @property
+    def visits(self) -> bool:
+        """Whether it keeps state and may get messages for every key."""
+        return self.operation in STATEFUL and any(i.for_every_key for i in self.inputs)
 
     @property
     def state(self) -> State:

@@ -2,8 +2,8 @@
 
 Every key has its own clock: the latest event time that it has seen, less ``delay``. A window fires
 when its end is not after the clock, so what it gives depends on the key's messages and their
-order alone, never on batches or on other keys; a key without later messages keeps its last
-windows open.
+order alone, never on batches or on other keys. A key without later messages keeps its last windows
+open, unless ticks tell it the time: see :mod:`bettong.engine.ticks`.
 
 A message is late when a window that it belongs to has fired. What becomes of it is said by the
 policy: ``drop`` counts it in the entity (``dropped``) and forgets it; ``fire again`` adds it to the
@@ -19,7 +19,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, make_dataclass
 from typing import Any, Literal, NamedTuple
 
-from bettong.engine.functions import StateFunction, state_computation_multi, state_entity
+from bettong.engine.functions import (
+    StateFunction,
+    state_computation_multi,
+    state_entity,
+    takes_ticks,
+)
+from bettong.engine.ticks import Tick
 from bettong.lineage.errors import UsageError
 
 Lateness = Literal["drop", "fire again", "oldest"]
@@ -57,6 +63,8 @@ def count_window(name: str, accumulator: type, update: Update, size: int) -> Sta
     )
 
     def apply(message: Any, counted: Any) -> list[Fired]:
+        if isinstance(message, Tick):
+            return []
         update(message, counted.value)
         counted.seen += 1
         if counted.seen % size:
@@ -134,6 +142,10 @@ class _Rules:
     keep: float
 
     def apply(self, message: Any, entity: Any, open_window: type) -> Iterator[Fired]:
+        if isinstance(message, Tick):
+            entity.clock = max(entity.clock, message.time - float(self.delay))
+            yield from self._fire(entity)
+            return
         at = float(self.time(message))
         late = False
         for start in self._starts(at):
@@ -219,7 +231,15 @@ def session(
     )
 
     def apply(message: Any, kept: Any) -> list[Fired]:
-        at = float(time(message))
+        at = message.time if isinstance(message, Tick) else float(time(message))
+        if not isinstance(message, Tick):
+            take(message, at, kept)
+        kept.clock = max(kept.clock, at - float(delay))
+        over = [s for s in kept.sessions if s.last + gap <= kept.clock]
+        kept.sessions = [s for s in kept.sessions if s not in over]
+        return [Fired(s.start, s.last + gap, s.value) for s in over]
+
+    def take(message: Any, at: float, kept: Any) -> None:
         near = [s for s in kept.sessions if s.start - gap < at < s.last + gap]
         if not near and at + gap <= kept.clock:
             kept.dropped += 1
@@ -232,17 +252,13 @@ def session(
             joined.last = max([at, *(s.last for s in near)])
             rest = [s for s in kept.sessions if s not in near]
             kept.sessions = sorted([*rest, joined], key=lambda s: s.start)
-        kept.clock = max(kept.clock, at - float(delay))
-        over = [s for s in kept.sessions if s.last + gap <= kept.clock]
-        kept.sessions = [s for s in kept.sessions if s not in over]
-        return [Fired(s.start, s.last + gap, s.value) for s in over]
 
     return _function(name, entity, apply)
 
 
 def _function(name: str, entity: type, apply: Callable[[Any, Any], Any]) -> StateFunction:
     apply.__name__ = name
-    return state_computation_multi(state=state_entity(entity, name=name))(apply)
+    return takes_ticks(state_computation_multi(state=state_entity(entity, name=name))(apply))
 
 
 def _positive(name: str, **lengths: float) -> None:

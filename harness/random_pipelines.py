@@ -65,6 +65,11 @@ def even(value: int) -> bool:
     return value % 2 == 0
 
 
+@predicate
+def divisible(value: int) -> bool:
+    return value % 5 == 0
+
+
 @key_extractor
 def remainder(value: int) -> str:
     return "all" if value < 5 else f"r{value % 3}"
@@ -104,7 +109,9 @@ def rarely(value: int, seen: Seen) -> int | None:
     return seen.total if value % 2 else None
 
 
-@state_computation_multi(state=state_entity(Other, name="other"))
+@state_computation_multi(
+    state=state_entity(Other, name="other", forget=lambda other: other.count % 3 == 0)
+)
 def twice(value: int, other: Other) -> list[int]:
     other.count += 1
     return [value, other.count][: 1 + other.count % 2]
@@ -185,11 +192,14 @@ def _draw(draw: st.DrawFn) -> Application:
     open_streams = list(streams)
     for _ in range(draw(st.integers(1, 6))):
         stream = draw(st.sampled_from(open_streams[-2:]))
-        match draw(st.sampled_from(["state", "stateless", "merge", "state"])):
+        match draw(st.sampled_from(["state", "stateless", "merge", "state", "every key"])):
             case "stateless":
                 made = stateless(stream)
-            case "state":
+            case "state" | "every key" as kind:
                 keyed = stream.key_by(draw(st.sampled_from(kinds[1])), name=next(names))
+                if kind == "every key":
+                    rare = stream.filter(divisible, name=next(names)).every_key(name=next(names))
+                    keyed = keyed.merge(rare, name=next(names))
                 before = used_states.get(id(stream.node), set())
                 functions = [f for f in kinds[2] if f.state.name not in before]
                 if not functions:

@@ -61,7 +61,8 @@ def pack_report(header: Header, report: dict[str, Any]) -> bytes:
 def pack_by_partition(
     header: Header, items: Items, partitions: int, without_key: int
 ) -> Iterator[tuple[int, bytes]]:
-    """Messages in one block for each state partition that owns keys of theirs.
+    """Messages in one block for each state partition that owns keys of theirs, and messages for
+    every key in a block for each.
 
     Args:
         header: of each block.
@@ -91,8 +92,11 @@ def _by_partition(
         return
     owners = items.keys.partitions(partitions)
     owner = owners[items.keys.codes]
-    for partition in np.unique(owners).tolist():
-        places = np.flatnonzero(owner == partition)
+    for_every_key = items.keys.for_every_key()
+    wanted = np.unique(owners).tolist() if for_every_key is None else range(partitions)
+    for partition in wanted:
+        own = owner == partition
+        places = np.flatnonzero(own if for_every_key is None else own | for_every_key)
         if len(places):
             yield partition, places
 

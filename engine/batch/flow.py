@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import repeat
 from operator import is_
 from time import perf_counter_ns
@@ -18,6 +19,7 @@ from bettong.engine.batch.items import (
     Values,
     append_path,
     concat,
+    every_key,
     key_column,
     pad_paths,
     plain,
@@ -94,6 +96,8 @@ class Flow:
                 self.push(number, items.take(np.flatnonzero(np.array(plain(keep), bool))))
             case "key_by":
                 self.push(number, self._keyed(number, items))
+            case "every_key":
+                self.push(number, replace(items, keys=every_key(len(items))))
             case "sink":
                 items, data = self._apply(number, items)
                 self._arrived.setdefault(number, []).append(items.with_values(data))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bettong.engine.ids import MessageId, StreamNames
-from bettong.engine.keys import Key, canonical, hash_bytes, parse
+from bettong.engine.keys import EVERY_CANONICAL, Key, canonical, hash_bytes, parse
 
 IntArray = np.ndarray[Any, np.dtype[Any]]
 
@@ -55,6 +55,14 @@ class KeyColumn:
         factor = np.uint64(count)  # hash * count / 2**64, whose product has more than 64 bits
         return (high * factor + (low * factor >> np.uint64(32))) >> np.uint64(32)
 
+    def for_every_key(self) -> IntArray | None:
+        """For each message whether it is for every key; None when none is."""
+        for code in np.flatnonzero(self.hashes == 0).tolist():
+            if self.keys[code] == EVERY_CANONICAL:
+                found: IntArray = self.codes == code
+                return found
+        return None
+
     def values(self) -> list[Key]:
         """The key of each message."""
         parsed = [parse(k) for k in self.keys]
@@ -75,6 +83,11 @@ def key_column(values: list[Key] | pa.Array) -> KeyColumn:
             _cache[key] = entry
         known.append(entry)
     return KeyColumn(codes, [data for data, _ in known], np.array([h for _, h in known], np.uint64))
+
+
+def every_key(count: int) -> KeyColumn:
+    """The column of messages that are for every key."""
+    return KeyColumn(np.zeros(count, np.int64), [EVERY_CANONICAL], np.zeros(1, np.uint64))
 
 
 def _dictionary(values: list[Key] | pa.Array) -> tuple[IntArray, list[Key]]:
@@ -127,7 +140,7 @@ class Items:
 
     def of_depth(self, depth: int) -> Items:
         """The same with paths of so many columns; those left out hold nothing."""
-        return Items(self.streams, self.numbers, self.paths[:, :depth], self.keys, self.values)
+        return replace(self, paths=self.paths[:, :depth])
 
     def with_values(self, values: Values) -> Items:
         return replace(self, values=values)
@@ -151,7 +164,8 @@ class Items:
         return MessageId(streams[int(self.streams[place])], int(self.numbers[place]), path)
 
     def key_of(self, place: int) -> Key | None:
-        return None if self.keys is None else parse(self.keys.keys[self.keys.codes[place]])
+        data = EVERY_CANONICAL if self.keys is None else self.keys.keys[self.keys.codes[place]]
+        return None if data == EVERY_CANONICAL else parse(data)
 
     def ids(self, streams: StreamNames) -> pa.Array:
         """The id of each message as text."""

@@ -63,6 +63,10 @@ class Plan:
         node = self.nodes[number]
         return self.last_level if node in self.app.sinks else self.app.level[node]
 
+    def visits(self, number: int) -> bool:
+        """Whether a step keeps state and may get messages for every key."""
+        return self.nodes[number].visits
+
     def groups(self, level: int) -> dict[str, list[int]]:
         """The stateful steps of a level by the state that they share."""
         found: dict[str, list[int]] = {}

@@ -23,11 +23,15 @@ from bettong.engine.batch.flow import (
 )
 from bettong.engine.batch.items import IntArray, Items, concat, order_of, plain
 from bettong.engine.batch.plan import Plan
+from bettong.engine.batch.visits import Meetings, with_visits
 from bettong.engine.functions import State
+from bettong.engine.ids import VISIT_WIDTH
 from bettong.engine.state.columns import from_columns, to_columns
 from bettong.engine.state.entities import entities_of, with_new
+from bettong.engine.state.scan import Stored
 
 Load = Callable[[State, list[bytes], list[int]], pa.Array]
+LoadAll = Callable[[State], Stored]
 
 
 @dataclass
@@ -47,7 +51,9 @@ class Changed:
     entities: list[Any] | pa.Array
 
 
-def apply_state(plan: Plan, flow: Flow, inbox: Mapping[int, Items], load: Load) -> Changed:
+def apply_state(
+    plan: Plan, flow: Flow, inbox: Mapping[int, Items], load: Load, load_all: LoadAll
+) -> Changed:
     """Apply the steps that share one state, and push on what they give.
 
     Args:
@@ -56,6 +62,7 @@ def apply_state(plan: Plan, flow: Flow, inbox: Mapping[int, Items], load: Load) 
         inbox: for each step's number its messages.
         load: gives the column of the entities of canonical keys and their hashes as they were
             before, null where there was none.
+        load_all: gives all entities as they were before; asked when a message is for every key.
     """
     items = concat(list(inbox.values()))
     ranks = np.repeat(list(inbox), [len(part) for part in inbox.values()])
@@ -71,6 +78,8 @@ def apply_state(plan: Plan, flow: Flow, inbox: Mapping[int, Items], load: Load) 
         column = with_new(state, load(state, keys.keys, hashes))
         changed = _apply_arrays(plan, flow, number, items, keys.codes, column)
         return Changed(state, keys.keys, hashes, changed)
+    if keys.for_every_key() is not None:
+        return _apply_everywhere(plan, flow, inbox, items, ranks, load_all(state))
     codes = keys.codes.tolist()
     entities = entities_of(state, load(state, keys.keys, hashes))
     calls = _calls(plan, list(inbox), ranks)
@@ -81,12 +90,31 @@ def apply_state(plan: Plan, flow: Flow, inbox: Mapping[int, Items], load: Load) 
     if failures and plan.app.on_error != "fail":
         entities = entities_of(state, load(state, keys.keys, hashes))
         results, failures = _run_carefully(calls, values, codes, entities)
-    if isinstance(calls, list):
-        depths = {step: part.paths.shape[1] for step, part in inbox.items()}
-        _push_apart(plan, flow, depths, items, ranks, results, failures)
-    else:
-        _push(plan, flow, number, items, results, failures)
+    _push_apart(plan, flow, inbox, items, ranks, results, failures)
     return Changed(state, keys.keys, hashes, entities)
+
+
+def _apply_everywhere(
+    plan: Plan,
+    flow: Flow,
+    inbox: Mapping[int, Items],
+    items: Items,
+    ranks: IntArray,
+    stored: Stored,
+) -> Changed:
+    """The same when there are messages for every key."""
+    state = plan.nodes[next(iter(inbox))].state
+    meetings = Meetings(state, stored, items, plan.app.on_error != "fail")
+    calls = _functions(plan, list(inbox))
+    steps = ranks.tolist()
+    begin = perf_counter_ns()
+    visited = meetings.run(lambda place: calls[steps[place]], items)
+    _took(plan, flow, ranks, begin)
+    met = visited.items(items, meetings.keys)
+    visits = np.array(visited.paths, np.int32).reshape(len(met), VISIT_WIDTH)
+    met_by = ranks[np.array(visited.places, np.int64)]
+    _push_apart(plan, flow, inbox, met, met_by, visited.results, visited.failures, visits)
+    return Changed(state, *meetings.changed())
 
 
 def _apply_arrays(
@@ -115,11 +143,15 @@ Calls = Callable[[Any, Any], Any] | list[Callable[[Any, Any], Any]]
 """The function of all messages, or one for each of them."""
 
 
-def _calls(plan: Plan, steps: Sequence[int], ranks: IntArray) -> Calls:
-    of_step = {
+def _functions(plan: Plan, steps: Sequence[int]) -> Mapping[int, Callable[[Any, Any], Any]]:
+    return {
         number: listed(plan.call(number)) if _is_multi(plan, number) else plan.call(number)
         for number in steps
     }
+
+
+def _calls(plan: Plan, steps: Sequence[int], ranks: IntArray) -> Calls:
+    of_step = _functions(plan, steps)
     return of_step[steps[0]] if len(steps) == 1 else [of_step[n] for n in ranks.tolist()]
 
 
@@ -151,17 +183,29 @@ def _run_carefully(
 def _push_apart(
     plan: Plan,
     flow: Flow,
-    depths: Mapping[int, int],
+    inbox: Mapping[int, Items],
     items: Items,
     ranks: IntArray,
     results: list[Any],
     failures: Failures,
+    visits: IntArray | None = None,
 ) -> None:
+    """Push on what each of the steps has given.
+
+    Args:
+        visits: what meetings append to the messages' ids, when some are for every key.
+    """
+    if len(inbox) == 1 and not plan.visits(next(iter(inbox))):
+        _push(plan, flow, next(iter(inbox)), items, results, failures)
+        return
     for number in sorted(set(ranks.tolist())):
         places = np.flatnonzero(ranks == number)
         own = [results[i] for i in places.tolist()]
         failed = {i: failures[p] for i, p in enumerate(places.tolist()) if p in failures}
-        _push(plan, flow, number, items.take(places).of_depth(depths[number]), own, failed)
+        part = items.take(places).of_depth(inbox[number].paths.shape[1])
+        if plan.visits(number):
+            part = with_visits(part, None if visits is None else visits[places])
+        _push(plan, flow, number, part, own, failed)
 
 
 def _push(

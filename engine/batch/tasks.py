@@ -31,6 +31,7 @@ from bettong.engine.sinks import Noted, Row, Rows
 from bettong.engine.state.entities import FileCache, load_column, save
 from bettong.engine.state.files import FileEntry
 from bettong.engine.state.housekeeping import file_name
+from bettong.engine.state.scan import Stored, scan
 from bettong.engine.state.store import Store
 from bettong.engine.steps import step
 from bettong.lineage.errors import BettongError
@@ -223,17 +224,27 @@ class LevelTask:
 
     def apply_state(self, flow: Flow, inbox: dict[int, Items]) -> Changed:
         """Apply the steps that share one state to their messages, in the messages' order."""
-        return apply_state(self.plan, flow, inbox, self.load)
+        return apply_state(self.plan, flow, inbox, self.load, self.load_all)
+
+    def load_all(self, state: State) -> Stored:
+        """The entities of the partition as they were before the batch."""
+        low, high = bounds(self.partition, self.job.partitions)
+        with timed(self.meter, "state.load"):
+            files = self.job.base.files_of(state.name, low, high)
+            return scan(state, self._cache(), files, low, high)
 
     def load(self, state: State, keys: list[bytes], hashes: list[int]) -> pa.Array:
         """The column of the entities of canonical keys as they were before the batch, null where
         there was none."""
         low, high = bounds(self.partition, self.job.partitions)
         files = self.job.base.files_of(state.name, low, high)
+        with timed(self.meter, "state.load"):
+            return load_column(state, self._cache(), files, keys, hashes)
+
+    def _cache(self) -> FileCache:
         cache = _cache_of(self.job)
         cache.keep_only(self.job.base.files)
-        with timed(self.meter, "state.load"):
-            return load_column(state, cache, files, keys, hashes)
+        return cache
 
     def _write_state(self, changed: Sequence[Changed]) -> None:
         with step(
@@ -242,7 +253,8 @@ class LevelTask:
             carries=_ranges(self.carries),
         ):
             for change in changed:
-                self.files.append(self.write(change))
+                if change.keys:
+                    self.files.append(self.write(change))
         self.steps.append(self._step_id("state.write"))
 
     def _base_step(self) -> list[str]:

@@ -196,6 +196,6 @@ class _Log:
     def _save(self, state: State, compiled: Compiled, batch: int) -> FileEntry:
         touched = list(compiled.touched[state.name])
         keys = [canonical(key) for key in touched]
-        entities = list(map(compiled.entities[state.name].__getitem__, touched))
+        entities = list(map(compiled.entities[state.name].get, touched))
         name = file_name(state.name, self._epoch, batch, "events")
         return save(state, self._store, name, keys, list(map(hash_bytes, keys)), entities)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from bettong.engine.errors import DeadLetter, UserFunctionError
 from bettong.engine.graph import Application
-from bettong.engine.ids import MessageId
-from bettong.engine.keys import Key, canonical
+from bettong.engine.ids import VISIT_WIDTH, MessageId, visits
+from bettong.engine.keys import EVERY, Key, canonical, hash_bytes, parse, told
 from bettong.engine.node import Node, overlapping, upstream
 from bettong.lineage.errors import UsageError
 
@@ -73,24 +73,42 @@ class Compiled:
         at = -1 if node.operation == "source" else self._place[node.inputs[0]]
         do = self._one(node)
         frail = self._app.on_error != "fail"
+        visits_all = node.visits
 
         def call(stream: str, number: int, slots: Slots) -> None:
             out = slots[to]
-            for item in slots[at]:
+            for item in self._met(node, slots[at]) if visits_all else slots[at]:
                 try:
                     do(out, stream, number, item)
                 except Exception as e:  # whatever a user's function raises
                     if not frail:
                         ident = MessageId(stream, number, item[0])
-                        raise UserFunctionError.of(node.name, ident, item[1], e) from e
+                        raise UserFunctionError.of(node.name, ident, told(item[1]), e) from e
                     self._bury(node, stream, number, item, e)
 
         return call
 
+    def _met(self, node: Node, items: Iterable[Item]) -> Iterator[Item]:
+        """The messages, those for every key once for each entity that there is."""
+        entities, forget = self.entities[node.state.name], node.state.forget
+        width = self._app.depth[node] - VISIT_WIDTH
+        width -= node.operation == "state_computation_multi"
+        for item in items:
+            path, key, value = item
+            if key is not EVERY:
+                yield item
+                continue
+            for visit, data in visits((hash_bytes(d), d) for d in map(canonical, entities)):
+                each = parse(data)
+                yield (*_padded(path, width), *visit), each, value
+                if forget is not None and forget(entities[each]):
+                    del entities[each]
+
     def _one(self, node: Node) -> Callable[[list[Item], str, int, Item], None]:
         """What a step does with one message: gives what comes of it, or raises and gives
         nothing."""
-        assert node.function is not None
+        if node.function is None:
+            return lambda out, stream, number, item: out.append((item[0], EVERY, item[2]))
         function = node.function.call
         width = self._app.depth[node] - 1
         match node.operation:
@@ -192,7 +210,8 @@ class Compiled:
             return
         path, key, value = item
         text = f"{type(error).__name__}: {error}"
-        letter = DeadLetter(node.name, str(MessageId(stream, number, path)), key, text, value)
+        ident = str(MessageId(stream, number, path))
+        letter = DeadLetter(node.name, ident, told(key), text, value)
         step = self._app.nodes.index(node)
         named = (*_padded(path, self._app.depth[grave] - 1), step)
         assert grave.function is not None

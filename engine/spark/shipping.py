@@ -34,7 +34,7 @@ def ship_modules(app: Application, *used: object) -> None:
     other objects that workers use, travel with them, unless they are installed and so can be
     imported by workers."""
     owners: list[object] = [n.function.call for n in app.nodes if n.function is not None]
-    owners += [thing for s in app.states for thing in (s.cls, type(s.codec))]
+    owners += [thing for s in app.states for thing in (s.cls, type(s.codec), s.forget)]
     owners += [thing if isinstance(thing, type) else type(thing) for thing in used]
     owners += [part for thing in used for part in getattr(thing, "__dict__", {}).values()]
     for owner in owners:

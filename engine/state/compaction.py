@@ -65,7 +65,7 @@ def merge(
     keys = pa.concat_arrays([p.keys for p in parts])
     entities = pa.concat_arrays([as_today(state, p.entities, p.version) for p in parts])
     order = np.argsort(hashes, kind="stable")  # so the newest row of a key comes first
-    kept = _first_of_each(hashes, keys, order)
+    kept = first_of_each(hashes, keys, order)
     if oldest:
         alive = kept[np.asarray(entities.take(pa.array(kept)).is_valid())]
         kept = alive if len(alive) else kept[:1]
@@ -74,7 +74,7 @@ def merge(
     return write_rows(store, name, state.name, rows, max(f.tier for f in files) + 1)
 
 
-def _first_of_each(
+def first_of_each(
     hashes: np.ndarray[Any, np.dtype[np.uint64]],
     keys: pa.Array,
     order: np.ndarray[Any, np.dtype[np.int64]],

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from hypothesis import strategies as st
+
 from bettong.engine.batch import tasks
+from bettong.engine.batch.job import Job
 from bettong.engine.batch.local import execute
-from bettong.engine.batch.protocol import BatchProtocol, Settings
+from bettong.engine.batch.protocol import BatchProtocol, Report, Settings
 from bettong.engine.errors import FencedError
 from bettong.engine.graph import Application
-from bettong.engine.keys import Key, bounds, canonical, hash_bytes, partition_of
+from bettong.engine.ids import parse_id
+from bettong.engine.keys import HASH_SPACE, Key, bounds, canonical, hash_bytes, parse, partition_of
+from bettong.engine.node import Node, reached_by_state
 from bettong.engine.sinks import Noted, Row
 from bettong.engine.state.entities import FileCache, load
 from bettong.engine.state.manifest import Manifest
+from bettong.engine.state.scan import scan
 from bettong.engine.state.store import Store
 from bettong.lineage.trace import MessageRange
 
@@ -70,6 +77,44 @@ class MemoryReader:
 
     def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Sequence[bytes]:
         return self.messages[planned.start : planned.stop]
+
+
+class CrashError(Exception):
+    """The driver stops."""
+
+
+class CrashingProtocol(BatchProtocol):
+    """Stops at a stage of a batch in its first epoch."""
+
+    def _crash(self, job: Job, stage: str) -> None:
+        if self.epoch == 1 and self.settings.options.get("crash") == (job.batch, stage):
+            raise CrashError
+
+    def manifest(self, job: Job, reports: Sequence[Report]) -> Manifest:
+        self._crash(job, "before manifest")
+        return super().manifest(job, reports)
+
+    def commit(self, job: Job, manifest: Manifest) -> None:
+        self._crash(job, "before commit")
+        super().commit(job, manifest)
+        self._crash(job, "after commit")
+
+
+def crashes(batches: int) -> st.SearchStrategy[tuple[int, str]]:
+    """Where a :class:`CrashingProtocol` stops, if at all."""
+    stages = ["before manifest", "before commit", "after commit", "never"]
+    return st.tuples(st.integers(0, batches - 1), st.sampled_from(stages))
+
+
+def in_order(node: Node, rows: Sequence[tuple[str, Any, bytes]]) -> Mapping[Any, list[Any]]:
+    """What has an order, by what has it: rows of one key, else of one stream."""
+    found = defaultdict(list)
+    for ident, key, data in rows:
+        place = (type(key), key) if node.keyed else parse_id(ident).stream
+        found[place].append((ident, data))
+    if node.operation == "dead_letters" or (not node.keyed and reached_by_state(node)):
+        return {place: sorted(rows_) for place, rows_ in found.items()}
+    return found
 
 
 class InlineExecutor(Executor):
@@ -153,6 +198,27 @@ class Simulation:
             before = end
         assert manifest is not None
         return manifest
+
+    def run_with_crash(
+        self, boundaries: Sequence[Mapping[str, int]], crash: tuple[int, str], partitions: int
+    ) -> Manifest:
+        """All batches on a :class:`CrashingProtocol`; after its crash with so many partitions."""
+        self.options["crash"] = crash
+        try:
+            return self.run(boundaries)
+        except CrashError:
+            self.partitions = partitions
+        protocol = self.start()
+        for number in range(crash[0], len(boundaries)):
+            before = boundaries[number - 1] if number else {}
+            manifest = self.batch(protocol, number, before, boundaries[number])
+        return manifest
+
+    def stored(self, manifest: Manifest, state: str) -> set[Key]:
+        """The keys that have an entity in the state log."""
+        declared = next(s for s in self.app.states if s.name == state)
+        files = manifest.files_of(state, 0, HASH_SPACE)
+        return set(map(parse, scan(declared, FileCache(self.store), files, 0, HASH_SPACE).keys))
 
     def entities(self, manifest: Manifest, state: str, keys: Sequence[Key]) -> dict[Key, Any]:
         """What the state log has for keys."""

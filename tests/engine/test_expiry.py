@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from batch_run import Simulation, aligned
-from hypothesis import given
+from batch_run import CrashingProtocol, Simulation, aligned, crashes
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bettong.engine import (
+    Tick,
     application,
     decoder,
     encoder,
@@ -20,6 +21,7 @@ from bettong.engine import (
     sink,
     source,
     state_computation,
+    watermark,
 )
 from bettong.engine.state.store import LocalStore
 from bettong.engine.storage.simulated import SimulatedDisk
@@ -60,6 +62,16 @@ def test_an_entity_is_forgotten_after_a_silence() -> None:
         expiring(visit, itself, 0)
 
 
+def test_a_tick_forgets_who_is_silent() -> None:
+    step = expiring(visit, itself, 10, farewell)
+    entity = step.state.cls()
+    step.call(5.0, entity)
+    assert step.call(Tick(15.0), entity) == []
+    assert not step.state.forget(entity)
+    assert step.call(Tick(15.5), entity) == ["gone after 1"]
+    assert step.state.forget(entity)
+
+
 @decoder
 def number(data: bytes) -> float:
     return float(data)
@@ -75,12 +87,29 @@ def text(value: str) -> bytes:
     return value.encode()
 
 
-@given(st.lists(st.integers(0, 60).map(lambda n: b"%d" % n), max_size=30), st.integers(1, 7))
-def test_expiry_does_not_depend_on_batches(times: list[bytes], size: int) -> None:
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.integers(0, 60).map(lambda n: b"%d" % n), min_size=1, max_size=30),
+    st.integers(1, 7),
+    st.integers(1, 5),
+    st.data(),
+)
+def test_expiry_depends_neither_on_batches_nor_on_crashes(
+    times: list[bytes], size: int, every: int, data: st.DataObject
+) -> None:
+    """Silent entities are gone from the state log as well, whenever the driver dies and however
+    many partitions there are then."""
+    lines = source("times", number)
+    keyed = lines.key_by(parity).merge(watermark(lines, itself, every))
     step = expiring(visit, itself, 5, farewell)
-    visits = source("times", number).key_by(parity).to(step).to_sink(sink("out", text))
-    app = application("visits", visits)
-    simulation = Simulation(app, LocalStore(Path("/log"), SimulatedDisk()), {"times": times})
-    simulation.run([*aligned(simulation.streams, size), {"times": len(times)}])
-    wanted = [(o.id, o.key, o.data) for o in interpret(app, {"times": times}).outputs]
+    app = application("visits", keyed.to(step).to_sink(sink("out", text)))
+    streams = {"times": times}
+    store = LocalStore(Path("/log"), SimulatedDisk())
+    simulation = Simulation(app, store, streams, protocol_class=CrashingProtocol)
+    boundaries = aligned(streams, size)
+    crash = data.draw(crashes(len(boundaries)))
+    manifest = simulation.run_with_crash(boundaries, crash, data.draw(st.integers(1, 4)))
+    expected = interpret(app, streams)
+    wanted = [(o.id, o.key, o.data) for o in expected.outputs]
     assert sorted(simulation.sinks["out"].rows) == sorted(wanted)
+    assert simulation.stored(manifest, "Visits") == set(expected.state["Visits"])

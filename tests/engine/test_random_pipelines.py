@@ -3,13 +3,12 @@ boundaries, the numbers of partitions and the crashes."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from batch_run import Simulation
+from batch_run import CrashingProtocol, Simulation, crashes, in_order
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -21,11 +20,6 @@ from bettong.engine import (
     sink,
     source,
 )
-from bettong.engine.batch.job import Job
-from bettong.engine.batch.protocol import BatchProtocol, Report
-from bettong.engine.ids import parse_id
-from bettong.engine.node import Node, reached_by_state
-from bettong.engine.state.manifest import Manifest
 from bettong.engine.state.store import LocalStore
 from bettong.engine.storage.simulated import SimulatedDisk
 from bettong.harness.random_pipelines import (
@@ -41,27 +35,6 @@ from bettong.harness.random_pipelines import (
     twice,
     upto,
 )
-
-
-class _Crash(BaseException):
-    """The driver stops."""
-
-
-class CrashingProtocol(BatchProtocol):
-    """Stops at a stage of a batch in its first epoch."""
-
-    def _crash(self, job: Job, stage: str) -> None:
-        if self.epoch == 1 and self.settings.options.get("crash") == (job.batch, stage):
-            raise _Crash
-
-    def manifest(self, job: Job, reports: Sequence[Report]) -> Manifest:
-        self._crash(job, "before manifest")
-        return super().manifest(job, reports)
-
-    def commit(self, job: Job, manifest: Manifest) -> None:
-        self._crash(job, "before commit")
-        super().commit(job, manifest)
-        self._crash(job, "after commit")
 
 
 @st.composite
@@ -81,17 +54,6 @@ def inputs(
     return streams, [*ends, {s: len(m) for s, m in streams.items()}]
 
 
-def _ordered(node: Node, rows: Sequence[tuple[str, Any, bytes]]) -> Mapping[Any, list[Any]]:
-    """What has an order, by what has it: rows of one key, else of one stream."""
-    found = defaultdict(list)
-    for ident, key, data in rows:
-        place = (type(key), key) if node.keyed else parse_id(ident).stream
-        found[place].append((ident, data))
-    if node.operation == "dead_letters" or (not node.keyed and reached_by_state(node)):
-        return {place: sorted(rows_) for place, rows_ in found.items()}
-    return found
-
-
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_batches_and_interpreter_agree(data: st.DataObject) -> None:
@@ -109,27 +71,16 @@ def test_batches_and_interpreter_agree(data: st.DataObject) -> None:
         CrashingProtocol,
         packs=data.draw(st.booleans()),
     )
-    stages = st.sampled_from(["before manifest", "before commit", "after commit", "never"])
-    simulation.options["crash"] = (
-        data.draw(st.integers(0, len(boundaries) - 1)),
-        data.draw(stages),
-    )
-    try:
-        manifest = simulation.run(boundaries)
-    except _Crash:
-        simulation.partitions = data.draw(st.integers(1, 3))
-        first, _ = simulation.options["crash"]
-        protocol = simulation.start()
-        for number in range(first, len(boundaries)):
-            before = boundaries[number - 1] if number else {}
-            manifest = simulation.batch(protocol, number, before, boundaries[number])
+    crash = data.draw(crashes(len(boundaries)))
+    manifest = simulation.run_with_crash(boundaries, crash, data.draw(st.integers(1, 3)))
     for node in app.sinks:
         rows = [tuple(r) for r in simulation.sinks[node.name].rows]
         wanted = [(o.id, o.key, o.data) for o in expected.outputs if o.sink == node.name]
-        assert _ordered(node, rows) == _ordered(node, wanted)
+        assert in_order(node, rows) == in_order(node, wanted)
         assert len({i for i, _, _ in rows}) == len(rows), "ids are unique at a sink"
     for name, entities in expected.state.items():
         assert simulation.entities(manifest, name, list(entities)) == entities
+        assert simulation.stored(manifest, name) == set(entities)
 
 
 def check_batch(app: Application, streams: Mapping[str, list[bytes]]) -> None:

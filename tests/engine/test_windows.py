@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,13 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.engine import (
+    Tick,
     application,
     decoder,
     encoder,
+    expiring,
     interpret,
     key_extractor,
     sink,
     source,
+    watermark,
 )
 from bettong.engine.functions import StateFunction
 from bettong.engine.state.store import LocalStore
@@ -95,6 +99,26 @@ def test_lengths_are_checked() -> None:
         tumbling("w", Times, add, itself, 0)
 
 
+def test_ticks_fire_the_windows_of_silent_keys() -> None:
+    def open_windows() -> list[StateFunction]:
+        return [
+            tumbling("tens", Times, add, itself, 10, delay=5),
+            session("visits", Times, add, itself, 8, join, delay=5),
+        ]
+
+    for step in open_windows():
+        entity = step.state.cls()
+        step.call(2.0, entity)
+        assert step.call(Tick(14.0), entity) == []
+        (window,) = step.call(Tick(15.0), entity)
+        assert (window.end, window.value.times) == (10, [2])
+        assert step.call(Tick(math.inf), entity) == []
+        assert step.call(3.0, entity) == []
+        assert entity.dropped == 1
+    pairs = count_window("pairs", Times, add, 2)
+    assert pairs.call(Tick(math.inf), pairs.state.cls()) == []
+
+
 @decoder
 def number(data: bytes) -> float:
     return float(data)
@@ -113,11 +137,16 @@ def text(value: object) -> bytes:
 @given(
     st.lists(st.integers(0, 60).map(lambda n: b"%d" % n), max_size=30),
     st.integers(1, 7),
+    st.integers(1, 5),
     st.sampled_from(["drop", "fire again", "oldest"]),
 )
-def test_windows_do_not_depend_on_batches(times: list[bytes], size: int, late: Lateness) -> None:
-    keyed = source("times", number).key_by(parity)
+def test_windows_do_not_depend_on_batches(
+    times: list[bytes], size: int, every: int, late: Lateness
+) -> None:
+    lines = source("times", number)
+    keyed = lines.key_by(parity).merge(watermark(lines, itself, every))
     steps = [
+        expiring(tumbling("fives", Times, add, itself, 5), itself, 8, lambda _: ["gone"]),
         sliding("slides", Times, add, itself, 10, 5, delay=3, late=late, keep=10),
         session("visits", Times, add, itself, 4, join, delay=3),
         count_window("threes", Times, add, 3),
