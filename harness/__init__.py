@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bettong.harness.faults import Crash as Crash
     from bettong.harness.faults import Cut as Cut
     from bettong.harness.faults import Delay as Delay
+    from bettong.harness.faults import Duplicate as Duplicate
     from bettong.harness.faults import Omit as Omit
     from bettong.harness.faults import OmitReply as OmitReply
     from bettong.harness.faults import Pause as Pause
@@ -44,6 +45,7 @@ _MODULES = {
         "Crash",
         "Cut",
         "Delay",
+        "Duplicate",
         "Omit",
         "OmitReply",
         "Pause",

@@ -8,9 +8,11 @@ from types import TracebackType
 from typing import Self
 
 from bettong.harness import faults as f
+from bettong.harness.actuator import Struck
 from bettong.harness.links import Links
 from bettong.harness.nodes import Node, NodeError, log_tail
-from bettong.harness.run_control import RunControl, Struck
+from bettong.harness.repeater import Repeaters
+from bettong.harness.run_control import RunControl
 from bettong.lineage.trace import TraceEvent
 
 MOST_RESTARTS = 5
@@ -25,6 +27,7 @@ class Cluster:
         starting: nodes that are being started, which may take its time.
         restarts: how often each node has been started again after it ended by itself.
         zombies: nodes that stood still and were taken for dead: others have their names.
+        repeaters: deliver what a fault wants to come twice.
     """
 
     def __init__(self, links: Links, lasting: Mapping[str, Node]) -> None:
@@ -35,6 +38,7 @@ class Cluster:
         self.starting: list[str] = []
         self.restarts: dict[str, int] = {}
         self.zombies: list[Node] = []
+        self.repeaters = Repeaters()
         self._risen: list[Node] = []
         self._standing: set[str] = set()
         self._wanted: set[str] = set(lasting)
@@ -88,9 +92,13 @@ class Cluster:
         return any(zombie.poll() is None for zombie in self._risen)
 
     def arm(self, fault: f.LinkFault | f.Cut) -> str:
+        if isinstance(fault, f.Duplicate):
+            return self.repeaters.arm(fault)
         return self.links.arm(fault)
 
     def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> Struck:
+        if isinstance(fault, f.Duplicate):
+            return self.repeaters.deliver(fault)
         return self.links.heal(fault, step_failed)
 
     def ended(self) -> dict[str, int]:
@@ -124,6 +132,7 @@ class Cluster:
             if node.name not in self.lasting:
                 node.kill()
         self.links.mend()
+        self.repeaters.close()
 
     def __enter__(self) -> Self:
         return self

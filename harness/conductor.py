@@ -14,7 +14,8 @@ import threading
 from itertools import count
 from typing import Any
 
-from bettong.harness.run_control import Go, RunControl
+from bettong.harness.injection import Go
+from bettong.harness.run_control import RunControl
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import TraceError, TraceEvent
 

@@ -137,7 +137,7 @@ class _Course:
 
     def until_drained(self) -> None:
         """Wait until the senders and the query have done all their work; raises _StuckError."""
-        while self.sending or self.cluster.nodes["driver"].poll() != 0 or self.cluster.haunted():
+        while self._at_work() or self.control.wake():
             self._look_after()
             if self.sender_failed and self.control.idle_seconds > 1.0:
                 self.notes.append("the sender gave up; what was accepted has been waited for")
@@ -145,6 +145,10 @@ class _Course:
             self._check_limits()
             self.control.wait(self._something_ended, _LOOK_S)
         self.cluster.forget("driver")
+
+    def _at_work(self) -> bool:
+        drained = self.cluster.nodes["driver"].poll() == 0
+        return bool(self.sending) or not drained or self.cluster.haunted()
 
     def replay(self) -> None:
         """Have the last batch done once more, as after a crash right before its commit."""

@@ -127,6 +127,19 @@ class Reset:
 
 
 @dataclass(frozen=True, slots=True)
+class Duplicate:
+    """The request of one step is delivered twice: when it has been answered, a copy of it arrives
+    on a connection of its own, and nobody waits for what the copy is answered."""
+
+    link: str
+    at: Point
+
+    @property
+    def id(self) -> str:
+        return f"duplicate({self.link}, {self.at.place})"
+
+
+@dataclass(frozen=True, slots=True)
 class Cut:
     """A partition between two sets of nodes, from one moment until another.
 
@@ -154,13 +167,14 @@ class Pause:
     """SIGSTOP of every process of a node, then SIGCONT: what it held in flight goes on late.
 
     Attributes:
+        until: when it goes on; None: when all others have done their work.
         replace: whether a supervisor takes the node for dead meanwhile and starts another one of
             its name; what goes on late is a zombie then.
     """
 
     node: str
     start: Point
-    until: Point
+    until: Point | None = None
     replace: bool = False
 
     @property
@@ -187,7 +201,7 @@ class Storage:
         return int(getattr(errno_codes, self.errno))
 
 
-LinkFault = Omit | OmitReply | Delay | Throttle | Slice | Reset
+LinkFault = Omit | OmitReply | Duplicate | Delay | Throttle | Slice | Reset
 Fault = Crash | Cut | Pause | Storage | LinkFault
 
 
@@ -203,3 +217,9 @@ def points(fault: Fault) -> tuple[Point, ...]:
     if isinstance(fault, Cut | Pause):
         return (fault.start,) if fault.until is None else (fault.start, fault.until)
     return (fault.at,)
+
+
+def repeats(link: str) -> bool:
+    """Whether requests on a link can be delivered twice: those of the senders and the driver."""
+    a, _, b = link.partition("->")
+    return b in ("gateway", "receiver") and a.split("-")[0] in ("sender", "driver")

@@ -21,7 +21,7 @@ from bettong.harness.names import one_of
 from bettong.harness.scenario import Scenario
 from bettong.harness.schedule import Topology
 from bettong.harness.search.ldfi import Reach
-from bettong.harness.suites import Shard, Suite, SuiteRun, excused, find_suites
+from bettong.harness.suites import BOUNDS, Shard, Suite, SuiteRun, excused, find_suites
 from bettong.lineage.errors import UsageError
 from bettong.lineage.loop import Budget
 from bettong.lineage.results import Result
@@ -199,9 +199,5 @@ def _job(run: SuiteRun, suite: Suite | None, reach: Reach, out: Path, runner: Ru
     if run.faults != "ldfi":
         plan = parse_plan(run.faults, run.seed, topology)
         return Job(scenario, run, plan, out, suite, runner)
-    given = {
-        name: value
-        for name in ("crashes", "losses", "batches")
-        if (value := getattr(run, name)) is not None
-    }
+    given = {name: value for name in BOUNDS if (value := getattr(run, name)) is not None}
     return Job(scenario, run, replace(reach, **given), out, suite, runner)

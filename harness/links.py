@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import count, product
 
 from bettong.harness import faults as f
-from bettong.harness.run_control import Struck
+from bettong.harness.actuator import Struck
 from bettong.harness.toxiproxy import Armed, ProxiedLink, Proxy, Stream, Toxic, Toxiproxy
 from bettong.harness.toxiproxy import spec as toxics
 from bettong.lineage.errors import BettongError
@@ -149,6 +149,8 @@ def _toxic(fault: f.LinkFault, stream: Stream) -> Toxic:
             return toxics.limit_data(0, stream, name)
         case f.OmitReply():
             return toxics.limit_data(0, _OTHER[stream], name)
+        case f.Duplicate():
+            raise LinkError(f"{fault.id}: a proxy of bytes cannot tell a request to repeat it")
         case f.Delay():
             return toxics.latency(fault.latency_ms, 0, stream, name)
         case f.Throttle():

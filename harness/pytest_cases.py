@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bettong.harness.suites import BOUNDS
+
 if TYPE_CHECKING:
     from bettong.lineage.results import Guarantee
 
 MARK = "bettong"
 CASE = "bettong_case"
-REACH = ("crashes", "losses", "batches")
 _SEARCHES = ("each-step", "random:", "ldfi")
 KNOWN_AT_MOST = 2000
 RUNS = pytest.StashKey[list[dict[str, Any]]]()
@@ -44,11 +45,11 @@ class Case:
 
 def cases_of(marker: pytest.Mark, test: pytest.Item) -> dict[str, Case]:
     given: dict[str, Any] = dict(marker.kwargs)
-    unknown = set(given) - {"scenario", "faults", "expect", "seed", "input_file", "budget", *REACH}
+    unknown = set(given) - {"scenario", "faults", "expect", "seed", "input_file", "budget", *BOUNDS}
     if marker.args or unknown or "scenario" not in given:
         raise pytest.UsageError(
             f"{test.nodeid}: @pytest.mark.bettong takes scenario=…, faults=…, expect=…, seed=…, "
-            "input_file=…, budget=…, crashes=…, losses=…, batches=… by name"
+            f"input_file=…, budget=…, {'=…, '.join(BOUNDS)}=… by name"
             f"{': not ' + ', '.join(unknown) if unknown else ''}"
         )
     scenario, faults = given.pop("scenario"), given.pop("faults", "none")

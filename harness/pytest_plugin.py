@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bettong.harness.pytest_cases import CASE, MARK, REACH, RUNS, Case, case_of, cases_of
+from bettong.harness.pytest_cases import CASE, MARK, RUNS, Case, case_of, cases_of
 from bettong.harness.pytest_fixtures import (
     bettong_link,
     bettong_server,
@@ -29,6 +29,7 @@ from bettong.harness.pytest_fixtures import (
     bettong_toxiproxy,
 )
 from bettong.harness.pytest_searches import Reporting, Selection, SubTests
+from bettong.harness.suites import BOUNDS
 
 if TYPE_CHECKING:
     from bettong.harness.backend import LocalBackend
@@ -90,7 +91,7 @@ def bettong_run(request: pytest.FixtureRequest) -> RunCase:
         from bettong.harness.api import run_scenario
         from bettong.harness.jobs import parse_budget
 
-        options = {k: v for k, v in case.options.items() if k not in REACH}
+        options = {k: v for k, v in case.options.items() if k not in BOUNDS}
         if "budget" in options:
             options["budget"] = parse_budget(str(options["budget"]))
         return run_scenario(
@@ -112,7 +113,7 @@ def _faults(case: Case) -> Any:
     from bettong.harness.search.ldfi import Reach
 
     if case.faults == "ldfi":
-        return Reach(**{k: v for k, v in case.options.items() if k in REACH})
+        return Reach(**{k: v for k, v in case.options.items() if k in BOUNDS})
     return case.faults if isinstance(case.faults, str) else Schedule.from_dict(case.faults)
 
 

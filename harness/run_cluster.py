@@ -13,6 +13,7 @@ from bettong.engine.steps import Instrumentation
 from bettong.harness.cluster import Cluster
 from bettong.harness.driver_node import DriverNode
 from bettong.harness.nodes import CommandNode, Node
+from bettong.harness.repeater import Repeaters
 from bettong.harness.run_control import RunControl
 from bettong.harness.scenario import Component, Scenario
 from bettong.harness.standalone import DRIVER
@@ -83,10 +84,12 @@ class RunCluster(Cluster):
         self._backend = backend
         self._scenario = scenario
         self._layout = layout
+        self.repeaters = Repeaters(backend.ground.conductor)
 
     def begin(self, control: RunControl) -> None:
         """Start every node: first the servers, then those that connect to them."""
         self.control = control
+        self.repeaters.plan(control.schedule.faults)
         instrumentation = Instrumentation(
             run=control.run, conductor=self._backend.conductor.address
         )
@@ -139,7 +142,7 @@ class RunCluster(Cluster):
         job = {
             "application": scenario.application,
             "streams": list(scenario.senders),
-            **{server: self._backend.way(DRIVER, server) for server in SERVERS},
+            **{server: self._way(DRIVER, server) for server in SERVERS},
             "files": str(self._layout.files) if scenario.outputs == "files" else None,
             "checkpoint": str(self._layout.checkpoint),
             "batch": scenario.batch,
@@ -153,8 +156,11 @@ class RunCluster(Cluster):
         command = [DRIVER_PROCESS, json.dumps(job)]
         return CommandNode(DRIVER, instrumentation, log, command, launch=launch)
 
+    def _way(self, a: str, server: str) -> str:
+        return self.repeaters.way(f"{a}->{server}", self._backend.way(a, server))
+
     def _sender(self, stream: str, name: str, instrumentation: Instrumentation) -> Node:
-        gateway = self._backend.way(name, "gateway")
+        gateway = self._way(name, "gateway")
         layout = self._layout
         command = [
             *(SENDER, "--gateway", gateway),

@@ -7,6 +7,7 @@
       - omit: {link: driver->receiver, at: batch=1/sink.commit#2}  # its second occurrence
       - omit-reply: {link: driver->receiver, at: batch=1/sink.commit}
       - cut: {between: [[w1], [w2]], from: STEP, until: STEP, direction: both}
+      - duplicate: {link: driver->receiver, at: batch=1/sink.commit}
       - pause: {node: driver, from: STEP, until: after STEP}       # replace: true
       - delay: {link: driver->receiver, at: STEP, latency_ms: 200}
       - storage: {before: batch=1/commits, errno: ENOSPC}        # or after:
@@ -34,12 +35,13 @@ _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # needed, may 
     "crash": (("node",), ("before", "after", "restart")),
     "omit": (("link", "at"), ()),
     "omit-reply": (("link", "at"), ()),
+    "duplicate": (("link", "at"), ()),
     "delay": (("link", "at", "latency_ms"), ()),
     "throttle": (("link", "at", "rate_kb"), ()),
     "slice": (("link", "at", "size"), ()),
     "reset": (("link", "at"), ()),
     "cut": (("between", "from"), ("until", "direction")),
-    "pause": (("node", "from", "until"), ("replace",)),
+    "pause": (("node", "from"), ("until", "replace")),
     "storage": ((), ("before", "after", "errno")),
 }
 
@@ -196,12 +198,7 @@ def _fault(entry: Any, where: str) -> Fault:
         case "cut":
             return _cut(given, where)
         case "pause":
-            return f.Pause(
-                _text(given["node"], f"{where}: node"),
-                _point(given["from"], f"{where}: from"),
-                _point(given["until"], f"{where}: until"),
-                _flag(given.get("replace", False), f"{where}: replace"),
-            )
+            return _pause(given, where)
         case "storage":
             code = _text(given.get("errno", "ENOSPC"), f"{where}: errno")
             known = tuple(errno_codes.errorcode.values())
@@ -229,6 +226,15 @@ def _crash(given: Mapping[str, Any], where: str) -> f.Crash:
     return f.Crash(_text(given["node"], f"{where}: node"), _moment(given, where), restart)
 
 
+def _pause(given: Mapping[str, Any], where: str) -> f.Pause:
+    replace = _flag(given.get("replace", False), f"{where}: replace")
+    if "until" not in given and not replace:
+        raise ScheduleError(f"{where}: until is missing; only who is replaced may go on at the end")
+    until = _point(given["until"], f"{where}: until") if "until" in given else None
+    start = _point(given["from"], f"{where}: from")
+    return f.Pause(_text(given["node"], f"{where}: node"), start, until, replace)
+
+
 def _cut(given: Mapping[str, Any], where: str) -> f.Cut:
     between = given["between"]
     if not isinstance(between, list) or len(between) != 2:
@@ -251,6 +257,8 @@ def _link_fault(kind: str, given: Mapping[str, Any], where: str) -> Fault:
             return f.Omit(link, at)
         case "omit-reply":
             return f.OmitReply(link, at)
+        case "duplicate":
+            return f.Duplicate(link, at)
         case "delay":
             return f.Delay(link, at, _count(given["latency_ms"], f"{where}: latency_ms"))
         case "throttle":
@@ -273,8 +281,9 @@ def _fault_to_dict(fault: Fault) -> dict[str, Any]:
             span = {"from": near(start)} | ({} if until is None else {"until": near(until)})
             return {"cut": {"between": [list(left), list(right)], **span, "direction": direction}}
         case f.Pause(node, start, until, replace):
+            span = {"from": near(start)} | ({} if until is None else {"until": near(until)})
             last = {"replace": True} if replace else {}
-            return {"pause": {"node": node, "from": near(start), "until": near(until), **last}}
+            return {"pause": {"node": node, **span, **last}}
         case f.Storage(at, code):
             return {"storage": {at.phase: at.place, "errno": code}}
     kind = fault.id.partition("(")[0]
@@ -305,6 +314,11 @@ def _check_fault(fault: Fault, topology: Topology) -> None:
     for what, name in _named(fault):
         known = topology.nodes if what == "node" else topology.links
         one_of(name, known, f"{fault.id}: {what}", ScheduleError)
+    if isinstance(fault, f.Duplicate) and not f.repeats(fault.link):
+        raise ScheduleError(
+            f"{fault.id}: only what senders and the driver ask of the gateway and the receiver can "
+            "be delivered twice; an answer belongs to the connection of its request"
+        )
     if isinstance(fault, f.Pause) and fault.replace and fault.node != "driver":
         raise ScheduleError(f"{fault.id}: only a driver can be replaced while it stands still")
     for point in f.points(fault):

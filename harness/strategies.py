@@ -9,7 +9,18 @@ from typing import Any
 from hypothesis import strategies as st
 
 from bettong.harness.checkers.records import Record
-from bettong.harness.faults import Crash, Cut, Delay, Fault, Omit, OmitReply, Pause, Point
+from bettong.harness.faults import (
+    Crash,
+    Cut,
+    Delay,
+    Duplicate,
+    Fault,
+    Omit,
+    OmitReply,
+    Pause,
+    Point,
+    Storage,
+)
 from bettong.harness.random_pipelines import numbers, pipelines
 from bettong.harness.schedule import Schedule, Topology
 from bettong.lineage.results import AnomalyKind
@@ -150,7 +161,10 @@ def faults(topology: Topology = WORD_COUNT, batches: int = 3) -> st.SearchStrate
         st.builds(Omit, links, on_links),
         st.builds(OmitReply, links, on_links),
         st.builds(Delay, links, on_links, st.integers(1, 500)),
+        st.builds(Duplicate, links, on_links),
+        st.builds(Storage, at, st.sampled_from(["ENOSPC", "EIO"])),
         st.builds(Pause, nodes, at, at),
+        st.builds(Pause, st.just("driver"), at, st.none() | at, st.just(True)),
         st.builds(lambda pair, start, until: Cut(pair[0], pair[1], start, until), sides, at, at),
     )
 

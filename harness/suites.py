@@ -32,6 +32,8 @@ from bettong.lineage.results import GUARANTEES, Guarantee, Result
 
 T = TypeVar("T")
 OWN_FILE = "bettong.toml"
+BOUNDS = ("crashes", "losses", "batches", "pauses", "storage", "duplicates", "partitions")
+"""What bounds a lineage-driven search."""
 
 
 class SuiteError(UsageError):
@@ -57,6 +59,10 @@ class SuiteRun:
     losses: int | None = None
     batches: int | None = None
     input: str | None = None
+    pauses: int | None = None
+    storage: int | None = None
+    duplicates: int | None = None
+    partitions: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +184,7 @@ def _run(value: Any, seed: int, where: str) -> SuiteRun:
     if "name" not in table:
         raise SuiteError(f"{where}: name is missing")
     for key, given in table.items():
-        kind = int if key in ("seed", "workers", "crashes", "losses", "batches") else str
+        kind = int if key in ("seed", "workers", *BOUNDS) else str
         _of(given, kind, f"{where}.{key}")
     if table.get("expect", GUARANTEES[0]) not in GUARANTEES:
         one_of(str(table["expect"]), GUARANTEES, f"{where}.expect")

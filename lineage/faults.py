@@ -15,6 +15,9 @@ CRASH = "crash"
 LOSS = "loss"
 DUPLICATE = "duplicate"
 DELAY = "delay"
+PAUSE = "pause"
+STORAGE = "storage"
+PARTITION = "partition"
 
 Schedule = frozenset[str]
 """Ids of the faults that one execution injects; empty for a clean run."""

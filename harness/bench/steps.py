@@ -16,8 +16,9 @@ from typing import Any
 
 from bettong.engine import steps
 from bettong.engine.steps import Instrumentation, step
+from bettong.harness.actuator import Struck
 from bettong.harness.conductor import Conductor
-from bettong.harness.run_control import RunControl, Struck
+from bettong.harness.run_control import RunControl
 from bettong.lineage.errors import BettongError
 from bettong.lineage.results import environment
 

@@ -48,6 +48,34 @@ from bettong.lineage.results import GUARANTEES, Guarantee
     show_default=True,
     help="ldfi: faults strike in the first so many batches.",
 )
+@click.option(
+    "--pauses",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="ldfi: drivers that stand still, are replaced, and go on beside their successors.",
+)
+@click.option(
+    "--storage",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="ldfi: writes that a disk refuses.",
+)
+@click.option(
+    "--duplicates",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="ldfi: requests that are delivered twice.",
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="ldfi: nodes cut off from those that ask them, for two tries.",
+)
 @click.option("--find-all", is_flag=True, help="ldfi: all minimal counterexamples.")
 @click.option(
     "--exhaustive",
@@ -98,6 +126,10 @@ def command(
     crashes: int,
     losses: int,
     batches: int,
+    pauses: int,
+    storage: int,
+    duplicates: int,
+    partitions: int,
     find_all: bool,
     exhaustive: bool,
     workers: int,
@@ -129,8 +161,12 @@ def command(
             losses,
             batches,
             str(input_file) if input_file else None,
+            pauses,
+            storage,
+            duplicates,
+            partitions,
         ),
-        Reach(crashes, losses, batches, find_all, exhaustive),
+        Reach(find_all=find_all, exhaustive=exhaustive),
         out,
         runner,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -13,6 +14,7 @@ from bettong.harness.execution import Observed
 from bettong.harness.faults import Fault, points
 from bettong.harness.schedule import Schedule
 from bettong.harness.search.folding import Folding, Recovery, recovery_of
+from bettong.harness.search.leaves import CLASSIC
 from bettong.harness.search.occurrences import Reading
 from bettong.harness.search.run_lineage import RunLineage, lineage_of, make_up
 from bettong.lineage import faults as lineage_faults
@@ -50,6 +52,7 @@ class ScenarioExecutor:
 
     Attributes:
         batches: faults are placed in the first so many batches.
+        kinds: of the faults that are asked for.
         folding: what runs have shown of which faults are alike.
         clean: the lineage of the clean run, once it is known.
         lineage_seconds: time spent on reading traces.
@@ -57,6 +60,7 @@ class ScenarioExecutor:
 
     campaign: Campaign
     batches: int
+    kinds: AbstractSet[str] = CLASSIC
     folding: Folding = field(default_factory=Folding)
     clean: Lineage | None = None
     lineage_seconds: float = 0.0
@@ -73,7 +77,7 @@ class ScenarioExecutor:
         """Run the scenario from its beginning with exactly these faults."""
         seen = self.campaign.run(self.schedule(schedule), None if schedule else "clean")
         began = time.monotonic()
-        read = lineage_of(seen.events, self.batches, self.folding.standing_for)
+        read = lineage_of(seen.events, self.batches, self.folding.standing_for, self.kinds)
         self.lineage_seconds += time.monotonic() - began
         kept = self.campaign.trace_of(seen)
         outcome, not_fired, note = seen.outcome, seen.not_fired, seen.note

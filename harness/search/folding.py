@@ -24,6 +24,7 @@ from typing import Any
 
 from bettong.harness import faults as harness
 from bettong.harness.faults import Fault, Point
+from bettong.harness.search.leaves import Batches
 from bettong.harness.search.occurrences import (
     Occurrence,
     Reading,
@@ -32,7 +33,6 @@ from bettong.harness.search.occurrences import (
     is_push,
     is_read,
 )
-from bettong.harness.search.run_lineage import Batches
 from bettong.harness.step_names import message_of
 from bettong.lineage.faults import Schedule
 

@@ -18,7 +18,7 @@ from bettong.harness.counterexample import CounterexampleFile
 from bettong.harness.search.executor import ScenarioExecutor
 from bettong.harness.search.words import counterexample_words
 from bettong.lineage.executor import Execution
-from bettong.lineage.faults import CRASH, LOSS, Bounds
+from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE, Bounds
 from bettong.lineage.faults import Schedule as FaultIds
 from bettong.lineage.findings import Findings
 from bettong.lineage.loop import Budget, search
@@ -33,7 +33,8 @@ class Reach:
     """How far the search goes.
 
     Attributes:
-        crashes, losses: how many of each may strike together.
+        crashes, losses, pauses, storage, duplicates, partitions: how many of each may strike
+            together.
         batches: they strike in the first so many batches.
         find_all: go on after the first counterexample until all minimal ones are known.
         exhaustive: run every single fault at every step as well, and compare.
@@ -44,10 +45,21 @@ class Reach:
     batches: int = 2
     find_all: bool = False
     exhaustive: bool = False
+    pauses: int = 0
+    storage: int = 0
+    duplicates: int = 0
+    partitions: int = 0
 
     @property
     def bounds(self) -> Bounds:
-        return Bounds({CRASH: self.crashes, LOSS: self.losses})
+        more = {
+            PAUSE: self.pauses,
+            STORAGE: self.storage,
+            DUPLICATE: self.duplicates,
+            PARTITION: self.partitions,
+        }
+        asked = {kind: most for kind, most in more.items() if most}
+        return Bounds({CRASH: self.crashes, LOSS: self.losses, **asked})
 
     def words(self) -> str:
         return f"{self.bounds.words()}, in the first {self.batches} batches"
@@ -67,7 +79,7 @@ def search_scenario(
     file belongs to another question, BettongError when the system cannot be started.
     """
     campaign.replay = False  # a crash right before commits/N is among the hypotheses
-    executor = ScenarioExecutor(campaign, reach.batches)
+    executor = ScenarioExecutor(campaign, reach.batches, frozenset(reach.bounds.at_most))
     findings = search(
         executor,
         reach.bounds,

@@ -6,8 +6,11 @@ alternative. Whoever builds on a step that has ended well builds on the latter, 
 that was: so two repairs, each seen in a run of its own, are known to work together when neither
 takes part in the other. Leaves are
 
-- the delivery of a request and of its reply, falsified by losing them at that step;
-- a node's life until a step, falsified by a crash just before or just after an earlier one;
+- the delivery of a request and of its reply, falsified by losing them at that step, or by a
+  partition; that it is delivered once only;
+- that the disk takes what a step writes, and says so;
+- a node's life until a step, falsified by a crash just before or just after an earlier one, or by
+  taking it for dead while it stands still;
 - what a restart or a retry owes to the fault that made it necessary, which holds only *while*
   that fault strikes.
 
@@ -19,11 +22,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from bettong.harness import faults as harness
 from bettong.harness.faults import Point
+from bettong.harness.search.leaves import CLASSIC, Batches, Leaves, owed
 from bettong.harness.search.occurrences import (
     Occurrence,
     Reading,
@@ -31,13 +36,11 @@ from bettong.harness.search.occurrences import (
     is_push,
     read_occurrences,
 )
+from bettong.harness.search.partitions import Partitions
 from bettong.harness.step_names import message_of
-from bettong.lineage.faults import CRASH, LOSS, Fault
 from bettong.lineage.graph import FACT, Lineage
 from bettong.lineage.queries import holding
 from bettong.lineage.trace import TraceEvent
-
-Batches = Callable[[str], int | None]
 
 
 def message_batches(events: Iterable[TraceEvent]) -> Batches:
@@ -88,11 +91,7 @@ class RunLineage:
 class _Builder:
     reading: Reading
     events: tuple[TraceEvent, ...]
-    batches: int | None
-    batch: Batches
-    same: Mapping[str, harness.Crash]
-    lineage: Lineage = field(default_factory=Lineage)
-    faults: dict[str, harness.Fault] = field(default_factory=dict)
+    leaves: Leaves
     alive: dict[tuple[str, int], str] = field(default_factory=dict)
     origin: dict[tuple[str, int], list[str]] = field(default_factory=dict)
 
@@ -101,7 +100,7 @@ class _Builder:
         restarts = {r.position: r for r in self.reading.restarts}
         strikes: dict[int, str] = {s.position: s.fault for s in self.reading.struck}
         killed: dict[str, str] = {}
-        struck: list[str] = []
+        struck = self.leaves.struck
         for position in range(len(self.events)):
             if position in strikes:
                 struck.append(strikes[position])
@@ -109,17 +108,22 @@ class _Builder:
                     killed[node] = strikes[position]
             if position in restarts:
                 restart = restarts[position]
-                cause = killed.get(restart.node)
+                cause = killed.get(restart.node) or next(reversed(struck), None)
                 self.origin[restart.node, restart.incarnation] = (
-                    [_owed(self.lineage, cause)] if cause else []
+                    [self.leaves.owed(cause)] if cause else []
                 )
             if position in moments:
                 occurrence, begins = moments[position]
                 if begins:
-                    self._begin(occurrence, struck)
+                    self._begin(occurrence)
                 else:
                     self._end(occurrence)
-        return RunLineage(self.lineage, self.faults, self.reading, self.batch, self.same)
+        leaves = self.leaves
+        return RunLineage(self.lineage, leaves.faults, self.reading, leaves.batch, leaves.same)
+
+    @property
+    def lineage(self) -> Lineage:
+        return self.leaves.lineage
 
     def _moments(self) -> dict[int, tuple[Occurrence, bool]]:
         found: dict[int, tuple[Occurrence, bool]] = {}
@@ -131,7 +135,7 @@ class _Builder:
 
     # --- facts
 
-    def _begin(self, occurrence: Occurrence, struck: list[str]) -> None:
+    def _begin(self, occurrence: Occurrence) -> None:
         premises = [self._live_until(occurrence, "before")]
         premises += self._premises(occurrence.causes, occurrence, occurrence.begun)
         first_here = not any(
@@ -140,8 +144,8 @@ class _Builder:
             and (o.node, o.incarnation) == (occurrence.node, occurrence.incarnation)
             for o in self.reading.occurrences
         )
-        if not first_here and struck:
-            premises.append(_owed(self.lineage, struck[-1]))
+        if not first_here and self.leaves.struck:
+            premises.append(self.leaves.owed(self.leaves.struck[-1]))
         self.lineage.firing(f"begun({occurrence.name})", premises, "begin")
 
     def _end(self, occurrence: Occurrence) -> None:
@@ -151,9 +155,10 @@ class _Builder:
         premises = [f"begun({name})"]
         premises += self._premises(occurrence.answers, occurrence, ended)
         if occurrence.link is not None:
-            premises.append(self._request(occurrence))
+            premises.append(self.leaves.request(occurrence))
             if not is_push(occurrence.step):
-                premises.append(self._reply(occurrence))
+                premises.append(self.leaves.reply(occurrence))
+        premises += self.leaves.ended(occurrence)
         self.lineage.fact(f"done({name})", label=name)
         self.lineage.firing(f"done({name})", premises, "end")
         goal = self.lineage.fact(_at_all(occurrence.step), goal=True, label=occurrence.step)
@@ -167,41 +172,14 @@ class _Builder:
             else:  # still open: a request that has arrived here, or what this step is a part of
                 yield f"begun({cause.name})"
                 if cause.link is not None and cause.link.endswith(f"->{of.node}"):
-                    yield self._request(cause)
-
-    # --- leaves
-
-    def _within(self, step: str) -> bool:
-        """Whether faults at this step are within the first batches."""
-        if self.batches is None:
-            return True
-        batch = self.batch(step)
-        return batch is not None and batch < self.batches
-
-    def _leaf(self, id: str, fault: harness.Fault, kind: str, place: str, at: Occurrence) -> str:
-        if not self._within(at.step):
-            return self.lineage.leaf(id)
-        self.faults[fault.id] = fault
-        return self.lineage.leaf(id, [Fault(fault.id, kind, place=place, time=at.begun)])
-
-    def _request(self, occurrence: Occurrence) -> str:
-        assert occurrence.link is not None
-        fault = harness.Omit(occurrence.link, Point(occurrence.step, "before", occurrence.number))
-        return self._leaf(f"arrives({occurrence.name})", fault, LOSS, occurrence.link, occurrence)
-
-    def _reply(self, occurrence: Occurrence) -> str:
-        assert occurrence.link is not None
-        at = Point(occurrence.step, "before", occurrence.number)
-        fault = harness.OmitReply(occurrence.link, at)
-        return self._leaf(f"answered({occurrence.name})", fault, LOSS, occurrence.link, occurrence)
+                    yield self.leaves.request(cause)
 
     def _live_until(self, occurrence: Occurrence, phase: harness.PointPhase) -> str:
         """The fact that the node lives at this moment. Its id is a digest of all the moments it
         has lived through, so that runs merge as far as they agree and no circle can arise."""
         who = (occurrence.node, occurrence.incarnation)
         point = Point(occurrence.step, phase, occurrence.number)
-        crash = harness.Crash(occurrence.node, point)
-        leaf = self._no_crash(crash, occurrence)
+        leaf = self.leaves.lives(occurrence, phase)
         before = self.alive.get(who)
         premises = [*([before] if before else self.origin.get(who, [])), leaf]
         history = blake2b("\0".join(premises).encode(), digest_size=6).hexdigest()
@@ -210,21 +188,6 @@ class _Builder:
         self.lineage.firing(fact, premises, "live on")
         self.alive[who] = fact
         return fact
-
-    def _no_crash(self, crash: harness.Crash, at: Occurrence) -> str:
-        same = self.same.get(crash.id)
-        if same is None or not self._within(at.step) or not self._within(same.at.step):
-            return self._leaf(f"no {crash.id}", crash, CRASH, at.node, at)
-        self.faults[crash.id], self.faults[same.id] = crash, same
-        fault = Fault(same.id, CRASH, place=at.node, time=at.begun)
-        return self.lineage.leaf(f"no {same.id}", [fault])
-
-
-def _owed(lineage: Lineage, fault: str) -> str:
-    """What happened only because a fault had struck."""
-    known = lineage.faults.get(fault)
-    kind = known.kind if known else (CRASH if fault.startswith("crash(") else LOSS)
-    return lineage.leaf(f"because of {fault}", [known or Fault(fault, kind)], lost=True)
 
 
 def make_up(lineage: Lineage, clean: Lineage, struck: Iterable[str]) -> None:
@@ -244,7 +207,7 @@ def make_up(lineage: Lineage, clean: Lineage, struck: Iterable[str]) -> None:
         for fact, kind in lineage.graph.nodes(data="kind")
         if kind == FACT and fact.startswith("done(") and fact in held and fact not in clean.graph
     ]
-    premises = [*(_owed(lineage, fault) for fault in sorted(schedule)), *instead]
+    premises = [*(owed(lineage, fault) for fault in sorted(schedule)), *instead]
     for goal in missed:
         lineage.fact(goal, goal=True, label=str(clean.attributes(goal)["label"]))
         lineage.firing(goal, premises, "made up for")
@@ -255,7 +218,7 @@ def _at_all(step: str) -> str:
 
 
 def _killed_by(fault: str) -> Iterable[str]:
-    found = re.match(r"crash\((.+?), ", fault)
+    found = re.match(r"(?:crash|pause)\((.+?), ", fault)
     return (found[1],) if found else ()
 
 
@@ -263,13 +226,18 @@ def lineage_of(
     events: Iterable[TraceEvent],
     batches: int | None = None,
     fold: Callable[[Reading], Mapping[str, harness.Crash]] = lambda _: {},
+    kinds: AbstractSet[str] = CLASSIC,
 ) -> RunLineage:
     """The lineage of a run from its trace.
 
     Args:
         batches: faults only at steps of the first so many batches.
         fold: tells crashes of a run, each with the one that stands for it.
+        kinds: of the faults that are asked for.
     """
     chosen = tuple(events)
     reading = read_occurrences(chosen)
-    return _Builder(reading, chosen, batches, message_batches(chosen), fold(reading)).build()
+    leaves = Leaves(
+        Lineage(), message_batches(chosen), batches, kinds, fold(reading), Partitions(reading)
+    )
+    return _Builder(reading, chosen, leaves).build()

@@ -70,13 +70,16 @@ def fault_words(fault: Fault) -> str:
         case f.OmitReply(link=link, at=at):
             return f"the request from {_ends(link)} was carried out, but its answer was lost, \
 {moment(at)}"
+        case f.Duplicate(link=link, at=at):
+            return f"the request from {_ends(link)} arrived twice, {moment(at)}"
         case f.Pause(node=node, start=start, until=until, replace=replace):
             beside = ", while another one took its place" if replace else ""
-            return f"the {node} stood still from {moment(start)} until {moment(until)}{beside}"
-        case f.Cut(left=left, right=right, start=start):
-            return (
-                f"{' and '.join(left)} could not reach {' and '.join(right)} from {moment(start)}"
-            )
+            last = moment(until) if until else "all others had done their work"
+            return f"the {node} stood still from {moment(start)} until {last}{beside}"
+        case f.Cut(left=left, right=right, start=start, until=until):
+            last = f" until {moment(until)}" if until else ""
+            apart = f"{' and '.join(left)} could not reach {' and '.join(right)}"
+            return f"{apart} from {moment(start)}{last}"
         case f.Storage(at=at, errno=errno):
             return f"the disk failed with {errno} {moment(at)}"
         case _:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from bettong.harness import faults as f
-from bettong.harness.run_control import Struck
+from bettong.harness.actuator import Struck
 from bettong.harness.sinks.state import copy_state
 from bettong.harness.spark.driver import DriverHost
 

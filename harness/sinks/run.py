@@ -91,15 +91,6 @@ class SinkRunner:
 _ORDINARY = Situation("", "")
 
 
-class _Control(RunControl):
-    """The book of a run in which the driver can also be crashed by what crosses a wire."""
-
-    def has_died(self, node: str, incarnation: int) -> None:
-        """This incarnation must not take another step."""
-        with self._changed:
-            self._dead[node] = max(incarnation, self._dead.get(node, 0))
-
-
 class _Run:
     def __init__(
         self,
@@ -139,7 +130,7 @@ class _Run:
         besides = WireFault | Situation | LostExecutor
         placed = [f for f in self._faults if not isinstance(f, besides)]
         schedule = Schedule((*placed, *self._situation.placed))
-        self._control = _Control(self._id, self._driver, schedule, None, self._observe)
+        self._control = RunControl(self._id, self._driver, schedule, None, self._observe)
         self._state.mkdir(parents=True)
         self._wires.begin()
         self._arena.conductor.begin(self._control)

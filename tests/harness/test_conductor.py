@@ -14,9 +14,10 @@ import pytest
 
 from bettong.engine import steps
 from bettong.engine.steps import ConductorRecorder, Instrumentation, RunOverError, Step
+from bettong.harness.actuator import Struck
 from bettong.harness.conductor import Conductor
 from bettong.harness.faults import Crash, Cut, Delay, LinkFault, Omit, Pause, Point, Storage
-from bettong.harness.run_control import RunControl, Struck
+from bettong.harness.run_control import RunControl
 from bettong.harness.schedule import Schedule
 from bettong.harness.sessions import ProcessSession
 from bettong.lineage.trace import TraceEvent, read_trace

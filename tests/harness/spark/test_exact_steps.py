@@ -12,8 +12,9 @@ import pytest
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness import faults as f
+from bettong.harness.actuator import Struck
 from bettong.harness.conductor import Conductor
-from bettong.harness.run_control import RunControl, Struck
+from bettong.harness.run_control import RunControl
 from bettong.harness.schedule import Schedule
 from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
@@ -166,7 +167,7 @@ def test_failed_attempt_is_tried_again(
 ) -> None:
     class FailsAfterItsWork(RunControl):
         def tell(self, taker: int, event: TraceEvent) -> Any:
-            from bettong.harness.run_control import Go
+            from bettong.harness.injection import Go
 
             super().tell(taker, event)
             here = normalised(event).step == TASK and event.phase == "after"
