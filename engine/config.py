@@ -85,8 +85,14 @@ class RunConfig:
             UsageError: see :meth:`check`; or the checkpoint cannot be gone on with.
         """
         cls = self.check(app)
-        begin(self.checkpoint, self.store, self.resilience)
-        return cls(self.settings(app))
+        settings = self.settings(app)
+        try:
+            begin(self.checkpoint, self.store, self.resilience)
+        except BaseException:
+            if settings.observer is not None:
+                settings.observer.close()
+            raise
+        return cls(settings)
 
     def settings(self, app: Application) -> Settings:
         """What the protocol of a batch is told."""

@@ -20,7 +20,9 @@ COMMANDS = (
     "replay",
     "report",
     "run",
+    "start",
     "state",
+    "top",
     "why",
 )
 

@@ -68,6 +68,7 @@ def test_the_files_of_a_page_are_those_that_it_names() -> None:
         "pyproject.toml",
     }
     assert set(files("check-your-sink.md")) == {"mysink.py"}
+    assert set(files("engine.md")) == {"words.py"}
 
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

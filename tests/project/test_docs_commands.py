@@ -67,6 +67,19 @@ def run_all(folder: Path, lines: Commands) -> list[str]:
 
 PROTOCOL = "bettong protocol retry --eot 6 --eff 3 --crashes 1 --find-all"
 
+WORDS = (
+    "bettong start words:app --source lines=words.txt --sink totals=totals "
+    "--checkpoint checkpoint --metrics metrics.jsonl"
+)
+TOP = "bettong top metrics.jsonl --once"
+
+
+def words(folder: Path) -> None:
+    """The application of the page on the engine, and its input."""
+    write_files("engine.md", folder)
+    (folder / "words.txt").write_text("they know they\nfound it\n")
+
+
 # By page, and by what they need: Prepare, commands.
 Prepare = Callable[[Path], None]
 QUICK: dict[str, tuple[Prepare, Commands]] = {
@@ -98,6 +111,7 @@ QUICK: dict[str, tuple[Prepare, Commands]] = {
 }
 CRASH = "--faults crash.yaml"
 SPARK: dict[str, tuple[Prepare, Commands]] = {
+    "engine.md": (words, [(WORDS, 0), (TOP, 0), (WORDS, 0)]),
     "five-minutes.md": (
         lambda folder: write_files("five-minutes.md", folder),
         [

@@ -61,6 +61,7 @@ WITHOUT_TEST = {
     "the same log",
     "pushed by your program",
     "has one",
+    "in a program of yours",
     "not there",
 }
 """Cells that rest on another one, or of which there is nothing to show."""

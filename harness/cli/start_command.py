@@ -1,0 +1,129 @@
+"""``bettong start``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import click
+
+from bettong.engine.config import RunConfig
+from bettong.engine.in_process import run_in_process
+from bettong.engine.net.doors import Address, Door, Key, read_token
+from bettong.engine.resilience import GIVES_UP
+from bettong.harness import launch
+from bettong.harness.backend import Runner
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.command("start")
+@click.argument("application", metavar="MODULE:NAME")
+@click.option(
+    "--source",
+    "sources",
+    multiple=True,
+    metavar="NAME=WHERE",
+    help="Where a stream comes from: a file, a folder, HOST:PORT of a gateway, or "
+    "kafka://HOST:PORT/TOPIC. Once for each.",
+)
+@click.option(
+    "--sink",
+    "sinks",
+    multiple=True,
+    metavar="NAME=WHERE",
+    help="Where outputs go: a folder, or HOST:PORT of a receiver. Once for each.",
+)
+@click.option(
+    "--checkpoint",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the run's progress and state; the same one goes on where it ended.",
+)
+@click.option(
+    "--runner",
+    type=click.Choice(get_args(Runner)),
+    default="spark",
+    show_default=True,
+    help="in-process: without Spark, in this process.",
+)
+@click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Of Spark.")
+@click.option(
+    "--batch", type=int, default=10_000, show_default=True, help="Messages of each stream a batch."
+)
+@click.option("--partitions", type=int, default=4, show_default=True, help="State partitions.")
+@click.option(
+    "--resilience",
+    type=click.Choice(["on", "off"]),
+    default="on",
+    show_default=True,
+    help="off: a crash of the driver ends everything; what is given up is printed.",
+)
+@click.option(
+    "--metrics",
+    metavar="FILE|HOST:PORT",
+    help="A file that gets a line of JSON for each batch (see bettong top), or where Prometheus "
+    "asks.",
+)
+@click.option("--tls-ca", type=_FILE, help="Speak TLS with gateway and receiver.")
+@click.option("--token-file", type=_FILE, help="Token of gateway, receiver and metrics.")
+@click.option("--tls-cert", type=_FILE, help="Certificate of the metrics' door.")
+@click.option("--tls-key", type=_FILE, help="Its key.")
+@click.option("--tls-client-ca", type=_FILE, help="Who signed those who may ask for metrics.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
+def command(
+    application: str,
+    sources: tuple[str, ...],
+    sinks: tuple[str, ...],
+    checkpoint: Path,
+    runner: Runner,
+    master: str,
+    batch: int,
+    partitions: int,
+    resilience: str,
+    metrics: str | None,
+    tls_ca: Path | None,
+    token_file: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    tls_client_ca: Path | None,
+    as_json: bool,
+) -> None:
+    """Run an application of your own, or go on with it, until its streams have ended.
+
+    MODULE:NAME is the application, also of a module in this folder.
+    """
+    app = launch.load_application(application)
+    token = read_token(token_file)
+    key = Key(token, tls_ca)
+    door = Door(Address("127.0.0.1", 0), tls_cert, tls_key, tls_client_ca, token)
+    config = RunConfig(
+        checkpoint,
+        {
+            name: launch.source(name, where, key, checkpoint)
+            for name, where in launch.named(sources, "--source").items()
+        },
+        {
+            name: launch.sink(app, name, where, key)
+            for name, where in launch.named(sinks, "--sink").items()
+        },
+        batch_messages=batch,
+        state_partitions=partitions,
+        resilience=resilience == "on",
+        metrics=launch.metrics(metrics, door),
+    )
+    config.check(app)
+    if runner == "spark":
+        from bettong.engine.spark.runner import run
+        from bettong.harness.spark.user_session import session
+
+        with session(app.name, master) as spark:
+            done = run(app, spark, config).await_drained()
+    else:
+        done = run_in_process(app, config)
+    given_up = [] if config.resilience else list(GIVES_UP)
+    if as_json:
+        click.echo(json.dumps({"batches": done, "gives_up": given_up}))
+    else:
+        click.echo(f"{app.name}: {done} batches done")

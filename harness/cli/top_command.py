@@ -1,0 +1,49 @@
+"""``bettong top``."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.live import Live
+
+from bettong.harness.metrics_view import MetricsView
+from bettong.lineage.errors import UsageError
+
+
+@click.command("top")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--once", is_flag=True, help="Show what the file says now, and end.")
+@click.option("--every", type=float, default=0.5, show_default=True, help="Seconds between looks.")
+def command(file: Path, once: bool, every: float) -> None:
+    """Show the figures of a run while it goes on, until Ctrl-C.
+
+    FILE is what the run writes: bettong start --metrics FILE.
+    """
+    view, console = MetricsView(), Console()
+    lines = _appended(file)
+    view.add(next(lines))
+    if once:
+        console.print(view.picture())
+        return
+    with contextlib.suppress(KeyboardInterrupt), Live(view.picture(), console=console) as live:
+        for new in lines:
+            view.add(new)
+            live.update(view.picture())
+            time.sleep(every)
+
+
+def _appended(path: Path) -> Iterator[list[str]]:
+    """The lines that the file has, then again and again those that have come since."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            rest = ""
+            while True:
+                *whole, rest = (rest + file.read()).split("\n")
+                yield whole
+    except OSError as e:
+        raise UsageError(f"cannot read {path}: {e.strerror}") from e
