@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,9 @@ from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Report
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
+from bettong.engine.metrics.collector import Collector
 from bettong.engine.metrics.config import Metrics
+from bettong.engine.metrics.endpoint import Endpoint
 from bettong.engine.net.doors import Address, Door
 from bettong.engine.sources import FileSource
 from bettong.engine.state.manifest import Manifest
@@ -129,6 +133,17 @@ def test_strangers_elsewhere_are_not_let_in(config: RunConfig) -> None:
     wide = Metrics(door=Door(Address("0.0.0.0", 0)))
     with pytest.raises(UsageError, match=r"will not listen on 0\.0\.0\.0:0, which other"):
         run_in_process(app, dataclasses.replace(config, metrics=wide))
+
+
+def test_strangers_and_slow_clients_are_in_nobodys_way() -> None:
+    """More connections than the door takes that say nothing, or half a request, or nonsense."""
+    endpoint = Endpoint(Door(Address("127.0.0.1", 0), token="secret"), Collector(None))
+    with ExitStack() as stack:
+        for n in range(3 * endpoint.limits.connections):
+            stranger = stack.enter_context(socket.create_connection(endpoint.address, timeout=5))
+            stranger.sendall((b"", b"GET /metrics HTTP/1.1\r\nHost:", b"\0" * 99_999)[n % 3])
+        assert "bettong_batch_seconds" in ask(endpoint.address, token="secret")
+    endpoint.close()
 
 
 def test_a_file_that_cannot_be_written_is_named(config: RunConfig, tmp_path: Path) -> None:

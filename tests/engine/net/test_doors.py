@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,6 +47,16 @@ def test_loopback_needs_nothing(host: str) -> None:
 def test_beyond_loopback_half_a_lock_is_none(host: str, half: dict[str, Path]) -> None:
     with pytest.raises(UsageError, match=r"give --tls-cert FILE --tls-key FILE, and --token-file"):
         Door(Address(host, 0), **half).check()  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "server", ["bettong.engine.ingest.gateway", "bettong.engine.receiver.server"]
+)
+def test_servers_that_strangers_could_reach_do_not_start(server: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", server, "--listen", "0.0.0.0:0", "--dir", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "give --tls-cert FILE --tls-key FILE, and --token-file" in done.stderr
 
 
 @pytest.mark.parametrize("lock", [{"token": "t"}, {"client_ca": Path("ca")}])
