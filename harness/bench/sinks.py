@@ -2,8 +2,8 @@
 
 Fault runs a minute, kept crashes beside real kills, for a sink that keeps a file and for one on
 PostgreSQL (left out when that is not installed); seconds of a whole verdict, single faults and
-pairs; how often a right sink was called right, and a wrong one was answered with the same
-counterexample. Warm: the drivers are started before the clock is. A run that does not show exactly
+pairs; how often sinks that are right were called right, and a wrong one was answered with the same
+counterexamples. Warm: the drivers are started before the clock is. A run that does not show exactly
 what its fault does to the sink makes the measurement fail.
 """
 
@@ -21,7 +21,7 @@ from bettong.harness.sinks.job import Target
 from bettong.harness.sinks.judge import judge_run
 from bettong.harness.sinks.request import Request
 from bettong.harness.sinks.rows import Input
-from bettong.harness.sinks.run import SinkRunner
+from bettong.harness.sinks.runner import SinkRunner
 from bettong.harness.sinks.sink_faults import parse_fault
 from bettong.harness.sinks.wires import Wires
 from bettong.lineage.results import Result, environment
@@ -33,27 +33,27 @@ _DUPLICATES = {
     "crash(driver, after batch=1/commits)": set(),
     "crash(driver, before batch=1/p=0/a=0/source.middle)": set(),
 }
+_RIGHT = (f"{_FILES}:SqliteOneTransaction", f"{_FILES}:JsonBatchFiles")
 _ATTEMPT = "storage(EIO, after batch=1/stage=0/p=0/a=0/task)"
 
 
-def bench(kept: int = 12, killed: int = 3, verdicts: int = 2, full: bool = False) -> dict[str, Any]:
-    """The figures. ``full``: 20 verdicts of each sink whose answers are compared."""
+def bench(kept: int = 12, killed: int = 3, full: bool = False) -> dict[str, Any]:
+    """The figures. ``full``: 100 verdicts on right sinks and 20 on a wrong one, not 2 of each."""
+    rights, wrongs = (100, 20) if full else (2, 2)
     figures: dict[str, Any] = {}
     with arenas(lambda line: None) as arena_for:
         with Wires({}) as wires:
             _add_rates(figures, "", arena_for, f"{_FILES}:SqliteInsert", wires, kept, killed)
-        right, seconds = _verdicts(
-            arena_for, f"{_FILES}:SqliteOneTransaction", 20 if full else verdicts
-        )
-        wrong, _ = _verdicts(arena_for, f"{_FILES}:SqliteInsert", 20 if full else verdicts)
+        right, seconds = verdicts(arena_for, [_RIGHT[i % len(_RIGHT)] for i in range(rights)])
+        wrong, _ = verdicts(arena_for, [f"{_FILES}:SqliteInsert"] * wrongs)
         figures["verdict"] = {"value": seconds, "unit": "s"}
         figures["right_called_right"] = _share([r.verdict == "valid" for r in right])
-        same = [_answer(r) == _answer(wrong[0]) for r in wrong]
+        same = [answer(r) == answer(wrong[0]) for r in wrong]
         figures["same_counterexamples"] = _share(same)
         with contextlib.suppress(ServerMissingError), _postgres() as wires:
             target = f"{_POSTGRES}:PlainInsert"
             _add_rates(figures, "_postgres", arena_for, target, wires, kept, killed)
-            _, seconds = _verdicts(arena_for, f"{_POSTGRES}:OneTransaction", 1)
+            _, seconds = verdicts(arena_for, [f"{_POSTGRES}:OneTransaction"])
             figures["verdict_postgres"] = {"value": seconds, "unit": "s"}
     return {"name": "sinks", "figures": figures, "environment": environment()}
 
@@ -100,13 +100,13 @@ def _per_minute(runner: SinkRunner, ids: Sequence[str], real: bool) -> float:
     return round(len(ids) * 60 / (time.perf_counter() - begun), 1)
 
 
-def _verdicts(arena_for: ArenaFor, target: str, count: int) -> tuple[list[Result], float]:
-    """So many whole verdicts, and the seconds of the fastest."""
-    results = [check_one(Request(target), arena_for, lambda line: None) for _ in range(count)]
+def verdicts(arena_for: ArenaFor, targets: Sequence[str]) -> tuple[list[Result], float]:
+    """A whole verdict for each target, and the seconds of the fastest."""
+    results = [check_one(Request(target), arena_for, lambda line: None) for target in targets]
     return results, round(min(result.duration_s for result in results), 1)
 
 
-def _answer(result: Result) -> object:
+def answer(result: Result) -> object:
     """What a user is told: it must be the same each time."""
     told = [(c.faults, c.words, c.advice) for c in result.counterexamples]
     return result.verdict, result.guarantee, result.ordering, told

@@ -14,10 +14,10 @@ import click
 from bettong.harness.cli.verdict import exit_code
 from bettong.harness.jobs import parse_budget
 from bettong.harness.sinks.arena import arenas
-from bettong.harness.sinks.check import check_one
+from bettong.harness.sinks.check import check_one, unusable
 from bettong.harness.sinks.request import Request
 from bettong.harness.sinks.secrets import masked
-from bettong.lineage.errors import UsageError
+from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.results import GUARANTEES, Guarantee, Result
 from bettong.reports import write_index, write_reports
 
@@ -165,7 +165,12 @@ def command(
             alone = len(targets) == 1
             folder = out if out is not None and alone else (out or _OUT) / _folder(target)
             asked = replace(request, target=target, out=folder)
-            results.append(check_one(asked, arena_for, progress))
+            try:
+                results.append(check_one(asked, arena_for, progress))
+            except BettongError as e:
+                if alone:
+                    raise
+                results.append(unusable(asked, e))
             write(results[-1], folder, as_json)
             links.append((results[-1], f"{quote(folder.name)}/report.html"))
     if len(targets) > 1:

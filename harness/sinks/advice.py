@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness import faults as f
-from bettong.harness.sinks.sink_faults import AnyFault, LostExecutor, refuses
+from bettong.harness.sinks.sink_faults import AnyFault, LostExecutor, RefusedOnce, refuses
 from bettong.harness.sinks.situations import Situation
 from bettong.harness.sinks.wire_faults import WireFault
 
@@ -64,7 +64,8 @@ def mechanism(fault: AnyFault) -> str:
         return "attempt"
     if isinstance(fault, WireFault):
         return {"crash": "replay", "restarted": "server", "paused": "server"}.get(fault.how, "wire")
-    return {f.Crash: "replay", f.Pause: "zombie", f.Cut: "wire"}.get(type(fault), "error")
+    how = {f.Crash: "replay", f.Pause: "zombie", f.Cut: "wire", RefusedOnce: "wire"}
+    return how.get(type(fault), "error")
 
 
 def advise(

@@ -127,7 +127,8 @@ class Answer:
         told = [
             f"at most {request.faults} faults together, in the first {request.window} of "
             f"{self.source.batches} batches; a second one strikes while the first is recovered "
-            "from, in the first task if in any",
+            "from, in the first task if in any, at the last request that changes something if at "
+            "any",
             f"a crash is {'SIGKILL' if request.real else kept}",
             "what the sink keeps is in env.workdir or behind its endpoints",
             "replays deal the same rows to other partitions, in another order across keys",

@@ -16,7 +16,7 @@ from bettong.harness.sinks.judge import cause
 from bettong.harness.sinks.observed import SinkRun
 from bettong.harness.sinks.request import Progress, Request
 from bettong.harness.sinks.rows import Input
-from bettong.harness.sinks.run import SinkRunner
+from bettong.harness.sinks.runner import SinkRunner
 from bettong.harness.sinks.search import search
 from bettong.harness.sinks.secrets import masked
 from bettong.harness.sinks.situations import NEW_CHECKPOINT, NEW_ROWS, Situation
@@ -56,9 +56,7 @@ def check_one(request: Request, arena_for: ArenaFor, progress: Progress) -> Resu
 
     What the machine lacks for it makes the answer unknown, its reason begins with ``skipped:``.
     """
-    nameless = Sink()
-    nameless.name = request.target.rpartition(":")[2]
-    answer = Answer(request, nameless, Input())
+    answer = _before_it_is_loaded(request)
     with contextlib.ExitStack() as stack:
         try:
             sink = load_target(request.target, request.options)
@@ -76,6 +74,17 @@ def check_one(request: Request, arena_for: ArenaFor, progress: Progress) -> Resu
             return answer.unknown(masked(f"skipped: {e}"))
         except VacuousError as e:
             return answer.unknown(masked(str(e)))
+
+
+def unusable(request: Request, error: BettongError) -> Result:
+    """The answer for a target that cannot be used, where others are judged beside it."""
+    return _before_it_is_loaded(request).unknown(masked(str(error)))
+
+
+def _before_it_is_loaded(request: Request) -> Answer:
+    nameless = Sink()
+    nameless.name = request.target.rpartition(":")[2]
+    return Answer(request, nameless, Input())
 
 
 class _Check:

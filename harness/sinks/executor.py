@@ -11,7 +11,7 @@ from typing import Any
 from bettong.harness.sinks.judge import SinkVerdict, fingerprint, judge_run
 from bettong.harness.sinks.observed import SinkRun
 from bettong.harness.sinks.rows import Input
-from bettong.harness.sinks.run import SinkRunner
+from bettong.harness.sinks.runner import SinkRunner
 from bettong.harness.sinks.sink_faults import AnyFault, parse_fault
 from bettong.harness.sinks.situations import Situation
 from bettong.harness.sinks.why import Why

@@ -10,7 +10,7 @@ from typing import Literal
 
 from bettong.harness import faults as f
 from bettong.harness.actuator import Struck
-from bettong.harness.sinks.state import copy_state
+from bettong.harness.sinks.state import copy_state, replace_state
 from bettong.harness.spark.driver import DriverHost
 
 DRIVER = "driver"
@@ -44,7 +44,7 @@ class DriverControl:
         self.incarnation = 0
         self.host: DriverHost | None = None
         self.paused: list[DriverHost] = []
-        self.kept: Path | None = None
+        self._kept: Path | None = None
         self._lock = threading.Lock()
         self._crashed: set[int] = set()
         self.signals: queue.SimpleQueue[tuple[Signal, int]] = queue.SimpleQueue()
@@ -67,11 +67,16 @@ class DriverControl:
             evidence = str(host.kill())
         else:
             self._cut_links(number)
-            self.kept = self._state.with_name(f"{self._state.name}-{number}")
-            copy_state(self._state, self.kept)
+            self._kept = self._state.with_name(f"{self._state.name}-{number}")
+            copy_state(self._state, self._kept)
             evidence = f"incarnation {number} ends here: its state was kept as it was"
         self.signals.put(("crashed", number))
         return number, Struck(True, evidence)
+
+    def bring_back(self) -> None:
+        """Put the state in place that the latest kept crash has left."""
+        assert self._kept is not None
+        replace_state(self._state, self._kept)
 
     def has_crashed(self, incarnation: int) -> bool:
         """Whether it was crashed; the signal that says so may be on its way still."""

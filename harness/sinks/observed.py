@@ -29,6 +29,7 @@ class SinkRun:
         unused: endpoints to which no byte went.
         left: endpoints whose clients were sent past the proxy.
         recording: what crossed the wires.
+        starts: the wires' logical time at the start of each incarnation.
         id: the run's own name.
     """
 
@@ -45,6 +46,7 @@ class SinkRun:
     unused: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     recording: Recording = field(default_factory=lambda: Recording(()))
+    starts: list[int] = field(default_factory=list)
     id: str = ""
     seconds: float = 0.0
 

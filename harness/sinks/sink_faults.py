@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bettong.harness import faults as f
 from bettong.harness.faults import Fault, Point
 from bettong.harness.schedule import ScheduleError, parse_point
+from bettong.harness.sinks import after_restart
 from bettong.harness.sinks.moments import Moment
 from bettong.harness.sinks.nodes import DRIVER
 from bettong.harness.sinks.situations import KNOWN, Situation
@@ -20,6 +21,7 @@ _STORAGE = re.compile(r"storage\(EIO, (.+)\)$")
 _RAISING = ("open", "rename", "remove", "mkdir", "link")
 _PAUSE = re.compile(r"pause\(driver, from (.+) until (.+)\)$")
 _LOST = re.compile(r"lost-executor\((before|after) ([^,]+?)(, goes on)?\)$")
+_REFUSED_ONCE = re.compile(r"refuse-once\(([^,]+), (.+)\)$")
 _REFUSED = re.compile(r"cut\(driver\|([^,]+), from (.+)\)$")
 
 
@@ -42,7 +44,24 @@ class LostExecutor:
         return f"lost-executor({self.at}{', goes on' if self.goes_on else ''})"
 
 
-AnyFault = Fault | WireFault | Situation | LostExecutor
+@dataclass(frozen=True, slots=True)
+class RefusedOnce:
+    """From a step on an endpoint turns one connection away, and has closed those that were open.
+
+    Attributes:
+        endpoint: its name.
+        at: when.
+    """
+
+    endpoint: str
+    at: Point
+
+    @property
+    def id(self) -> str:
+        return f"refuse-once({self.endpoint}, {self.at})"
+
+
+AnyFault = Fault | WireFault | Situation | LostExecutor | RefusedOnce
 
 
 def faults_at(moment: Moment) -> Iterator[Fault | LostExecutor]:
@@ -80,10 +99,18 @@ def refused(endpoint: str, batch: int) -> f.Cut:
     return f.Cut((DRIVER,), (endpoint,), Point(f"batch={batch}/offsets", "after"))
 
 
+def refused_once(endpoint: str, batch: int) -> RefusedOnce:
+    """The first connection that is made in this batch is refused."""
+    return RefusedOnce(endpoint, Point(f"batch={batch}/offsets", "after"))
+
+
 def parse_fault(id: str) -> AnyFault:
-    """The fault of a stable id, other than one on the wire; raises ScheduleError."""
+    """The fault of a stable id, other than one at a request of the clean runs; raises
+    ScheduleError."""
     if id in KNOWN:
         return KNOWN[id]
+    if second := after_restart.parse(id):
+        return second
     if found := _CRASH.match(id):
         return f.Crash(DRIVER, parse_point(found[1]))
     if found := _STORAGE.match(id):
@@ -94,6 +121,8 @@ def parse_fault(id: str) -> AnyFault:
         return LostExecutor(parse_point(f"{found[1]} {found[2]}"), goes_on=bool(found[3]))
     if found := _REFUSED.match(id):
         return f.Cut((DRIVER,), (found[1],), parse_point(found[2]))
+    if found := _REFUSED_ONCE.match(id):
+        return RefusedOnce(found[1], parse_point(found[2]))
     raise ScheduleError(f"{id!r} is no fault of check-sink: copy one from a result")
 
 
@@ -106,6 +135,8 @@ def for_search(fault: AnyFault, time: int) -> LineageFault:
         return LineageFault(fault.id, "situation", "", DRIVER, time)
     if isinstance(fault, LostExecutor):
         return LineageFault(fault.id, "crash", "", "executor", time)
+    if isinstance(fault, RefusedOnce):
+        return LineageFault(fault.id, "cut", "", fault.endpoint, time)
     if isinstance(fault, WireFault):
         kind = "crash" if fault.how == "crash" else "loss"
         return LineageFault(fault.id, kind, "", fault.point.endpoint, time)

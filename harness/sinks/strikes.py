@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from bettong.harness import faults as f
-from bettong.harness.sinks.sink_faults import AnyFault, LostExecutor
+from bettong.harness.sinks.sink_faults import AnyFault, LostExecutor, RefusedOnce
 from bettong.harness.sinks.wire_faults import WireFault
 from bettong.harness.sinks.wires import Wires
 from bettong.harness.wire import Armed
@@ -26,6 +26,8 @@ _POLL_S = 0.02
 _ALONE_POLLS = 15
 _SECOND = "a second attempt did its work meanwhile"
 _TASK = re.compile(r"batch=(\d+)/(?:stage=\d+/)?p=(\d+)/a=(\d+)/")
+
+_Told = WireFault | LostExecutor | RefusedOnce | f.Cut
 
 
 @dataclass
@@ -45,15 +47,17 @@ class Strikes:
     evidence: dict[str, str] = field(default_factory=dict)
     _armed: dict[str, Armed] = field(default_factory=dict)
     _lasting: dict[str, Callable[[], object]] = field(default_factory=dict)
+    _started: int = 0
     _over: threading.Event = field(default_factory=threading.Event)
     _again: threading.Event = field(default_factory=threading.Event)
     _tasks: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def arm(self) -> None:
-        """Put the faults on the wire in force, for the run that has begun."""
+    def arm(self, again: bool = False) -> None:
+        """Put the faults on the wire in force, for the run that has begun; those that wait until
+        the query is started again, ``again``."""
         for fault in self.faults:
-            if isinstance(fault, WireFault):
+            if isinstance(fault, WireFault) and again == (fault.point.match == "since"):
                 self._armed[fault.id] = self.wires.recorder.arm(
                     fault.point,
                     "retries" if fault.how == "always lost" else "once",
@@ -100,9 +104,14 @@ class Strikes:
         """A step is taken; its process waits until this returns."""
         if event.step.endswith("/task"):
             (self._tasks.add if event.phase == "before" else self._tasks.discard)(event.step)
-        for fault in self._lost():
+        for fault in self.faults:
+            if not isinstance(fault, LostExecutor | RefusedOnce):
+                continue
             here = (event.step, event.phase) == (fault.at.step, fault.at.phase)
-            if here and fault.id not in self.evidence:
+            if isinstance(fault, RefusedOnce):
+                if here and fault.id not in self._armed:
+                    self._armed[fault.id] = self.wires.refuse_once(fault.endpoint)
+            elif here and fault.id not in self.evidence:
                 self._until_alone(event)
                 self.evidence[fault.id] = self.lose_executor()
                 (self._again if fault.goes_on else self._over).wait(_HELD_S)
@@ -118,11 +127,14 @@ class Strikes:
             begun = [task for task in list(self._tasks) if not _same_attempt(task, event.step)]
             alone = 0 if begun else alone + 1
 
-    def _lost(self) -> Iterator[LostExecutor]:
-        return (fault for fault in self.faults if isinstance(fault, LostExecutor))
-
-    def heal(self) -> None:
+    def starts(self) -> None:
         """A new incarnation meets only what has not struck yet."""
+        self._heal()
+        self._started += 1
+        if self._started == 2:
+            self.arm(again=True)
+
+    def _heal(self) -> None:
         for id in list(self._lasting):
             self._end(id)
         for armed in self._armed.values():
@@ -131,15 +143,15 @@ class Strikes:
 
     def end(self) -> tuple[str, ...]:
         """Nothing lasts any longer; the ids of those that have not struck."""
-        self.heal()
+        self._heal()
         for id, armed in self._armed.items():
             found = armed.heal()
             if found.fired:
                 self.evidence[id] = f"struck {found.request}, {found.times} time(s)"
-        told = [x for x in self.faults if isinstance(x, WireFault | LostExecutor | f.Cut)]
+        told = [x for x in self.faults if isinstance(x, _Told)]
         return tuple(x.id for x in told if not self._has_struck(x))
 
-    def _has_struck(self, fault: WireFault | LostExecutor | f.Cut) -> bool:
+    def _has_struck(self, fault: _Told) -> bool:
         told = self.evidence.get(fault.id)
         return told is not None and (not isinstance(fault, LostExecutor) or _SECOND in told)
 

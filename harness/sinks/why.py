@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from bettong.harness.faults import Crash, Fault, Storage, points
+from bettong.harness.sinks.after_restart import second_on_wire
 from bettong.harness.sinks.folding import Folding, Threat
 from bettong.harness.sinks.moments import Moment, batch_of
 from bettong.harness.sinks.observed import SinkRun
@@ -22,9 +23,10 @@ from bettong.harness.sinks.sink_faults import (
     faults_at,
     for_search,
     refused,
+    refused_once,
     zombie,
 )
-from bettong.harness.sinks.situations import CORES, SITUATIONS, Situation
+from bettong.harness.sinks.situations import CORES, SITUATIONS
 from bettong.harness.sinks.wire_faults import WireFault, WirePoint
 from bettong.lineage.faults import Schedule
 from bettong.lineage.graph import Lineage
@@ -105,7 +107,7 @@ class Why:
             self.in_tasks and moment.batch == self.window - 1 and "/p=0/a=0/" in moment.point.step
         )
 
-    def _besides(self) -> Iterator[Situation | Fault]:
+    def _besides(self) -> Iterator[AnyFault]:
         """What strikes no single moment: situations, zombies, servers that refuse connections."""
         yield from SITUATIONS
         if self.in_tasks:
@@ -117,6 +119,7 @@ class Why:
                 yield zombie(start, self.batches - 1)
         for endpoint in dict.fromkeys(f.point.endpoint for p in self.wire for f, _ in p.faults):
             yield refused(endpoint, last)
+            yield refused_once(endpoint, last)
 
     def _second(self, faults: Sequence[AnyFault], run: SinkRun) -> Iterator[Threat]:
         """What could strike while the first fault, in the last batch of the window, is being
@@ -124,7 +127,7 @@ class Why:
         recovery's tasks the first one stands for all."""
         (first,) = faults if len(faults) == 1 else (faults[-1],)
         batch = self._batch_struck(first)
-        if batch != self.window - 1:
+        if batch is None or batch != self.window - 1:
             return
         for time, moment in enumerate(run.moments):
             aside = "/p=" in moment.point.step and "/p=0/" not in moment.point.step
@@ -132,6 +135,10 @@ class Why:
                 for fault in faults_at(moment):
                     if isinstance(fault, Crash | Storage):
                         yield Threat(fault, self._left(fault, moment, run), batch, time)
+        asked = {(f.point.endpoint, f.label) for point in self.wire for f, _ in point.faults}
+        for time, (on_wire, left) in enumerate(second_on_wire(run, batch, asked), len(run.moments)):
+            own = " + ".join(sorted((*(fault.id for fault in faults), on_wire.id)))
+            yield Threat(on_wire, left or own, batch, time)
 
     def _batch_struck(self, fault: AnyFault) -> int | None:
         if isinstance(fault, Crash | Storage):

@@ -48,6 +48,13 @@ class WireFault:
         return self.point.id + (" and each time again" if self.how == "always lost" else "")
 
     @property
+    def label(self) -> str:
+        """The request's."""
+        if self.point.match == "since":
+            return self.point.key
+        return self.point.request.partition("request=")[2].partition(" ")[2]
+
+    @property
     def _when(self) -> str:
         return "after" if self.point.kind == "omit-reply" else "before"
 
@@ -106,21 +113,22 @@ def wire_points(
     for request in first.requests:
         before = said(told, run)
         told.append((request.endpoint, request.label, request.keys))
-        batch = _batch_at(request.order, events)
+        batch = batch_at(request.order, events)
         if batch not in batches or request.id not in by_request:
             continue
         points = by_request[request.id]
-        if request.endpoint in servers and _changes(request):
+        if request.endpoint in servers and changes(request):
             last[request.endpoint] = (request, batch, points)
         if request.id in telling:
-            files, after = _files_at(request.order, events), said(told, run)
+            files, after = files_at(request.order, events), said(told, run)
             faults = tuple(_faults(request, points, f"{files} {before}", f"{files} {after}"))
             found.append(WirePoint(batch, faults, request.order))
     found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
     return found
 
 
-def _changes(request: Request) -> bool:
+def changes(request: Request) -> bool:
+    """Whether a request may change what the server keeps."""
     return request.label not in _HARMLESS and request.reply_size > 0
 
 
@@ -169,13 +177,13 @@ def _around(order: int, events: Sequence[TraceEvent]) -> tuple[list[TraceEvent],
     return earlier, next(later, None)
 
 
-def _batch_at(order: int, events: Sequence[TraceEvent]) -> int:
+def batch_at(order: int, events: Sequence[TraceEvent]) -> int:
     """The batch under way when a request was met: that of the step before it."""
     known = [n for e in _around(order, events)[0] if (n := batch_of(e.step)) is not None]
     return known[-1] if known else 0
 
 
-def _files_at(order: int, events: Sequence[TraceEvent]) -> str:
+def files_at(order: int, events: Sequence[TraceEvent]) -> str:
     """The digest of what was durable in files then; where it changed about that time, a name that
     no other moment has."""
     earlier, after = _around(order, events)

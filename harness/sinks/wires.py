@@ -10,6 +10,7 @@ from bettong.harness.servers.server import Server
 from bettong.harness.sinks.secrets import masked
 from bettong.harness.sinks.wire_faults import said
 from bettong.harness.toxiproxy import Armed, ProxiedLink, SupervisedToxiproxy, ToxiproxyServer
+from bettong.harness.wire import Armed as WireArmed
 from bettong.harness.wire import WireDoor, WireEndpoint, WireRecorder
 from bettong.lineage.errors import UsageError
 
@@ -94,6 +95,10 @@ class Wires:
         """Close the incarnation's connections to an endpoint, and refuse new ones."""
         ways = self._ways[run, incarnation]
         return next(link for link, _ in ways if link.name.endswith(f"-{endpoint}")).refuse()
+
+    def refuse_once(self, endpoint: str) -> WireArmed:
+        """Close the connections to an endpoint, and turn the next one away."""
+        return self._relays[endpoint].refuse_once()
 
     def unused(self) -> list[str]:
         """Endpoints to which no byte went in the present run."""

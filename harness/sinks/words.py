@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from bettong.harness import faults as f
 from bettong.harness.faults import Point
 from bettong.harness.sinks.judge import ids_in_words
-from bettong.harness.sinks.sink_faults import AnyFault, LostExecutor
+from bettong.harness.sinks.sink_faults import AnyFault, LostExecutor, RefusedOnce
 from bettong.harness.sinks.situations import Situation
 from bettong.harness.sinks.wire_faults import WireFault
 from bettong.lineage.results import Anomaly
@@ -69,6 +69,9 @@ def fault_in_words(fault: AnyFault) -> str:
         return _wire_in_words(fault)
     if isinstance(fault, LostExecutor):
         return _lost_in_words(fault)
+    if isinstance(fault, RefusedOnce):
+        when = moment_in_words(fault.at).capitalize()
+        return f"{when}, {fault.endpoint} closed its connections and turned the next one away."
     match fault:
         case f.Crash(at=at):
             return f"The driver died {_crash_in_words(at)}; the query was started again."
@@ -109,10 +112,7 @@ def _lost_in_words(fault: LostExecutor) -> str:
 
 
 def _wire_in_words(fault: WireFault) -> str:
-    endpoint, _, request = fault.point.request.partition("/")
-    number, _, label = request.partition("request=")[2].partition(" ")
-    connection = request.partition("/")[0].removeprefix("conn=")
-    what = f"{label or 'request'} (request {number} of connection {connection} to {endpoint})"
+    what = _request_in_words(fault)
     executed = fault.point.kind == "omit-reply"
     became = "which was carried out" if executed else "which never arrived"
     match fault.how:
@@ -134,6 +134,17 @@ def _wire_in_words(fault: WireFault) -> str:
     if executed:
         return f"{what} was carried out, but its reply was lost with the connection."
     return f"{what} was lost with its connection before it arrived."
+
+
+def _request_in_words(fault: WireFault) -> str:
+    point = fault.point
+    if point.match == "since":
+        nth = f"{_ordinal(point.occurrence)} " if point.occurrence > 1 else ""
+        return f"the {nth}{point.key} to {point.endpoint} after the restart"
+    endpoint, _, request = point.request.partition("/")
+    number = request.partition("request=")[2].partition(" ")[0]
+    connection = request.partition("/")[0].removeprefix("conn=")
+    return f"{fault.label or 'request'} (request {number} of connection {connection} to {endpoint})"
 
 
 def tell(
@@ -183,7 +194,7 @@ def _how(
             return f"The replay took {one} for done and skipped it."
         if failed:
             return f"{_FAILED}, and its replay took {one} for done and skipped it."
-        if isinstance(fault, WireFault | f.Cut) or (
+        if isinstance(fault, WireFault | RefusedOnce | f.Cut) or (
             isinstance(fault, Situation) and fault.refusable
         ):
             return "The error was swallowed, and Spark recorded the batch as done."

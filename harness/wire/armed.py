@@ -50,6 +50,7 @@ class ArmedCut:
     _struck: str = ""
     _detail: str = ""
     _claimed: bool = False
+    _seen: int = 0
 
     @property
     def kind(self) -> Kind:
@@ -68,11 +69,19 @@ class ArmedCut:
     def met_by(self, endpoint: str, request: Info, keys: Keys) -> bool:
         if not self.live:
             return False
-        if self.point.met_by(endpoint, keys):
+        if self._is_the_one(endpoint, request, keys):
             self._claimed = True
             return True
         again = self.point.own in (keys.own, request.label)
         return self._claimed and endpoint == self.point.endpoint and again
+
+    def _is_the_one(self, endpoint: str, request: Info, keys: Keys) -> bool:
+        if self.point.match != "since":
+            return self.point.met_by(endpoint, keys)
+        if (endpoint, request.label) != (self.point.endpoint, self.point.key):
+            return False
+        self._seen += 1
+        return self._seen == self.point.occurrence
 
     def missed(self, why: str) -> None:
         self._detail = why
@@ -83,6 +92,28 @@ class ArmedCut:
 
     def evidence(self) -> WireEvidence:
         return WireEvidence(self.times > 0, self.times, self._struck, self._detail)
+
+    def heal(self) -> WireEvidence:
+        """End it; connections work again."""
+        self.healed = True
+        return self.evidence()
+
+
+@dataclass
+class ArmedRefusal:
+    """The next connection to an endpoint is turned away, once."""
+
+    endpoint: str
+    times: int = 0
+    healed: bool = False
+
+    @property
+    def live(self) -> bool:
+        """Whether a connection may still meet it."""
+        return not self.healed and self.times == 0
+
+    def evidence(self) -> WireEvidence:
+        return WireEvidence(self.times > 0, self.times, "a connection", "")
 
     def heal(self) -> WireEvidence:
         """End it; connections work again."""

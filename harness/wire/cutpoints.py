@@ -12,7 +12,7 @@ from bettong.lineage.errors import UsageError
 
 Kind = Literal["omit", "omit-reply", "cut"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-Match = Literal["content", "labels"]
+Match = Literal["content", "labels", "since"]
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,9 @@ class CutPoint:
             all of its reply is lost. ``cut``: half of its bytes arrive.
         request: id of the request in the recording.
         match: whether the request is told again by what its connection has asked or, where that
-            differs between clean runs, by the labels of it.
-        key: the digest that tells it, ``occurrence`` which one of those, from 1.
+            differs between clean runs, by the labels of it; ``since``: by its own label, counted
+            from when the cut is armed.
+        key: the digest, or label, that tells it, ``occurrence`` which one of those, from 1.
         own: tells the request when it is sent again.
     """
 
@@ -43,7 +44,7 @@ class CutPoint:
         return f"{self.kind}({self.request})"
 
     def met_by(self, endpoint: str, keys: Keys) -> bool:
-        """Whether a request with these keys is the one."""
+        """Whether a request with these keys is the one, unless it is counted since the arming."""
         if endpoint != self.endpoint:
             return False
         if self.match == "content":

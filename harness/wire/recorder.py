@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from bettong.harness.wire.armed import ArmedCut, Lasts, WireEvidence
+from bettong.harness.wire.armed import ArmedCut, ArmedRefusal, Lasts, WireEvidence
 from bettong.harness.wire.bypass import direct_clients
 from bettong.harness.wire.conversation import Recording
 from bettong.harness.wire.cutpoints import CutPoint
@@ -56,6 +56,18 @@ class WireEndpoint:
         """A further address, for a proxy of its own."""
         return WireDoor(self._recorder, self._recorder.call(self._relay.open_door))
 
+    def refuse_once(self) -> Armed:
+        """Connections that are open are closed now, and the next one is closed as soon as it is
+        made, before a byte has passed; the one after it works again."""
+        refusal = ArmedRefusal(self.name)
+
+        def arm() -> None:
+            self._recorder.run.refusals.append(refusal)
+            self._relay.close_tunnels()
+
+        self._recorder.call(arm)
+        return Armed(self._recorder, refusal)
+
     def left(self) -> bool:
         """Whether clients only asked here, in the present run, where to go next, and were sent
         elsewhere: they talk to a server of which nothing is seen."""
@@ -97,9 +109,10 @@ class WireDoor:
 
 
 class Armed:
-    """A cut in force, as :meth:`WireRecorder.arm` gives it. A context manager that heals it."""
+    """A cut or refusal in force, as :meth:`WireRecorder.arm` or :meth:`WireEndpoint.refuse_once`
+    gives it. A context manager that heals it."""
 
-    def __init__(self, recorder: WireRecorder, cut: ArmedCut) -> None:
+    def __init__(self, recorder: WireRecorder, cut: ArmedCut | ArmedRefusal) -> None:
         self._recorder = recorder
         self._cut = cut
 

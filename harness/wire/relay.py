@@ -90,12 +90,20 @@ class Relay:
     def accept(self, client: socket.socket, shown: Address | None) -> None:
         """Pass a connection on, unless the endpoint is down."""
         client.setblocking(False)
-        if self.down:
+        if self.down or self._refuses():
             client.close()
             return
         dial = self.loop.create_task(self._connect(client, shown))
         self._dials.add(dial)
         dial.add_done_callback(self._dials.discard)
+
+    def _refuses(self) -> bool:
+        """Whether a refusal turns this connection away; then it has done so."""
+        armed = self._registry.run.refusals
+        found = next((r for r in armed if r.live and r.endpoint == self.name), None)
+        if found is not None:
+            found.times += 1
+        return found is not None
 
     async def _connect(self, client: socket.socket, shown: Address | None) -> None:
         run = self._registry.run

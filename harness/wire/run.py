@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from bettong.harness.wire.armed import ArmedCut
+from bettong.harness.wire.armed import ArmedCut, ArmedRefusal
 from bettong.harness.wire.conversation import Keys, Ledger
 from bettong.harness.wire.framing.base import Info
 
@@ -20,6 +20,7 @@ class Run:
         self.ledger = Ledger()
         self.tunnels: list[Tunnel] = []
         self.cuts: list[ArmedCut] = []
+        self.refusals: list[ArmedRefusal] = []
         self._clock = itertools.count(1)
 
     def tick(self) -> int:

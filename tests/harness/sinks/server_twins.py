@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from bettong.harness.servers import RedisServer
-from bettong.scenarios.sinks.redis import Set
+from bettong.harness.sinks.contract import Environment
+from bettong.scenarios.sinks.redis import Push, Set
 
 
 class ForgetfulRedis(RedisServer):
@@ -33,3 +37,28 @@ class SwallowingSet(Set):
             super().apply(db, batch_id, rows)
         except redis.ConnectionError as e:
             print(f"batch {batch_id} could not be written: {e}")
+
+
+class SwallowingOnceSet(SwallowingSet):
+    """The same with a client that does not try again by itself."""
+
+    @staticmethod
+    def _connect(env: Environment) -> Any:
+        host, port = env.address("redis")
+        return redis.Redis(host, port, socket_timeout=10, retry=Retry(NoBackoff(), 0))
+
+
+class RepairsOnce(Push):
+    """RPUSH; a batch that is begun again has its rows removed first, and one that is begun a third
+    time is taken for repaired."""
+
+    def apply(self, db: Any, batch_id: int, rows: list[dict[str, Any]]) -> None:
+        begun = db.hincrby("begun", batch_id, 1)
+        if begun < 3:
+            with db.pipeline() as pipe:
+                for row in rows:
+                    pipe.lrem("rows", 0, json.dumps(row))
+                    pipe.rpush("rows", json.dumps(row))
+                pipe.execute()
+
+    _connect = staticmethod(SwallowingOnceSet._connect)

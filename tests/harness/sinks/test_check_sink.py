@@ -14,7 +14,7 @@ from bettong.harness.sinks.job import Target
 from bettong.harness.sinks.judge import judge_run
 from bettong.harness.sinks.request import Request
 from bettong.harness.sinks.rows import Input
-from bettong.harness.sinks.run import SinkRunner
+from bettong.harness.sinks.runner import SinkRunner
 from bettong.harness.sinks.sink_faults import parse_fault
 from bettong.harness.sinks.wires import Wires
 from bettong.lineage.errors import UsageError

@@ -18,8 +18,8 @@ from bettong.harness.sinks.executor import SinkExecutor
 from bettong.harness.sinks.job import Target
 from bettong.harness.sinks.request import Request
 from bettong.harness.sinks.rows import Input
-from bettong.harness.sinks.run import SinkRunner
-from bettong.harness.sinks.sink_faults import refused
+from bettong.harness.sinks.runner import SinkRunner
+from bettong.harness.sinks.sink_faults import refused, refused_once
 from bettong.harness.sinks.target import load_target
 from bettong.harness.sinks.why import Why
 from bettong.harness.sinks.wire_faults import How, wire_points
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.servers, pytest.mark.timeout(900)]
 
 
 @contextlib.contextmanager
-def executor_of(arena_for: ArenaFor, name: str) -> Iterator[SinkExecutor]:
+def executor_of(arena_for: ArenaFor, name: str, together: int = 1) -> Iterator[SinkExecutor]:
     """The sink with its own server, after two clean runs."""
     target = name if ".py:" in name else f"bettong.scenarios.sinks.{name}"
     sink = load_target(target, {})
@@ -44,14 +44,16 @@ def executor_of(arena_for: ArenaFor, name: str) -> Iterator[SinkExecutor]:
         addresses = {name: server.address for name, server in servers.items()}
         wires = stack.enter_context(Wires(addresses, servers))
         runner = SinkRunner(arena_for(sink.spark_config), Target(target), Input(), wires)
-        with executor_on(runner, servers) as executor:
+        with executor_on(runner, servers, together) as executor:
             yield executor
 
 
 @contextlib.contextmanager
-def executor_on(runner: SinkRunner, servers: Iterable[str]) -> Iterator[SinkExecutor]:
+def executor_on(
+    runner: SinkRunner, servers: Iterable[str], together: int = 1
+) -> Iterator[SinkExecutor]:
     """After two clean runs, which must be alike."""
-    executor = SinkExecutor(runner, Input(), False, Why(2, Input().batches, 1))
+    executor = SinkExecutor(runner, Input(), False, Why(2, Input().batches, together))
     first, clean = executor.run(), executor.last
     again = executor.run()
     assert first.outcome == again.outcome == "good"
@@ -139,6 +141,30 @@ def test_an_endpoint_that_refuses_connections(arena_for: ArenaFor) -> None:
             assert "refused new ones" in execution.evidence[fault.id]
             assert execution.not_fired == ()
             assert {a.kind for a in execution.anomalies} == seen
+
+
+def test_one_connection_is_refused(arena_for: ArenaFor) -> None:
+    for name, seen in ((f"{HERE}:SwallowingOnceSet", {"Loss"}), ("redis:Set", set())):
+        with executor_of(arena_for, name) as executor:
+            execution = executor.run(frozenset({refused_once("redis", 1).id}))
+            assert execution.not_fired == ()
+            assert {a.kind for a in execution.anomalies} == seen
+
+
+def test_the_wire_is_struck_while_a_crash_is_recovered_from(arena_for: ArenaFor) -> None:
+    crash = "crash(driver, before batch=1/commits)"
+    for name, label, seen in (
+        (f"{HERE}:RepairsOnce", "EXEC", {"Loss"}),
+        ("redis:Set", "HSET", set()),
+    ):
+        with executor_of(arena_for, name, together=2) as executor:
+            alone = executor.run(frozenset({crash}))
+            assert alone.outcome == "good"
+            lost = f"omit(redis/restarted/{label}=1)"
+            assert lost in alone.lineage.faults
+            both = executor.run(frozenset({crash, lost}))
+            assert both.not_fired == ()
+            assert {a.kind for a in both.anomalies} == seen
 
 
 def test_half_of_a_frame(arena_for: ArenaFor) -> None:

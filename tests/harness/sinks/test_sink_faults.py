@@ -12,7 +12,7 @@ from bettong.harness.sinks.arena import ArenaFor
 from bettong.harness.sinks.executor import SinkExecutor
 from bettong.harness.sinks.job import Target
 from bettong.harness.sinks.rows import Input
-from bettong.harness.sinks.run import SinkRunner
+from bettong.harness.sinks.runner import SinkRunner
 from bettong.harness.sinks.situations import (
     CORES,
     EMPTY,

@@ -11,17 +11,24 @@ from hypothesis import strategies as st
 from bettong.harness import faults as f
 from bettong.harness.faults import Point
 from bettong.harness.schedule import ScheduleError
-from bettong.harness.sinks import words
+from bettong.harness.sinks import after_restart, words
 from bettong.harness.sinks.advice import advise
 from bettong.harness.sinks.judge import cause, ids_in_words, judge_run
 from bettong.harness.sinks.moments import DURABLE, FileSteps, moments
 from bettong.harness.sinks.observed import SinkRun
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.secrets import masked
-from bettong.harness.sinks.sink_faults import LostExecutor, parse_fault, refused, zombie
+from bettong.harness.sinks.sink_faults import (
+    LostExecutor,
+    parse_fault,
+    refused,
+    refused_once,
+    zombie,
+)
 from bettong.harness.sinks.situations import KNOWN
 from bettong.harness.sinks.state import copy_state, digest_state, replace_state
 from bettong.harness.sinks.target import load_target
+from bettong.harness.sinks.wire_faults import WireFault
 from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import TraceEvent
 
@@ -115,7 +122,14 @@ def test_fault_ids_are_read_back() -> None:
         LostExecutor(Point("batch=1/p=0/a=0/source.middle"), goes_on=True),
         LostExecutor(Point("batch=1/stage=0/p=0/a=0/task", "after"), goes_on=False),
     ]
-    for known in (*lost, *KNOWN.values()):
+    reply = after_restart.at_request("omit-reply", "db", "POST /rows", 2)
+    others = (
+        refused_once("db", 1),
+        WireFault(reply, "lost"),
+        WireFault(reply, "crash"),
+        WireFault(after_restart.at_request("omit", "db", "COMMIT", 1), "lost"),
+    )
+    for known in (*lost, *others, *KNOWN.values()):
         assert parse_fault(known.id) == known
     for fault in faults:
         assert parse_fault(fault.id) == fault

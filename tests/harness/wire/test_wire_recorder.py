@@ -196,6 +196,32 @@ def test_an_endpoint_that_is_down_works_again_when_healed(
     bystander.close()
 
 
+def test_one_connection_is_refused_and_the_next_one_is_not(
+    recorder: WireRecorder, relay: WireEndpoint, server: Counting
+) -> None:
+    client = Client(relay.address)
+    assert client.ask("SET", "1") is not None
+    with relay.refuse_once() as refusal:
+        assert client.ask("SET", "2") is None  # it was closed
+        assert not refusal.evidence().fired
+        assert not load(relay.address, "3")
+        assert refusal.evidence().times == 1
+        assert load(relay.address, "4")
+    client.close()
+    assert (refusal.evidence().times, server.done) == (1, ["SET 1", "SET 4"])
+
+
+def test_a_request_is_told_by_its_label_from_the_arming_on(
+    recorder: WireRecorder, relay: WireEndpoint, server: Counting
+) -> None:
+    load(relay.address, "1")
+    point = CutPoint("omit", "kv", "kv/2nd SET", "since", "SET", 2, "SET")
+    with recorder.arm(point) as cut:
+        assert not load(relay.address, "2", "3")
+        assert load(relay.address, "4")
+    assert (cut.evidence().times, server.done) == (1, ["SET 1", "SET 2", "SET 4"])
+
+
 @pytest.mark.parametrize(
     ("kind", "done"), [("omit", ["SET a"]), ("cut", ["SET a"]), ("omit-reply", ["SET a", "SET b"])]
 )
