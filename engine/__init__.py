@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from bettong.engine.errors import FencedError as FencedError
     from bettong.engine.errors import UserFunctionError as UserFunctionError
     from bettong.engine.expiry import expiring as expiring
+    from bettong.engine.formats import json_decoder as json_decoder
+    from bettong.engine.formats import json_encoder as json_encoder
     from bettong.engine.functions import computation as computation
     from bettong.engine.functions import computation_multi as computation_multi
     from bettong.engine.functions import decoder as decoder
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "errors": ("DeadLetter", "FencedError", "UserFunctionError"),
     "expiry": ("expiring",),
+    "formats": ("json_decoder", "json_encoder"),
     "functions": (
         "computation",
         "computation_multi",

@@ -100,9 +100,13 @@ class Flow:
                 self.push(number, replace(items, keys=every_key(len(items))))
             case "sink":
                 items, data = self._apply(number, items)
-                self._arrived.setdefault(number, []).append(items.with_values(data))
+                self._arrive(number, items.with_values(data))
             case _:
-                self._arrived.setdefault(number, []).append(items)
+                self._arrive(number, items)
+
+    def _arrive(self, number: int, items: Items) -> None:
+        if len(items):  # a sink's encoder may have failed on all of them
+            self._arrived.setdefault(number, []).append(items)
 
     def _renamed(self, number: int, place: int, items: Items) -> Items:
         node = self._plan.nodes[number]
@@ -189,7 +193,7 @@ class Flow:
         at = self._plan.number[grave]
         buried = Items(dead.streams, dead.numbers, named, None, letters)
         buried, data = self._apply(at, buried)
-        self._arrived.setdefault(at, []).append(buried.with_values(data))
+        self._arrive(at, buried.with_values(data))
 
 
 def run(call: Callable[..., Any], *arguments: Sequence[Any]) -> tuple[list[Any], Failures]:

@@ -88,7 +88,7 @@ class CrashingProtocol(BatchProtocol):
 
     def _crash(self, job: Job, stage: str) -> None:
         if self.epoch == 1 and self.settings.options.get("crash") == (job.batch, stage):
-            raise CrashError
+            raise CrashError(f"CrashError {stage} of batch {job.batch}")
 
     def manifest(self, job: Job, reports: Sequence[Report]) -> Manifest:
         self._crash(job, "before manifest")
