@@ -6,7 +6,8 @@ order alone, never on batches or on other keys. A key without later messages kee
 open, unless ticks tell it the time: see :mod:`bettong.engine.ticks`.
 
 A message is late when a window that it belongs to has fired. What becomes of it is said by the
-policy: ``drop`` counts it in the entity (``dropped``) and forgets it; ``fire again`` adds it to the
+policy: ``drop`` counts it in the entity (``dropped``), gives what ``on_late`` makes of it and
+forgets it; ``fire again`` adds it to the
 window, as long as that is kept, and gives the window's new value; ``oldest`` adds it to the oldest
 window that is open.
 """
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, make_dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -31,6 +32,7 @@ from bettong.lineage.errors import UsageError
 Lateness = Literal["drop", "fire again", "oldest"]
 Update = Callable[[Any, Any], None]
 Time = Callable[[Any], float]
+OnLate = Callable[[Any], Iterable[Any]]
 
 
 class Fired(NamedTuple):
@@ -85,6 +87,7 @@ def sliding(
     delay: float = 0.0,
     late: Lateness = "drop",
     keep: float = 0.0,
+    on_late: OnLate = lambda message: (),
 ) -> StateFunction:
     """Windows of ``size`` seconds that begin at every multiple of ``slide`` seconds.
 
@@ -98,9 +101,10 @@ def sliding(
         delay: by how much the clock follows the latest event time.
         late: what becomes of late messages.
         keep: with ``fire again``, for how long after firing a window is kept.
+        on_late: dropped message → messages that the step gives instead.
     """
     _positive(name, size=size, slide=slide)
-    rules = _Rules(accumulator, update, time, size, slide, delay, late, keep)
+    rules = _Rules(accumulator, update, time, size, slide, delay, late, keep, on_late)
     open_window = make_dataclass(
         "Window",
         [("value", accumulator, field(default_factory=accumulator)), ("fired", bool, False)],
@@ -125,9 +129,10 @@ def tumbling(
     delay: float = 0.0,
     late: Lateness = "drop",
     keep: float = 0.0,
+    on_late: OnLate = lambda message: (),
 ) -> StateFunction:
     """Windows of ``size`` seconds, one after the other; see :func:`sliding`."""
-    return sliding(name, accumulator, update, time, size, size, delay, late, keep)
+    return sliding(name, accumulator, update, time, size, size, delay, late, keep, on_late)
 
 
 @dataclass(frozen=True)
@@ -140,8 +145,9 @@ class _Rules:
     delay: float
     late: Lateness
     keep: float
+    on_late: OnLate
 
-    def apply(self, message: Any, entity: Any, open_window: type) -> Iterator[Fired]:
+    def apply(self, message: Any, entity: Any, open_window: type) -> Iterator[Any]:
         if isinstance(message, Tick):
             entity.clock = max(entity.clock, message.time - float(self.delay))
             yield from self._fire(entity)
@@ -160,7 +166,7 @@ class _Rules:
             if over:
                 yield self._fired(start, window)
         if late:
-            self._take_late(message, entity)
+            yield from self._take_late(message, entity)
         entity.clock = max(entity.clock, at - float(self.delay))
         yield from self._fire(entity)
 
@@ -169,12 +175,13 @@ class _Rules:
         for n in range(first, math.floor(at / self.slide) + 1):
             yield float(n * self.slide)
 
-    def _take_late(self, message: Any, entity: Any) -> None:
+    def _take_late(self, message: Any, entity: Any) -> Iterator[Any]:
         waiting = [s for s, w in entity.windows.items() if not w.fired]
         if self.late == "oldest" and waiting:
             self.update(message, entity.windows[min(waiting)].value)
         else:
             entity.dropped += 1
+            yield from self.on_late(message)
 
     def _fire(self, entity: Any) -> Iterator[Fired]:
         kept = self.keep if self.late == "fire again" else 0.0
@@ -199,6 +206,7 @@ def session(
     gap: float,
     combine: Callable[[Any, Any], None],
     delay: float = 0.0,
+    on_late: OnLate = lambda message: (),
 ) -> StateFunction:
     """Messages of a key that follow each other within ``gap`` seconds; late ones are dropped.
 
@@ -211,6 +219,7 @@ def session(
         combine: adds the second accumulator to the first, in place, when a message out of order
             joins two sessions.
         delay: by how much the clock follows the latest event time.
+        on_late: dropped message → messages that the step gives instead.
     """
     _positive(name, gap=gap)
     one = make_dataclass(
@@ -230,28 +239,28 @@ def session(
         ],
     )
 
-    def apply(message: Any, kept: Any) -> list[Fired]:
+    def apply(message: Any, kept: Any) -> list[Any]:
         at = message.time if isinstance(message, Tick) else float(time(message))
-        if not isinstance(message, Tick):
-            take(message, at, kept)
+        late = [] if isinstance(message, Tick) else take(message, at, kept)
         kept.clock = max(kept.clock, at - float(delay))
         over = [s for s in kept.sessions if s.last + gap <= kept.clock]
         kept.sessions = [s for s in kept.sessions if s not in over]
-        return [Fired(s.start, s.last + gap, s.value) for s in over]
+        return [*late, *(Fired(s.start, s.last + gap, s.value) for s in over)]
 
-    def take(message: Any, at: float, kept: Any) -> None:
+    def take(message: Any, at: float, kept: Any) -> list[Any]:
         near = [s for s in kept.sessions if s.start - gap < at < s.last + gap]
         if not near and at + gap <= kept.clock:
             kept.dropped += 1
-        else:
-            joined = near[0] if near else one(at, at)
-            update(message, joined.value)
-            for other in near[1:]:
-                combine(joined.value, other.value)
-            joined.start = min([at, *(s.start for s in near)])
-            joined.last = max([at, *(s.last for s in near)])
-            rest = [s for s in kept.sessions if s not in near]
-            kept.sessions = sorted([*rest, joined], key=lambda s: s.start)
+            return list(on_late(message))
+        joined = near[0] if near else one(at, at)
+        update(message, joined.value)
+        for other in near[1:]:
+            combine(joined.value, other.value)
+        joined.start = min([at, *(s.start for s in near)])
+        joined.last = max([at, *(s.last for s in near)])
+        rest = [s for s in kept.sessions if s not in near]
+        kept.sessions = sorted([*rest, joined], key=lambda s: s.start)
+        return []
 
     return _function(name, entity, apply)
 

@@ -88,6 +88,20 @@ def test_late_messages(late: Lateness, expected: list[object], dropped: int) -> 
     assert later[0].value.times == ([11, 2] if late == "oldest" else [11])
 
 
+def test_dropped_messages_can_be_had() -> None:
+    def told(at: float) -> list[str]:
+        return [f"{at} is late"]
+
+    for step in (
+        tumbling("tens", Times, add, itself, 10, on_late=told),
+        session("visits", Times, add, itself, 5, join, on_late=told),
+    ):
+        entity = step.state.cls()
+        given_ = [r for at in (1.0, 21.0, 2.0) for r in step.call(at, entity)]
+        assert given_[-1] == "2.0 is late"
+        assert entity.dropped == 1
+
+
 def test_sessions_end_after_a_gap_and_are_joined() -> None:
     step = session("visits", Times, add, itself, 10, join, delay=20)
     assert fired(step, 0, 15, 8, 60) == [(0, 25, [0, 8, 15])]
