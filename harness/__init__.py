@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bettong.harness.api import run_scenario as run_scenario
     from bettong.harness.backend import LocalBackend as LocalBackend
     from bettong.harness.catalog import CatalogEntry as CatalogEntry
+    from bettong.harness.docker_backend import DockerBackend as DockerBackend
     from bettong.harness.faults import Crash as Crash
     from bettong.harness.faults import Cut as Cut
     from bettong.harness.faults import Delay as Delay
@@ -41,6 +42,7 @@ _MODULES = {
     ),
     "backend": ("LocalBackend",),
     "catalog": ("CatalogEntry",),
+    "docker_backend": ("DockerBackend",),
     "faults": (
         "Crash",
         "Cut",

@@ -135,6 +135,8 @@ def _campaign(
     options: dict[str, object] = {
         "workers": len(backend.workers),
         "runner": backend.runner,
+        "backend": backend.kind,
+        "master": backend.master,
     }
     if input_file is not None:
         copy = out / "input"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -17,6 +18,13 @@ from bettong.harness.conductor import Conductor
 from bettong.harness.driver_node import DriverSupply, WarmPool
 from bettong.harness.ground import Ground, LocalGround
 from bettong.harness.links import Links
+from bettong.harness.master import (
+    check_executors,
+    check_url,
+    has_executors,
+    limit,
+    session_config,
+)
 from bettong.harness.run_cluster import (
     DRIVER_PROCESS,
     GATEWAY,
@@ -48,14 +56,27 @@ class Backend(ABC):
         workers: of a Spark standalone cluster; with 0 all tasks run in the driver.
         spares: warm drivers that wait to take a dead one's place.
         runner: ``in-process`` runs the same batches in a driver without Spark.
+        master: of Spark, where it is not to be ``local[2,4]`` and the workers are not ours.
     """
 
     kind: str
 
-    def __init__(self, *, workers: int = 0, spares: int = 1, runner: Runner = "spark") -> None:
+    def __init__(
+        self,
+        *,
+        workers: int = 0,
+        spares: int = 1,
+        runner: Runner = "spark",
+        master: str | None = None,
+    ) -> None:
         if workers and runner != "spark":
             raise UsageError("--runner in-process has no workers: leave --workers out")
+        if master is not None:
+            if workers or runner != "spark":
+                raise UsageError("--master has workers of its own: leave --workers, --runner out")
+            check_url(master)
         self.runner = runner
+        self.master = master
         self.workers = tuple(f"w{i}" for i in range(1, workers + 1))
         self._spares = spares
         self._ways: dict[tuple[str, str], str] = {}
@@ -71,6 +92,8 @@ class Backend(ABC):
             self.listen = {s: f"{self.ground.node(s)}:{free_ports(1)[0]}" for s in SERVERS}
             self.spark = self._standalone(stack) if self.workers else None
             self.supply = self._drivers(stack) if self.runner == "spark" else None
+            if self.supply is not None and self._foreign is not None:
+                check_executors(self.supply, self._foreign, self.conductor.address)
             self._stack = stack.pop_all()
         return self
 
@@ -86,6 +109,11 @@ class Backend(ABC):
     def runs(self) -> Path | None:
         """The folder in which folders of runs have to be; None for any."""
         return self.ground.runs
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """What no run here shows."""
+        return (limit(self._foreign),) if self._foreign is not None else ()
 
     def topology(self, scenario: Scenario) -> Topology:
         """The nodes and links of a scenario that faults may name."""
@@ -118,11 +146,23 @@ class Backend(ABC):
     def _readers(self) -> tuple[str, ...]:
         return (DRIVER, *self.workers)
 
+    @property
+    def _foreign(self) -> str | None:
+        """The master whose executors are not ours."""
+        return self.master if self.master is not None and has_executors(self.master) else None
+
     def _drivers(self, stack: contextlib.ExitStack) -> DriverSupply:
-        config = self.spark.config if self.spark else SessionConfig(LOCAL, SPARK_CONFIG)
-        python = planner_python.install(folder_for(stack, self.runs))
+        python: Mapping[str, str] = {}
+        if self._foreign is not None:
+            spares, config = 0, session_config(self._foreign)  # a spare would hold its cores
+            if named := os.environ.get("PYSPARK_PYTHON"):
+                python = {"PYSPARK_PYTHON": named}
+        else:
+            light = SessionConfig(self.master or LOCAL, SPARK_CONFIG)
+            spares, config = self._spares, self.spark.config if self.spark else light
+            python = planner_python.install(folder_for(stack, self.runs))
         pool = WarmPool(
-            self._spares, config, python, launch=self.ground.programs(DRIVER), beside=self.runs
+            spares, config, python, launch=self.ground.programs(DRIVER), beside=self.runs
         )
         return DriverSupply(stack.enter_context(pool))
 

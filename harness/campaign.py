@@ -203,13 +203,14 @@ class Campaign:
             duration_s=round(time.monotonic() - self._began, 3),
             expected=expected,
             reason=reason,
-            rests_on=(CRASH_MODEL, *rests_on),
+            rests_on=(CRASH_MODEL, *self.backend.limits, *rests_on),
             details=self._details(anomalies),
         )
 
     def _details(self, anomalies: Sequence[Anomaly]) -> dict[str, object]:
         details: dict[str, object] = {
             "toxiproxy": self.backend.toxiproxy.kind,
+            **({"limits": list(self.backend.limits)} if self.backend.limits else {}),
             "seconds_by_phase": _mean([dict(s.timings) for s in self.observed]),
         }
         if timed := [s for s in self.observed if s.times]:

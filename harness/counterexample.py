@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bettong.harness.backend import Runner
-from bettong.harness.schedule import Schedule, ScheduleError
+from bettong.harness.schedule import Schedule
+from bettong.harness.where import Where
 from bettong.lineage.errors import UsageError
 
 KIND = "bettong-counterexample"
@@ -34,9 +34,9 @@ class CounterexampleFile:
         return int(self.options.get("workers", 0))
 
     @property
-    def runner(self) -> Runner:
-        """Which runner there was."""
-        return "in-process" if self.options.get("runner") == "in-process" else "spark"
+    def where(self) -> Where:
+        """On which backend it was found."""
+        return Where.told(self.options)
 
     def write(self, path: Path) -> None:
         """Write the file."""
@@ -66,6 +66,8 @@ class CounterexampleFile:
         if options.get("workers", 0) not in (0, 1, 2):
             raise UsageError(f"{path}: workers is 0, 1 or 2")
         try:
-            return cls(scenario, Schedule.from_dict(value.get("schedule")), options)
-        except ScheduleError as e:
+            found = cls(scenario, Schedule.from_dict(value.get("schedule")), options)
+            found.where.backend(found.workers)
+            return found
+        except UsageError as e:
             raise UsageError(f"{path}: {e}") from e

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from bettong.harness import faults as f
 from bettong.harness.addresses import Addresses
 from bettong.harness.forked import ZygoteServer
 from bettong.harness.sessions import Launcher, ProcessSession
@@ -41,11 +40,11 @@ class Ground(Protocol):
     def programs(self, node: str) -> Launcher:
         """Starts a node's process; the command is a program with its arguments."""
 
-    def part(self, cut: f.Cut) -> str:
-        """Do more for a cut than its links do, if there is more to do; the evidence."""
+    def take_off(self, node: str) -> str:
+        """All links of a node are cut: do what there is to do beyond that; the evidence."""
 
-    def rejoin(self, cut: f.Cut) -> str:
-        """Undo it; what was done."""
+    def put_back(self, node: str) -> None:
+        """Undo it."""
 
 
 class LocalGround(Addresses):
@@ -70,8 +69,8 @@ class LocalGround(Addresses):
     def programs(self, node: str) -> Launcher:
         return ProcessSession.start
 
-    def part(self, cut: f.Cut) -> str:
+    def take_off(self, node: str) -> str:
         return ""
 
-    def rejoin(self, cut: f.Cut) -> str:
-        return ""
+    def put_back(self, node: str) -> None:
+        pass

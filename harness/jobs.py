@@ -7,28 +7,26 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from bettong.harness.api import Progress, load_scenario, run_scenario
-from bettong.harness.backend import LocalBackend, Runner
 from bettong.harness.catalog import entries
 from bettong.harness.fault_plan import FaultPlan, parse_plan
 from bettong.harness.names import one_of
 from bettong.harness.scenario import Scenario
-from bettong.harness.schedule import Topology
 from bettong.harness.search.ldfi import Reach
 from bettong.harness.suites import BOUNDS, Shard, Suite, SuiteRun, excused, find_suites
+from bettong.harness.where import Where
 from bettong.lineage.errors import UsageError
 from bettong.lineage.loop import Budget
 from bettong.lineage.results import Result
 
 _BUDGET = re.compile(r"(\d+)(s|m|h)?$")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
-_MOST_WORKERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Job:
     plan: FaultPlan | Reach
     out: Path
     suite: Suite | None = None
-    runner: Runner = "spark"
+    where: Where = field(default_factory=Where)
 
     @property
     def input_file(self) -> Path | None:
@@ -64,19 +62,12 @@ def parse_budget(text: str | None) -> Budget:
     return Budget(runs=number) if unit is None else Budget(seconds=number * _SECONDS[unit])
 
 
-def topology_of(scenario: Scenario, workers: int, runner: Runner) -> Topology:
-    """The nodes and links of a scenario; raises UsageError for a layout that there is not."""
-    if not 0 <= workers <= _MOST_WORKERS:
-        raise UsageError(f"--workers {workers}: there can be 0 to {_MOST_WORKERS}")
-    return LocalBackend(workers=workers, runner=runner).topology(scenario)
-
-
 def plan_jobs(
     names: Sequence[str],
     options: SuiteRun,
     reach: Reach,
     out: Path | None,
-    runner: Runner = "spark",
+    where: Where = Where(),  # noqa: B008 - immutable
 ) -> list[Job]:
     """The jobs that names of scenarios and suites ask for.
 
@@ -84,7 +75,7 @@ def plan_jobs(
         options: of the scenarios that are named themselves.
         reach: of lineage-driven searches; a suite's own bounds win.
         out: folder for the results; by default ``bettong-out``, and in it one for each job.
-        runner: of all of them.
+        where: on which backend.
 
     Raises UsageError for whatever cannot be meant.
     """
@@ -104,7 +95,7 @@ def plan_jobs(
             suite,
             reach,
             out if out is not None and single else _folder(out, run, suite, i),
-            runner,
+            where,
         )
         for i, (run, suite) in enumerate(asked, 1)
     ]
@@ -115,13 +106,13 @@ def carry_out(
 ) -> Iterator[tuple[Result, Path]]:
     """Run the jobs of a shard; jobs with as many workers, one after the other, share a backend."""
     today = datetime.now(UTC).date()
-    layout = groupby(share(jobs, shard), key=lambda part: (part[0].run.workers, part[0].runner))
-    for (workers, runner), members in layout:
+    layout = groupby(share(jobs, shard), key=lambda part: (part[0].run.workers, part[0].where))
+    for (workers, where), members in layout:
         group = list(members)
         with ExitStack() as stack:
-            backend = stack.enter_context(LocalBackend(workers=workers, runner=runner))
+            backend = stack.enter_context(where.backend(workers))
             beside = [
-                stack.enter_context(LocalBackend(runner=runner))
+                stack.enter_context(where.backend())
                 for _ in range(_further(workers, [job for job, _ in group]))
             ]
             for job, label in group:
@@ -191,13 +182,13 @@ def _folder(out: Path | None, run: SuiteRun, suite: Suite | None, number: int) -
     return base / run.name if suite is None else base / suite.name / f"{number:02}-{run.name}"
 
 
-def _job(run: SuiteRun, suite: Suite | None, reach: Reach, out: Path, runner: Runner) -> Job:
+def _job(run: SuiteRun, suite: Suite | None, reach: Reach, out: Path, where: Where) -> Job:
     scenario = load_scenario(run.name)
-    topology = topology_of(scenario, run.workers, runner)
+    topology = where.backend(run.workers).topology(scenario)
     parse_budget(run.budget)
     scenario.messages(Path(run.input) if run.input else None)
     if run.faults != "ldfi":
         plan = parse_plan(run.faults, run.seed, topology)
-        return Job(scenario, run, plan, out, suite, runner)
+        return Job(scenario, run, plan, out, suite, where)
     given = {name: value for name in BOUNDS if (value := getattr(run, name)) is not None}
-    return Job(scenario, run, replace(reach, **given), out, suite, runner)
+    return Job(scenario, run, replace(reach, **given), out, suite, where)

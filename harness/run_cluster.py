@@ -6,10 +6,13 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bettong.engine.steps import Instrumentation
+from bettong.harness import faults as f
+from bettong.harness.actuator import Struck
 from bettong.harness.cluster import Cluster
 from bettong.harness.driver_node import DriverNode
 from bettong.harness.nodes import CommandNode, Node
@@ -84,6 +87,7 @@ class RunCluster(Cluster):
         self._backend = backend
         self._scenario = scenario
         self._layout = layout
+        self._off: dict[str, tuple[str, ...]] = {}
         self.repeaters = Repeaters(backend.ground.conductor)
 
     def begin(self, control: RunControl) -> None:
@@ -99,6 +103,27 @@ class RunCluster(Cluster):
         self._start_all(servers)
         senders = (self._sender(s, n, instrumentation) for s, n in self._scenario.senders.items())
         self._start_all([self._driver(instrumentation), *senders])
+
+    def arm(self, fault: f.LinkFault | f.Cut) -> str:
+        evidence = [super().arm(fault)]
+        if isinstance(fault, f.Cut):
+            links = self._backend.topology(self._scenario).links
+            self._off[fault.id] = alone = cut_off(fault, links)
+            evidence += [self._backend.ground.take_off(node) for node in alone]
+        return "; ".join(filter(None, evidence))
+
+    def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> Struck:
+        self._put_back(fault.id)
+        return super().heal(fault, step_failed)
+
+    def close(self) -> None:
+        for fault in list(self._off):
+            self._put_back(fault)
+        super().close()
+
+    def _put_back(self, fault: str) -> None:
+        for node in self._off.pop(fault, ()):
+            self._backend.ground.put_back(node)
 
     def finish(self) -> None:
         """Give the hosts of drivers back whose query has ended."""
@@ -181,3 +206,14 @@ class RunCluster(Cluster):
         self.nodes.update((node.name, node) for node in nodes)
         with ThreadPoolExecutor(len(nodes)) as threads:
             list(threads.map(self.start, [node.name for node in nodes]))
+
+
+def cut_off(cut: f.Cut, links: Sequence[str]) -> tuple[str, ...]:
+    """The nodes that a cut in both directions leaves without any of these links."""
+    if cut.direction != "both":
+        return ()
+    crossing = {frozenset(pair) for pair in product(cut.left, cut.right)}
+    pairs = {frozenset(link.split("->")) for link in links}
+    return tuple(
+        node for node in (*cut.left, *cut.right) if {p for p in pairs if node in p} <= crossing
+    )

@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from bettong.harness.api import load_scenario, replay
-from bettong.harness.backend import LocalBackend
 from bettong.harness.cli.check_sink_command import pairs, write
 from bettong.harness.cli.check_sink_command import tell as tell_sinks
 from bettong.harness.cli.verdict import RunProgress, exit_code, tell
@@ -55,7 +54,7 @@ def command(
     found = CounterexampleFile.read(file)
     scenario = load_scenario(found.scenario)
     own = out or file.parent / "replay"
-    backend = LocalBackend(workers=found.workers, runner=found.runner)
+    backend = found.where.backend(found.workers)
     with backend, RunProgress(quiet or as_json) as progress:
         result = replay(file, backend=backend, out=own, progress=progress.of(scenario.name))
     tell([(result, own)], as_json)

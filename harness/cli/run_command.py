@@ -13,6 +13,7 @@ from bettong.harness.cli.verdict import RunProgress, exit_code, tell
 from bettong.harness.jobs import carry_out, plan_jobs
 from bettong.harness.search.ldfi import Reach
 from bettong.harness.suites import Shard, SuiteRun, counted
+from bettong.harness.where import Kind, Where
 from bettong.lineage.results import GUARANTEES, Guarantee
 
 
@@ -90,6 +91,19 @@ from bettong.lineage.results import GUARANTEES, Guarantee
     help="Spark workers of a standalone cluster; 0: all in the driver.",
 )
 @click.option(
+    "--backend",
+    "kind",
+    type=click.Choice(get_args(Kind)),
+    default="local",
+    show_default=True,
+    help="Nodes are processes of this machine, or containers of its engine.",
+)
+@click.option(
+    "--master",
+    metavar="URL",
+    help="Spark master of yours, as spark://HOST:7077 or local[4]. Faults strike our nodes alone.",
+)
+@click.option(
     "--runner",
     type=click.Choice(get_args(Runner)),
     default="spark",
@@ -133,6 +147,8 @@ def command(
     find_all: bool,
     exhaustive: bool,
     workers: int,
+    kind: Kind,
+    master: str | None,
     runner: Runner,
     input_file: Path | None,
     budget: str | None,
@@ -168,7 +184,7 @@ def command(
         ),
         Reach(find_all=find_all, exhaustive=exhaustive),
         out,
-        runner,
+        Where(kind, runner, master),
     )
     part = Shard.parse(shard) if shard else Shard()
     with RunProgress(quiet or as_json) as progress:

@@ -45,6 +45,8 @@ def _print(console: Console, result: Result, out: Path) -> None:
     sign = VERDICT_SIGN[result.verdict]
     console.print(f"{sign} {result.scenario}: {result.verdict}", style=style, markup=False)
     console.print(f"  {level_line(result)}; {result.reason}", markup=False)
+    for limit in result.details.get("limits", ()):
+        console.print(f"  not shown: {limit}", markup=False)
     for anomaly in result.anomalies[:_ANOMALIES]:
         told = [anomaly.kind, ", ".join(anomaly.messages[:3])]
         told += [f"key {anomaly.key}"] if anomaly.key is not None else []

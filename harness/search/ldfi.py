@@ -153,7 +153,7 @@ def _result(
     broken = [e for e in findings.executions if e.outcome == "violation"]
     shown = findings.execution(findings.minimal[0]).anomalies if findings.minimal else ()
     folding = executor.folding
-    rests_on = [CRASH_MODEL, f"bounds: {reach.words()}"]
+    rests_on = [CRASH_MODEL, *campaign.backend.limits, f"bounds: {reach.words()}"]
     if folding.same_moment:
         rests_on.append(
             f"{len(folding.same_moment)} crashes are taken for a later one of their node, before "
@@ -219,6 +219,7 @@ def _details(campaign: Campaign, executor: ScenarioExecutor, findings: Findings)
     unread = sorted({u for e in runs for u in e.details.get("unread", ())})
     details: dict[str, Any] = {
         "toxiproxy": campaign.backend.toxiproxy.kind,
+        **({"limits": list(campaign.backend.limits)} if campaign.backend.limits else {}),
         "seconds_by_phase": {k: round(v / len(runs), 3) for k, v in sorted(timings.items())},
         "seconds_solving": round(findings.solver_seconds, 3),
         "seconds_reading_traces": round(executor.lineage_seconds, 3),

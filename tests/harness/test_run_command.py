@@ -122,3 +122,27 @@ def test_a_budget_is_runs_or_time() -> None:
     for wrong in ("0", "5d", "-1", "1.5h"):
         with pytest.raises(UsageError):
             parse_budget(wrong)
+
+
+@pytest.mark.parametrize(
+    ("host", "arguments", "said"),
+    [
+        ("unix:///nowhere/engine.sock", [], "no engine answers at unix:///nowhere/engine.sock"),
+        ("tcp://198.51.100.1:2375", [], "may be another machine's"),
+        ("unix:///nowhere/engine.sock", ["--workers", "2"], "leave out --workers 2"),
+    ],
+)
+def test_the_docker_backend_says_what_it_lacks(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    host: str,
+    arguments: list[str],
+    said: str,
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", host)
+    command = ["run", "word_count", "--backend", "docker", "--out", str(tmp_path)]
+    code, out, err = bettong(capsys, monkeypatch, *command, *arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1

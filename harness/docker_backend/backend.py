@@ -1,0 +1,31 @@
+"""The docker backend: the same nodes as containers, killed, paused and started by the engine."""
+
+from __future__ import annotations
+
+import contextlib
+
+from bettong.harness.backend import Backend, Runner, folder_for
+from bettong.harness.docker_backend.engine import engine
+from bettong.harness.docker_backend.ground import DockerGround
+from bettong.harness.ground import Ground
+from bettong.harness.run_cluster import SERVERS
+from bettong.lineage.errors import UsageError
+
+
+class DockerBackend(Backend):
+    """Each node a container; proxies and conductor on this machine, at its addresses on the
+    containers' networks. Raises UsageError on entering when no engine answers."""
+
+    kind = "docker"
+
+    def __init__(self, *, workers: int = 0, spares: int = 1, runner: Runner = "spark") -> None:
+        if workers:
+            raise UsageError(
+                f"--backend docker runs all tasks in the driver: leave out --workers {workers}, "
+                "or use --backend local"
+            )
+        super().__init__(spares=spares, runner=runner)
+
+    def _ground(self, stack: contextlib.ExitStack) -> Ground:
+        client = stack.enter_context(engine())
+        return stack.enter_context(DockerGround(client, folder_for(stack), SERVERS))
