@@ -1,0 +1,203 @@
+"""Half an hour of random faults: nothing is lost or doubled, and memory and disk stay flat.
+
+``BETTONG_SOAK_S`` says for how many seconds instead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from conftest import free_port
+
+from bettong.engine.ingest.acked import AckedFile
+from bettong.engine.ingest.sender import Pace, Sender
+from bettong.engine.net.client import Patience
+from bettong.engine.net.doors import Address
+
+SECONDS = float(os.environ.get("BETTONG_SOAK_S", "1800"))
+PER_SECOND = 2_000
+KEYS = 1_000
+PAUSE_S = (0.2, 3.0)
+APPLICATION = "bettong.scenarios.applications.running_sum:app"
+
+
+def number(n: int) -> int:
+    """What message n adds to its key's sum."""
+    return (n * 7919) % 1000
+
+
+def messages(until: float) -> Iterator[bytes]:
+    """Messages at a steady rate until it is time."""
+    begin = time.monotonic()
+    n = 0
+    while time.monotonic() < until:
+        yield b"k%d,%d" % (n % KEYS, number(n))
+        n += 1
+        if n % 100 == 0:
+            time.sleep(max(0.0, begin + n / PER_SECOND - time.monotonic()))
+
+
+class Supervised:
+    """A process that is started again whenever it has died, and what its incarnations took."""
+
+    def __init__(self, name: str, command: list[str], log: Path) -> None:
+        self.name = name
+        self.command = command
+        self.log = log.open("ab")
+        self.peaks: list[int] = []
+        self.start()
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            self.command, stdout=self.log, stderr=self.log, start_new_session=True
+        )
+        self.peaks.append(0)
+
+    def look(self) -> None:
+        """Measure it, with all that it has started; start it again if it has failed."""
+        if self.process.poll() not in (None, 0):
+            self.start()
+        own = psutil.Process(self.process.pid)
+        try:
+            family = [own, *own.children(recursive=True)]
+            self.peaks[-1] = max(self.peaks[-1], sum(p.memory_info().rss for p in family))
+        except psutil.NoSuchProcess:
+            pass  # between two of its children
+
+    def strike(self, chance: random.Random) -> None:
+        """Kill it, or let it sleep for a while."""
+        if self.process.poll() is not None:
+            return
+        if chance.random() < 0.3:
+            self.signal(signal.SIGSTOP)
+            time.sleep(chance.uniform(*PAUSE_S))
+            self.signal(signal.SIGCONT)
+        else:
+            self.kill()
+
+    def signal(self, what: signal.Signals) -> None:
+        os.killpg(self.process.pid, what)
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def supervised(tmp_path: Path, runner: str) -> list[Supervised]:
+    """Gateway, receiver and driver."""
+    gateway, receiver = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    python = [sys.executable, "-m"]
+    driver = [
+        *(str(Path(sys.executable).with_name("bettong")), "start", APPLICATION),
+        *("--source", f"amounts={gateway}", "--sink", f"sums={receiver}", "--runner", runner),
+        *("--checkpoint", str(tmp_path / "checkpoint"), "--batch", "1000", "--master", "local[2]"),
+    ]
+    servers = {
+        "gateway": [
+            *(*python, "bettong.engine.ingest.gateway", "--listen", gateway),
+            *("--max-unreleased", "50000"),
+        ],
+        "receiver": [*python, "bettong.engine.receiver.server", "--listen", receiver],
+    }
+    kept = ("--segment-bytes", str(1 << 20))
+    commands = {n: [*c, "--dir", str(tmp_path / n), *kept] for n, c in servers.items()}
+    return [
+        Supervised(name, command, tmp_path / f"{name}.txt")
+        for name, command in {**commands, "driver": driver}.items()
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(SECONDS * 3 + 600)
+@pytest.mark.parametrize("runner", ["in-process", pytest.param("spark", marks=pytest.mark.spark)])
+def test_half_an_hour_of_random_faults(runner: str, tmp_path: Path) -> None:
+    chance = random.Random(7)
+    began = time.monotonic()
+    processes = supervised(tmp_path, runner)
+    gateway, driver = processes[0], processes[2]
+    address = Address.parse(gateway.command[gateway.command.index("--listen") + 1])
+    sender = Sender(
+        address,
+        "amounts",
+        messages(began + SECONDS),
+        AckedFile(None, "amounts"),
+        pace=Pace(100, 4),
+        patience=Patience(timeout_s=5, give_up_s=120),
+    )
+    sent: list[int] = []
+    sending = threading.Thread(target=lambda: sent.append(sender.run()))
+    sending.start()
+    strikes = 0
+    disk: list[int] = []
+    try:
+        strike_at = began + 10
+        while driver.process.poll() != 0:
+            for process in processes:
+                process.look()
+            now = time.monotonic()
+            assert now < began + 2 * SECONDS + 300, "it does not come to its end"
+            if strike_at < now < began + SECONDS:
+                chance.choice(processes).strike(chance)
+                strikes += 1
+                strike_at = time.monotonic() + chance.uniform(3, 25 if runner == "spark" else 10)
+            if now > began + len(disk):
+                disk.append(kept(tmp_path))
+            time.sleep(0.1)
+        sending.join(60)
+        assert sent, "the sender has been told that all is safe"
+    finally:
+        for process in processes:
+            process.kill()
+    output = tmp_path / "receiver" / "running_sum" / "output.jsonl"
+    assert read(output) == sent[0]
+    flat(disk, 16 << 20)
+    for process in processes:
+        flat(process.peaks, 48 << 20)
+    told = {p.name: f"{len(p.peaks)} times, {max(p.peaks) >> 20} MiB" for p in processes}
+    print(f"{sent[0]} messages, {strikes} strikes, disk {max(disk) >> 20} MiB, {told}")
+
+
+def kept(folder: Path) -> int:
+    """Bytes on disk, but for the outputs themselves."""
+    total = 0
+    for path in folder.rglob("*"):
+        if path.is_file() and path.name != "output.jsonl" and path.suffix != ".txt":
+            total += path.stat().st_size
+    return total
+
+
+def flat(seen: list[int], slack: int) -> None:
+    """What was seen in the last three quarters is not more than before."""
+    begin = max(len(seen) // 4, 1)
+    assert max(seen[begin:], default=0) <= 1.25 * max(seen[:begin]) + slack, seen
+
+
+def read(output: Path) -> int:
+    """How many outputs there are; each key's running sums are there once each, in order."""
+    last: dict[int, int] = {}
+    totals: dict[int, int] = defaultdict(int)
+    count = 0
+    with output.open() as lines:
+        for line in lines:
+            row = json.loads(line)
+            n = int(row["id"].removeprefix("amounts/"))
+            key = n % KEYS
+            assert n == last.get(key, key - KEYS) + KEYS, "lost, doubled or out of order"
+            last[key] = n
+            totals[key] += number(n)
+            assert row["data"] == f"k{key} {totals[key]}"
+            count += 1
+    return count
