@@ -6,15 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from bettong.engine.spark.settings import LOCAL_SETTINGS
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-# What a small batch is slowed down by: measured, see the engine's docs.
-SETTINGS = {
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.python.unix.domain.socket.enabled": "true",
-}
 
 
 @contextmanager
@@ -23,12 +18,10 @@ def session(name: str, master: str) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).master(master)
-    for setting, value in SETTINGS.items():
-        builder = builder.config(setting, value)
     if master.startswith("local"):
-        builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
-        builder = builder.config("spark.driver.host", "127.0.0.1")
-        builder = builder.config("spark.ui.enabled", "false")
+        loopback = ("spark.driver.bindAddress", "spark.driver.host")
+        for setting, value in {**LOCAL_SETTINGS, **dict.fromkeys(loopback, "127.0.0.1")}.items():
+            builder = builder.config(setting, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     try:
