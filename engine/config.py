@@ -17,7 +17,7 @@ from bettong.engine.names import load_class
 from bettong.engine.resilience import UnsyncedDisk, begin
 from bettong.engine.sinks import TwoPhaseSink
 from bettong.engine.sources import StreamSource
-from bettong.engine.state.store import LocalStore
+from bettong.engine.state.store import LocalStore, Store
 from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import UsageError
 
@@ -42,6 +42,8 @@ class RunConfig:
         resilience: whether the run can go on after a crash; what is given up without is in
             :data:`bettong.engine.resilience.GIVES_UP`, and printed.
         metrics: where the run's figures go; nothing is measured without.
+        state: where the state log is, such as :class:`bettong.engine.state.s3.S3Store`; by default
+            in the checkpoint.
         options: for a batch class of the user's own.
     """
 
@@ -58,6 +60,7 @@ class RunConfig:
     options: Mapping[str, Any] = field(default_factory=dict)
     resilience: bool = True
     metrics: Metrics | None = None
+    state: Store | None = None
 
     @property
     def streams(self) -> dict[str, StreamSource]:
@@ -74,7 +77,9 @@ class RunConfig:
         return self.checkpoint / "spark"
 
     @property
-    def store(self) -> LocalStore:
+    def store(self) -> Store:
+        if self.state is not None:
+            return self.state
         disk = OS_DISK if self.resilience else UnsyncedDisk()
         return LocalStore(self.checkpoint / "state", disk)
 

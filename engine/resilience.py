@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 
 from bettong.engine.state.manifest import stored
-from bettong.engine.state.store import LocalStore
+from bettong.engine.state.store import Store
 from bettong.engine.storage.disk import OsDisk
 from bettong.lineage.errors import UsageError
 
@@ -31,7 +31,7 @@ class UnsyncedDisk(OsDisk):
     syncs = False
 
 
-def begin(checkpoint: Path, store: LocalStore, resilience: bool) -> None:
+def begin(checkpoint: Path, store: Store, resilience: bool) -> None:
     """Begin or go on with a checkpoint; without resilience say what is given up.
 
     Raises:

@@ -16,6 +16,8 @@ from bettong.engine.net.doors import Address, Door, Key
 from bettong.engine.outputs.files import FileSink
 from bettong.engine.sinks import TwoPhaseSink
 from bettong.engine.sources import FileSource, StreamSource
+from bettong.engine.state.s3 import S3Store
+from bettong.engine.state.store import Store
 from bettong.lineage.errors import UsageError
 
 KAFKA = "kafka://"
@@ -67,6 +69,11 @@ def sink(app: Application, name: str, where: str, key: Key) -> TwoPhaseSink:
     if _is_address(where):
         return TcpSink(Address.parse(where), kept_as(app, name), key)
     return FileSink(Path(where))
+
+
+def state(where: str | None) -> Store | None:
+    """Where the state log is; None is in the checkpoint. Raises UsageError."""
+    return None if where is None else S3Store.parse(where)
 
 
 def metrics(where: str | None, door: Door) -> Metrics | None:

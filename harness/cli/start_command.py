@@ -61,6 +61,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="off: a crash of the driver ends everything; what is given up is printed.",
 )
 @click.option(
+    "--state",
+    metavar="s3://BUCKET/PREFIX",
+    help="Where state is kept that workers share; by default in the checkpoint.",
+)
+@click.option(
     "--metrics",
     metavar="FILE|HOST:PORT",
     help="A file that gets a line of JSON for each batch (see bettong top), or where Prometheus "
@@ -82,6 +87,7 @@ def command(
     batch: int,
     partitions: int,
     resilience: str,
+    state: str | None,
     metrics: str | None,
     tls_ca: Path | None,
     token_file: Path | None,
@@ -112,6 +118,7 @@ def command(
         state_partitions=partitions,
         resilience=resilience == "on",
         metrics=launch.metrics(metrics, door),
+        state=launch.state(state),
     )
     config.check(app)
     if runner == "spark":

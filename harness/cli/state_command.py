@@ -10,12 +10,13 @@ import click
 
 from bettong.engine.keys import Key
 from bettong.engine.state.query import entities_of, version
-from bettong.engine.state.store import LocalStore
+from bettong.engine.state.s3 import SCHEME, S3Store
+from bettong.engine.state.store import LocalStore, Store
 from bettong.lineage.errors import UsageError
 
 
 @click.command("state")
-@click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("directory", metavar="DIR|s3://BUCKET/PREFIX")
 @click.option("--key", help="Show the entities of this key.")
 @click.option(
     "--key-type",
@@ -27,16 +28,13 @@ from bettong.lineage.errors import UsageError
 @click.option("--at-batch", type=int, metavar="N", help="The state after this batch.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
 def command(
-    directory: Path, key: str | None, key_type: str, at_batch: int | None, as_json: bool
+    directory: str, key: str | None, key_type: str, at_batch: int | None, as_json: bool
 ) -> None:
     """Show the state of an application, also while it runs.
 
     DIR is the checkpoint of a run. Without --key: how far the state has come and how large it is.
     """
-    folder = directory / "state"
-    if not (folder / "epochs").is_dir():
-        raise UsageError(f"{directory} is no checkpoint of a run: it has no state/epochs")
-    store = LocalStore(folder)
+    store = _store(directory)
     manifest = version(store, at_batch)
     told: dict[str, Any] = {
         "application": manifest.application,
@@ -64,6 +62,15 @@ def command(
             click.echo(f"{name}: {json.dumps(value, default=repr)}")
     if key is not None and not told["entities"]:
         raise UsageError(f"no state has an entity of key {key!r} after batch {manifest.batch}")
+
+
+def _store(directory: str) -> Store:
+    if directory.startswith(SCHEME):
+        return S3Store.parse(directory)
+    folder = Path(directory) / "state"
+    if not (folder / "epochs").is_dir():
+        raise UsageError(f"{directory} is no checkpoint of a run: it has no state/epochs")
+    return LocalStore(folder)
 
 
 def _key(text: str, kind: str) -> Key:
