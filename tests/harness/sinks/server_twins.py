@@ -55,10 +55,8 @@ class RepairsOnce(Push):
     def apply(self, db: Any, batch_id: int, rows: list[dict[str, Any]]) -> None:
         begun = db.hincrby("begun", batch_id, 1)
         if begun < 3:
-            with db.pipeline() as pipe:
-                for row in rows:
-                    pipe.lrem("rows", 0, json.dumps(row))
-                    pipe.rpush("rows", json.dumps(row))
-                pipe.execute()
+            for row in rows:
+                db.lrem("rows", 0, json.dumps(row))
+            super().apply(db, batch_id, rows)
 
     _connect = staticmethod(SwallowingOnceSet._connect)

@@ -154,7 +154,7 @@ def test_one_connection_is_refused(arena_for: ArenaFor) -> None:
 def test_the_wire_is_struck_while_a_crash_is_recovered_from(arena_for: ArenaFor) -> None:
     crash = "crash(driver, before batch=1/commits)"
     for name, label, seen in (
-        (f"{HERE}:RepairsOnce", "EXEC", {"Loss"}),
+        (f"{HERE}:RepairsOnce", "RPUSH", {"Loss"}),
         ("redis:Set", "HSET", set()),
     ):
         with executor_of(arena_for, name, together=2) as executor:
