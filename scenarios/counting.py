@@ -33,7 +33,17 @@ COUNTING_TO_FILES = replace(
     outputs="files",
 )
 
-SCENARIOS: Sequence[Scenario] = (COUNTING, COUNTING_TO_FILES)
+COUNTING_TWO = replace(
+    COUNTING,
+    name="counting_two",
+    title="5 + 10: two batches of one number, small enough for every pair of faults",
+    input=lambda: b"all,5\nall,10",
+    batch=1,
+    frame=1,
+    partitions=1,
+)
+
+SCENARIOS: Sequence[Scenario] = (COUNTING, COUNTING_TO_FILES, COUNTING_TWO)
 
 
 def entries() -> list[CatalogEntry]:

@@ -3,13 +3,15 @@ single fault at each step of a batch.
 
 A twin is one honest mistake in a right system (:mod:`bettong.scenarios.broken_twins`). Runs are
 counted from the clean one to the first violation, on the in-process runner where the mistake can
-be shown there, else on Spark. What is not found within the bounds or the runs allowed is no figure;
-nor are the twins that only a storage fault or a zombie shows: nobody looks for these by himself.
+be shown there, else on Spark. All three look for crashes and losses, and where the twin's own
+schedule has a fault of another kind, for that kind too. What is not found within the runs allowed
+is no figure.
 """
 
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -20,12 +22,13 @@ from bettong.harness.backend import LocalBackend
 from bettong.harness.bench.errors import WrongResultError
 from bettong.harness.campaign import Campaign
 from bettong.harness.execution import Limits, Observed
-from bettong.harness.fault_plan import EACH_STEP_BATCH
-from bettong.harness.faults import Crash, Omit, OmitReply
+from bettong.harness.fault_plan import EACH_STEP_BATCHES
 from bettong.harness.planning import each_step, random_schedules
 from bettong.harness.scenario import Scenario
 from bettong.harness.schedule import Schedule
 from bettong.harness.search.ldfi import Reach, search_scenario
+from bettong.harness.search.leaves import kind_of
+from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE
 from bettong.lineage.loop import Budget
 from bettong.lineage.results import Anomaly, environment
 from bettong.scenarios.broken_twins import SPARK_ONLY, TWINS
@@ -99,15 +102,14 @@ def _measured(backend: LocalBackend, twin: Scenario, most: int) -> Found:
         shown = campaign("shown").run(twin.shown_by())
         if shown.outcome != "violation":
             raise WrongResultError(f"{twin.name}: its own schedule ends {shown.outcome}")
-        faults = twin.shown_by().faults
-        if not all(isinstance(fault, Crash | Omit | OmitReply) for fault in faults):
-            return Found(twin, shown.schedule.ids, _kinds(shown.anomalies), None, (None,), None)
-        crashes = sum(isinstance(fault, Crash) for fault in faults)
-        reach = Reach(crashes=max(1, crashes))
+        reach = reach_for(twin)
+        kinds = frozenset(reach.bounds.at_most)
         led = search_scenario(campaign("lineage"), reach, budget=Budget(runs=most))
         clean = campaign("clean").run(Schedule()).events
         topology = backend.topology(twin)
-        seeds = [random_schedules(clean, most - 1, seed, topology) for seed in range(SEEDS)]
+        seeds = [
+            random_schedules(clean, most - 1, seed, topology, kinds=kinds) for seed in range(SEEDS)
+        ]
         example = led.counterexamples[0] if led.counterexamples else None
         anomalies = example.anomalies if example else shown.anomalies
         return Found(
@@ -116,8 +118,21 @@ def _measured(backend: LocalBackend, twin: Scenario, most: int) -> Found:
             _kinds(anomalies),
             led.coverage.to_first,
             tuple(_until(campaign(f"seed-{i}").run, drawn) for i, drawn in enumerate(seeds)),
-            _until(campaign("each").run, each_step(clean, EACH_STEP_BATCH, topology)),
+            _until(campaign("each").run, each_step(clean, EACH_STEP_BATCHES, topology, kinds)),
         )
+
+
+def reach_for(twin: Scenario) -> Reach:
+    """The default bounds, widened by what the twin's own schedule has."""
+    counts = Counter(kind_of(fault.id) for fault in twin.shown_by().faults)
+    return Reach(
+        crashes=max(1, counts[CRASH]),
+        losses=max(1, counts[LOSS]),
+        pauses=counts[PAUSE],
+        storage=counts[STORAGE],
+        duplicates=counts[DUPLICATE],
+        partitions=counts[PARTITION],
+    )
 
 
 def _kinds(anomalies: Iterable[Anomaly]) -> tuple[str, ...]:

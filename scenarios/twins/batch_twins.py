@@ -68,11 +68,27 @@ TWINS: Sequence[Scenario] = (
     ),
     twin(
         WORD_COUNT,
+        "commit_given_up",
+        "a commit that was asked for twice is taken for done, answered or not",
+        "protocol",
+        "protocols:GivesUpCommits",
+        "Ask until the sink answers, or stop the query; never go on without the answer.",
+    ),
+    twin(
+        WORD_COUNT,
         "retries_left_out",
         "what a task's second attempt did is left out of the batch",
         "protocol",
         "protocols:LeavesOutRetries",
         "Take the one report of each partition, whichever attempt it is of.",
+    ),
+    twin(
+        WORD_COUNT,
+        "partition_handed_over_twice",
+        "after a restart two tasks take what belongs to a state partition: its old and new owner",
+        "protocol",
+        "protocols:MovesTwice",
+        "Let the partition's number alone tell whose a message is, and nobody remember owners.",
     ),
     twin(
         WORD_COUNT,

@@ -44,6 +44,14 @@ TWINS: Sequence[Scenario] = (
     ),
     twin(
         WORD_COUNT,
+        "gateway_takes_stale_frames",
+        "the gateway takes a frame that arrives once more after its connection was replaced",
+        "gateway",
+        "gateways:TakesStaleFrames",
+        "Take from a stream's newest connection alone, and only what follows on the last number.",
+    ),
+    twin(
+        WORD_COUNT,
         "gateway_forgets_credit",
         "the gateway counts credit from its start: after a restart it is never enough",
         "gateway",

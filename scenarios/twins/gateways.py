@@ -73,6 +73,18 @@ class KnowsByContent(Gateway):
         super().take_end(connection, stream, End(stream.journal.end, end.cause))
 
 
+class _TakesEverything(Stream):
+    def _check(self, sender: Connection, first: int) -> None:
+        pass  # a sender that has connected again goes on at the right place
+
+
+class TakesStaleFrames(Gateway):
+    """Trusts that what arrives is what comes next, also on a connection that a newer one has
+    replaced."""
+
+    stream_class = _TakesEverything
+
+
 class _CountsCreditFromItsStart(Stream):
     def __init__(self, journal: Journal, max_unreleased: int) -> None:
         super().__init__(journal, max_unreleased)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -16,7 +17,10 @@ from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Execute, Report
 from bettong.engine.batch.stateful import Changed
 from bettong.engine.batch.tasks import LevelTask, Moved, ReadTask
+from bettong.engine.endpoints import TcpSink
 from bettong.engine.functions import State
+from bettong.engine.net.client import Patience
+from bettong.engine.net.errors import ConnectionLostError
 from bettong.engine.sources import StreamSource
 from bettong.engine.state.entities import FileCache, load_column
 from bettong.engine.state.files import FileEntry
@@ -117,6 +121,17 @@ class NotesReplaysEarly(BatchProtocol):
         super().commit(job, manifest)
 
 
+class GivesUpCommits(BatchProtocol):
+    """Asks a sink twice to commit, and takes that for enough."""
+
+    def commit(self, job: Job, manifest: Manifest) -> None:
+        once = Patience(give_up_s=0.0)
+        sinks = {name: replace(cast(TcpSink, s), patience=once) for name, s in job.sinks.items()}
+        for _ in range(2):
+            with contextlib.suppress(ConnectionLostError):
+                return super().commit(replace(job, sinks=sinks), manifest)
+
+
 class _TakesNewest(LevelTask):
     def load(self, state: State, keys: list[bytes], hashes: list[int]) -> pa.Array:
         found = {f.name: f for f in self.job.base.files}
@@ -174,6 +189,22 @@ class ClockRunsAhead(BatchProtocol):
     it already, and its messages are late."""
 
     level_task = _ClockRunsAhead
+
+
+class _MovesTwice(ReadTask):
+    def run(self, planned: MessageRange) -> Moved:
+        for partition, data in super().run(planned):
+            yield partition, data
+            block = data if isinstance(data, Block) else unpack(data)
+            if self.job.epoch > 1 and block.items is not None:
+                yield (partition + 1) % self.job.partitions, data
+
+
+class MovesTwice(BatchProtocol):
+    """After a restart hands what belongs to a state partition to its new owner, and to the one
+    that it takes for the old owner too."""
+
+    read_task = _MovesTwice
 
 
 class _KeepsToTheOldMap(LevelTask):
