@@ -14,7 +14,7 @@ from bettong.harness.execution import Limits, Observed
 from bettong.harness.fault_plan import FaultPlan, parse_plan
 from bettong.harness.scenario import Scenario
 from bettong.harness.schedule import Schedule
-from bettong.harness.search.exhaustive import compare_exhaustively
+from bettong.harness.search import exhaustive
 from bettong.harness.search.ldfi import LOG, Reach, search_scenario
 from bettong.lineage.loop import Budget
 from bettong.lineage.results import Guarantee, Result
@@ -59,13 +59,20 @@ def run_scenario(
     found = load_scenario(scenario)
     topology = backend.topology(found)
     if isinstance(faults, Reach):
-        resume = (out / LOG).exists()
+        resume = (out / LOG).exists() or (out / exhaustive.LOG).exists()
         campaign = _campaign(
             found, backend, out, input_file, seed, limits, progress, resume, beside
         )
-        result = search_scenario(campaign, faults, budget=budget or Budget(), expected=expected)
+        asked = budget or Budget()
         if faults.exhaustive:
-            result = compare_exhaustively(campaign, faults, result)
+            whole = exhaustive.run_everything(campaign, faults, asked)
+            if whole.left:
+                result = exhaustive.unfinished(campaign, whole, expected)
+            else:
+                found_out = search_scenario(campaign, faults, budget=asked, expected=expected)
+                result = exhaustive.compare(whole, found_out)
+        else:
+            result = search_scenario(campaign, faults, budget=asked, expected=expected)
         result.write(out)
         return result
     if isinstance(faults, Schedule):

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count, pairwise
 from pathlib import Path
@@ -138,6 +138,12 @@ class Campaign:
     def trace_of(self, seen: Observed) -> str | None:
         """The file of a run's trace within the folder, if it was kept."""
         return next(r.trace for r, s in zip(self.runs, self.observed, strict=True) if s is seen)
+
+    def forget(self, seen: Observed) -> None:
+        """Keep nothing of a run's events, which are many."""
+        with self._lock:
+            place = next(i for i, s in enumerate(self.observed) if s is seen)
+            self.observed[place] = replace(seen, events=(), times=())
 
     def add_counterexample(self, seen: Observed) -> None:
         """Keep a schedule that breaks the scenario, with the file that replays it."""

@@ -98,7 +98,7 @@ class Cluster:
 
     def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> Struck:
         if isinstance(fault, f.Duplicate):
-            return self.repeaters.deliver(fault)
+            return self.repeaters.deliver(fault, step_failed)
         return self.links.heal(fault, step_failed)
 
     def ended(self) -> dict[str, int]:

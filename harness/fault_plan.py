@@ -13,7 +13,7 @@ from bettong.harness.planning import each_step, random_schedules
 from bettong.harness.schedule import Schedule, Topology
 from bettong.lineage.errors import UsageError
 
-EACH_STEP_BATCH = 1
+EACH_STEP_BATCHES = 2
 _SUFFIXES = (".yaml", ".yml", ".json")
 _SPARE = 4  # random schedules drawn for each one wanted, as some cannot be injected
 
@@ -67,7 +67,7 @@ class FaultPlan:
             case "schedules":
                 return self.given
             case "each-step":
-                return each_step(clean.events, EACH_STEP_BATCH, topology)
+                return each_step(clean.events, EACH_STEP_BATCHES, topology)
             case "random":
                 return random_schedules(clean.events, self.count * _SPARE, self.seed, topology)
 
@@ -76,7 +76,7 @@ class FaultPlan:
         """What a verdict takes for granted."""
         match self.kind:
             case "each-step":
-                return (f"single faults only, at the steps of batch {EACH_STEP_BATCH}",)
+                return (f"single faults only, in the first {EACH_STEP_BATCHES} batches",)
             case "random":
                 return (f"{self.count} random schedules of one or two faults, seed {self.seed}",)
             case "schedules":

@@ -10,6 +10,8 @@ import errno as errno_codes
 from dataclasses import dataclass
 from typing import Literal
 
+DRIVER = "driver"
+
 PointPhase = Literal["before", "after"]
 Direction = Literal["both", "forward", "backward"]
 
@@ -146,6 +148,7 @@ class Cut:
     Attributes:
         left, right: the two sets; nodes within a set still reach each other.
         start, until: when it begins and when it heals; without ``until`` it lasts.
+        tries: it heals when so many requests have met it and another one is about to.
         direction: ``forward`` loses only what left sends right, ``backward`` the opposite.
     """
 
@@ -154,12 +157,19 @@ class Cut:
     start: Point
     until: Point | None = None
     direction: Direction = "both"
+    tries: int | None = None
+
+    def crosses(self, link: str | None) -> bool:
+        """Whether what travels on a link has to cross it."""
+        a, _, b = (link or "").partition("->")
+        return (a in self.left and b in self.right) or (a in self.right and b in self.left)
 
     @property
     def id(self) -> str:
         arrow = {"both": "|", "forward": "->", "backward": "<-"}[self.direction]
         between = f"{'+'.join(self.left)}{arrow}{'+'.join(self.right)}"
-        return f"cut({between}, {_span(self.start, self.until)})"
+        tries = "" if self.tries is None else f" for {self.tries} tries"
+        return f"cut({between}, {_span(self.start, self.until)}{tries})"
 
 
 @dataclass(frozen=True, slots=True)

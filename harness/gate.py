@@ -83,10 +83,11 @@ class Gate:
         with self._changed:
             self._dead[node] = max(incarnation, self._dead.get(node, 0))
 
-    def spare(self, node: str) -> None:
+    def spare(self, node: str, at: TraceEvent) -> None:
         """The present incarnation lives beside those that follow, whatever becomes of these."""
         with self._changed:
-            self._spared.add((node, self._book.incarnation(node)))
+            own = at.incarnation if at.node == node else self._book.incarnation(node)
+            self._spared.add((node, own))
 
     def close_lane(self, taker: int, link: str) -> None:
         """Let nobody else use a link, and wait until whoever does has finished."""

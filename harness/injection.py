@@ -102,9 +102,12 @@ class Injection:
         with self._acting:
             for planned in self._planned:
                 if planned.in_force and not planned.done:
-                    # A cut without an end lasts; any other fault had an end that never came.
-                    lasts = isinstance(planned.fault, f.Cut) and planned.fault.until is None
-                    self._heal(planned, "the run ended", done=lasts)
+                    # A cut without an end lasts, one that has lost something has struck; any other
+                    # fault had an end that never came.
+                    cut = planned.fault if isinstance(planned.fault, f.Cut) else None
+                    lasts = cut is not None and cut.until is None
+                    struck = cut is not None and (cut.tries is None or planned.met > 0)
+                    self._heal(planned, "the run ended", done=lasts and struck)
 
     def _begin(self, taker: int, taken: Taken, planned: Planned) -> Go | None:
         """Put a fault in force; the answer to the step, if the fault is one."""
@@ -118,9 +121,10 @@ class Injection:
                 self._in_force(planned, struck.evidence, done=bool(struck.fired))
             case f.Pause():
                 if fault.replace:
-                    self._gate.spare(fault.node)
+                    self._gate.spare(fault.node, taken.event)
                 self._in_force(planned, self._actuator.pause(fault.node))
             case f.Cut():
+                planned.met = int(fault.crosses(taken.event.link))
                 self._in_force(planned, self._actuator.arm(fault))
             case f.Storage():
                 self._in_force(planned, f"the step failed with {fault.errno}", done=True)
@@ -157,7 +161,8 @@ class Injection:
             case f.Crash() | f.Storage():
                 pass
             case f.Cut():
-                evidence = [self._actuator.heal(fault, step_failed=True).evidence]
+                evidence = [f"{planned.met} requests met it"] if fault.tries is not None else []
+                evidence.append(self._actuator.heal(fault, step_failed=True).evidence)
             case _:
                 failed = seen.startswith("step failed")
                 if not failed:

@@ -17,6 +17,7 @@ class Planned:
 
     Attributes:
         since: when it came into force, in seconds of a monotonic clock.
+        met: how many requests have met a cut.
     """
 
     fault: Fault
@@ -24,6 +25,7 @@ class Planned:
     in_force: bool = False
     done: bool = False
     since: float = 0.0
+    met: int = 0
 
 
 class PlannedFaults:
@@ -51,6 +53,19 @@ class PlannedFaults:
     def not_fired(self) -> tuple[str, ...]:
         """Ids of those that were not carried out from beginning to end."""
         return tuple(p.fault.id for p in self._all if not p.done)
+
+    def crossed(self, event: TraceEvent) -> list[Planned]:
+        """Somebody begins a request: the cuts that heal before it, having lost what they are to."""
+        healed = []
+        for planned in self._all:
+            cut = planned.fault
+            if not (planned.in_force and isinstance(cut, f.Cut) and cut.crosses(event.link)):
+                continue
+            if cut.tries is not None and planned.met >= cut.tries:
+                healed.append(planned)
+            else:
+                planned.met += 1
+        return healed
 
     def due(self, event: TraceEvent, occurrence: int) -> tuple[list[Planned], list[Planned]]:
         """Those that end at this moment, and those that begin."""

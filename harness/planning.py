@@ -1,17 +1,32 @@
-"""Which schedules to run: every single fault at the steps of one batch, or random ones.
+"""Which schedules to run: every single fault at the steps of the first batches, or random ones.
 
 Both are drawn up from the trace of a clean run, so that every fault names a step that comes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import random
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
-from bettong.harness.faults import Crash, Fault, Omit, OmitReply, Point
+from bettong.harness.faults import (
+    DRIVER,
+    Crash,
+    Duplicate,
+    Fault,
+    Omit,
+    OmitReply,
+    Pause,
+    Point,
+    Storage,
+    repeats,
+)
 from bettong.harness.schedule import Schedule, Topology
+from bettong.harness.step_names import is_stored
 from bettong.lineage.errors import BettongError
+from bettong.lineage.faults import CLASSIC, CRASH, DUPLICATE, LOSS, PAUSE, STORAGE
 from bettong.lineage.trace import TraceEvent
 
 _OF_BATCH = re.compile(r"(?:^|/)batch=(\d+)(?:/|$)")
@@ -51,31 +66,58 @@ def steps_of_batch(events: Sequence[TraceEvent], batch: int) -> list[TraceEvent]
     return [event for event in first_taken(events) if belongs(event)]
 
 
-def faults_at(event: TraceEvent, topology: Topology) -> Iterator[Fault]:
+def faults_at(
+    event: TraceEvent, topology: Topology, kinds: AbstractSet[str] = CLASSIC, occurrence: int = 1
+) -> Iterator[Fault]:
     """Every single fault at a step: the node that takes it killed before and after it, and, where
-    it is a request, the node at the other end too, the request lost, and its reply lost.
+    it is a request, the node at the other end too, the request lost, and its reply lost. Where
+    their kinds are asked for, the driver replaced while it stands still, the write refused, and
+    the request delivered twice.
     """
-    ends = (event.node, *(event.link or "").split("->"))
+    before, after = (Point(event.step, phase, occurrence) for phase in ("before", "after"))
+    link = event.link or ""
     for node in topology.nodes:
-        if node in ends:
-            yield Crash(node, Point(event.step, "before"))
-            yield Crash(node, Point(event.step, "after"))
-    if event.link in topology.links:
-        yield Omit(event.link, Point(event.step))
-        yield OmitReply(event.link, Point(event.step))
+        if CRASH in kinds and node in (event.node, *link.split("->")):
+            yield Crash(node, before)
+            yield Crash(node, after)
+    if PAUSE in kinds and event.node == DRIVER:
+        yield Pause(event.node, before, replace=True)
+    if STORAGE in kinds and is_stored(event.step, event.link):
+        yield Storage(before, "ENOSPC")
+        yield Storage(after, "EIO")
+    if link not in topology.links:
+        return
+    if LOSS in kinds:
+        yield Omit(link, before)
+        yield OmitReply(link, before)
+    if DUPLICATE in kinds and repeats(link):
+        yield Duplicate(link, before)
 
 
-def each_step(events: Sequence[TraceEvent], batch: int, topology: Topology) -> list[Schedule]:
-    """One schedule for every single fault at every step of a batch."""
-    return [
-        Schedule((fault,))
-        for event in steps_of_batch(events, batch)
-        for fault in faults_at(event, topology)
-    ]
+def each_step(
+    events: Sequence[TraceEvent],
+    batches: int,
+    topology: Topology,
+    kinds: AbstractSet[str] = CLASSIC,
+) -> list[Schedule]:
+    """One schedule for every single fault at every step of the first so many batches, as far as
+    there are any; raises BatchUnknownError when there are none."""
+    steps: list[TraceEvent] = []
+    for batch in range(batches):
+        with contextlib.suppress(BatchUnknownError):
+            steps += steps_of_batch(events, batch)
+    if not steps:
+        raise BatchUnknownError(f"the clean run has none of the first {batches} batches")
+    return [Schedule((fault,)) for event in steps for fault in faults_at(event, topology, kinds)]
 
 
 def random_schedules(
-    events: Sequence[TraceEvent], count: int, seed: int, topology: Topology, most: int = 2
+    events: Sequence[TraceEvent],
+    count: int,
+    seed: int,
+    topology: Topology,
+    most: int = 2,
+    kinds: AbstractSet[str] = CLASSIC,
 ) -> list[Schedule]:
     """Schedules of one to ``most`` faults at random steps; the same for the same seed."""
     drawn = random.Random(seed)
@@ -84,7 +126,7 @@ def random_schedules(
     for _ in range(count * 20):
         chosen: dict[str, Fault] = {}
         for event in drawn.sample(steps, min(len(steps), drawn.randint(1, most))):
-            fault = drawn.choice(list(faults_at(event, topology)))
+            fault = drawn.choice(list(faults_at(event, topology, kinds)))
             chosen[fault.id] = fault
         schedule = Schedule(tuple(chosen.values()))
         found.setdefault(tuple(sorted(schedule.ids)), schedule)

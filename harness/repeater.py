@@ -72,9 +72,11 @@ class Repeater:
         with self._changed:
             self._armed = True
 
-    def deliver(self) -> Struck:
+    def deliver(self, step_failed: bool) -> Struck:
         """Wait until what was remembered is answered, then deliver it again."""
         with self._changed:
+            if not step_failed:  # it is on its way
+                self._changed.wait_for(lambda: any(c.kept for c in self._open), ANSWER_TIMEOUT)
             self._armed = False
             struck = next((c for c in self._open if c.kept), None)
             if struck is None:
@@ -146,6 +148,7 @@ class Repeater:
             elif self._armed:
                 conversation.kept.append(frame)
                 conversation.answers = 0
+                self._changed.notify_all()
         conversation.server.sendall(frame)
 
     def _answers(self, conversation: _Conversation) -> None:
@@ -185,9 +188,9 @@ class Repeaters:
             repeater.arm()
         return f"in force on {', '.join(repeater.address for repeater in found)}"
 
-    def deliver(self, fault: Duplicate) -> Struck:
+    def deliver(self, fault: Duplicate, step_failed: bool) -> Struck:
         """Deliver the copy."""
-        told = [repeater.deliver() for repeater in self._made[fault.link]]
+        told = [repeater.deliver(step_failed) for repeater in self._made[fault.link]]
         return next((struck for struck in told if struck.fired), told[0])
 
     def close(self) -> None:

@@ -124,11 +124,14 @@ class RunControl:
             self._gate.refuse_the_dead(event)
             if event.phase == "before":
                 self._gate.admit(taker, event)
+                crossed = self._planned.crossed(event)
                 taken = self._book.enter(taker, event)
             else:
+                crossed = []
                 taken = self._book.leave(taker, event)
             self._record(event)
             ends, starts = self._planned.due(event, taken.occurrence)
+            ends = [*ends, *crossed]
         ended_held = event.phase != "before" and taken.held
         if not (ends or starts or ended_held):
             return GO

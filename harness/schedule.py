@@ -7,6 +7,7 @@
       - omit: {link: driver->receiver, at: batch=1/sink.commit#2}  # its second occurrence
       - omit-reply: {link: driver->receiver, at: batch=1/sink.commit}
       - cut: {between: [[w1], [w2]], from: STEP, until: STEP, direction: both}
+      - cut: {between: [[driver], [receiver]], from: STEP, tries: 2}  # heals before the third
       - duplicate: {link: driver->receiver, at: batch=1/sink.commit}
       - pause: {node: driver, from: STEP, until: after STEP}       # replace: true
       - delay: {link: driver->receiver, at: STEP, latency_ms: 200}
@@ -40,7 +41,7 @@ _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # needed, may 
     "throttle": (("link", "at", "rate_kb"), ()),
     "slice": (("link", "at", "size"), ()),
     "reset": (("link", "at"), ()),
-    "cut": (("between", "from"), ("until", "direction")),
+    "cut": (("between", "from"), ("until", "direction", "tries")),
     "pause": (("node", "from"), ("until", "replace")),
     "storage": ((), ("before", "after", "errno")),
 }
@@ -245,8 +246,11 @@ def _cut(given: Mapping[str, Any], where: str) -> f.Cut:
     direction = _text(given.get("direction", "both"), f"{where}: direction")
     one_of(direction, ("both", "forward", "backward"), f"{where}: direction", ScheduleError)
     until = _point(given["until"], f"{where}: until") if "until" in given else None
+    tries = _count(given["tries"], f"{where}: tries") if "tries" in given else None
+    if until is not None and tries is not None:
+        raise ScheduleError(f"{where}: give one of until and tries")
     start = _point(given["from"], f"{where}: from")
-    return f.Cut(left, right, start, until, direction)  # type: ignore[arg-type]
+    return f.Cut(left, right, start, until, direction, tries)  # type: ignore[arg-type]
 
 
 def _link_fault(kind: str, given: Mapping[str, Any], where: str) -> Fault:
@@ -277,9 +281,10 @@ def _fault_to_dict(fault: Fault) -> dict[str, Any]:
         case f.Crash(node, at, restart):
             last = {} if restart else {"restart": False}
             return {"crash": {"node": node, at.phase: at.place, **last}}
-        case f.Cut(left, right, start, until, direction):
+        case f.Cut(left, right, start, until, direction, tries):
             span = {"from": near(start)} | ({} if until is None else {"until": near(until)})
-            return {"cut": {"between": [list(left), list(right)], **span, "direction": direction}}
+            cut = {"between": [list(left), list(right)], **span, "direction": direction}
+            return {"cut": cut if tries is None else {**cut, "tries": tries}}
         case f.Pause(node, start, until, replace):
             span = {"from": near(start)} | ({} if until is None else {"until": near(until)})
             last = {"replace": True} if replace else {}
@@ -319,7 +324,7 @@ def _check_fault(fault: Fault, topology: Topology) -> None:
             f"{fault.id}: only what senders and the driver ask of the gateway and the receiver can "
             "be delivered twice; an answer belongs to the connection of its request"
         )
-    if isinstance(fault, f.Pause) and fault.replace and fault.node != "driver":
+    if isinstance(fault, f.Pause) and fault.replace and fault.node != f.DRIVER:
         raise ScheduleError(f"{fault.id}: only a driver can be replaced while it stands still")
     for point in f.points(fault):
         if not is_step(point.step):

@@ -56,6 +56,16 @@ _NAMED_END = re.compile(
 )
 
 
+# What needs a disk that takes it.
+_STORED = re.compile(
+    r"(?:gateway\.(?:append|release)|receiver\.\w+)/"
+    r"|batch=\d+/(?:offsets|state\.manifest|commits|_spark_metadata.*|stage=.*/task)$"
+    r"|batch=\d+/(?:level=\d+/)?p=\d+/a=\d+/state\.write$"
+    r"|metadata$"
+)
+_SINK = re.compile(r"batch=\d+/.*\bsink\.")
+
+
 def split_name(step: str) -> tuple[str, str]:
     """A step id without the name of a source or sink at its end, and that name if there is one."""
     named = _NAMED_END.match(step)
@@ -92,3 +102,9 @@ def nearest_step(step: str, shapes: Iterable[str] = SHAPES) -> str | None:
     numbers = iter(re.findall(r"(?<==)\d+|(?<=/)\d+$", step))
     filled = found[0].replace("STREAM", stream)
     return re.sub(r"(?<==)N|(?<=/)N$", lambda m: next(numbers, m.group()), filled)
+
+
+def is_stored(step: str, link: str | None) -> bool:
+    """Whether the process that takes a step writes to its disk in it; a sink that is no other
+    node writes itself."""
+    return bool(_STORED.match(step) or (link is None and _SINK.match(step)))

@@ -18,6 +18,7 @@ DELAY = "delay"
 PAUSE = "pause"
 STORAGE = "storage"
 PARTITION = "partition"
+CLASSIC = frozenset({CRASH, LOSS})
 
 Schedule = frozenset[str]
 """Ids of the faults that one execution injects; empty for a clean run."""

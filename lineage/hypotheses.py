@@ -428,6 +428,17 @@ class Hypotheses:
         self.seconds += perf_counter() - began
         return found if found is not None and len(found) == len(schedule) + 1 else None
 
+    def admits(self, schedule: Schedule, mode: Mode = "present") -> bool:
+        """Whether exactly this set, within the bounds, falsifies a goal as far as is known."""
+        began = perf_counter()
+        inside = [v for f, v in self._faults.items() if f in schedule]
+        found = len(inside) == len(schedule) and self._bounds.allow(self._known[v] for v in inside)
+        if found:
+            outside = [-v for f, v in self._faults.items() if f not in schedule]
+            found = self._solver.solve(assumptions=[*self._searches[mode].fixed, *inside, *outside])
+        self.seconds += perf_counter() - began
+        return bool(found)
+
     def within(self, schedule: Schedule, mode: Mode) -> Schedule | None:
         """The same among the proper subsets of a set."""
         began = perf_counter()

@@ -7,7 +7,7 @@ hypothesis is left within the bounds, at a violation, or with the budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -48,6 +48,7 @@ class _Search:
     watch: Watch | None
     canonical: Callable[[Schedule], Schedule] | None
     smallest_first: bool
+    suggest: Callable[[], Iterable[Schedule]] | None
     began: float = field(default_factory=monotonic)
     done: list[Execution] = field(default_factory=list)
     tried: dict[Schedule, Execution] = field(default_factory=dict)
@@ -55,6 +56,14 @@ class _Search:
     to_first: int | None = None
     drawn: int = 0
     pruned: int = 0
+    suggested: set[Schedule] = field(default_factory=set)
+
+    def suggestions(self, most: int) -> Iterator[Schedule]:
+        """What is suggested now and was not before, of at most so many faults."""
+        for schedule in self.suggest() if self.suggest else ():
+            if len(schedule) <= most and schedule not in self.suggested:
+                self.suggested.add(schedule)
+                yield schedule
 
     def spent(self) -> bool:
         """Whether the budget is used up."""
@@ -100,6 +109,7 @@ def search(
     *,
     canonical: Callable[[Schedule], Schedule] | None = None,
     smallest_first: bool = False,
+    suggest: Callable[[], Iterable[Schedule]] | None = None,
     budget: Budget = Budget(),
     find_all: bool = False,
     log: Path | None = None,
@@ -114,6 +124,8 @@ def search(
     it has been.
     ``smallest_first``: put up no larger set while a smaller one is left: where a run is dear, all
     that single faults teach is learned before two are tried together.
+    ``suggest``: gives sets that are likely to break something; those of them that are hypotheses
+    are put up before others that are no smaller.
     ``log``: file to which every execution is written, and from which a search goes on that was
     interrupted; ``question`` names what is asked, so that a log is not used for another one.
     ``fault_space``: size of the space, for the coverage, when it is known.
@@ -122,7 +134,9 @@ def search(
     Raises BettongError when the executor does; UsageError when the log is another question's.
     """
     journal = Journal(log, question) if log is not None else None
-    work = _Search(executor, bounds, budget, find_all, journal, watch, canonical, smallest_first)
+    work = _Search(
+        executor, bounds, budget, find_all, journal, watch, canonical, smallest_first, suggest
+    )
     started = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         findings = _searched(work)
@@ -220,6 +234,10 @@ def _draw(work: _Search, hypotheses: Hypotheses) -> Iterator[Schedule]:
     """Hypotheses, one after the other; the caller may have run what came before."""
     hunted: Schedule = CLEAN
     while True:
+        if work.suggest:
+            smallest = hypotheses.smallest("present") or CLEAN
+            likely = work.suggestions(len(smallest))
+            yield from (schedule for schedule in likely if hypotheses.admits(schedule))
         drawn = False
         for mode in DEAR if work.smallest_first else TURNS:
             schedule = None

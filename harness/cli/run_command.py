@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 import click
 
@@ -80,8 +80,8 @@ from bettong.lineage.results import GUARANTEES, Guarantee
 @click.option("--find-all", is_flag=True, help="ldfi: all minimal counterexamples.")
 @click.option(
     "--exhaustive",
-    is_flag=True,
-    help="ldfi: run every single fault at every step as well, and compare.",
+    type=click.Choice(["singles", "pairs"]),
+    help="ldfi: first run every single fault at every step, or every pair, and compare.",
 )
 @click.option(
     "--workers",
@@ -145,7 +145,7 @@ def command(
     duplicates: int,
     partitions: int,
     find_all: bool,
-    exhaustive: bool,
+    exhaustive: Literal["singles", "pairs"] | None,
     workers: int,
     kind: Kind,
     master: str | None,
@@ -182,7 +182,7 @@ def command(
             duplicates,
             partitions,
         ),
-        Reach(find_all=find_all, exhaustive=exhaustive),
+        Reach(find_all=find_all, exhaustive=exhaustive or ""),
         out,
         Where(kind, runner, master),
     )

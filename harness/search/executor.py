@@ -14,11 +14,11 @@ from bettong.harness.execution import Observed
 from bettong.harness.faults import Fault, points
 from bettong.harness.schedule import Schedule
 from bettong.harness.search.folding import Folding, Recovery, recovery_of
-from bettong.harness.search.leaves import CLASSIC
 from bettong.harness.search.occurrences import Reading
 from bettong.harness.search.run_lineage import RunLineage, lineage_of, make_up
 from bettong.lineage import faults as lineage_faults
 from bettong.lineage.executor import Execution
+from bettong.lineage.faults import CLASSIC
 from bettong.lineage.graph import Lineage
 
 
@@ -32,7 +32,7 @@ def fingerprint(seen: Observed, reading: Reading) -> str:
     return blake2b(told.encode(), digest_size=16).hexdigest()
 
 
-def _impossible(seen: Observed, reading: Reading) -> tuple[str, ...]:
+def impossible(seen: Observed, reading: Reading) -> tuple[str, ...]:
     """Planned faults whose moments never came in a good run because another fault had struck:
     the run is that of the others alone. Empty when a fault failed to fire for any other reason."""
     if seen.outcome != "not-injected" or len(seen.not_fired) == len(seen.schedule.faults):
@@ -80,13 +80,14 @@ class ScenarioExecutor:
         read = lineage_of(seen.events, self.batches, self.folding.standing_for, self.kinds)
         self.lineage_seconds += time.monotonic() - began
         kept = self.campaign.trace_of(seen)
+        self.campaign.forget(seen)
         outcome, not_fired, note = seen.outcome, seen.not_fired, seen.note
         if schedule and outcome == "good" and self.clean is not None:
             make_up(read.lineage, self.clean, schedule)
-        impossible = _impossible(seen, read.reading)
-        if impossible:
+        never = impossible(seen, read.reading)
+        if never:
             outcome, not_fired = "good", ()
-            note = f"{', '.join(impossible)}: its moment cannot come once the others have struck"
+            note = f"{', '.join(never)}: its moment cannot come once the others have struck"
         if outcome == "violation" and schedule and len(not_fired) == len(schedule):
             outcome = "unknown"
             note = f"it broke although no fault had struck: {note}"
@@ -101,7 +102,7 @@ class ScenarioExecutor:
             round(seen.seconds, 3),
             kept,
             note,
-            {**self._details(seen, read), "impossible": list(impossible)},
+            {**self._details(seen, read), "impossible": list(never)},
         )
         if not schedule and seen.outcome == "good" and read.reading.unread:
             return _blind(execution, read.reading.unread)

@@ -1,50 +1,246 @@
-"""Every single fault at every step, run without asking any lineage: the judge of the search."""
+"""Every single fault at every step, or every pair, run without asking any lineage: the judge of the
+search.
+
+The second fault of a pair strikes at any step that the run with the first one takes after it has
+struck, also while it recovers. What has been run is kept in ``exhaustive.jsonl``: killed and
+started again, it goes on where it was.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
 
 from bettong.harness.campaign import Campaign
-from bettong.harness.planning import each_step
-from bettong.harness.schedule import Schedule
-from bettong.harness.search.ldfi import Reach
-from bettong.lineage.results import Result
+from bettong.harness.execution import Observed
+from bettong.harness.faults import Fault, points
+from bettong.harness.planning import each_step, faults_at
+from bettong.harness.schedule import Schedule, Topology
+from bettong.harness.search.executor import impossible
+from bettong.harness.search.ldfi import Reach, question
+from bettong.harness.search.leaves import kind_of
+from bettong.harness.search.occurrences import read_occurrences
+from bettong.harness.search.run_lineage import message_batches
+from bettong.lineage.errors import UsageError
+from bettong.lineage.faults import Fault as BoundedFault
+from bettong.lineage.loop import Budget
+from bettong.lineage.results import Guarantee, Result
+
+LOG = "exhaustive.jsonl"
+_NAMED = 20
+_BLIND = ("not-injected", "unknown")
 
 
-def compare_exhaustively(campaign: Campaign, reach: Reach, result: Result) -> Result:
-    """Run every single fault in the batches that the search covered, and say in the result's
-    details whether the two agree; if they do not, the verdict is unknown."""
-    clean = campaign.run(Schedule())
-    topology = campaign.backend.topology(campaign.scenario)
-    schedules = {
-        schedule.ids: schedule
-        for batch in range(reach.batches)
-        for schedule in each_step(clean.events, batch, topology)
-    }
-    seen = [campaign.run(schedule) for schedule in schedules.values()]
-    broken = sorted({s.schedule.ids[0] for s in seen if s.outcome == "violation"})
-    unclear = sorted({s.schedule.ids[0] for s in seen if s.outcome not in ("good", "violation")})
-    agree = bool(broken) == _breaks_singly(result) and not unclear
-    told = {
-        "runs": len(seen),
-        "violations": broken,
-        "not_judged": unclear,
-        "agrees": agree,
-    }
-    result = replace(
-        result,
-        details={**result.details, "exhaustive": told},
-        runs=(*result.runs, *(s.to_run() for s in seen)),
-    )
-    if agree:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one run has shown.
+
+    Attributes:
+        ids: of its faults.
+        outcome: as of a run; ``impossible`` when one fault's moment never comes once the other has
+            struck.
+        then: the faults that can strike after a single one has.
+    """
+
+    ids: frozenset[str]
+    outcome: str
+    then: tuple[Fault, ...] = ()
+
+
+@dataclass(slots=True)
+class Everything:
+    """All runs of a fault space.
+
+    Attributes:
+        told: what has been run.
+        left: how many schedules have not been run.
+    """
+
+    told: list[Told] = field(default_factory=list)
+    left: int = 0
+
+    def of(self, *outcomes: str) -> list[str]:
+        """The schedules with these outcomes."""
+        return sorted(" and ".join(sorted(t.ids)) for t in self.told if t.outcome in outcomes)
+
+    def to_dict(self, agrees: bool) -> dict[str, Any]:
+        """For a result's details."""
+        violations = self.of("violation")
+        unclear = self.of(*_BLIND)
+        return {
+            "runs": len(self.told),
+            "left": self.left,
+            "outcomes": dict(sorted(Counter(t.outcome for t in self.told).items())),
+            "violations": violations[:_NAMED],
+            "violated": len(violations),
+            "not_judged": unclear[:_NAMED],
+            "agrees": agrees,
+        }
+
+
+def run_everything(campaign: Campaign, reach: Reach, budget: Budget = Budget()) -> Everything:  # noqa: B008 - immutable
+    """Run every single fault of the search's kinds in its batches, and every pair within its
+    bounds if pairs are asked for, in a random order that is the same each time.
+
+    Raises UsageError when the folder has the log of another question.
+    """
+    return _Space(campaign, reach, budget).run()
+
+
+class _Space:
+    def __init__(self, campaign: Campaign, reach: Reach, budget: Budget) -> None:
+        self._campaign = campaign
+        self._reach = reach
+        self._budget = budget
+        self._began = monotonic()
+        self._fresh = 0
+        self._log = _Log(campaign.out / LOG, f"{question(campaign, reach)}, {reach.exhaustive}")
+        self._topology: Topology = campaign.backend.topology(campaign.scenario)
+        self._kinds = frozenset(kind for kind, most in reach.bounds.at_most.items() if most)
+
+    def run(self) -> Everything:
+        found = Everything()
+        self._campaign.replay = False  # a crash right before commits/N is in the space
+        clean = self._campaign.run(Schedule())
+        if clean.outcome != "good":
+            raise UsageError(f"the clean run is {clean.outcome}: {clean.note}")
+        singles = each_step(clean.events, self._reach.batches, self._topology, self._kinds)
+        self._all(singles, found)
+        if self._reach.exhaustive == "pairs" and not found.left:
+            first = {schedule.ids[0]: schedule.faults[0] for schedule in singles}
+            self._all(self._pairs(found.told, first), found)
+        return found
+
+    def _all(self, schedules: Sequence[Schedule], found: Everything) -> None:
+        known = [self._log.known.get(frozenset(s.ids)) for s in schedules]
+        found.told += [told for told in known if told is not None]
+        missing = [s for s, k in zip(schedules, known, strict=True) if k is None]
+        random.Random(self._campaign.seed).shuffle(missing)
+        size = self._campaign.parallel
+        for first in range(0, len(missing), size):
+            if self._spent():
+                found.left += len(missing) - first
+                return
+            for seen in self._campaign.run_all(missing[first : first + size]):
+                told = self._read(seen)
+                self._campaign.forget(seen)
+                self._log.add(told)
+                found.told.append(told)
+                self._fresh += 1
+
+    def _spent(self) -> bool:
+        runs, seconds = self._budget.runs, self._budget.seconds
+        return (runs is not None and self._fresh >= runs) or (
+            seconds is not None and monotonic() - self._began >= seconds
+        )
+
+    def _pairs(self, singles: Sequence[Told], first: Mapping[str, Fault]) -> list[Schedule]:
+        """Each pair that the bounds allow, once. Where a single fault breaks the system, a second
+        one says nothing more."""
+        pairs: dict[frozenset[str], Schedule] = {}
+        for told in singles:
+            if told.outcome != "good":
+                continue
+            (id,) = told.ids
+            for fault in told.then:
+                both = (first[id], fault)
+                bounded = [BoundedFault(f.id, kind_of(f.id)) for f in both]
+                if fault.id != id and self._reach.bounds.allow(bounded):
+                    pairs.setdefault(frozenset(f.id for f in both), Schedule(both))
+        return list(pairs.values())
+
+    def _read(self, seen: Observed) -> Told:
+        reading = read_occurrences(seen.events)
+        outcome: str = seen.outcome
+        if impossible(seen, reading):
+            outcome = "impossible"
+        then = tuple(self._then(seen)) if len(seen.schedule.faults) == 1 else ()
+        return Told(frozenset(seen.schedule.ids), outcome, then)
+
+    def _then(self, seen: Observed) -> Iterator[Fault]:
+        """The faults that can strike when the only one of this run has, or after that."""
+        (own,) = seen.schedule.faults
+        start = points(own)[0]
+        reading = read_occurrences(seen.events)
+        batch_of = message_batches(seen.events)
+        struck = next((s.position for s in reading.struck if s.fault == own.id), None)
+        if struck is None:
+            return
+        for o in reading.occurrences:
+            batch = batch_of(o.step)
+            if batch is None or batch >= self._reach.batches:
+                continue
+            event = seen.events[o.begun]
+            for fault in faults_at(event, self._topology, self._kinds, o.number):
+                point = points(fault)[0]
+                at = o.begun if point.phase == "before" else o.ended
+                if at is not None and (at > struck or point == start):
+                    yield fault
+
+
+class _Log:
+    """What has been run, in a file of JSON lines."""
+
+    def __init__(self, path: Path, asked: str) -> None:
+        self._path = path
+        self.known: dict[frozenset[str], Told] = {}
+        whole = b""
+        if path.exists():
+            lines = path.read_bytes().splitlines(keepends=True)
+            whole = b"".join(lines if lines and lines[-1].endswith(b"\n") else lines[:-1])
+        if whole:
+            head, *rest = (json.loads(line) for line in whole.splitlines())
+            if head != {"question": asked}:
+                raise UsageError(
+                    f"{path} is the log of another question ({head.get('question')}): remove it "
+                    "or choose another directory"
+                )
+            for value in rest:
+                self._take(value)
+        else:
+            whole = json.dumps({"question": asked}).encode() + b"\n"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(whole)
+
+    def add(self, told: Told) -> None:
+        """Keep what a run has shown."""
+        self.known[told.ids] = told
+        value = {
+            "ids": sorted(told.ids),
+            "outcome": told.outcome,
+            "then": Schedule(told.then).to_dict()["faults"],
+        }
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(value, separators=(",", ":")) + "\n")
+
+    def _take(self, value: dict[str, Any]) -> None:
+        then = Schedule.from_dict({"faults": value["then"]}).faults
+        told = Told(frozenset(value["ids"]), value["outcome"], then)
+        if told.outcome not in _BLIND:
+            self.known[told.ids] = told
+
+
+def compare(whole: Everything, result: Result) -> Result:
+    """Say in the result's details whether the two agree; if they do not, the verdict is
+    unknown."""
+    broken, unclear = whole.of("violation"), whole.of(*_BLIND)
+    agrees = bool(broken) == (result.verdict == "invalid") and not unclear
+    result = replace(result, details={**result.details, "exhaustive": whole.to_dict(agrees)})
+    if agrees:
         return result
-    return replace(
-        result,
-        verdict="unknown",
-        reason="the search and every single fault run on its own do not agree: "
-        f"{', '.join([*broken, *unclear][:3])}",
-    )
+    named = ", ".join([*broken, *unclear][:3]) or "it found nothing broken"
+    reason = f"the search and the whole space do not agree: {named}"
+    return replace(result, verdict="unknown", guarantee="none", reason=reason)
 
 
-def _breaks_singly(result: Result) -> bool:
-    return any(len(c.faults) <= 1 for c in result.counterexamples)
+def unfinished(campaign: Campaign, whole: Everything, expected: Guarantee) -> Result:
+    """The result when the budget has ended before everything was run."""
+    reason = f"the budget ended with {whole.left} schedules of the whole space not run"
+    result = campaign.result("unknown", reason, expected)
+    return replace(result, details={**result.details, "exhaustive": whole.to_dict(False)})

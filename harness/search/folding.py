@@ -242,6 +242,20 @@ class Folding:
         """How many classes of single faults there are so far."""
         return len(self._first)
 
+    def again(self) -> list[Schedule]:
+        """Each fault with the same one at the next time that its moment comes: a repair that fails
+        as what it repairs has."""
+        found = []
+        for id, recovery in self._recoveries.items():
+            fault = self.faults[id]
+            point = harness.points(fault)[0]
+            next_time = recovery.before.get(point.step, 0) + 1
+            moved = _at(fault, replace(point, occurrence=next_time))
+            shown = next_time <= recovery.taken.get(point.step, 0)
+            if shown and moved is not None and moved.id in self.faults:
+                found.append(frozenset({id, self.same_moment.get(moved.id, moved.id)}))
+        return found
+
     def canonical(self, schedule: Schedule) -> Schedule:
         """The fault set to run in the stead of this one; itself when it stands for itself."""
         if len(schedule) != 2:

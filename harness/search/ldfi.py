@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bettong.harness.campaign import CRASH_MODEL, Campaign
 from bettong.harness.checkers import guarantee_of
@@ -37,14 +37,14 @@ class Reach:
             together.
         batches: they strike in the first so many batches.
         find_all: go on after the first counterexample until all minimal ones are known.
-        exhaustive: run every single fault at every step as well, and compare.
+        exhaustive: run every single fault at every step as well, or every pair, and compare.
     """
 
     crashes: int = 1
     losses: int = 1
     batches: int = 2
     find_all: bool = False
-    exhaustive: bool = False
+    exhaustive: Literal["", "singles", "pairs"] = ""
     pauses: int = 0
     storage: int = 0
     duplicates: int = 0
@@ -86,16 +86,17 @@ def search_scenario(
         budget=budget,
         find_all=reach.find_all,
         log=campaign.out / LOG,
-        question=_question(campaign, reach),
+        question=question(campaign, reach),
         watch=lambda execution, _: executor.learn(execution),
         canonical=executor.folding.canonical,
         smallest_first=True,
+        suggest=executor.folding.again,
     )
     sampled = _check_folding(executor, findings, reach, campaign.seed)
     return _result(campaign, executor, findings, reach, expected, sampled)
 
 
-def _question(campaign: Campaign, reach: Reach) -> str:
+def question(campaign: Campaign, reach: Reach) -> str:
     """What the log is of: anything that changes the answer is in it."""
     sent = b"\n".join(b"\n".join([s.encode(), *m]) for s, m in campaign.messages.items())
     digest = blake2b(sent, digest_size=8).hexdigest()
@@ -114,7 +115,8 @@ def _check_folding(
         return []
     drawn = random.Random(seed)
     folding = executor.folding
-    alone = (frozenset({crash}) for crash in folding.same_moment if crash in folding.clean)
+    moved = folding.same_moment if reach.crashes else {}
+    alone = (frozenset({crash}) for crash in moved if crash in folding.clean)
     folded = sorted({*folding.folded, *alone}, key=sorted)
     chosen = drawn.sample(folded, min(_SAMPLE, len(folded)))
     chosen += _untried_pairs(findings, reach, drawn)

@@ -7,14 +7,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from bettong.harness import faults as harness
-from bettong.harness.faults import Point
-from bettong.harness.search.occurrences import Occurrence, is_stored
+from bettong.harness.faults import DRIVER, Point
+from bettong.harness.search.occurrences import Occurrence
 from bettong.harness.search.partitions import Partitions
+from bettong.harness.step_names import is_stored
 from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE, Fault
 from bettong.lineage.graph import Lineage
 
-CLASSIC = frozenset({CRASH, LOSS})
-DRIVER = "driver"
 _NAMES = {
     "crash": CRASH,
     "cut": PARTITION,

@@ -28,15 +28,6 @@ _DURABLE = re.compile(
     r"|metadata$"
 )
 
-# What needs a disk that takes it.
-_STORED = re.compile(
-    r"(?:gateway\.(?:append|release)|receiver\.\w+)/"
-    r"|batch=\d+/(?:offsets|state\.manifest|commits|_spark_metadata.*|stage=.*/task)$"
-    r"|batch=\d+/(?:level=\d+/)?p=\d+/a=\d+/state\.write$"
-    r"|metadata$"
-)
-_SINK = re.compile(r"batch=\d+/.*\bsink\.")
-
 # What a process only learns is gone with it.
 _READS = re.compile(r"batch=\d+/(?:source\.plan.*|p=\d+/a=\d+/source\.read|stage=.*/task)$")
 
@@ -56,12 +47,6 @@ def batch_of(step: str) -> int | None:
 def is_durable(step: str) -> bool:
     """Whether a step, once done, leaves a fact that outlives the process that took it."""
     return _DURABLE.match(step) is not None
-
-
-def is_stored(step: str, link: str | None) -> bool:
-    """Whether the process that takes a step writes to its disk in it; a sink that is no other
-    node writes itself."""
-    return bool(_STORED.match(step) or (link is None and _SINK.match(step)))
 
 
 def is_read(step: str) -> bool:

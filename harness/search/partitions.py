@@ -1,8 +1,8 @@
 """Partitions as hypotheses: the requests that one cut between nodes loses.
 
-A cut begins at a request and heals when the same has been tried for the third time, so that it
-loses two tries where an omission loses one. Where at its beginning a request of another client is
-on its way to the same server, the server is cut off from both, and the one cut loses them all.
+A cut begins at a request and heals when two have met it, so that it loses the second try too, where
+an omission loses one. The server is cut off from the one that asks it, or,
+where it has several clients, from all of them: whatever is on its way between them is lost too.
 """
 
 from __future__ import annotations
@@ -32,24 +32,14 @@ class Partitions:
 
     def _place(self, request: Occurrence) -> None:
         client, server = _ends(request)
-        beside = [o for o in self._requests if _on_its_way(o, request) and _ends(o)[1] == server]
-        others = {_ends(o)[0] for o in beside} - {client, server}
-        cut = Cut(
-            (server,),
-            (client, *sorted(others)),
-            Point(request.step, "before", request.number),
-            self._healed(request),
-        )
+        clients = {_ends(o)[0] for o in self._requests if _ends(o)[1] == server}
+        sides = dict.fromkeys([(client,), tuple(sorted(clients))])
+        start = Point(request.step, "before", request.number)
         again = self._tried_next(request)
-        for lost in (request, *(o for o in beside if others), *([again] if again else [])):
-            self._cuts.setdefault(lost.name, []).append(cut)
-
-    def _healed(self, request: Occurrence) -> Point:
-        connect = _connect(request)
-        if connect is None:
-            return Point(request.step, "before", request.number + _TRIES)
-        tried = sum(o.step == connect and o.begun <= request.begun for o in self._requests)
-        return Point(connect, "before", tried + _TRIES)
+        for lost in (request, again):
+            if lost is not None:
+                cuts = [Cut((server,), side, start, tries=_TRIES) for side in sides]
+                self._cuts.setdefault(lost.name, []).extend(cuts)
 
     def _tried_next(self, request: Occurrence) -> Occurrence | None:
         """What was lost is tried again so, if it was."""
@@ -71,8 +61,3 @@ def _connect(request: Occurrence) -> str | None:
         return request.step
     named = message_of(request.step)
     return f"{_CONNECT}{named[0]}" if named and is_push(request.step) else None
-
-
-def _on_its_way(request: Occurrence, when: Occurrence) -> bool:
-    ended = request.ended is None or request.ended > when.begun
-    return request is not when and request.begun < when.begun and ended

@@ -28,7 +28,7 @@ from hashlib import blake2b
 
 from bettong.harness import faults as harness
 from bettong.harness.faults import Point
-from bettong.harness.search.leaves import CLASSIC, Batches, Leaves, owed
+from bettong.harness.search.leaves import Batches, Leaves, owed
 from bettong.harness.search.occurrences import (
     Occurrence,
     Reading,
@@ -38,6 +38,7 @@ from bettong.harness.search.occurrences import (
 )
 from bettong.harness.search.partitions import Partitions
 from bettong.harness.step_names import message_of
+from bettong.lineage.faults import CLASSIC
 from bettong.lineage.graph import FACT, Lineage
 from bettong.lineage.queries import holding
 from bettong.lineage.trace import TraceEvent

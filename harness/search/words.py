@@ -76,8 +76,8 @@ def fault_words(fault: Fault) -> str:
             beside = ", while another one took its place" if replace else ""
             last = moment(until) if until else "all others had done their work"
             return f"the {node} stood still from {moment(start)} until {last}{beside}"
-        case f.Cut(left=left, right=right, start=start, until=until):
-            last = f" until {moment(until)}" if until else ""
+        case f.Cut(left=left, right=right, start=start, until=until, tries=tries):
+            last = f" until {moment(until)}" if until else f" for {tries} tries" if tries else ""
             apart = f"{' and '.join(left)} could not reach {' and '.join(right)}"
             return f"{apart} from {moment(start)}{last}"
         case f.Storage(at=at, errno=errno):

@@ -231,6 +231,23 @@ def test_a_node_that_is_replaced_while_it_stands_still_goes_on_as_a_zombie(
     assert {("one", 2), ("two", 1)} <= set(taken)
 
 
+def test_who_is_replaced_for_good_goes_on_when_it_is_woken_and_outlives_its_successor(
+    children: Children, begin: Begin
+) -> None:
+    pause = Pause("a", Point("one"), replace=True)
+    control = begin(pause, Crash("a", Point("two", "after"), restart=False))
+    children.start("a", "one", "two")
+    children.control = control
+    assert control.wait(lambda: control.occurrences("two") == 1, 60)
+    assert control.wait(lambda: control.not_fired == (pause.id,), 60)
+    assert control.wake()
+    assert not control.wake()
+    assert begun(control, "done")
+    taken = [(e.step, e.incarnation) for e in control.events if e.phase == "after"]
+    assert taken.index(("two", 2)) < taken.index(("one", 1))
+    assert not control.not_fired
+
+
 def test_another_run_and_a_dead_incarnation_are_refused(children: Children, begin: Begin) -> None:
     control = begin(Crash("a", Point("one"), restart=False))
     with (
@@ -350,6 +367,33 @@ def test_a_cut_whose_end_never_comes_did_not_fire_and_is_healed_all_the_same(
     children.conductor.end(control)
     assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
     assert control.not_fired == (fault.id,)
+
+
+def test_a_cut_for_two_tries_heals_before_the_third_request_that_meets_it(
+    children: Children, begin: Begin
+) -> None:
+    fault = Cut(("a",), ("b",), Point("ask"), tries=2)
+    control = begin(fault)
+    taker = Taker(children, "a")
+    for _ in range(2):
+        with taker.step("elsewhere", "a->c"), taker.step("ask", "a->b"):
+            assert children.calls == [f"arm {fault.id}"]
+    with taker.step("ask", "a->b"):
+        assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
+    assert "2 requests met it" in control.evidence[fault.id]
+
+
+@pytest.mark.parametrize("links", [(), ("a->b",)], ids=["met by none", "met by one"])
+def test_a_cut_for_some_tries_has_fired_when_a_request_has_met_it(
+    children: Children, begin: Begin, links: tuple[str, ...]
+) -> None:
+    fault = Cut(("a",), ("b",), Point("one"), tries=2)
+    control = begin(fault)
+    for step, link in (("one", None), *(("ask", link) for link in links)):
+        with Taker(children, "a").step(step, link):
+            pass
+    children.conductor.end(control)
+    assert control.not_fired == (() if links else (fault.id,))
 
 
 @pytest.mark.parametrize(

@@ -51,11 +51,15 @@ def test_the_steps_of_a_batch_are_its_own_and_its_messages() -> None:
 def test_a_batch_that_there_is_not_is_named() -> None:
     with pytest.raises(BatchUnknownError, match="no batch 2"):
         steps_of_batch(TRACE, 2)
+    with pytest.raises(BatchUnknownError, match="none of the first 1"):
+        each_step(TRACE, 1, TOPOLOGY)
 
 
 def test_each_step_has_every_single_fault() -> None:
-    ids = {s.ids[0] for s in each_step(TRACE, 1, TOPOLOGY)}
-    assert all(len(s.faults) == 1 for s in each_step(TRACE, 1, TOPOLOGY))
+    schedules = each_step(TRACE, 2, TOPOLOGY)
+    assert all(len(s.faults) == 1 for s in schedules)
+    ids = {s.ids[0] for s in schedules}
+    assert len(ids) == len(schedules)
     for phase in ("before", "after"):
         assert f"crash(receiver, {phase} receiver.commit/batch=1)" in ids
         assert f"crash(driver, {phase} batch=1/sink.commit)" in ids

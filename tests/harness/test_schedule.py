@@ -29,7 +29,9 @@ faults = st.one_of(
     st.builds(f.Throttle, links, places, st.integers(1, 9999)),
     st.builds(f.Slice, links, places, st.integers(1, 9999)),
     st.builds(f.Reset, links, places),
+    st.builds(f.Duplicate, links, places),
     st.builds(f.Pause, nodes, moments, moments),
+    st.builds(f.Pause, st.just("driver"), moments, st.none() | moments, st.just(True)),
     st.builds(f.Storage, moments, st.sampled_from(["ENOSPC", "EIO"])),
     st.builds(
         f.Cut,
@@ -38,6 +40,13 @@ faults = st.one_of(
         moments,
         st.none() | moments,
         st.sampled_from(["both", "forward", "backward"]),
+    ),
+    st.builds(
+        f.Cut,
+        st.just(("gateway",)),
+        st.just(("sender", "driver")),
+        moments,
+        tries=st.integers(1, 9),
     ),
 )
 schedules = st.lists(faults, max_size=4, unique_by=lambda x: x.id).map(
@@ -192,3 +201,24 @@ def test_the_steps_of_larger_applications_are_steps(step: str) -> None:
 def test_every_shape_is_a_step() -> None:
     for shape in SHAPES:
         assert is_step(shape.replace("=N", "=3").replace("/N", "/17").replace("STREAM", "lines"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("pause: {node: driver, from: batch=1/commits}", "until is missing"),
+        (
+            "cut: {between: [[driver], [receiver]], from: batch=1/commits, until: batch=2/commits, "
+            "tries: 2}",
+            "one of until and tries",
+        ),
+        (
+            "duplicate: {link: gateway->sender, at: gateway.ack/lines/7}",
+            "an answer belongs to the connection of its request",
+        ),
+    ],
+)
+def test_faults_that_nobody_could_inject_are_refused(fault: str, said: str) -> None:
+    topology = Topology(TOPOLOGY.nodes, (*LINKS, "gateway->sender"))
+    with pytest.raises(ScheduleError, match=said):
+        Schedule.parse(f"faults: [{{{fault}}}]").check(topology)

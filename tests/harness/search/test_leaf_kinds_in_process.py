@@ -1,0 +1,61 @@
+"""Each kind of fault beyond crashes and losses: a system that it breaks is found, the right one is
+not blamed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.api import run_scenario
+from bettong.harness.backend import LocalBackend
+from bettong.harness.execution import Limits
+from bettong.harness.search.ldfi import Reach
+from bettong.lineage.results import Result
+from bettong.scenarios.broken_twins import TWINS
+from bettong.scenarios.twins.definition import mended
+
+NONE = {"crashes": 0, "losses": 0, "batches": 1}
+KINDS: Mapping[str, tuple[str, str]] = {
+    "pauses": ("sink_fences_nobody", "pause(driver, from batch=0/"),
+    "storage": ("gateway_acks_early", "storage(ENOSPC, before gateway.append/lines/"),
+    "duplicates": ("gateway_takes_stale_frames", "duplicate(sender->gateway, sender.send/lines/"),
+    "partitions": ("commit_given_up", "cut(receiver|driver, from batch=0/sink.commit"),
+}
+
+
+@pytest.fixture(scope="module")
+def backends() -> Iterator[list[LocalBackend]]:
+    with LocalBackend(runner="in-process") as one, LocalBackend(runner="in-process") as two:
+        yield [one, two]
+
+
+def searched(backends: list[LocalBackend], name: str, kind: str, out: Path, right: bool) -> Result:
+    twin = next(twin for twin in TWINS if twin.name == name)
+    return run_scenario(
+        mended(twin) if right else twin,
+        Reach(**{**NONE, kind: 1}),
+        backend=backends[0],
+        beside=backends[1:],
+        out=out,
+        limits=Limits(idle_s=15),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_system_that_a_kind_of_fault_breaks_is_found_and_the_right_one_is_valid(
+    backends: list[LocalBackend], tmp_path: Path, kind: str
+) -> None:
+    name, fault = KINDS[kind]
+    broken = searched(backends, name, kind, tmp_path / "broken", right=False)
+    assert broken.verdict == "invalid", broken.reason
+    (found,) = broken.counterexamples[0].faults
+    assert found.startswith(fault)
+    right = searched(backends, name, kind, tmp_path / "right", right=True)
+    assert right.verdict == "valid", right.reason
+    assert right.coverage.hypotheses
+    assert not right.coverage.not_injected
+    assert all(run.evidence.keys() == set(run.faults) for run in right.runs)
