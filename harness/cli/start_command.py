@@ -125,7 +125,7 @@ def command(
         from bettong.engine.spark.runner import run
         from bettong.harness.spark.user_session import session
 
-        with session(app.name, master) as spark:
+        with session(app.name, master, checkpoint / "spark.log") as spark:
             done = run(app, spark, config).await_drained()
     else:
         done = run_in_process(app, config)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bettong.engine.spark.settings import LOCAL_SETTINGS
@@ -11,20 +14,42 @@ from bettong.engine.spark.settings import LOCAL_SETTINGS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
 
 @contextmanager
-def session(name: str, master: str) -> Iterator[SparkSession]:
-    """A session, ended afterwards; on this machine alone it listens on loopback."""
+def session(name: str, master: str, log: Path) -> Iterator[SparkSession]:
+    """A session, ended afterwards; on this machine alone it listens on loopback.
+
+    Args:
+        name: of the application.
+        master: Spark's master URL.
+        log: what the JVM and its workers say goes there.
+    """
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).master(master)
     if master.startswith("local"):
-        loopback = ("spark.driver.bindAddress", "spark.driver.host")
-        for setting, value in {**LOCAL_SETTINGS, **dict.fromkeys(loopback, "127.0.0.1")}.items():
+        for setting, value in {**LOCAL_SETTINGS, **LOOPBACK}.items():
             builder = builder.config(setting, value)
-    spark = builder.getOrCreate()
-    spark.sparkContext.setLogLevel("ERROR")
+    with _stderr_to(log):
+        spark = builder.getOrCreate()
     try:
         yield spark
     finally:
         spark.stop()
+
+
+@contextmanager
+def _stderr_to(log: Path) -> Iterator[None]:
+    """What processes that are started meanwhile say goes to a file."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stderr.flush()
+    own = os.dup(2)
+    try:
+        with log.open("ab") as file:
+            os.dup2(file.fileno(), 2)
+        yield
+    finally:
+        os.dup2(own, 2)
+        os.close(own)
