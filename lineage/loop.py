@@ -234,12 +234,9 @@ def _draw(work: _Search, hypotheses: Hypotheses) -> Iterator[Schedule]:
     """Hypotheses, one after the other; the caller may have run what came before."""
     hunted: Schedule = CLEAN
     while True:
-        if work.suggest:
-            smallest = hypotheses.smallest("present") or CLEAN
-            likely = work.suggestions(len(smallest))
-            yield from (schedule for schedule in likely if hypotheses.admits(schedule))
         drawn = False
         for mode in DEAR if work.smallest_first else TURNS:
+            yield from _likely(work, hypotheses)
             schedule = None
             before = work.tried.get(hunted)
             good = before is not None and before.outcome == "good"
@@ -260,6 +257,15 @@ def _draw(work: _Search, hypotheses: Hypotheses) -> Iterator[Schedule]:
                 break
         else:
             return
+
+
+def _likely(work: _Search, hypotheses: Hypotheses) -> Iterator[Schedule]:
+    """What is suggested and is a hypothesis no larger than the smallest there is."""
+    if work.suggest:
+        most = len(hypotheses.smallest() or CLEAN)
+        for schedule in work.suggestions(most):
+            if hypotheses.admits(schedule):
+                yield schedule
 
 
 def _shrink(work: _Search, hypotheses: Hypotheses) -> None:

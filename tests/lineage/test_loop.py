@@ -114,6 +114,38 @@ def test_of_equivalent_schedules_one_is_run() -> None:
     assert found.coverage.pruned == 1
 
 
+@dataclass
+class Repaired:
+    """A system that repairs one fault in five steps, each of which can fail too."""
+
+    ran: list[Schedule] = field(default_factory=list)
+    parallel = 1
+
+    def run(self, schedule: Schedule = CLEAN) -> Execution:
+        self.ran.append(schedule)
+        lineage = Lineage()
+        cut = Fault("cut", "loss")
+        if "cut" not in schedule:
+            lineage.firing("goal", [lineage.leaf("way", [cut])], "way")
+        else:
+            steps = [lineage.leaf(f"step {n}", [Fault(f"fail({n})", "loss")]) for n in range(5)]
+            owed = lineage.leaf("because of cut", [cut], lost=True)
+            lineage.firing("goal", [owed, *steps], "repair")
+        lineage.fact("goal", goal=True)
+        return Execution(schedule, "violation" if "fail(3)" in schedule else "good", lineage)
+
+
+def test_what_is_suggested_is_tried_first_if_it_is_a_hypothesis() -> None:
+    likely = [frozenset({"fail(1)"}), frozenset({"cut", "fail(3)"}), frozenset({"cut", "odd"})]
+    system = Repaired()
+    found = search(system, Bounds({"loss": 2}), smallest_first=True, suggest=lambda: likely)
+    assert system.ran == [CLEAN, frozenset({"cut"}), likely[1], frozenset({"fail(3)"})]
+    assert found.minimal == [frozenset({"fail(3)"})]
+    left_alone = Repaired()
+    search(left_alone, Bounds({"loss": 2}), smallest_first=True)
+    assert left_alone.ran[2] != likely[1]
+
+
 def test_runs_go_on_together_where_the_system_allows() -> None:
     program = Simulation(Retry())
     spec = FailureSpec(program.nodes, 6, 3, 1)

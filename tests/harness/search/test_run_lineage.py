@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from bettong.harness.search.occurrences import read_occurrences
 from bettong.harness.search.run_lineage import lineage_of, make_up
-from bettong.lineage.faults import Bounds, Schedule
+from bettong.lineage.faults import (
+    CRASH,
+    DUPLICATE,
+    PARTITION,
+    PAUSE,
+    STORAGE,
+    Bounds,
+    Schedule,
+)
 from bettong.lineage.graph import Lineage
 from bettong.lineage.hypotheses import Hypotheses
 from bettong.lineage.trace import MessageRange, TraceEvent
@@ -150,6 +160,62 @@ def test_a_retry_is_owed_to_the_fault_that_made_it_necessary() -> None:
     found = hypotheses(run.lineage, 0, 2, [lineage_of(trace.events).lineage])
     assert frozenset({lost, f"omit({LINK}, {COMMIT}#2)"}) in found
     assert frozenset({f"omit({LINK}, {COMMIT})"}) in found
+
+
+DRIVERS_OWN = (OPEN, PLAN, OFFSETS, COMMIT, COMMITS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (
+            STORAGE,
+            {
+                f"storage({how} {step})"
+                for how in ("ENOSPC, before", "EIO, after")
+                for step in (OFFSETS, SERVED, COMMITS)
+            },
+        ),
+        (PAUSE, {f"pause(driver, from {step}, replaced)" for step in DRIVERS_OWN}),
+        (DUPLICATE, {f"duplicate({LINK}, {COMMIT})"}),
+        (PARTITION, {f"cut(receiver|driver, from {COMMIT} for 2 tries)"}),
+    ],
+)
+def test_other_kinds_of_faults_are_hypotheses_where_they_can_strike(
+    kind: str, expected: set[str]
+) -> None:
+    run = lineage_of(clean().events, kinds={kind})
+    assert set(run.faults) == expected
+    with Hypotheses(run.lineage, Bounds({kind: 1})) as search:
+        found = set()
+        while (chosen := search.smallest()) is not None:
+            found |= chosen
+            search.exclude(chosen)
+    assert found == expected
+    assert not lineage_of(clean().events).faults.keys() & expected
+
+
+def test_a_node_that_ends_by_itself_and_comes_back_owes_that_to_the_fault_that_struck() -> None:
+    refused = f"storage(ENOSPC, before {OFFSETS})"
+    trace = Trace()
+    trace.whole(OPEN)
+    trace.whole(PLAN)
+    trace.begin(OFFSETS, PLAN)
+    trace.strikes(refused, "")
+    trace.fail(OFFSETS)
+    trace.restart()
+    trace.whole("epoch=2/sink.open")
+    trace.whole(OFFSETS, PLAN)
+    trace.committed()
+    trace.whole(COMMITS)
+    kinds = {STORAGE, CRASH}
+    run = lineage_of(clean().events, kinds=kinds)
+    with Hypotheses(run.lineage, Bounds({CRASH: 1, STORAGE: 1})) as search:
+        search.extend(lineage_of(trace.events, kinds=kinds).lineage)
+        both = frozenset({refused, f"crash(driver, before {OFFSETS}#2)"})
+        assert search.admits(both)
+        assert not search.admits(frozenset({refused}))
+        assert search.admits(frozenset({f"crash(driver, before {COMMIT})"}))
 
 
 def test_a_step_whose_cause_cannot_be_told_is_named() -> None:
