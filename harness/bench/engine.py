@@ -5,7 +5,8 @@ Each way of doing it gets the same messages ``key,number``, and its outputs are 
 leave: what the language itself costs on one core. Bytewax runs the same functions without
 recovery; ``applyInPandasWithState`` and Spark's own aggregation get the messages as columns, and
 the latter gives one total for a key and batch. Ratios are of events per second of CPU, of all
-processes, so that what else the machine does counts little.
+processes, so that what else the machine does counts little, and of steady rates on the clock,
+without the first batches.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -30,15 +30,19 @@ from bettong.engine.in_process import run_in_process
 from bettong.engine.outputs.arrow import ArrowSink, read_batches
 from bettong.engine.sources import ArrowSource
 from bettong.engine.spark.runner import run
-from bettong.harness.bench import peers
+from bettong.harness.bench import bytewax_peer, peers
 from bettong.harness.bench.errors import WrongResultError
 from bettong.harness.bench.session import local_session
+from bettong.harness.bench.timing import Spent, cpu_seconds, steady
 from bettong.lineage.results import environment
 from bettong.lineage.trace import MessageRange
 from bettong.scenarios.applications import running_sum, running_sum_arrays
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+Way = Callable[[], "list[float] | Spent | None"]
+"""Does it; says when each batch was done, or what it has spent."""
 
 PARTITIONS = 4
 EVENTS = 1_000_000
@@ -55,10 +59,13 @@ class Timing:
     Attributes:
         whole: events a second over the whole run, without the session's start.
         per_cpu: events for a second of CPU of this process and all its children.
+        steady: events a second on the clock after the first batches; ``whole`` where there are
+            no batches, or few.
     """
 
     whole: float
     per_cpu: float
+    steady: float
 
 
 def measure(spark: SparkSession, events: int, keys: int, folder: Path) -> dict[str, Timing]:
@@ -66,10 +73,13 @@ def measure(spark: SparkSession, events: int, keys: int, folder: Path) -> dict[s
     path = folder / f"{keys}.arrow"
     expected = prepare(path, events, keys)
     messages = ArrowSource(path).read(MessageRange("amounts", 0, events), "", ())
-    ways: dict[str, Callable[[], object] | None] = {
-        "plain loop": partial(_plain_loop, path, expected),
-        "bytewax": peers.bytewax(messages.to_pylist(), expected.cast(pa.binary()).to_pylist()),
-    }
+    lines = expected.cast(pa.binary()).to_pylist()
+    ways: dict[str, Way] = {"plain loop": partial(_plain_loop, path, expected)}
+    if bytewax_peer.is_there():
+        for threads in (1, 2):
+            name = "Bytewax" if threads == 1 else f"Bytewax, {threads} threads"
+            ways[name] = partial(bytewax_peer.run, messages.to_pylist(), lines, threads)
+        ways["Bytewax, 2 processes"] = partial(bytewax_peer.run_processes, path, lines, 2)
     for name, app in APPLICATIONS.items():
         for runner, on in (("in-process", None), ("Spark", spark)):
             ways[f"{name}, {runner}"] = partial(_engine, on, app, path, expected, folder)
@@ -77,19 +87,18 @@ def measure(spark: SparkSession, events: int, keys: int, folder: Path) -> dict[s
         spark, messages, expected, BATCH, folder
     )
     ways["Spark's aggregation"] = peers.aggregated(spark, messages, expected, BATCH, folder)
-    return {name: _timed(events, way) for name, way in ways.items() if way is not None}
+    return {name: _timed(events, way) for name, way in ways.items()}
 
 
-def _timed(events: int, action: Callable[[], object]) -> Timing:
-    begin, spent = time.perf_counter(), _cpu_seconds()
-    action()
-    return Timing(events / (time.perf_counter() - begin), events / (_cpu_seconds() - spent))
-
-
-def _cpu_seconds() -> float:
-    """CPU time of this process and of all that it has started."""
-    own = psutil.Process()
-    return sum(sum(p.cpu_times()[:4]) for p in (own, *own.children(recursive=True)))
+def _timed(events: int, way: Way) -> Timing:
+    begin, cpu = time.perf_counter(), cpu_seconds()
+    told = way()
+    spent = Spent(time.perf_counter() - begin, cpu_seconds() - cpu)
+    if isinstance(told, Spent):
+        spent = told
+    whole = events / spent.seconds
+    rate = steady(told, BATCH) if isinstance(told, list) else None
+    return Timing(whole, events / spent.cpu, rate or whole)
 
 
 def configured(path: Path, batch: int, folder: Path) -> tuple[RunConfig, ArrowSink]:
@@ -121,7 +130,7 @@ def prepare(path: Path, events: int, keys: int) -> pa.Array:
 
 def _engine(
     spark: SparkSession | None, app: Application, path: Path, expected: pa.Array, folder: Path
-) -> None:
+) -> list[float]:
     with tempfile.TemporaryDirectory(dir=folder) as name:
         config, out = configured(path, BATCH, Path(name))
         if spark is None:
@@ -129,6 +138,7 @@ def _engine(
         else:
             run(app, spark, config).await_drained()
         check(out.directory, expected)
+        return [p.stat().st_mtime for p in (out.directory / "batches").iterdir()]
 
 
 def check(directory: Path, expected: pa.Array) -> None:
@@ -167,15 +177,20 @@ def _plain_loop(path: Path, expected: pa.Array) -> None:
         raise WrongResultError("the plain loop's outputs are wrong")
 
 
-def bench(full: bool = False) -> dict[str, Any]:
+def bench(full: bool = False, events: int | None = None) -> dict[str, Any]:
     """The figures of every way, beside each of the others that is no part of the engine."""
+    count = events or (FULL_EVENTS if full else EVENTS)
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name, local_session() as spark:
         for keys in KEYS:
-            timings = measure(spark, FULL_EVENTS if full else EVENTS, keys, Path(name))
+            timings = measure(spark, count, keys, Path(name))
             beside = {w: t for w, t in timings.items() if not w.startswith(tuple(APPLICATIONS))}
             for way, timing in timings.items():
-                for unit, rate in (("events/s", timing.whole), ("events/CPU s", timing.per_cpu)):
+                for unit, rate in (
+                    ("events/s", timing.whole),
+                    ("events/s steady", timing.steady),
+                    ("events/CPU s", timing.per_cpu),
+                ):
                     figures[f"{way}, {keys} keys, {unit}"] = {"value": round(rate), "unit": unit}
                 if way in beside:
                     continue
@@ -185,5 +200,11 @@ def bench(full: bool = False) -> dict[str, Any]:
                         "unit": "events/CPU s",
                         "versus": f"{other}: {peer.per_cpu:,.0f}",
                         "ratio": round(timing.per_cpu / peer.per_cpu, 2),
+                    }
+                    figures[f"{way}, {keys} keys, steady, beside {other}"] = {
+                        "value": round(timing.steady),
+                        "unit": "events/s",
+                        "versus": f"{other}: {peer.steady:,.0f}",
+                        "ratio": round(timing.steady / peer.steady, 2),
                     }
     return {"name": "engine", "figures": figures, "environment": environment()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,42 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bettong.harness.bench.errors import WrongResultError
-from bettong.scenarios.applications import running_sum
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-Action = Callable[[], object]
-
-
-def bytewax(messages: Sequence[bytes], expected: Sequence[bytes]) -> Action | None:
-    """Bytewax with one worker and without recovery, by the engine's own functions; None where it
-    is not installed."""
-    try:
-        import bytewax.operators as op
-        from bytewax.dataflow import Dataflow
-        from bytewax.testing import TestingSink, TestingSource, run_main
-    except ImportError:
-        return None
-    parse, key, line = running_sum.amount.call, running_sum.name.call, running_sum.line.call
-
-    def add(total: int | None, message: tuple[str, int]) -> tuple[int, tuple[str, int]]:
-        new = (total or 0) + message[1]
-        return new, (message[0], new)
-
-    def run() -> None:
-        outputs: list[bytes] = []
-        flow = Dataflow("running_sum")
-        read = op.input("read", flow, TestingSource(messages, batch_size=10_000))
-        keyed = op.key_on("key", op.map("parse", read, parse), key)
-        summed = op.stateful_map("add", keyed, add)
-        lines = op.map("line", summed, lambda pair: line(pair[1]))
-        op.output("write", lines, TestingSink(outputs))
-        run_main(flow)
-        if sorted(outputs) != sorted(expected):
-            raise WrongResultError("Bytewax' outputs are not the running sums")
-
-    return run
+Action = Callable[[], list[float]]
+"""Does it and says when each batch was done."""
 
 
 def applied_in_pandas(
@@ -112,7 +82,7 @@ def _stream(
     summed: Callable[[DataFrame], DataFrame],
     mode: str,
     check: Callable[[pa.Table], None],
-) -> None:
+) -> list[float]:
     with tempfile.TemporaryDirectory(dir=folder) as name:
         at = Path(name)
         _write(messages, batch, at / "in")
@@ -136,7 +106,9 @@ def _stream(
             .start()
         )
         query.awaitTermination()
-        check(pa.concat_tables([pq.read_table(p) for p in sorted((at / "out").iterdir())]))
+        written = sorted((at / "out").iterdir())
+        check(pa.concat_tables([pq.read_table(p) for p in written]))
+        return [(p / "_SUCCESS").stat().st_mtime for p in written]
 
 
 def _write(messages: pa.Array, batch: int, folder: Path) -> None:

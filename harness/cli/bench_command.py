@@ -23,22 +23,23 @@ def names() -> tuple[str, ...]:
     return tuple(name.replace("_", "-") for name in modules if name not in _PARTS)
 
 
-_PARTS = ("errors", "peers", "session")
+_PARTS = ("bytewax_peer", "errors", "peers", "session", "timing")
 """Modules that measurements share."""
 
 
 @click.command("bench")
 @click.argument("name")
 @click.option("--full", is_flag=True, help="The size that the docs tell of; takes minutes.")
+@click.option("--events", type=click.IntRange(1), metavar="N", help="A size of your own.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, nothing else.")
-def command(name: str, full: bool, as_json: bool) -> None:
+def command(name: str, full: bool, events: int | None, as_json: bool) -> None:
     """Measure; figures are ratios to a peer or a plain way of doing the same.
 
-    NAME is one of: check, engine, latency, ldfi, market-spread, price, sinks, state-size, steps,
-    twins.
+    NAME is one of: check, engine, latency, ldfi, market-spread, price, sinks, spark-latency,
+    state-size, steps, twins.
     """
     chosen = one_of(name, names(), "measurement")
-    found = _measured(chosen, full)
+    found = _measured(chosen, full, events)
     if as_json:
         click.echo(json.dumps(found, indent=1))
         return
@@ -50,10 +51,11 @@ def command(name: str, full: bool, as_json: bool) -> None:
     Console(soft_wrap=True).print(table)
 
 
-def _measured(name: str, full: bool) -> dict[str, Any]:
+def _measured(name: str, full: bool, events: int | None) -> dict[str, Any]:
     module = importlib.import_module(f"bettong.harness.bench.{name.replace('-', '_')}")
-    sizes = {"full": True} if full else {}
-    if full and "full" not in inspect.signature(module.bench).parameters:
-        raise UsageError(f"bench {name} has one size: leave out --full")
+    asked: dict[str, Any] = {"full": full, "events": events}
+    sizes = {option: value for option, value in asked.items() if value}
+    for option in sizes.keys() - inspect.signature(module.bench).parameters:
+        raise UsageError(f"bench {name} has no such size: leave out --{option}")
     found: dict[str, Any] = module.bench(**sizes)
     return found

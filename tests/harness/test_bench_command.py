@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
-from bettong.harness.bench import latency, market_spread, peers, price, state_size
+from bettong.harness.bench import bytewax_peer, latency, market_spread, price, state_size
 from bettong.harness.bench.errors import WrongResultError
+from bettong.harness.bench.timing import steady
 from bettong.harness.cli import cli
 from bettong.harness.cli.bench_command import names
 from bettong.lineage.errors import UsageError
@@ -23,7 +26,7 @@ def test_names_are_those_of_the_measurements_alone() -> None:
     ("arguments", "said"),
     [
         (["latencies"], "did you mean latency"),
-        (["steps", "--full"], "bench steps has one size"),
+        (["steps", "--full"], "bench steps has no such size: leave out --full"),
     ],
 )
 def test_a_wrong_name_and_a_wrong_size_are_refused(arguments: list[str], said: str) -> None:
@@ -74,15 +77,29 @@ def test_the_price_has_a_figure_for_safety_and_one_for_knowledge(
     monkeypatch.setattr(price, "EVENTS", 2_000)
     monkeypatch.setattr(price, "BATCH", 1_000)
     monkeypatch.setattr(price, "ROUNDS", 1)
-    assert set(price.bench()["figures"]) == {"usual", "resilience", "metrics"}
+    figures = price.bench()["figures"]
+    assert set(figures) == {"usual", "resilience", "metrics", "a trace", "idle tracing"}
+    assert 0 < figures["idle tracing"]["value"] < figures["a trace"]["value"] + 100
 
 
-def test_a_peer_with_wrong_outputs_is_no_peer() -> None:
+def test_a_peer_with_wrong_outputs_is_no_peer(tmp_path: Path) -> None:
     pytest.importorskip("bytewax")
     messages = [b"a,1", b"b,2", b"a,3"]
-    right = peers.bytewax(messages, [b"a 1", b"b 2", b"a 4"])
-    wrong = peers.bytewax(messages, [b"a 1", b"b 2", b"a 3"])
-    assert right is not None and wrong is not None
-    right()
+    expected = [b"a 1", b"b 2", b"a 4"]
+    path = tmp_path / "in.arrow"
+    table = pa.table({"message": pa.array(messages)})
+    with pa.ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table)
+    for threads in (1, 2):
+        assert bytewax_peer.run(messages, expected, threads).seconds > 0
+    assert bytewax_peer.run_processes(path, expected, 2).cpu > 0
+    wrong = [b"a 1", b"b 2", b"a 3"]
     with pytest.raises(WrongResultError, match="Bytewax"):
-        wrong()
+        bytewax_peer.run(messages, wrong, 1)
+    with pytest.raises(WrongResultError, match="Bytewax"):
+        bytewax_peer.run_processes(path, wrong, 2)
+
+
+def test_a_steady_rate_leaves_the_first_batches_out() -> None:
+    assert steady([1.0, 9.0, 10.0, 11.0], 100) is None
+    assert steady([1.0, 9.0, 10.0, 11.0, 12.5], 100) == 100

@@ -1,0 +1,117 @@
+"""The running sum in Bytewax, by the engine's own functions and without recovery: in one worker,
+several threads, or several processes, of which one reads and hands on by key.
+
+Each process of several is ``python -m bettong.harness.bench.bytewax_peer JSON``; Bytewax is an
+extra: ``pip install 'bettong[bench]'``.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bettong.engine.sources import ArrowSource
+from bettong.harness.bench.errors import WrongResultError
+from bettong.harness.bench.timing import Spent, cpu_seconds
+from bettong.lineage.trace import MessageRange
+from bettong.scenarios.applications import running_sum
+
+READ_AT_ONCE = 10_000
+
+
+def is_there() -> bool:
+    """Whether Bytewax is installed."""
+    return importlib.util.find_spec("bytewax") is not None
+
+
+def run(messages: Sequence[bytes], expected: Sequence[bytes], threads: int) -> Spent:
+    """In this process; raises WrongResultError."""
+    outputs: list[bytes] = []
+    spent = _timed(messages, outputs, threads, [], 0)
+    if sorted(outputs) != sorted(expected):
+        raise WrongResultError("Bytewax' outputs are not the running sums")
+    return spent
+
+
+def run_processes(path: Path, expected: Sequence[bytes], processes: int) -> Spent:
+    """In processes of its own, from an Arrow file; raises WrongResultError."""
+    addresses = [f"127.0.0.1:{port}" for port in _free_ports(processes)]
+    started = []
+    for number in range(processes):
+        about = {"path": str(path), "addresses": addresses, "number": number}
+        command = [sys.executable, "-m", __name__, json.dumps(about)]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE))
+    told = [process.communicate()[0].splitlines() for process in started]
+    if any(process.returncode for process in started):
+        raise WrongResultError("a process of Bytewax failed")
+    if sorted(line for lines in told for line in lines[1:]) != sorted(expected):
+        raise WrongResultError("Bytewax' outputs are not the running sums")
+    spent = [Spent(*json.loads(lines[0])) for lines in told]
+    return Spent(max(s.seconds for s in spent), sum(s.cpu for s in spent))
+
+
+def _timed(
+    messages: Sequence[bytes],
+    outputs: list[bytes],
+    threads: int,
+    addresses: list[str],
+    number: int,
+) -> Spent:
+    from bytewax.testing import cluster_main
+
+    flow = _flow(messages, outputs)
+    begin, cpu = time.perf_counter(), cpu_seconds()
+    cluster_main(flow, addresses, number, worker_count_per_proc=threads)
+    return Spent(time.perf_counter() - begin, cpu_seconds() - cpu)
+
+
+def _flow(messages: Sequence[bytes], outputs: list[bytes]) -> Any:
+    import bytewax.operators as op
+    from bytewax.dataflow import Dataflow
+    from bytewax.testing import TestingSink, TestingSource
+
+    parse, key, line = running_sum.amount.call, running_sum.name.call, running_sum.line.call
+
+    def add(total: int | None, message: tuple[str, int]) -> tuple[int, tuple[str, int]]:
+        new = (total or 0) + message[1]
+        return new, (message[0], new)
+
+    flow = Dataflow("running_sum")
+    read = op.input("read", flow, TestingSource(messages, batch_size=READ_AT_ONCE))
+    keyed = op.key_on("key", op.map("parse", read, parse), key)
+    summed = op.stateful_map("add", keyed, add)
+    lines = op.map("line", summed, lambda pair: line(pair[1]))
+    op.output("write", lines, TestingSink(outputs))
+    return flow
+
+
+def _free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def main() -> None:
+    """One of several processes: prints what it has spent, and then its outputs."""
+    about = json.loads(sys.argv[1])
+    source = ArrowSource(Path(about["path"]))
+    everything = MessageRange("amounts", 0, source.extent(0, 0).end)
+    messages = source.read(everything, "", ()).to_pylist()
+    outputs: list[bytes] = []
+    spent = _timed(messages, outputs, 1, about["addresses"], about["number"])
+    print(json.dumps(spent))
+    sys.stdout.flush()
+    sys.stdout.buffer.write(b"\n".join(outputs) + b"\n")
+
+
+if __name__ == "__main__":
+    main()
