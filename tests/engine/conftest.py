@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import socketserver
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import free_port
 
 from bettong.engine.net.doors import Address
 from bettong.engine.steps import Instrumentation
@@ -122,11 +122,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
         process.kill_and_wait()
         if process.stdout is not None:
             process.stdout.close()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 @pytest.fixture
