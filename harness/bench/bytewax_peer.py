@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bettong.engine.sources import ArrowSource
+from bettong.harness.addresses import free_ports
 from bettong.harness.bench.errors import WrongResultError
 from bettong.harness.bench.timing import Spent, cpu_seconds
 from bettong.lineage.trace import MessageRange
@@ -42,7 +42,7 @@ def run(messages: Sequence[bytes], expected: Sequence[bytes], threads: int) -> S
 
 def run_processes(path: Path, expected: Sequence[bytes], processes: int) -> Spent:
     """In processes of its own, from an Arrow file; raises WrongResultError."""
-    addresses = [f"127.0.0.1:{port}" for port in _free_ports(processes)]
+    addresses = [f"127.0.0.1:{port}" for port in free_ports(processes)]
     started = []
     for number in range(processes):
         about = {"path": str(path), "addresses": addresses, "number": number}
@@ -90,14 +90,6 @@ def _flow(messages: Sequence[bytes], outputs: list[bytes]) -> Any:
     lines = op.map("line", summed, lambda pair: line(pair[1]))
     op.output("write", lines, TestingSink(outputs))
     return flow
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
 
 
 def main() -> None:

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from free_ports import free_port
 
 from bettong.engine.net.doors import Address
 from bettong.engine.steps import Instrumentation
+from bettong.harness.addresses import free_ports
 
 
 class Killer:
@@ -126,4 +126,4 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def port() -> int:
-    return free_port()
+    return free_ports(1)[0]

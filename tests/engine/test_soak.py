@@ -19,12 +19,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from free_ports import free_port
 
 from bettong.engine.ingest.acked import AckedFile
 from bettong.engine.ingest.sender import Pace, Sender
 from bettong.engine.net.client import Patience
 from bettong.engine.net.doors import Address
+from bettong.harness.addresses import free_ports
 
 SECONDS = float(os.environ.get("BETTONG_SOAK_S", "1800"))
 PER_SECOND = 2_000
@@ -98,7 +98,7 @@ class Supervised:
 
 def supervised(tmp_path: Path, runner: str) -> list[Supervised]:
     """Gateway, receiver and driver."""
-    gateway, receiver = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    gateway, receiver = (f"127.0.0.1:{port}" for port in free_ports(2))
     python = [sys.executable, "-m"]
     driver = [
         *(str(Path(sys.executable).with_name("bettong")), "start", APPLICATION),
