@@ -20,7 +20,8 @@ from bettong.harness.wire import Armed
 from bettong.lineage.trace import TraceEvent
 
 PATIENCE_S = 12.0
-"""How long a server stands still, or refuses connections, when the client does not give up."""
+"""How long a server stands still, refuses connections or loses a reply again and again, when the
+client does not give up."""
 _HELD_S = 100.0
 _POLL_S = 0.02
 _ALONE_POLLS = 15
@@ -46,6 +47,7 @@ class Strikes:
     lose_executor: Callable[[], str]
     evidence: dict[str, str] = field(default_factory=dict)
     _armed: dict[str, Armed] = field(default_factory=dict)
+    _begun: set[str] = field(default_factory=set)
     _lasting: dict[str, Callable[[], object]] = field(default_factory=dict)
     _started: int = 0
     _over: threading.Event = field(default_factory=threading.Event)
@@ -72,6 +74,8 @@ class Strikes:
             return lambda: self.wires.server(fault.point.endpoint).restart()
         if fault.how == "paused":
             return lambda: self._pause(fault)
+        if fault.how == "always lost":
+            return lambda: self._last(fault.id, self._armed[fault.id].heal)
         return None
 
     def _pause(self, fault: WireFault) -> None:
@@ -88,7 +92,11 @@ class Strikes:
         return self.evidence[fault.id]
 
     def _last(self, id: str, end: Callable[[], object]) -> None:
+        """A fault that lasts has struck: for the first time, or again."""
         with self._lock:
+            if id in self._begun:
+                return
+            self._begun.add(id)
             self._lasting[id] = end
         timer = threading.Timer(PATIENCE_S, self._end, (id,))
         timer.daemon = True

@@ -96,6 +96,7 @@ def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
         ("kafka:Transactional", "EndTxn", "omit", "crash", set()),
         ("kafka:Transactional", "EndTxn", "omit-reply", "crash", set()),
         ("kafka:Transactional", "EndTxn", "omit-reply", "lost", set()),
+        ("kafka:Transactional", "EndTxn", "omit-reply", "always lost", set()),
         ("kafka:PreparedThenMarked", "EndTxn", "omit", "crash", {"Loss"}),
     ],
 )
