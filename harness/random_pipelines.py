@@ -154,9 +154,9 @@ FRAIL_STATEFUL = (*STATEFUL, fragile, fragile)
 
 
 def pipelines() -> st.SearchStrategy[Application]:
-    """Applications of up to three sources and three sinks, with merges, fan-out and up to two
-    state steps on a way, of which some share a state. They read :func:`numbers`; some have
-    functions that fail, and then an error policy for it."""
+    """Applications of up to three sources and three sinks, with merges, messages for every key,
+    fan-out and up to two state steps on a way, of which some share a state. They read
+    :func:`numbers`; some have functions that fail, and then an error policy for it."""
     return _drawn()
 
 
