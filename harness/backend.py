@@ -14,6 +14,7 @@ from typing import Literal, Self
 
 from bettong.harness import planner_python
 from bettong.harness.addresses import free_ports
+from bettong.harness.broker import KAFKA, Broker
 from bettong.harness.conductor import Conductor
 from bettong.harness.driver_node import DriverSupply, WarmPool
 from bettong.harness.ground import Ground, LocalGround
@@ -36,6 +37,7 @@ from bettong.harness.run_cluster import (
 )
 from bettong.harness.scenario import Scenario
 from bettong.harness.schedule import Topology
+from bettong.harness.servers.kafka import kafka_connector
 from bettong.harness.sessions import guard_folder, unguard_folder
 from bettong.harness.spark.session import SessionConfig
 from bettong.harness.standalone import DRIVER, MASTER, StandaloneCluster
@@ -57,6 +59,7 @@ class Backend(ABC):
         spares: warm drivers that wait to take a dead one's place.
         runner: ``in-process`` runs the same batches in a driver without Spark.
         master: of Spark, where it is not to be ``local[2,4]`` and the workers are not ours.
+        kafka: have a broker, for scenarios that need one.
     """
 
     kind: str
@@ -68,7 +71,13 @@ class Backend(ABC):
         spares: int = 1,
         runner: Runner = "spark",
         master: str | None = None,
+        kafka: bool = False,
     ) -> None:
+        if kafka and (workers or runner != "spark" or (master and has_executors(master))):
+            raise UsageError(
+                "Kafka is read by Spark's connector in the driver: leave out --workers, --runner, "
+                "and a --master with executors"
+            )
         if workers and runner != "spark":
             raise UsageError("--runner in-process has no workers: leave --workers out")
         if master is not None:
@@ -77,6 +86,7 @@ class Backend(ABC):
             check_url(master)
         self.runner = runner
         self.master = master
+        self.broker = Broker() if kafka else None
         self.workers = tuple(f"w{i}" for i in range(1, workers + 1))
         self._spares = spares
         self._ways: dict[tuple[str, str], str] = {}
@@ -90,6 +100,8 @@ class Backend(ABC):
             self.links = Links(self.proxies)
             stack.callback(self.links.close)
             self.listen = {s: f"{self.ground.node(s)}:{free_ports(1)[0]}" for s in SERVERS}
+            if self.broker is not None:
+                self._join(self.broker, stack)
             self.spark = self._standalone(stack) if self.workers else None
             self.supply = self._drivers(stack) if self.runner == "spark" else None
             if self.supply is not None and self._foreign is not None:
@@ -117,19 +129,23 @@ class Backend(ABC):
 
     def topology(self, scenario: Scenario) -> Topology:
         """The nodes and links of a scenario that faults may name."""
+        if "kafka" in scenario.servers and self.broker is None:
+            raise UsageError(f"{scenario.name} needs a broker: LocalBackend(kafka=True) has one")
         spark = (MASTER, *self.workers) if self.workers else ()
         senders = tuple(scenario.senders.values())
-        servers = SERVERS if scenario.outputs == "receiver" else SERVERS[:1]
+        servers = scenario.servers
         connections = [(sender, "gateway") for sender in senders]
         connections += [(reader, server) for reader in self._readers() for server in servers]
-        nodes = (*senders, "gateway", DRIVER, *spark, *servers[1:])
+        before = tuple(s for s in servers if s == "gateway")
+        nodes = (*senders, *before, DRIVER, *spark, *(s for s in servers if s not in before))
         return Topology(nodes, _links(connections, (DRIVER, *spark)))
 
     def way(self, a: str, server: str) -> str:
         """``HOST:PORT`` at which node a finds a server."""
         if (a, server) not in self._ways:
             listen = f"{self.ground.link(a, server)}:0"
-            way = self.links.connect(a, server, self.listen[server], listen)
+            persists = server == KAFKA
+            way = self.links.connect(a, server, self.listen[server], listen, persists)
             self._ways[a, server] = way
         return self._ways[a, server]
 
@@ -137,7 +153,16 @@ class Backend(ABC):
         """The nodes of one run, not started; a context manager that ends them."""
         if self.spark is not None:
             self.spark.start()
+        if self.broker is not None:
+            self.broker.ensure()
         return RunCluster(self, scenario, layout)
+
+    def _join(self, broker: Broker, stack: contextlib.ExitStack) -> None:
+        """Start a broker which sends its clients to where they find it, behind their proxy."""
+        stack.callback(broker.close)
+        self.listen[KAFKA] = broker.server.address
+        broker.server.advertised = self.way(DRIVER, KAFKA)
+        broker.start()
 
     @abstractmethod
     def _ground(self, stack: contextlib.ExitStack) -> Ground:
@@ -158,7 +183,8 @@ class Backend(ABC):
             if named := os.environ.get("PYSPARK_PYTHON"):
                 python = {"PYSPARK_PYTHON": named}
         else:
-            light = SessionConfig(self.master or LOCAL, SPARK_CONFIG)
+            connector = kafka_connector() if self.broker is not None else {}
+            light = SessionConfig(self.master or LOCAL, {**SPARK_CONFIG, **connector})
             spares, config = self._spares, self.spark.config if self.spark else light
             python = planner_python.install(folder_for(stack, self.runs))
         pool = WarmPool(

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from bettong.engine import Application
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import GatewaySource, TcpSink, kept_as
+from bettong.engine.inputs.kafka import KafkaSource
 from bettong.engine.names import load_class
 from bettong.engine.net.doors import Address
 from bettong.engine.outputs.files import FileSink
+from bettong.engine.outputs.kafka import KafkaSink
 from bettong.engine.sinks import TwoPhaseSink
+from bettong.harness.scenario import Inputs, Outputs
 
 
 def configure(
     application: str,
-    streams: Sequence[str],
-    gateway: str,
-    receiver: str,
-    files: str | None,
+    inputs: Inputs,
+    outputs: Outputs,
+    servers: Mapping[str, str],
+    topics: str,
+    shared: str,
     checkpoint: str,
     batch: int,
     partitions: int,
@@ -31,23 +35,31 @@ def configure(
 
     Args:
         application: ``module:attribute``.
-        streams: what the gateway has.
-        gateway, receiver: ``HOST:PORT`` as the driver finds them.
-        files: the folder in which each sink has one of its own; with None the receiver is the sink.
+        inputs, outputs: where messages come from and outputs go, as of a scenario.
+        servers: ``HOST:PORT`` of those that these need, as the driver finds them.
+        topics: what the names of Kafka's topics begin with.
+        shared: a folder for files, or for what waits for Kafka, each sink with one of its own.
         batch: messages of each stream in a micro-batch.
         classes: what replaces the right classes, see :class:`bettong.harness.scenario.Scenario`.
     """
     module, _, name = application.partition(":")
     app: Application = getattr(importlib.import_module(module), name)
 
+    def source(name: str) -> GatewaySource | KafkaSource:
+        if inputs == "kafka":
+            return KafkaSource(servers["kafka"], f"{topics}.{name}", end="now")
+        return GatewaySource(Address.parse(servers["gateway"]), name)
+
     def sink(name: str) -> TwoPhaseSink:
-        if files is not None:
-            return load_class(classes.get("sink", FileSink), FileSink)(Path(files) / name)
-        return TcpSink(Address.parse(receiver), kept_as(app, name))
+        if outputs == "files":
+            return load_class(classes.get("sink", FileSink), FileSink)(Path(shared) / name)
+        if outputs == "kafka":
+            return KafkaSink(servers["kafka"], f"{topics}.{name}", Path(shared) / name)
+        return TcpSink(Address.parse(servers["receiver"]), kept_as(app, name))
 
     return app, RunConfig(
         Path(checkpoint),
-        {stream: GatewaySource(Address.parse(gateway), stream) for stream in streams},
+        {node.name: source(node.name) for node in app.sources},
         {node.name: sink(node.name) for node in app.sinks},
         batch_messages=batch,
         state_partitions=partitions,

@@ -46,6 +46,11 @@ class Job:
     where: Where = field(default_factory=Where)
 
     @property
+    def layout(self) -> tuple[Where, int, bool]:
+        """What its backend has to be: where, with how many workers, with a broker or without."""
+        return self.where, self.run.workers, "kafka" in self.scenario.servers
+
+    @property
     def input_file(self) -> Path | None:
         """The messages' file, in place of the scenario's own."""
         return Path(self.run.input) if self.run.input else None
@@ -106,13 +111,13 @@ def carry_out(
 ) -> Iterator[tuple[Result, Path]]:
     """Run the jobs of a shard; jobs with as many workers, one after the other, share a backend."""
     today = datetime.now(UTC).date()
-    layout = groupby(share(jobs, shard), key=lambda part: (part[0].run.workers, part[0].where))
-    for (workers, where), members in layout:
+    layout = groupby(share(jobs, shard), key=lambda part: part[0].layout)
+    for (where, workers, kafka), members in layout:
         group = list(members)
         with ExitStack() as stack:
-            backend = stack.enter_context(where.backend(workers))
+            backend = stack.enter_context(where.backend(workers, kafka))
             beside = [
-                stack.enter_context(where.backend())
+                stack.enter_context(where.backend(kafka=kafka))
                 for _ in range(_further(workers, [job for job, _ in group]))
             ]
             for job, label in group:
@@ -184,7 +189,7 @@ def _folder(out: Path | None, run: SuiteRun, suite: Suite | None, number: int) -
 
 def _job(run: SuiteRun, suite: Suite | None, reach: Reach, out: Path, where: Where) -> Job:
     scenario = load_scenario(run.name)
-    topology = where.backend(run.workers).topology(scenario)
+    topology = where.backend(run.workers, "kafka" in scenario.servers).topology(scenario)
     parse_budget(run.budget)
     scenario.messages(Path(run.input) if run.input else None)
     if run.faults != "ldfi":

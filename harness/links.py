@@ -48,11 +48,20 @@ class Links:
         self._prefix = f"{os.getpid()}.{next(_sets)}"
         self._proxies: dict[tuple[str, str], list[ProxiedLink]] = {}
         self._armed: dict[str, list[Armed]] = {}
+        self._persistent: set[frozenset[str]] = set()
         self._lock = threading.Lock()
 
-    def connect(self, a: str, b: str, upstream: str, listen: str = "127.0.0.1:0") -> str:
-        """Give a its own way to b's address ``upstream``; the ``host:port`` that a has to use."""
+    def connect(
+        self, a: str, b: str, upstream: str, listen: str = "127.0.0.1:0", persists: bool = False
+    ) -> str:
+        """Give a its own way to b's address ``upstream``; the ``host:port`` that a has to use.
+
+        A client that ``persists`` asks again by itself within one step: what is lost there is lost
+        once, and not until the step has ended.
+        """
         with self._lock:
+            if persists:
+                self._persistent.add(frozenset((a, b)))
             proxies = self._proxies.setdefault((a, b), [])
             name = f"{self._prefix} {a}->{b} {len(proxies)}"
             made = ProxiedLink(self._client, self._client.create(Proxy(name, upstream, listen)))
@@ -66,6 +75,10 @@ class Links:
         else:
             armed = [leg.proxy.arm(_toxic(fault, leg.stream)) for leg in self._legs_of(fault.link)]
         self._armed[fault.id] = armed
+        if isinstance(fault, f.Omit | f.OmitReply | f.Reset) and (
+            frozenset(fault.link.split("->")) in self._persistent
+        ):
+            threading.Thread(target=self._heal_when_fired, args=(fault.id,), daemon=True).start()
         if isinstance(fault, f.Cut) and fault.direction == "both":
             return "; ".join(_refusal(a.link.address) for a in armed)
         return f"in force on {', '.join('{}:{}'.format(*a.link.address) for a in armed)}"
@@ -79,13 +92,23 @@ class Links:
             if time.monotonic() > deadline:
                 break
             time.sleep(_POLL_S)
-        evidence = [a.heal() for a in armed]
+        with self._lock:
+            evidence = [a.heal() for a in armed]
         known = [e.fired for e in evidence if e.fired is not None]
         dropped = sum(sum(e.detail.get("dropped", {}).values()) for e in evidence)
         killed = sum(e.detail.get("killed", 0) for e in evidence)
         words = [f"{dropped} bytes held back"] if dropped else []
         words += [f"{killed} connections closed"] if killed else []
         return Struck(any(known) if known else None, ", ".join(words) or "healed")
+
+    def _heal_when_fired(self, fault: str) -> None:
+        while armed := self._armed.get(fault):
+            if _fired(armed):
+                with self._lock:
+                    for each in armed:
+                        each.heal()
+                return
+            time.sleep(_POLL_S)
 
     def mend(self) -> None:
         """End every fault that is still in force."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from bettong.engine.steps import Instrumentation
 from bettong.harness import faults as f
 from bettong.harness.actuator import Struck
+from bettong.harness.broker import KAFKA, Broker
 from bettong.harness.cluster import Cluster
 from bettong.harness.driver_node import DriverNode
 from bettong.harness.nodes import CommandNode, Node
@@ -30,6 +31,7 @@ SERVERS = ("gateway", "receiver")
 SENDER = "bettong.engine.ingest.sender"
 GATEWAY = "bettong.engine.ingest.gateway"
 RECEIVER = "bettong.engine.receiver.server"
+MODULES: dict[Component, str] = {"gateway": GATEWAY, "receiver": RECEIVER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,10 @@ class RunCluster(Cluster):
     """The nodes of one run of a scenario on a :class:`~bettong.harness.backend.Backend`."""
 
     def __init__(self, backend: Backend, scenario: Scenario, layout: Layout) -> None:
-        super().__init__(backend.links, backend.spark.nodes if backend.spark else {})
+        lasting: dict[str, Node] = dict(backend.spark.nodes) if backend.spark else {}
+        if backend.broker is not None:
+            lasting[KAFKA] = backend.broker
+        super().__init__(backend.links, lasting)
         self._backend = backend
         self._scenario = scenario
         self._layout = layout
@@ -97,10 +102,15 @@ class RunCluster(Cluster):
         instrumentation = Instrumentation(
             run=control.run, conductor=self._backend.conductor.address
         )
-        servers = [self._server("gateway", GATEWAY, instrumentation)]
-        if self._scenario.outputs == "receiver":
-            servers.append(self._server("receiver", RECEIVER, instrumentation))
-        self._start_all(servers)
+        servers = [
+            self._server(name, module, instrumentation)
+            for name, module in MODULES.items()
+            if name in self._scenario.servers
+        ]
+        if servers:
+            self._start_all(servers)
+        if self._backend.broker is not None:
+            self._fill_topics(self._backend.broker)
         senders = (self._sender(s, n, instrumentation) for s, n in self._scenario.senders.items())
         self._start_all([self._driver(instrumentation), *senders])
 
@@ -166,9 +176,11 @@ class RunCluster(Cluster):
         scenario = self._scenario
         job = {
             "application": scenario.application,
-            "streams": list(scenario.senders),
-            **{server: self._way(DRIVER, server) for server in SERVERS},
-            "files": str(self._layout.files) if scenario.outputs == "files" else None,
+            "inputs": scenario.inputs,
+            "outputs": scenario.outputs,
+            "servers": {s: self._way(DRIVER, s) for s in scenario.servers},
+            "topics": self.control.run,
+            "shared": str(self._layout.files),
             "checkpoint": str(self._layout.checkpoint),
             "batch": scenario.batch,
             "partitions": scenario.partitions,
@@ -200,6 +212,17 @@ class RunCluster(Cluster):
             command,
             launch=self._backend.ground.modules(name),
         )
+
+    def _fill_topics(self, broker: Broker) -> None:
+        """Put the input where it is to come from, and make room for the outputs."""
+        run, scenario = self.control.run, self._scenario
+        app = scenario.load_application()
+        streams = [s.name for s in app.sources] if scenario.inputs == "kafka" else []
+        sinks = [s.name for s in app.sinks] if scenario.outputs == "kafka" else []
+        inputs = {
+            f"{run}.{s}": self._layout.input(s).read_bytes().split(b"\n")[:-1] for s in streams
+        }
+        broker.fill(inputs, [f"{run}.{s}" for s in sinks])
 
     def _start_all(self, nodes: Sequence[Node]) -> None:
         """Start several nodes side by side; raises the first error."""

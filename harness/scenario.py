@@ -17,8 +17,13 @@ Component = Literal["gateway", "receiver", "protocol", "sink"]
 Messages = Mapping[str, Sequence[bytes]]
 """The messages of each stream."""
 
-Outputs = Literal["receiver", "files"]
-"""Where outputs go: to the two-phase receiver, or to files that the driver and workers write."""
+Inputs = Literal["gateway", "kafka"]
+"""Where messages come from: senders by way of the gateway, or a topic for each stream, of one
+partition, which holds all of them before the run begins."""
+
+Outputs = Literal["receiver", "files", "kafka"]
+"""Where outputs go: to the two-phase receiver, to files that the driver and workers write, or to a
+topic for each sink."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ class Scenario:
         batch: messages of each stream in a micro-batch; the last one may have fewer.
         frame: messages that the sender puts into a frame.
         partitions: state partitions.
-        outputs: where outputs go.
+        inputs, outputs: where messages come from, and where outputs go.
         classes: classes ``module:Class`` that replace the right ones, by component.
         expect: whether the system is right.
         schedule: the faults that show what is wrong with a broken one.
@@ -64,6 +69,7 @@ class Scenario:
     batch: int = 8
     frame: int = 4
     partitions: int = 2
+    inputs: Inputs = "gateway"
     outputs: Outputs = "receiver"
     classes: Mapping[Component, str] = field(default_factory=dict)
     expect: Literal["valid", "invalid"] = "valid"
@@ -82,8 +88,16 @@ class Scenario:
         return found
 
     @property
+    def servers(self) -> tuple[str, ...]:
+        """The servers that the driver and its workers talk to."""
+        needed = {self.inputs, self.outputs}
+        return tuple(s for s in ("gateway", "receiver", "kafka") if s in needed)
+
+    @property
     def senders(self) -> Mapping[str, str]:
         """The node that sends each stream of the application, in its order."""
+        if self.inputs != "gateway":
+            return {}
         streams = [source.name for source in self.load_application().sources]
         return {s: "sender" if len(streams) == 1 else f"sender-{s}" for s in streams}
 

@@ -37,12 +37,18 @@ class Where:
         master = options.get("master")
         return cls(kind, runner, None if master is None else str(master))
 
-    def backend(self, workers: int = 0) -> Backend:
-        """The backend, not entered; raises UsageError for what cannot be had together."""
+    def backend(self, workers: int = 0, kafka: bool = False) -> Backend:
+        """The backend, not entered; raises UsageError for what cannot be had together.
+
+        Args:
+            kafka: for a scenario that needs a broker.
+        """
         if not 0 <= workers <= MOST_WORKERS:
             raise UsageError(f"--workers {workers}: there can be 0 to {MOST_WORKERS}")
         if self.kind == "docker":
             if self.master is not None:
                 raise UsageError("--master goes with --backend local: leave --backend out")
+            if kafka:
+                raise UsageError("Kafka goes with --backend local: leave --backend out")
             return DockerBackend(workers=workers, runner=self.runner)
-        return LocalBackend(workers=workers, runner=self.runner, master=self.master)
+        return LocalBackend(workers=workers, runner=self.runner, master=self.master, kafka=kafka)

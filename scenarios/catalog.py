@@ -6,6 +6,7 @@ from bettong.harness.catalog import CatalogEntry
 from bettong.scenarios import (
     broken_twins,
     counting,
+    kafka,
     market_spread,
     showcase,
     suites,
@@ -19,7 +20,7 @@ def entries() -> list[CatalogEntry]:
     """All scenarios, suites, protocols and sinks."""
     scenarios = [
         entry
-        for module in (word_count, counting, market_spread, showcase, broken_twins)
+        for module in (word_count, counting, market_spread, showcase, kafka, broken_twins)
         for entry in module.entries()
     ]
     return [*scenarios, *suites.entries(), *protocols.entries(), *sinks()]

@@ -29,15 +29,16 @@ DOUBLING = shown("doubling", "numbers doubled at one sink, counted at another", 
 ALERTS = shown(
     "alerts", "alerts on single transactions, totals and windows", "alerts", 60, 20, users=2
 )
+CELSIUS = shown("celsius", "degrees converted, without key or state", "celsius", 24, 8)
 
 SCENARIOS: Sequence[Scenario] = (
     DOUBLING,
     ALERTS,
+    CELSIUS,
     shown("running_sum", "running sums of 26 keys", "running_sum", 24, 8),
     shown("running_sum_arrays", "the same over Arrow arrays", "running_sum_arrays", 24, 8),
     shown("alphabet_votes", "votes for letters, in binary", "alphabet_votes", 24, 8),
     shown("follower_graph", "followers counted when the input ends", "follower_graph", 24, 8),
-    shown("celsius", "degrees converted, without key or state", "celsius", 24, 8),
 )
 
 

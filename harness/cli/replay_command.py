@@ -54,7 +54,7 @@ def command(
     found = CounterexampleFile.read(file)
     scenario = load_scenario(found.scenario)
     own = out or file.parent / "replay"
-    backend = found.where.backend(found.workers)
+    backend = found.where.backend(found.workers, "kafka" in scenario.servers)
     with backend, RunProgress(quiet or as_json) as progress:
         result = replay(file, backend=backend, out=own, progress=progress.of(scenario.name))
     tell([(result, own)], as_json)

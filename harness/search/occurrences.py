@@ -25,7 +25,7 @@ _IN_TASK = re.compile(r"batch=(\d+)/(?:level=\d+/)?p=(\d+)/a=(\d+)/\S+$")
 _DURABLE = re.compile(
     r"(?:sender\.forget|gateway\.(?:append|release)|receiver\.\w+)/"
     r"|batch=\d+/(?:offsets|state\.manifest|commits|_spark_metadata.*)$"
-    r"|metadata$"
+    r"|metadata$|source=\d+/log=\d+$"
 )
 
 # What a process only learns is gone with it.
@@ -33,6 +33,9 @@ _READS = re.compile(r"batch=\d+/(?:source\.plan.*|p=\d+/a=\d+/source\.read|stage
 
 # A push is not answered.
 _PUSHES = re.compile(r"(?:sender\.send|gateway\.ack)/")
+
+# Where a source of Spark's own began to read, written down before the first batch is planned.
+_SOURCE_LOG = re.compile(r"source=\d+/log=\d+$")
 
 # Steps that begin something: nothing before them in the run has to have happened.
 _ROOTS = re.compile(r"(?:sender\.(?:connect|send)/|metadata$|epoch=\d+/|node\.start/)")
@@ -209,7 +212,7 @@ class _Reader:
     def _joined_begin(self, occurrence: Occurrence) -> list[Occurrence]:
         step, batch = split_name(occurrence.step)[0], batch_of(occurrence.step)
         if batch is None:
-            return []
+            return self._done("metadata") if _SOURCE_LOG.match(occurrence.step) else []
         task = _TASK.match(step)
         if task:
             if task[2] == "0":
@@ -231,9 +234,11 @@ class _Reader:
                 or self._last_epoch()
             )
         if step == f"batch={batch}/offsets":
-            return self._done(f"batch={batch}/source.plan") or self._done(
-                f"batch={batch - 1}/commits", "metadata"
-            )
+            logs = [o for o in self._latest.values() if _SOURCE_LOG.match(o.step) and o.ended]
+            return self._done(f"batch={batch}/source.plan") or [
+                *self._done(f"batch={batch - 1}/commits", "metadata"),
+                *(logs if batch == 0 else ()),
+            ]
         if step == f"batch={batch}/commits":
             return self._done(f"batch={batch}/sink.commit", f"batch={batch}/_spark_metadata") or [
                 *self._last_tasks(batch),

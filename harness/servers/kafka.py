@@ -6,6 +6,8 @@ import socket
 import struct
 import uuid
 from base64 import urlsafe_b64encode
+from collections.abc import Mapping
+from importlib import metadata
 
 from bettong.harness.servers.maven import jars
 from bettong.harness.servers.programs import find_program
@@ -13,6 +15,22 @@ from bettong.harness.servers.server import Server, free_port, receive_exactly
 
 VERSION = "4.1.0"
 COORDINATES = (f"org.apache.kafka:kafka_2.13:{VERSION}",)
+# The connector has no release for Spark 4.3; that for 4.2 works there.
+_CONNECTOR = {"4.1": "4.1.3"}
+
+
+def kafka_connector() -> Mapping[str, str]:
+    """Spark's own Kafka source and sink for the pyspark that is here, as session settings.
+
+    Raises ServerMissingError without Maven."""
+    version = _CONNECTOR.get(metadata.version("pyspark")[:3], "4.2.0")
+    coordinates = (
+        f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version}",
+        "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
+        "org.apache.kafka:kafka-clients:3.9.1",
+        "org.apache.commons:commons-pool2:2.12.1",
+    )
+    return {"spark.jars": ",".join(map(str, jars(coordinates, transitive=False)))}
 
 
 class KafkaServer(Server):

@@ -179,20 +179,26 @@ class Server(ABC):
             yield from parent.children(recursive=True)
             yield parent
 
-    def kill(self) -> None:
-        """SIGKILL all its processes at once: a crash. The data stay."""
-        self._kill(list(self._tree()))
+    def poll(self) -> int | None:
+        """None while it runs, else how it ended; -1 when it was not started or was killed."""
+        return -1 if self._process is None else self._process.poll()
 
-    def _kill(self, doomed: list[psutil.Process]) -> None:
+    def kill(self) -> int | None:
+        """SIGKILL all its processes at once: a crash. The data stay. The first one's exit status,
+        or None when it was not running."""
+        return self._kill(list(self._tree()))
+
+    def _kill(self, doomed: list[psutil.Process]) -> int | None:
         if self._process is None:
-            return
+            return None
         for process in reversed(doomed):
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-        self._process.wait()
+        status = self._process.wait()
         psutil.wait_procs(doomed, timeout=_STOP_SECONDS)
         unguard_session(self._process.pid)
         self._process = None
+        return status
 
     def stop(self) -> None:
         """Ask it to end, and see to it that it does. The data stay."""

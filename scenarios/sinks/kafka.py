@@ -10,8 +10,8 @@ import kafka
 from kafka.admin import NewTopic
 
 from bettong.harness.servers import KafkaServer
+from bettong.harness.servers.kafka import kafka_connector
 from bettong.harness.sinks.contract import Environment, Sink
-from bettong.scenarios.sinks.spark_jars import kafka_connector, spark_jars
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,7 +68,7 @@ class SparkKafka(_Kafka):
 
     @property
     def spark_config(self) -> Mapping[str, str]:  # type: ignore[override]
-        return spark_jars(*kafka_connector())
+        return kafka_connector()
 
     def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
         records = rows.selectExpr("key", "to_json(struct(id, key, seq, value)) AS value")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import pyspark
 
 from bettong.harness.servers import ServerMissingError, jars
-
-# The connector has no release for 4.3; that for 4.2 works there.
-_KAFKA_CONNECTOR = {"4.1": "4.1.3"}
 
 
 def spark_jars(*coordinates: str) -> Mapping[str, str]:
@@ -17,17 +14,6 @@ def spark_jars(*coordinates: str) -> Mapping[str, str]:
 
     Raises ServerMissingError without Maven."""
     return {"spark.jars": ",".join(map(str, jars(coordinates, transitive=False)))}
-
-
-def kafka_connector() -> Sequence[str]:
-    """Spark's own Kafka source and sink, for the pyspark that is here."""
-    version = _KAFKA_CONNECTOR.get(pyspark.__version__[:3], "4.2.0")
-    return (
-        f"org.apache.spark:spark-sql-kafka-0-10_2.13:{version}",
-        "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
-        "org.apache.kafka:kafka-clients:3.9.1",
-        "org.apache.commons:commons-pool2:2.12.1",
-    )
 
 
 def need_spark(release: str, what: str) -> None:

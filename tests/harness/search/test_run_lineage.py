@@ -231,6 +231,20 @@ def test_a_step_whose_cause_cannot_be_told_is_named() -> None:
     ]
 
 
+def test_what_spark_notes_of_a_source_of_its_own_comes_between_its_metadata_and_first_offsets() -> (
+    None
+):
+    trace = Trace()
+    for step in ("metadata", "source=0/log=0", OFFSETS, COMMITS, "batch=1/offsets"):
+        trace.whole(step)
+    reading = read_occurrences(trace.events)
+    _, log, offsets, _, following = reading.occurrences
+    assert reading.unread == []
+    assert [o.step for o in log.causes] == ["metadata"]
+    assert [o.step for o in offsets.causes] == ["metadata", "source=0/log=0"]
+    assert [o.step for o in following.causes] == ["metadata", COMMITS]
+
+
 def test_the_forced_replay_at_the_end_is_no_alternative() -> None:
     trace = clean()
     trace.events.append(TraceEvent("replay/batch=0", "after", "driver"))

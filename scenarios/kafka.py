@@ -1,0 +1,31 @@
+"""Scenarios from topic to topic of a real Kafka broker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bettong.harness.catalog import CatalogEntry, given
+from bettong.harness.scenario import Scenario
+from bettong.scenarios.counting import COUNTING
+from bettong.scenarios.showcase import CELSIUS
+from bettong.scenarios.word_count import WORD_COUNT
+
+
+def between_topics(scenario: Scenario) -> Scenario:
+    """The same application and input, with Kafka at both ends."""
+    return replace(
+        scenario,
+        name=f"{scenario.name}_kafka",
+        title=f"{scenario.title}, from topic to topic of Kafka",
+        inputs="kafka",
+        outputs="kafka",
+    )
+
+
+SCENARIOS: Sequence[Scenario] = tuple(map(between_topics, (CELSIUS, COUNTING, WORD_COUNT)))
+
+
+def entries() -> list[CatalogEntry]:
+    """What the catalog says of them."""
+    return [CatalogEntry(s.name, "scenario", s.title, given(s)) for s in SCENARIOS]
