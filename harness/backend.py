@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -39,6 +39,7 @@ from bettong.harness.scenario import Scenario
 from bettong.harness.schedule import Topology
 from bettong.harness.servers.kafka import kafka_connector
 from bettong.harness.sessions import guard_folder, unguard_folder
+from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig
 from bettong.harness.standalone import DRIVER, MASTER, StandaloneCluster
 from bettong.harness.toxiproxy import SupervisedToxiproxy, ToxiproxyServer
@@ -177,19 +178,16 @@ class Backend(ABC):
         return self.master if self.master is not None and has_executors(self.master) else None
 
     def _drivers(self, stack: contextlib.ExitStack) -> DriverSupply:
-        python: Mapping[str, str] = {}
-        if self._foreign is not None:
-            spares, config = 0, session_config(self._foreign)  # a spare would hold its cores
-            if named := os.environ.get("PYSPARK_PYTHON"):
-                python = {"PYSPARK_PYTHON": named}
-        else:
-            connector = kafka_connector() if self.broker is not None else {}
-            light = SessionConfig(self.master or LOCAL, {**SPARK_CONFIG, **connector})
-            spares, config = self._spares, self.spark.config if self.spark else light
-            python = planner_python.install(folder_for(stack, self.runs))
-        pool = WarmPool(
-            spares, config, python, launch=self.ground.programs(DRIVER), beside=self.runs
-        )
+        if self._foreign is not None:  # no spare, which would hold cores of the user's
+            named = {k: v for k, v in os.environ.items() if k == "PYSPARK_PYTHON"}
+            config = session_config(self._foreign)
+            return DriverSupply(stack.enter_context(DriverPool(0, config, named)))
+        connector = kafka_connector() if self.broker is not None else {}
+        light = SessionConfig(self.master or LOCAL, {**SPARK_CONFIG, **connector})
+        config = self.spark.config if self.spark else light
+        python = planner_python.install(folder_for(stack, self.runs))
+        launch = self.ground.programs(DRIVER)
+        pool = WarmPool(self._spares, config, python, launch=launch, beside=self.runs)
         return DriverSupply(stack.enter_context(pool))
 
     def _standalone(self, stack: contextlib.ExitStack) -> StandaloneCluster:

@@ -15,8 +15,11 @@ from typing import Literal
 
 import psutil
 
+from bettong.harness.docker_backend.engine import connect, engine_address
+
 Status = Literal["ok", "missing", "limited"]
 
+_ENGINE_SECONDS = 5
 MIN_FREE_MEMORY = 3 * 2**30
 VECTOR_MODULE = "jdk.incubator.vector"
 
@@ -111,15 +114,19 @@ def _toxiproxy() -> Finding:
 
 
 def _docker() -> Finding:
-    if _output("docker", "info", "--format", "{{.ServerVersion}}"):
-        return Finding("Docker", "ok", "an engine answers")
-    return Finding(
-        "Docker",
-        "missing",
-        "no engine answers" if shutil.which("docker") else "not installed",
-        cost="--backend docker; the local backend does without",
-        remedy="apt-get install docker.io, and start dockerd",
-    )
+    from docker.errors import DockerException
+
+    try:
+        connect(_ENGINE_SECONDS).close()
+    except DockerException:
+        return Finding(
+            "Docker",
+            "missing",
+            f"no engine answers at {engine_address()}",
+            cost="--backend docker; the local backend does without",
+            remedy="apt-get install docker.io, and start dockerd",
+        )
+    return Finding("Docker", "ok", f"an engine answers at {engine_address()}")
 
 
 def _loopback() -> Finding:

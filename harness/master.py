@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _MASTER = re.compile(r"local(\[[^\]]+\])?|local-cluster\[[^\]]+\]|spark://.+|yarn|k8s://.+")
+_TELLING = re.compile(r"(?:ModuleNotFound|Import|IO|PySparkRuntime)(?:Error|Exception): [^\n]+")
 _LOOK = "bettong.harness.master:look"
 _PROBE = """
 import importlib.metadata, os, socket
@@ -70,7 +71,7 @@ def check_executors(supply: DriverSupply, master: str, conductor: str) -> None:
     except DriverError as e:
         raise UsageError(
             f"--master {master}: no application could be started there; is it up, and has it "
-            f"workers with free cores? {e}"
+            f"workers with free cores? {' '.join(str(e).split())[:300]}"
         ) from e
     try:
         found = _looked(host, master, conductor)
@@ -101,7 +102,12 @@ def _looked(host: DriverHost, master: str, conductor: str) -> list[dict[str, Any
         try:
             found = host.run(_LOOK, {"file": file.name, "conductor": conductor}, timeout=120)
         except JobError as e:
-            raise UsageError(f"--master {master}: its executors cannot run Python: {e}") from e
+            told = _TELLING.search(str(e))
+            why = told[0] if told else " ".join(str(e).split())[:300]
+            raise UsageError(
+                f"--master {master}: its executors cannot run Python with pyspark ({why}); "
+                "PYSPARK_PYTHON names one"
+            ) from e
     assert isinstance(found, list)
     return found
 

@@ -19,6 +19,20 @@ class EngineError(BettongError):
     """The container engine did not do what it was asked."""
 
 
+def engine_address() -> str:
+    """Where the engine is."""
+    return os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+
+
+def connect(seconds: float) -> Any:
+    """A client of an engine that answers; raises DockerException."""
+    import docker  # not at the top: it takes long to import, and most runs need none
+
+    client = docker.from_env(timeout=seconds)
+    client.ping()
+    return client
+
+
 @contextlib.contextmanager
 def engine() -> Iterator[Any]:
     """A client of the engine that ``DOCKER_HOST`` names, or of the usual one; what Bettong
@@ -26,18 +40,16 @@ def engine() -> Iterator[Any]:
 
     Raises UsageError when no engine of this machine answers.
     """
-    import docker  # not at the top: it takes long to import, and most runs need none
     from docker.errors import DockerException
 
-    where = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")
+    where = engine_address()
     if not where.startswith("unix://"):
         raise UsageError(
             f"--backend docker: the engine at DOCKER_HOST={where} may be another machine's; nodes "
             "share folders and addresses with this one: name a unix:// socket"
         )
     try:
-        client = docker.from_env(timeout=_SECONDS)
-        client.ping()
+        client = connect(_SECONDS)
     except DockerException as e:
         raise UsageError(
             f"--backend docker: no engine answers at {where} ({_last_words(e)}): start one, as "
