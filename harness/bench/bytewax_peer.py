@@ -102,7 +102,7 @@ def main() -> None:
     spent = _timed(messages, outputs, 1, about["addresses"], about["number"])
     print(json.dumps(spent))
     sys.stdout.flush()
-    sys.stdout.buffer.write(b"\n".join(outputs) + b"\n")
+    sys.stdout.buffer.writelines(line + b"\n" for line in outputs)
 
 
 if __name__ == "__main__":
