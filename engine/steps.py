@@ -8,9 +8,11 @@ Wire protocol with the conductor (TCP, one JSON object a line, one answer for ea
 
     -> {"run": R, "pid": P, "event": TraceEvent}
     <- {"go": true} | {"go": false, "error": TEXT} | {"go": true, "errno": 28}
+     | {"go": true, "cut": 2}
 
 ``go: false`` means that the run is over: the process must not go on. ``errno`` asks the step to
-fail as the operating system would (a storage fault).
+fail as the operating system would (a storage fault). ``cut: N`` cuts the power right before the
+N-th thing becomes durable that the step syncs; the process says so, and gets no answer.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import MessageRange, Phase, TraceEvent
@@ -115,6 +117,7 @@ class ConductorRecorder:
             raise RunOverError(f"step {event.step}: the conductor does not answer ({e})") from e
         if not answer.get("go"):
             raise RunOverError(f"step {event.step}: {answer.get('error', 'the run is over')}")
+        _present.cut_at = int(answer.get("cut", 0))
         if "errno" in answer:
             code = int(answer["errno"])
             raise OSError(code, os.strerror(code))
@@ -156,6 +159,9 @@ class Step:
     _causes: list[str] = field(default_factory=list)
     _carries: list[MessageRange] = field(default_factory=list)
     _detail: dict[str, Any] = field(default_factory=dict)
+    _outer: Step | None = None
+    _synced: int = 0
+    _cut_at: int = 0
 
     def caused_by(self, *steps: str) -> None:
         self._causes += steps
@@ -184,7 +190,21 @@ class Step:
             self._detail["error"] = f"{type(e).__name__}: {e}"
             self._tell("failed")
             raise
+        self._cut_at = getattr(_present, "cut_at", 0)
+        self._outer = getattr(_present, "step", None)
+        _present.step = self
         return self
+
+    def about_to_sync(self) -> bool:
+        """Whether the power is cut before what comes next becomes durable."""
+        self._synced += 1
+        return self._synced == self._cut_at
+
+    def power_is_cut(self, lost: str) -> NoReturn:
+        """Say what was lost of what was not durable; nobody answers."""
+        cut = replace(self.event, step=f"power-cut/{self.event.step}", detail={"lost": lost})
+        self.recorder.tell(cut)
+        raise RunOverError(f"step {self.event.step}: the power is cut")
 
     def __exit__(
         self,
@@ -192,8 +212,11 @@ class Step:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        _present.step = self._outer
         if isinstance(error, RunOverError):
             return
+        if self._synced:
+            self._detail["synced"] = self._synced
         if error is not None:
             self._detail["error"] = f"{type(error).__name__}: {error}"
         self._tell("after" if error is None else "failed")
@@ -219,6 +242,7 @@ class _NullStep:
 
 
 _NULL = _NullStep()
+_present = threading.local()
 _instrumentation = Instrumentation()
 _recorder: Recorder | None = None
 
@@ -234,6 +258,12 @@ def install(instrumentation: Instrumentation) -> None:
 def installed() -> Instrumentation:
     """What this process records with, to be handed on to tasks and children."""
     return _instrumentation
+
+
+def present() -> Step | None:
+    """The step that this thread is in, where steps are watched."""
+    found: Step | None = getattr(_present, "step", None)
+    return found
 
 
 def step(

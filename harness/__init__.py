@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bettong.harness.faults import OmitReply as OmitReply
     from bettong.harness.faults import Pause as Pause
     from bettong.harness.faults import Point as Point
+    from bettong.harness.faults import PowerCut as PowerCut
     from bettong.harness.scenario import Resource as Resource
     from bettong.harness.scenario import Scenario as Scenario
     from bettong.harness.schedule import Schedule as Schedule
@@ -52,6 +53,7 @@ _MODULES = {
         "OmitReply",
         "Pause",
         "Point",
+        "PowerCut",
     ),
     "scenario": (
         "Resource",

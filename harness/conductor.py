@@ -115,4 +115,6 @@ def _reply(go: Go) -> bytes:
     answer: dict[str, Any] = {"go": True}
     if go.errno is not None:
         answer["errno"] = go.errno
+    if go.cut:
+        answer["cut"] = go.cut
     return json.dumps(answer).encode() + b"\n"

@@ -211,8 +211,23 @@ class Storage:
         return int(getattr(errno_codes, self.errno))
 
 
+@dataclass(frozen=True, slots=True)
+class PowerCut:
+    """The power of a node is cut within a step, right before the step's n-th ``sync``: of the last
+    write only half is kept, or a new name is lost. The node comes back."""
+
+    node: str
+    at: Point
+    sync: int = 1
+
+    @property
+    def id(self) -> str:
+        which = "" if self.sync == 1 else f", sync {self.sync}"
+        return f"power-cut({self.node}, {self.at.place}{which})"
+
+
 LinkFault = Omit | OmitReply | Duplicate | Delay | Throttle | Slice | Reset
-Fault = Crash | Cut | Pause | Storage | LinkFault
+Fault = Crash | Cut | Pause | Storage | PowerCut | LinkFault
 
 
 def _span(start: Point, until: Point | None) -> str:

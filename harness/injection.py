@@ -18,12 +18,15 @@ from bettong.lineage.trace import TraceEvent
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """The answer to a step that may go on; with ``errno`` it fails as the system would."""
+    """The answer to a step that may go on; with ``errno`` it fails as the system would, with
+    ``cut`` the power is cut before so many things have become durable."""
 
     errno: int | None = None
+    cut: int = 0
 
 
 GO = Go()
+POWER_CUT = "power-cut/"
 
 
 class Injection:
@@ -114,11 +117,7 @@ class Injection:
         fault = planned.fault
         match fault:
             case f.Crash():
-                if fault.restart:
-                    self._gate.goes_down(fault.node)
-                incarnation, struck = self._actuator.crash(fault.node)
-                self._gate.bury(fault.node, incarnation)
-                self._in_force(planned, struck.evidence, done=bool(struck.fired))
+                self._kill(planned, fault.node, fault.restart)
             case f.Pause():
                 if fault.replace:
                     self._gate.spare(fault.node, taken.event)
@@ -129,11 +128,33 @@ class Injection:
             case f.Storage():
                 self._in_force(planned, f"the step failed with {fault.errno}", done=True)
                 return Go(fault.code)
+            case f.PowerCut():
+                planned.in_force = True
+                return Go(cut=fault.sync)
             case _:
                 self._gate.close_lane(taker, fault.link)
                 taken.held.append(planned)
                 self._in_force(planned, self._actuator.arm(fault))
         return None
+
+    def power_cut(self, event: TraceEvent) -> None:
+        """A process says that its power was cut, and what was lost of what it had written."""
+        with self._acting:
+            for planned in self._planned:
+                fault = planned.fault
+                if not (isinstance(fault, f.PowerCut) and planned.in_force):
+                    continue
+                if event.step == f"{POWER_CUT}{fault.at.step}":
+                    planned.evidence.append(f"lost: {event.detail.get('lost')}")
+                    self._kill(planned, fault.node, restart=True)
+                    self._restart_later(fault.node)
+
+    def _kill(self, planned: Planned, node: str, restart: bool) -> None:
+        if restart:
+            self._gate.goes_down(node)
+        incarnation, struck = self._actuator.crash(node)
+        self._gate.bury(node, incarnation)
+        self._in_force(planned, struck.evidence, done=bool(struck.fired))
 
     def _in_force(self, planned: Planned, evidence: str, done: bool = False) -> None:
         planned.in_force, planned.done, planned.since = True, done, time.monotonic()
@@ -158,7 +179,7 @@ class Injection:
         match fault:
             case f.Pause():
                 evidence = [self._actuator.resume(fault.node)]
-            case f.Crash() | f.Storage():
+            case f.Crash() | f.Storage() | f.PowerCut():
                 pass
             case f.Cut():
                 evidence = [f"{planned.met} requests met it"] if fault.tries is not None else []
@@ -203,7 +224,7 @@ class Injection:
 
 def _where(fault: Fault) -> str:
     match fault:
-        case f.Crash() | f.Pause():
+        case f.Crash() | f.Pause() | f.PowerCut():
             return fault.node
         case f.Cut():
             return fault.left[0]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bettong.harness.actuator import Actuator
 from bettong.harness.gate import Gate
-from bettong.harness.injection import GO, Go, Injection
+from bettong.harness.injection import GO, POWER_CUT, Go, Injection
 from bettong.harness.planned import PlannedFaults
 from bettong.harness.run_book import RunBook
 from bettong.harness.schedule import Schedule
@@ -120,6 +120,11 @@ class RunControl:
         """
         if self._normalise is not None:
             event = self._normalise(event)
+        if event.step.startswith(POWER_CUT):
+            with self._changed:
+                self._gate.refuse_the_dead(event)
+            self._injection.power_cut(event)
+            return None
         with self._changed:
             self._gate.refuse_the_dead(event)
             if event.phase == "before":

@@ -11,6 +11,7 @@
       - duplicate: {link: driver->receiver, at: batch=1/sink.commit}
       - pause: {node: driver, from: STEP, until: after STEP}       # replace: true
       - delay: {link: driver->receiver, at: STEP, latency_ms: 200}
+      - power-cut: {node: receiver, at: STEP, sync: 2}           # before its second sync
       - storage: {before: batch=1/commits, errno: ENOSPC}        # or after:
 """
 
@@ -43,6 +44,7 @@ _KEYS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {  # needed, may 
     "reset": (("link", "at"), ()),
     "cut": (("between", "from"), ("until", "direction", "tries")),
     "pause": (("node", "from"), ("until", "replace")),
+    "power-cut": (("node", "at"), ("sync",)),
     "storage": ((), ("before", "after", "errno")),
 }
 
@@ -200,6 +202,10 @@ def _fault(entry: Any, where: str) -> Fault:
             return _cut(given, where)
         case "pause":
             return _pause(given, where)
+        case "power-cut":
+            at = _place(given["at"], f"{where}: at")
+            sync = _count(given.get("sync", 1), f"{where}: sync")
+            return f.PowerCut(_text(given["node"], f"{where}: node"), at, sync)
         case "storage":
             code = _text(given.get("errno", "ENOSPC"), f"{where}: errno")
             known = tuple(errno_codes.errorcode.values())
@@ -289,6 +295,9 @@ def _fault_to_dict(fault: Fault) -> dict[str, Any]:
             span = {"from": near(start)} | ({} if until is None else {"until": near(until)})
             last = {"replace": True} if replace else {}
             return {"pause": {"node": node, **span, **last}}
+        case f.PowerCut(node, at, sync):
+            which = {} if sync == 1 else {"sync": sync}
+            return {"power-cut": {"node": node, "at": at.place, **which}}
         case f.Storage(at, code):
             return {"storage": {at.phase: at.place, "errno": code}}
     kind = fault.id.partition("(")[0]
@@ -305,7 +314,7 @@ def _fault_to_dict(fault: Fault) -> dict[str, Any]:
 
 def _named(fault: Fault) -> Iterator[tuple[str, str]]:
     match fault:
-        case f.Crash(node=node) | f.Pause(node=node):
+        case f.Crash(node=node) | f.Pause(node=node) | f.PowerCut(node=node):
             yield "node", node
         case f.Cut(left, right):
             yield from (("node", node) for node in (*left, *right))

@@ -4,8 +4,12 @@ loses what was not synced."""
 from __future__ import annotations
 
 import os
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Protocol
+
+from bettong.engine import steps
 
 Buffer = bytes | bytearray | memoryview
 
@@ -59,15 +63,25 @@ class _OsAppendFile:
     def __init__(self, path: Path, syncs: bool) -> None:
         self._syncs = syncs
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._last = 0  # bytes of the last write, as long as they are not synced
 
     def write(self, data: Buffer) -> None:
         view = memoryview(data)
+        self._last = len(view)
         while view:
             view = view[os.write(self._fd, view) :]
 
     def sync(self) -> None:
-        if self._syncs:
+        if not self._syncs:
+            return
+        watched = steps.present()
+        if watched is not None and self._last and watched.about_to_sync():
+            kept = self._last // 2
+            os.ftruncate(self._fd, os.fstat(self._fd).st_size - self._last + kept)
             os.fsync(self._fd)
+            watched.power_is_cut(f"of the last {self._last} bytes all but {kept}")
+        os.fsync(self._fd)
+        self._last = 0
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._fd, size)
@@ -98,10 +112,15 @@ class OsDisk:
         return sorted(entry.name for entry in directory.iterdir())
 
     def rename(self, source: Path, target: Path) -> None:
+        is_new = steps.present() is not None and not target.exists()
         source.replace(target)
+        if is_new:
+            _names.undo = target, lambda: target.replace(source)
 
     def link(self, source: Path, target: Path) -> None:
         target.hardlink_to(source)
+        if steps.present() is not None:
+            _names.undo = target, target.unlink
 
     def remove(self, path: Path) -> None:
         path.unlink()
@@ -116,6 +135,11 @@ class OsDisk:
     def sync_directory(self, path: Path) -> None:
         if not self.syncs:
             return
+        watched, lost = steps.present(), _not_durable(path)
+        if watched is not None and lost is not None and watched.about_to_sync():
+            target, undo = lost
+            undo()
+            watched.power_is_cut(f"the name {target.name}")
         fd = os.open(path, os.O_RDONLY)
         try:
             os.fsync(fd)
@@ -124,3 +148,13 @@ class OsDisk:
 
 
 OS_DISK: Disk = OsDisk()
+_names = threading.local()  # the last new name that this thread has given within a step
+
+
+def _not_durable(directory: Path) -> tuple[Path, Callable[[], object]] | None:
+    """The name given last in a directory that is about to be synced, and how it is lost."""
+    given: tuple[Path, Callable[[], object]] | None = getattr(_names, "undo", None)
+    if given is None or given[0].parent != directory:
+        return None
+    _names.undo = None
+    return given

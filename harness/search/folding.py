@@ -144,7 +144,7 @@ def _digest(*told: str) -> str:
 
 def _struck_at(fault: Fault) -> str:
     match fault:
-        case harness.Crash(node=node) | harness.Pause(node=node):
+        case harness.Crash(node=node) | harness.Pause(node=node) | harness.PowerCut(node=node):
             return node
         case harness.Cut() | harness.Storage():
             return fault.id

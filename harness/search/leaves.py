@@ -19,6 +19,7 @@ _NAMES = {
     "cut": PARTITION,
     "duplicate": DUPLICATE,
     "pause": PAUSE,
+    "power-cut": STORAGE,
     "storage": STORAGE,
 }
 
@@ -87,6 +88,9 @@ class Leaves:
                 yield self.owed(unsure.id)
             else:
                 yield self._leaf(f"known written({o.name})", [(unsure, STORAGE)], o.node, o)
+        for sync in range(1, o.synced + 1) if STORAGE in self.kinds else ():
+            cut = harness.PowerCut(o.node, _at(o), sync)
+            yield self._leaf(f"whole({o.name}, {sync})", [(cut, STORAGE)], o.node, o)
         if DUPLICATE in self.kinds and o.link is not None and harness.repeats(o.link):
             twice = harness.Duplicate(o.link, _at(o))
             if twice.id in self.struck:

@@ -76,6 +76,7 @@ class Occurrence:
         causes: occurrences that it had read when it began.
         answers: those that it read before it ended, such as a server's reply.
         carries: the messages that it moved.
+        synced: how many things it has made durable, one after the other.
     """
 
     step: str
@@ -89,6 +90,7 @@ class Occurrence:
     causes: list[Occurrence] = field(default_factory=list)
     answers: list[Occurrence] = field(default_factory=list)
     carries: tuple[MessageRange, ...] = ()
+    synced: int = 0
 
     @property
     def name(self) -> str:
@@ -195,6 +197,7 @@ class _Reader:
         found = self._named(event, occurrence) + self._joined_end(occurrence)
         occurrence.answers = [c for c in found if id(c) not in known]
         occurrence.carries = event.carries
+        occurrence.synced = int(event.detail.get("synced", 0))
         occurrence.ended = position
 
     def _named(self, event: TraceEvent, occurrence: Occurrence) -> list[Occurrence]:

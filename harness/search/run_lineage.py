@@ -219,7 +219,7 @@ def _at_all(step: str) -> str:
 
 
 def _killed_by(fault: str) -> Iterable[str]:
-    found = re.match(r"(?:crash|pause)\((.+?), ", fault)
+    found = re.match(r"(?:crash|pause|power-cut)\((.+?), ", fault)
     return (found[1],) if found else ()
 
 

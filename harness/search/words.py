@@ -80,6 +80,8 @@ def fault_words(fault: Fault) -> str:
             last = f" until {moment(until)}" if until else f" for {tries} tries" if tries else ""
             apart = f"{' and '.join(left)} could not reach {' and '.join(right)}"
             return f"{apart} from {moment(start)}{last}"
+        case f.PowerCut(node=node, at=at):
+            return f"the power of the {node} was cut while {moment(at).partition(' ')[2]}"
         case f.Storage(at=at, errno=errno):
             return f"the disk failed with {errno} {moment(at)}"
         case _:

@@ -141,6 +141,29 @@ class WritesLogAgain(Receiver):
     ledger_class = _WritesLogAgainLedger
 
 
+class _DropsTornRow(Output):
+    def complete(self, pieces: Iterable[bytes], *, is_last: bool) -> None:
+        with self._disk.open(self._path) as file:
+            file.seek(self.length)
+            left = file.read()
+        if not (is_last and left):
+            return super().complete(pieces, is_last=is_last)
+        whole = left[: left.rfind(b"\n") + 1]
+        self._file.truncate(self.length + len(whole))
+        self._count(whole)
+
+
+class _DropsTornRowLedger(Ledger):
+    output_class = _DropsTornRow
+
+
+class DropsTornRow(Receiver):
+    """After a power cut drops the row of which only a part is there, and takes what is before it
+    for all of the batch."""
+
+    ledger_class = _DropsTornRowLedger
+
+
 class _StagesAgainLedger(Ledger):
     def open(self, epoch: int) -> None:
         staged = dict(self.staged)

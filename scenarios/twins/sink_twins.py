@@ -68,6 +68,14 @@ TWINS: Sequence[Scenario] = (
     ),
     twin(
         WORD_COUNT,
+        "sink_drops_torn_row",
+        "after a power cut the sink drops the torn row, and takes the rest for the whole batch",
+        "receiver",
+        "receivers:DropsTornRow",
+        "Compare what is there with what was committed, and write all of it again if it differs.",
+    ),
+    twin(
+        WORD_COUNT,
         "sink_stages_again",
         "what is prepared again is staged beside what was there",
         "receiver",

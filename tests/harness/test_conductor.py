@@ -16,7 +16,17 @@ from bettong.engine import steps
 from bettong.engine.steps import ConductorRecorder, Instrumentation, RunOverError, Step
 from bettong.harness.actuator import Struck
 from bettong.harness.conductor import Conductor
-from bettong.harness.faults import Crash, Cut, Delay, LinkFault, Omit, Pause, Point, Storage
+from bettong.harness.faults import (
+    Crash,
+    Cut,
+    Delay,
+    LinkFault,
+    Omit,
+    Pause,
+    Point,
+    PowerCut,
+    Storage,
+)
 from bettong.harness.run_control import RunControl
 from bettong.harness.schedule import Schedule
 from bettong.harness.sessions import ProcessSession
@@ -50,13 +60,14 @@ class Children:
         self.fired: bool | None = None
         self.control: RunControl | None = None
         self.before_restart: Callable[[], None] = lambda: None
+        self.program = CHILD
 
     def start(self, node: str, *names: str) -> None:
         self.names[node] = names
         self.incarnation[node] = self.incarnation.get(node, 0) + 1
         instr = Instrumentation("r1", node, self.incarnation[node], self.conductor.address)
         self.sessions[node] = ProcessSession.start(
-            [sys.executable, "-c", CHILD, *names],
+            [sys.executable, "-c", self.program, *names],
             env={**os.environ, **instr.to_env()},
             log=self.folder / "log",
         )
@@ -265,6 +276,51 @@ def test_another_run_and_a_dead_incarnation_are_refused(children: Children, begi
     with pytest.raises(RunOverError, match="over"), Taker(children, "b").step("x"):
         pass
     assert "late" not in {e.step for e in control.events}
+
+
+TORN = """
+import sys
+from pathlib import Path
+from bettong.engine import steps
+from bettong.engine.steps import Instrumentation, step
+from bettong.engine.storage.disk import OS_DISK
+steps.install(Instrumentation.from_env())
+folder = Path(sys.argv[1])
+with step("write"):
+    file = OS_DISK.append_to(folder / "new")
+    for data in (b"first", b"second"):
+        file.write(data)
+        file.sync()
+    OS_DISK.rename(folder / "new", folder / "named")
+    OS_DISK.sync_directory(folder)
+"""
+
+
+@pytest.mark.parametrize(
+    ("sync", "name", "content"),
+    [
+        (1, "new", b"fi"),
+        (2, "new", b"firstsec"),
+        (3, "new", b"firstsecond"),
+        (4, "named", b"firstsecond"),
+    ],
+)
+def test_the_power_is_cut_right_before_something_becomes_durable(
+    children: Children, begin: Begin, tmp_path: Path, sync: int, name: str, content: bytes
+) -> None:
+    fault = PowerCut("a", Point("write"), sync)
+    control = begin(fault, Crash("a", Point("write", "after"), restart=False))
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    children.program = TORN
+    children.before_restart = lambda: children.names.update(a=(str(tmp_path / "elsewhere"),))
+    children.start("a", str(folder))
+    assert control.wait(lambda: children.sessions["a"].poll() is not None, 60)
+    assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [(name, content)]
+    fired = sync < 4
+    assert (fault.id in control.evidence) == fired
+    ended = [e.detail["synced"] for e in control.events if (e.step, e.phase) == ("write", "after")]
+    assert fired or 3 in ended
 
 
 def test_a_storage_fault_fails_the_step_as_the_system_would(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -193,6 +194,19 @@ def test_other_kinds_of_faults_are_hypotheses_where_they_can_strike(
             search.exclude(chosen)
     assert found == expected
     assert not lineage_of(clean().events).faults.keys() & expected
+
+
+def test_the_power_can_be_cut_before_each_thing_that_a_step_makes_durable() -> None:
+    trace = clean()
+    trace.events = [
+        replace(e, detail={"synced": 2}) if (e.step, e.phase) == (SERVED, "after") else e
+        for e in trace.events
+    ]
+    run = lineage_of(trace.events, kinds={STORAGE})
+    cuts = {f"power-cut(receiver, {SERVED})", f"power-cut(receiver, {SERVED}, sync 2)"}
+    assert {id for id in run.faults if id.startswith("power-cut")} == cuts
+    with Hypotheses(run.lineage, Bounds({STORAGE: 1})) as search:
+        assert all(search.admits(frozenset({cut})) for cut in cuts)
 
 
 def test_a_node_that_ends_by_itself_and_comes_back_owes_that_to_the_fault_that_struck() -> None:
