@@ -11,6 +11,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,14 +44,19 @@ def run(messages: Sequence[bytes], expected: Sequence[bytes], threads: int) -> S
 def run_processes(path: Path, expected: Sequence[bytes], processes: int) -> Spent:
     """In processes of its own, from an Arrow file; raises WrongResultError."""
     addresses = [f"127.0.0.1:{port}" for port in free_ports(processes)]
-    started = []
-    for number in range(processes):
-        about = {"path": str(path), "addresses": addresses, "number": number}
-        command = [sys.executable, "-m", __name__, json.dumps(about)]
-        started.append(subprocess.Popen(command, stdout=subprocess.PIPE))
-    told = [process.communicate()[0].splitlines() for process in started]
-    if any(process.returncode for process in started):
-        raise WrongResultError("a process of Bytewax failed")
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / str(number) for number in range(processes)]
+        ready = Path(folder) / "ready"
+        started = []
+        for number, out in enumerate(files):
+            about = {"path": str(path), "addresses": addresses, "number": number}
+            about |= {"out": str(out), "ready": str(ready)}
+            command = [sys.executable, "-m", __name__, json.dumps(about)]
+            started.append(subprocess.Popen(command, stdout=subprocess.DEVNULL))
+        codes = [process.wait() for process in started]
+        if any(codes):
+            raise WrongResultError("a process of Bytewax failed")
+        told = [out.read_bytes().splitlines() for out in files]
     if sorted(line for lines in told for line in lines[1:]) != sorted(expected):
         raise WrongResultError("Bytewax' outputs are not the running sums")
     spent = [Spent(*json.loads(lines[0])) for lines in told]
@@ -93,16 +99,26 @@ def _flow(messages: Sequence[bytes], outputs: list[bytes]) -> Any:
 
 
 def main() -> None:
-    """One of several processes: prints what it has spent, and then its outputs."""
+    """One of several processes: writes what it has spent, and then its outputs."""
     about = json.loads(sys.argv[1])
     source = ArrowSource(Path(about["path"]))
     everything = MessageRange("amounts", 0, source.extent(0, 0).end)
     messages = source.read(everything, "", ()).to_pylist()
     outputs: list[bytes] = []
+    _begin_together(Path(about["ready"]), about["number"], len(about["addresses"]))
     spent = _timed(messages, outputs, 1, about["addresses"], about["number"])
-    print(json.dumps(spent))
-    sys.stdout.flush()
-    sys.stdout.buffer.writelines(line + b"\n" for line in outputs)
+    lines = [json.dumps(spent).encode(), *outputs]
+    Path(about["out"]).write_bytes(b"".join(line + b"\n" for line in lines))
+
+
+def _begin_together(ready: Path, number: int, processes: int) -> None:
+    """Wait until all have read their input, and then for those before this one to listen, since
+    Bytewax waits for a second where nobody does."""
+    with ready.open("ab") as file:
+        file.write(b".")
+    while ready.stat().st_size < processes:
+        time.sleep(0.01)
+    time.sleep(0.2 * number)
 
 
 if __name__ == "__main__":
