@@ -4,9 +4,10 @@ Each way of doing it gets the same messages ``key,number``, and its outputs are 
 ``plain loop`` is the same functions in a Python loop over a dict, with nothing that a crash would
 leave: what the language itself costs on one core. Bytewax runs the same functions without
 recovery; ``applyInPandasWithState`` and Spark's own aggregation get the messages as columns, and
-the latter gives one total for a key and batch. Ratios are of events per second of CPU, of all
-processes, so that what else the machine does counts little, and of steady rates on the clock,
-without the first batches.
+the latter gives one total for a key and batch. They have a session with Spark's defaults, the
+engine one with its own settings. Ratios are of events per second of CPU, of all processes, so that
+what else the machine does counts little, and of steady rates on the clock, without the first
+batches.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from bettong.engine.in_process import run_in_process
 from bettong.engine.outputs.arrow import ArrowSink, read_batches
 from bettong.engine.sources import ArrowSource
 from bettong.engine.spark.runner import run
+from bettong.engine.spark.settings import LOCAL_SETTINGS
 from bettong.harness.bench import bytewax_peer, peers
 from bettong.harness.bench.errors import WrongResultError
 from bettong.harness.bench.session import local_session
@@ -50,6 +52,10 @@ FULL_EVENTS = 20_000_000
 BATCH = 250_000
 KEYS = (20_000, 26)
 APPLICATIONS = {"messages": running_sum.app, "arrays": running_sum_arrays.app}
+PEERS = {
+    "applyInPandasWithState": peers.applied_in_pandas,
+    "Spark's aggregation": peers.aggregated,
+}
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ class Timing:
     steady: float
 
 
-def measure(spark: SparkSession, events: int, keys: int, folder: Path) -> dict[str, Timing]:
+def measure(events: int, keys: int, folder: Path) -> dict[str, Timing]:
     """Run every way once; raises WrongResultError when outputs are missing or wrong."""
     path = folder / f"{keys}.arrow"
     expected = prepare(path, events, keys)
@@ -81,13 +87,16 @@ def measure(spark: SparkSession, events: int, keys: int, folder: Path) -> dict[s
             ways[name] = partial(bytewax_peer.run, messages.to_pylist(), lines, threads)
         ways["Bytewax, 2 processes"] = partial(bytewax_peer.run_processes, path, lines, 2)
     for name, app in APPLICATIONS.items():
-        for runner, on in (("in-process", None), ("Spark", spark)):
-            ways[f"{name}, {runner}"] = partial(_engine, on, app, path, expected, folder)
-    ways["applyInPandasWithState"] = peers.applied_in_pandas(
-        spark, messages, expected, BATCH, folder
-    )
-    ways["Spark's aggregation"] = peers.aggregated(spark, messages, expected, BATCH, folder)
-    return {name: _timed(events, way) for name, way in ways.items()}
+        ways[f"{name}, in-process"] = partial(_engine, None, app, path, expected, folder)
+    timings = {name: _timed(events, way) for name, way in ways.items()}
+    with local_session(LOCAL_SETTINGS) as spark:
+        for name, app in APPLICATIONS.items():
+            way = partial(_engine, spark, app, path, expected, folder)
+            timings[f"{name}, Spark"] = _timed(events, way)
+    with local_session({}) as spark:
+        for name, peer in PEERS.items():
+            timings[name] = _timed(events, peer(spark, messages, expected, BATCH, folder))
+    return timings
 
 
 def _timed(events: int, way: Way) -> Timing:
@@ -181,9 +190,9 @@ def bench(full: bool = False, events: int | None = None) -> dict[str, Any]:
     """The figures of every way, beside each of the others that is no part of the engine."""
     count = events or (FULL_EVENTS if full else EVENTS)
     figures: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory() as name, local_session() as spark:
+    with tempfile.TemporaryDirectory() as name:
         for keys in KEYS:
-            timings = measure(spark, count, keys, Path(name))
+            timings = measure(count, keys, Path(name))
             beside = {w: t for w, t in timings.items() if not w.startswith(tuple(APPLICATIONS))}
             for way, timing in timings.items():
                 for unit, rate in (
