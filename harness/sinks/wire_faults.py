@@ -16,7 +16,7 @@ CLOCK = "clock"
 """In an event's detail: the wire's logical time when it arrived."""
 
 How = Literal["lost", "always lost", "crash", "restarted", "paused"]
-_HARMLESS = frozenset({"BEGIN", "SHOW", "PING", "MULTI", "WATCH", "ping"})
+_HARMLESS = frozenset({"BEGIN", "SET SESSION", "SHOW", "PING", "MULTI", "WATCH", "ping"})
 _TOO_SMALL = 64  # bytes; half of such a frame is never acted on
 
 

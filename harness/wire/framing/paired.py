@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections import deque
 
@@ -94,8 +95,14 @@ class PairedFraming(Framing):
         self.answer(size, *([self.open.popleft()] if self.open else []))
 
 
+_SET_MORE = re.compile(
+    r"SET\s+(?:@@)?(?:GLOBAL|PERSIST)|SET\s.*AUTOCOMMIT\s*=\s*(?:1|ON)", re.IGNORECASE | re.DOTALL
+)
+
+
 def verb(statement: bytes) -> str:
-    """The first word of an SQL statement, comments skipped: ``INSERT``."""
+    """The first word of an SQL statement, comments skipped: ``INSERT``. ``SET SESSION``: one that
+    changes the session only, and commits nothing."""
     text = statement.decode("utf-8", "replace").lstrip()
     while text.startswith(("--", "/*")):
         end = "\n" if text.startswith("--") else "*/"
@@ -105,6 +112,8 @@ def verb(statement: bytes) -> str:
         if not (character.isalpha() or character == "_"):
             break
         word += character
+    if word.upper() == "SET" and not _SET_MORE.match(text):
+        return "SET SESSION"
     return word.upper() or "?"
 
 

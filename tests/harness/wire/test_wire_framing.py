@@ -25,6 +25,7 @@ from wire_samples import (
 )
 
 from bettong.harness.wire.framing.adaptive import AdaptiveFraming
+from bettong.harness.wire.framing.paired import verb
 
 
 class Told:
@@ -318,3 +319,18 @@ def test_rows_whose_numbers_come_round_are_no_new_reply() -> None:
     told = Told(turns, "mysql")
     assert told.labels == ["SELECT", "COMMIT"]
     assert told.answered == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        (b"SET NAMES utf8mb4", "SET SESSION"),
+        (b"set autocommit = 0", "SET SESSION"),
+        (b"SET AUTOCOMMIT=1", "SET"),
+        (b"SET @@GLOBAL.read_only = 1", "SET"),
+        (b"/* a */ SET GLOBAL x = 1", "SET"),
+        (b"-- a\ninsert into t", "INSERT"),
+    ],
+)
+def test_what_only_concerns_the_session_has_a_label_of_its_own(statement: bytes, told: str) -> None:
+    assert verb(statement) == told
