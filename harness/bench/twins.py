@@ -33,7 +33,7 @@ from bettong.lineage.loop import Budget
 from bettong.lineage.results import Anomaly, environment
 from bettong.scenarios.broken_twins import SPARK_ONLY, TWINS
 
-MOST = 60
+MOST = 120
 SEEDS = 3
 LIMITS = Limits(idle_s=15.0)
 FEW = ("gateway_acks_early", "sink_commits_again", "reader_resumes_late")
@@ -157,7 +157,7 @@ HEAD = """| twin | mistake | smallest fault | a reader sees | lineage | random |
 
 def line(found: Found) -> str:
     """A row of the docs' table, below :data:`HEAD`."""
-    fault = " and ".join(f"`{fault}`" for fault in found.fault)
+    fault = " and ".join(f"`{fault}`" for fault in found.fault).replace("|", "\\|")
     runs = (found.lineage, found.random_mean, found.each_step)
     told = " | ".join("not" if n is None else f"{n:g}" for n in runs)
     twin = found.twin

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from bettong.harness import faults as harness
 from bettong.harness.faults import DRIVER, Point
-from bettong.harness.search.occurrences import Occurrence
+from bettong.harness.search.occurrences import Occurrence, is_push
 from bettong.harness.search.partitions import Partitions
 from bettong.harness.step_names import is_stored
 from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE, Fault
@@ -99,7 +99,8 @@ class Leaves:
                 yield self._leaf(f"arrives once({o.name})", [(twice, DUPLICATE)], o.link, o)
 
     def lives(self, o: Occurrence, phase: harness.PointPhase) -> str:
-        """A node lives at this moment: it is not killed, nor taken for dead."""
+        """A node lives at this moment: it is not killed, nor does it stand still until the driver
+        is replaced or a client asks again."""
         crash = harness.Crash(o.node, Point(o.step, phase, o.number))
         stands = self.same.get(crash.id)
         found: list[tuple[harness.Fault, str]] = []
@@ -108,10 +109,22 @@ class Leaves:
             crash = stands
         if CRASH in self.kinds:
             found.append((crash, CRASH))
-        if PAUSE in self.kinds and o.node == DRIVER and phase == "before":
-            pause = harness.Pause(o.node, Point(o.step, phase, o.number), replace=True)
-            return self._leaf(f"no {crash.id}, no {pause.id}", [*found, (pause, PAUSE)], o.node, o)
-        return self._leaf(f"no {crash.id}", found, o.node, o)
+        pause = self._pause(o) if PAUSE in self.kinds and phase == "before" else None
+        if pause is not None:
+            found.append((pause, PAUSE))
+        id = ", no ".join([f"no {crash.id}", *([pause.id] if pause else [])])
+        return self._leaf(id, found, o.node, o)
+
+    def _pause(self, o: Occurrence) -> harness.Pause | None:
+        """The driver is replaced meanwhile; a server goes on when the client that has asked for
+        this step is about to ask again."""
+        if o.node == DRIVER:
+            return harness.Pause(o.node, _at(o), replace=True)
+        asked = (c for c in o.causes if (c.link or "").endswith(f"->{o.node}"))
+        request = next((c for c in asked if not c.done_at(o.begun) or is_push(c.step)), None)
+        if request is None:
+            return None
+        return harness.Pause(o.node, _at(o), self.partitions.tried_again(request))
 
     def _within(self, step: str) -> bool:
         """Whether faults at this step are within the first batches."""

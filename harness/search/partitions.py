@@ -30,6 +30,14 @@ class Partitions:
         """The cuts that lose this request."""
         return self._cuts.get(request.name, ())
 
+    def tried_again(self, request: Occurrence) -> Point:
+        """When a client that gets no answer begins to ask again."""
+        connect = _connect(request)
+        if connect is None:
+            return Point(request.step, "before", request.number + 1)
+        tried = sum(o.step == connect and o.begun <= request.begun for o in self._requests)
+        return Point(connect, "before", tried + 1)
+
     def _place(self, request: Occurrence) -> None:
         client, server = _ends(request)
         clients = {_ends(o)[0] for o in self._requests if _ends(o)[1] == server}

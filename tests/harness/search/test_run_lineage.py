@@ -177,7 +177,11 @@ DRIVERS_OWN = (OPEN, PLAN, OFFSETS, COMMIT, COMMITS)
                 for step in (OFFSETS, SERVED, COMMITS)
             },
         ),
-        (PAUSE, {f"pause(driver, from {step}, replaced)" for step in DRIVERS_OWN}),
+        (
+            PAUSE,
+            {f"pause(driver, from {step}, replaced)" for step in DRIVERS_OWN}
+            | {f"pause(receiver, from {SERVED} until {COMMIT}#2)"},
+        ),
         (DUPLICATE, {f"duplicate({LINK}, {COMMIT})"}),
         (PARTITION, {f"cut(receiver|driver, from {COMMIT} for 2 tries)"}),
     ],
