@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _LAST_S = 0.3
+_ANSWER_S = 2
 
 
 class Publish(Sink):
@@ -70,7 +71,7 @@ class Publish(Sink):
         host, port = env.address("nats")
         client = await nats.connect(f"nats://{host}:{port}", allow_reconnect=False)
         try:
-            await use(client.jetstream())
+            await use(client.jetstream(timeout=_ANSWER_S))
         finally:
             await client.close()
 
