@@ -2,13 +2,15 @@
 
 Messages are due at a steady rate, whatever becomes of those before them, and a message is late
 until a reader of the receiver's file can see its output (no coordinated omission). Recovery is on;
-every output is checked. ``plain`` is Spark alone at the same rate and batch size: a query that
-takes rows from its own rate source and does nothing with them, so what a micro-batch itself costs.
+every output is checked. How many messages make a batch is found first: as many as come while one
+is done, and a little more, or they would queue up. ``plain`` is Spark alone at the same rate: a
+query that counts rows of its own rate source, so what a micro-batch itself costs.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -38,7 +40,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 RATE = 10_000
-BATCH = 1_200
+PROBE = 1_000
+PROBES = 25
+ROOM = 1.2
 FRAME = 20
 SECONDS = 15
 FULL_SECONDS = 60
@@ -56,17 +60,19 @@ def bench(full: bool = False) -> dict[str, Any]:
     with (
         tempfile.TemporaryDirectory() as name,
         session("bettong-latency", "local[2]", Path(name) / "spark.log") as spark,
-        _servers(Path(name)) as addresses,
     ):
-        latencies, batch = _measured(spark, Path(name), addresses, count)
-        floor = _floor(spark, Path(name))
+        folder = Path(name)
+        _, probed = _measured(spark, folder / "probe", PROBES * PROBE, PROBE, 1_000_000)
+        size = math.ceil(ROOM * probed * RATE / 100) * 100
+        latencies, batch = _measured(spark, folder / "run", count, size, RATE)
+        floor = _floor(spark, folder)
     figures: dict[str, Any] = {
         "plain, batch, p50": {"value": round(floor * 1000, 1), "unit": "ms"},
-        f"batch of {BATCH}, p50": {
+        f"batch of {size}, p50": {
             "value": round(batch * 1000, 1),
             "unit": "ms",
-            "versus": f"until the next is full: {1000 * BATCH / RATE:.0f}",
-            "ratio": round(batch * RATE / BATCH, 2),
+            "versus": f"until the next is full: {1000 * size / RATE:.0f}",
+            "ratio": round(batch * RATE / size, 2),
         },
     }
     for part in (0.5, 0.99, 0.999):
@@ -101,16 +107,34 @@ def _servers(folder: Path) -> Iterator[dict[str, Address]]:
 
 
 def _measured(
-    spark: SparkSession, folder: Path, addresses: dict[str, Address], count: int
+    spark: SparkSession, folder: Path, count: int, batch: int, rate: int
 ) -> tuple[Histogram, float]:
     """The latencies of all messages but those of the first seconds, and a batch's median
-    seconds."""
+    seconds.
+
+    Args:
+        count: how many messages are sent.
+        batch: how many make a batch.
+        rate: how many are sent in a second.
+    """
+    with _servers(folder) as addresses:
+        return _measured_with(spark, folder, addresses, count, batch, rate)
+
+
+def _measured_with(
+    spark: SparkSession,
+    folder: Path,
+    addresses: dict[str, Address],
+    count: int,
+    batch: int,
+    rate: int,
+) -> tuple[Histogram, float]:
     messages = running_sum.messages(count, keys=KEYS)["amounts"]
     config = RunConfig(
         folder / "checkpoint",
         {"amounts": GatewaySource(addresses["gateway"], "amounts")},
         {"sums": TcpSink(addresses["receiver"], "running_sum")},
-        batch_messages=BATCH,
+        batch_messages=batch,
         state_partitions=2,
         read_slices=1,
     )
@@ -119,7 +143,7 @@ def _measured(
     sender = Sender(
         addresses["gateway"],
         "amounts",
-        _on_time(messages, begin),
+        _on_time(messages, begin, rate),
         AckedFile(None, "amounts"),
         pace=Pace(FRAME, 50),
     )
@@ -140,15 +164,15 @@ def _measured(
         reading.join()
     if not done.all():
         raise WrongResultError(f"{int((done == 0).sum())} outputs are missing or wrong")
-    due = begin + np.arange(count) * (1_000_000_000 // RATE)
+    due = begin + np.arange(count) * (1_000_000_000 // rate)
     latencies = Histogram()
-    latencies.add_all(np.maximum(done - due, 0)[WARM_S * RATE :])
+    latencies.add_all(np.maximum(done - due, 0)[WARM_S * rate :])
     return latencies, _median(running.query)
 
 
-def _on_time(messages: list[bytes], begin: int) -> Iterator[bytes]:
+def _on_time(messages: list[bytes], begin: int, rate: int) -> Iterator[bytes]:
     """Each message when it is due."""
-    gap = 1_000_000_000 // RATE
+    gap = 1_000_000_000 // rate
     for n, message in enumerate(messages):
         wait = begin + n * gap - time.perf_counter_ns()
         if wait > 0:
