@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bettong.lineage.results import Guarantee
+from bettong.scenarios.sinks.measured import MEASURED
 
 _PACKAGE = "bettong.scenarios.sinks"
 _NOTHING = "none was found"
@@ -379,8 +380,14 @@ SHIPPED = [
 
 def table() -> str:
     """The sinks as a Markdown table."""
-    head = "| sink | what it does | level | smallest fault | why |\n|---|---|---|---|---|\n"
+    head = "| sink | what it does | level | runs | smallest fault | why |\n"
     lines = [
-        f"| `{s.name}` | {s.title} | {s.level} | {s.fault} | {s.mechanism} |\n" for s in SHIPPED
+        f"| `{s.name}` | {s.title} | {s.level} | {_runs(s)} | {s.fault} | {s.mechanism} |\n"
+        for s in SHIPPED
     ]
-    return head + "".join(lines)
+    return head + "|---|---|---|---|---|---|\n" + "".join(lines)
+
+
+def _runs(sink: Shipped) -> str:
+    found = MEASURED.get(sink.name)
+    return "" if found is None else str(found.runs)

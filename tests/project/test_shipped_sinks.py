@@ -10,6 +10,7 @@ import pytest
 
 from bettong.harness.sinks.contract import Sink
 from bettong.scenarios.sinks import SHIPPED, Shipped, entries
+from bettong.scenarios.sinks.measured import MEASURED
 from bettong.scenarios.sinks.shipped import table
 
 PAGE = Path(__file__).parents[2] / "docs" / "check-your-sink.md"
@@ -33,6 +34,11 @@ def test_the_page_has_the_catalogs_table() -> None:
 def test_every_sink_that_the_page_names_ships() -> None:
     named = set(re.findall(r"`(\w+:[A-Z]\w+)`", PAGE.read_text("utf-8")))
     assert named == {sink.name for sink in SHIPPED}
+
+
+def test_what_was_measured_is_what_is_said() -> None:
+    levels = {sink.name: sink.level for sink in SHIPPED}
+    assert {name: found.level for name, found in MEASURED.items()}.items() <= levels.items()
 
 
 def test_targets_are_told_apart() -> None:

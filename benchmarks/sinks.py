@@ -1,0 +1,36 @@
+"""The docs' table of sinks: the whole verdict on each one, single faults and two together.
+
+``python benchmarks/sinks.py [PREFIX...]`` prints the lines of ``scenarios/sinks/measured.py`` for
+all sinks whose names begin so, each as soon as it is measured. Delta and Iceberg need pyspark
+4.1.1. All of them take about an hour and a half of two cores.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from bettong.harness.sinks.arena import arenas
+from bettong.harness.sinks.check import check_one
+from bettong.harness.sinks.request import Request
+from bettong.lineage.errors import UsageError
+from bettong.scenarios.sinks import SHIPPED
+
+
+def main(prefixes: list[str]) -> None:
+    """Measure the named sinks, or all of them."""
+    chosen = [s for s in SHIPPED if not prefixes or s.name.startswith(tuple(prefixes))]
+    if not chosen:
+        raise UsageError(f"no sink begins with {' or '.join(prefixes)}: see bettong list")
+    with arenas(lambda line: print(line, file=sys.stderr)) as arena_for:
+        for sink in chosen:
+            result = check_one(Request(sink.target), arena_for, lambda line: None)
+            if result.verdict == "unknown":
+                print(f"    # {sink.name}: {result.reason}", flush=True)
+                continue
+            runs, seconds = result.coverage.executions, round(result.duration_s)
+            told = f'Measured("{result.guarantee}", {runs}, {seconds})'
+            print(f'    "{sink.name}": {told},', flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
