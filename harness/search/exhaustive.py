@@ -69,8 +69,8 @@ class Everything:
         """The schedules with these outcomes."""
         return sorted(" and ".join(sorted(t.ids)) for t in self.told if t.outcome in outcomes)
 
-    def to_dict(self, agrees: bool) -> dict[str, Any]:
-        """For a result's details."""
+    def to_dict(self, agrees: bool | None) -> dict[str, Any]:
+        """For a result's details; ``agrees``: with the search, None when nobody can say yet."""
         violations = self.of("violation")
         unclear = self.of(*_BLIND)
         return {
@@ -243,4 +243,4 @@ def unfinished(campaign: Campaign, whole: Everything, expected: Guarantee) -> Re
     """The result when the budget has ended before everything was run."""
     reason = f"the budget ended with {whole.left} schedules of the whole space not run"
     result = campaign.result("unknown", reason, expected)
-    return replace(result, details={**result.details, "exhaustive": whole.to_dict(False)})
+    return replace(result, details={**result.details, "exhaustive": whole.to_dict(None)})

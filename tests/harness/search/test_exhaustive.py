@@ -1,0 +1,88 @@
+"""The whole space of faults beside the search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.api import run_scenario
+from bettong.harness.backend import LocalBackend
+from bettong.harness.search.exhaustive import LOG, Everything, Told, compare
+from bettong.harness.search.ldfi import Reach
+from bettong.lineage.errors import UsageError
+from bettong.lineage.loop import Budget
+from bettong.lineage.results import Result, Verdict
+from bettong.scenarios.counting import COUNTING_TWO
+
+ONE, OTHER = frozenset({"crash(a, before x)"}), frozenset({"crash(b, before x)"})
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "searched", "verdict"),
+    [
+        (("good", "good"), "valid", "valid"),
+        (("good", "violation"), "invalid", "invalid"),
+        (("good", "impossible"), "valid", "valid"),
+        (("good", "violation"), "valid", "unknown"),
+        (("good", "good"), "invalid", "unknown"),
+        (("good", "not-injected"), "valid", "unknown"),
+    ],
+)
+def test_a_verdict_stands_only_when_the_whole_space_agrees(
+    outcomes: tuple[str, str], searched: Verdict, verdict: Verdict
+) -> None:
+    whole = Everything([Told(ONE, outcomes[0]), Told(OTHER, outcomes[1])])
+    found = compare(whole, Result("s", verdict=searched))
+    assert found.verdict == verdict
+    assert found.details["exhaustive"]["agrees"] == (verdict != "unknown")
+    if outcomes[1] in ("violation", "not-injected") and verdict == "unknown":
+        assert "crash(b, before x)" in found.reason
+
+
+@pytest.fixture(scope="module")
+def backends() -> Iterator[list[LocalBackend]]:
+    with LocalBackend(runner="in-process") as one, LocalBackend(runner="in-process") as two:
+        yield [one, two]
+
+
+def searched(
+    backends: list[LocalBackend], out: Path, broken: bool, budget: Budget | None, reach: Reach
+) -> Result:
+    classes = {"receiver": "bettong.scenarios.twins.receivers:CommitsAgain"} if broken else {}
+    scenario = replace(COUNTING_TWO, classes=classes)  # type: ignore[arg-type]
+    one, *beside = backends
+    return run_scenario(scenario, reach, backend=one, beside=beside, out=out, budget=budget)
+
+
+def test_what_was_run_is_kept_and_the_rest_is_told(
+    backends: list[LocalBackend], tmp_path: Path
+) -> None:
+    reach = Reach(losses=0, batches=1, exhaustive="pairs")
+    for runs in (2, 4):
+        result = searched(backends, tmp_path, False, Budget(runs=2), reach)
+        told = result.details["exhaustive"]
+        assert (result.verdict, told["runs"], told["agrees"]) == ("unknown", runs, None)
+        assert f"{told['left']} schedules" in result.reason
+    whole = (tmp_path / LOG).read_text()
+    (tmp_path / LOG).write_text(whole + '{"ids": ["torn')
+    again = searched(backends, tmp_path, False, Budget(runs=1), reach)
+    assert again.details["exhaustive"]["runs"] in (5, 6)  # two go on at a time
+    with pytest.raises(UsageError, match="another question"):
+        searched(backends, tmp_path, False, Budget(runs=1), replace(reach, exhaustive="singles"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("broken", [False, True])
+def test_every_single_crash_agrees_with_the_search(
+    backends: list[LocalBackend], tmp_path: Path, broken: bool
+) -> None:
+    reach = Reach(losses=0, batches=1, exhaustive="singles")
+    result = searched(backends, tmp_path, broken, None, reach)
+    told = result.details["exhaustive"]
+    assert told["agrees"], result.reason
+    assert (told["left"], bool(told["violated"])) == (0, broken)
+    assert result.verdict == ("invalid" if broken else "valid")
