@@ -128,9 +128,11 @@ class Injection:
             case f.Storage():
                 self._in_force(planned, f"the step failed with {fault.errno}", done=True)
                 return Go(fault.code)
-            case f.PowerCut():
+            case f.PowerCut() if fault.node == taken.event.node:
                 planned.in_force = True
                 return Go(cut=fault.sync)
+            case f.PowerCut():
+                pass  # another node takes this step
             case _:
                 self._gate.close_lane(taker, fault.link)
                 taken.held.append(planned)
@@ -144,10 +146,15 @@ class Injection:
                 fault = planned.fault
                 if not (isinstance(fault, f.PowerCut) and planned.in_force):
                     continue
-                if event.step == f"{POWER_CUT}{fault.at.step}":
-                    planned.evidence.append(f"lost: {event.detail.get('lost')}")
+                if event.step != f"{POWER_CUT}{fault.at.step}":
+                    continue
+                planned.evidence.append(f"lost: {event.detail.get('lost')}")
+                try:
                     self._kill(planned, fault.node, restart=True)
-                    self._restart_later(fault.node)
+                except Exception as e:
+                    self._fail(e)
+                    raise
+                self._restart_later(fault.node)
 
     def _kill(self, planned: Planned, node: str, restart: bool) -> None:
         if restart:

@@ -18,9 +18,11 @@ from bettong.scenarios.twins.definition import mended
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 SLOW = {
+    "commit_given_up",
     "gateway_acks_end_early",
     "gateway_forgets_credit",
     "gateway_knows_by_content",
+    "partition_handed_over_twice",
     "replay_noted_early",
     "sink_records_early",
     "sink_records_late",
