@@ -85,7 +85,7 @@ def advise(
     if "Stuck" in kinds:
         return _STUCK
     if "Loss" in kinds:
-        if any(x.how == "restarted" and x.point.kind == "omit-reply" for x in wire):
+        if any(x.of_what_was_answered for x in wire):
             return _ACKNOWLEDGED
         return _MARKER_FIRST if crashed or restarted or failed else _SWALLOWED
     if wire and not (crashed or failed):

@@ -55,6 +55,11 @@ class WireFault:
         return self.point.request.partition("request=")[2].partition(" ")[2]
 
     @property
+    def of_what_was_answered(self) -> bool:
+        """Whether the server is started again after it has carried everything out."""
+        return self.how == "restarted" and self.point.kind == "omit-reply"
+
+    @property
     def _when(self) -> str:
         return "after" if self.point.kind == "omit-reply" else "before"
 

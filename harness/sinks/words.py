@@ -192,6 +192,8 @@ def _how(
     if kinds == {"Loss"}:
         if replayed:
             return f"The replay took {one} for done and skipped it."
+        if isinstance(fault, WireFault) and fault.of_what_was_answered:
+            return f"It had answered for the rows of {one}, and did not keep them."
         if failed:
             return f"{_FAILED}, and its replay took {one} for done and skipped it."
         if isinstance(fault, WireFault | RefusedOnce | f.Cut) or (

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 
+_PERSISTENT = pika.BasicProperties(delivery_mode=2)
+"""Without it a durable queue forgets its messages when the broker is started again."""
+
+
 class PublishConfirmed(Sink):
     """Each row is a persistent message, confirmed by the broker."""
 
@@ -33,7 +37,8 @@ class PublishConfirmed(Sink):
                 channel = connection.channel()
                 channel.confirm_delivery()
                 for row in batch.drop("ts").collect():
-                    channel.basic_publish("", "rows", json.dumps(row.asDict()).encode())
+                    body = json.dumps(row.asDict()).encode()
+                    channel.basic_publish("", "rows", body, _PERSISTENT)
 
         writer = rows.writeStream.foreachBatch(publish)
         return writer.option("checkpointLocation", env.checkpoint).start()

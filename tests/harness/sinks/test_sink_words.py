@@ -29,6 +29,7 @@ from bettong.harness.sinks.situations import KNOWN
 from bettong.harness.sinks.state import copy_state, digest_state, replace_state
 from bettong.harness.sinks.target import load_target
 from bettong.harness.sinks.wire_faults import WireFault
+from bettong.harness.wire import CutPoint
 from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import TraceEvent
 
@@ -230,6 +231,14 @@ def test_rows_that_an_error_cost_were_swallowed_or_skipped(
     fault = refused("db", 1)
     assert told in words.tell([fault], verdict.anomalies, SOURCE.rows, False, failed)
     assert advised in advise([fault], verdict.kinds, False, failed)
+
+
+def test_rows_that_a_server_forgot_were_not_skipped() -> None:
+    rows = [row for number in (0, 2, 3) for row in SOURCE.batch(number)]
+    verdict = judge_run(SinkRun(rows=rows, drained=True), SOURCE, ordered=False)
+    point = CutPoint("omit-reply", "mq", "mq/conn=1/request=2 PUB", "labels", "x", 1, "PUB")
+    told = words.tell([WireFault(point, "restarted")], verdict.anomalies, SOURCE.rows, False, True)
+    assert "It had answered for the rows of batch 1, and did not keep them." in told
 
 
 def test_a_query_that_never_ends_is_stuck_and_says_why() -> None:
