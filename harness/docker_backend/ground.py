@@ -42,6 +42,7 @@ class DockerGround:
         self._lock = threading.Lock()
         self._numbers = count(1)
         self._containers: dict[str, list[Any]] = {}
+        self._off: dict[str, list[Any]] = {}
         self._resting: dict[str, list[Any]] = {}
         self._stack = contextlib.ExitStack()
 
@@ -49,8 +50,8 @@ class DockerGround:
         with contextlib.ExitStack() as stack:
             self._image = ensure_image(self._client)
             self._folders = program_folders()
-            self._links = self._network(stack, "links", closed=True)
-            self._control = self._network(stack, "control", closed=False)
+            self._links = self._network(stack, "links")
+            self._control = self._network(stack, "control")
             self._stack = stack.pop_all()
         return self
 
@@ -81,12 +82,13 @@ class DockerGround:
 
     def take_off(self, node: str) -> str:
         """Have the engine disconnect a node's containers from the network of the links."""
-        for container in self._containers[node]:
+        self._off[node] = list(self._containers.get(node, ()))
+        for container in self._off[node]:
             self._links.network.disconnect(container)
         return f"the engine has disconnected {node} from {self._links.network.name}"
 
     def put_back(self, node: str) -> None:
-        for container in self._containers[node]:
+        for container in self._off.pop(node, ()):
             self._links.network.connect(container, ipv4_address=self._fixed_address(node))
 
     def _start(
@@ -151,7 +153,7 @@ class DockerGround:
     def _order(self, container: str) -> Path:
         return self.runs / f"{container}.json"
 
-    def _network(self, stack: contextlib.ExitStack, name: str, closed: bool) -> Network:
-        network = Network(self._client, f"{self._name}-{name}", self._labels, closed)
+    def _network(self, stack: contextlib.ExitStack, name: str) -> Network:
+        network = Network(self._client, f"{self._name}-{name}", self._labels)
         stack.callback(network.network.remove)
         return network

@@ -1,9 +1,8 @@
 """Two networks of a backend: one for the links between nodes, one for their conductor.
 
-Neither leads anywhere but to the containers and to this machine, no port is published, and on the
-first one containers cannot reach each other: whatever passes from node to node passes the proxies,
-which listen at the address that this machine has there. A node that is taken off the first one
-still hears its conductor.
+Neither leads anywhere but to this machine, no port is published, and containers cannot reach each
+other: whatever passes from node to node passes the proxies, which listen at the address that this
+machine has there. A node that is taken off the first network still hears its conductor.
 """
 
 from __future__ import annotations
@@ -24,15 +23,12 @@ _FIXED = range(2, 100)  # addresses that the engine gives to nobody by itself
 class Network:
     """A network with fixed addresses for some nodes.
 
-    Args:
-        closed: containers cannot reach each other.
-
     Attributes:
         gateway: this machine's address on it.
     """
 
-    def __init__(self, client: Any, name: str, labels: Mapping[str, str], closed: bool) -> None:
-        self.network, self._subnet = _create(client, name, labels, closed)
+    def __init__(self, client: Any, name: str, labels: Mapping[str, str]) -> None:
+        self.network, self._subnet = _create(client, name, labels)
         self.gateway = str(self._subnet[1])
         self._numbers: dict[str, int] = {}
 
@@ -42,9 +38,7 @@ class Network:
         return str(self._subnet[number])
 
 
-def _create(
-    client: Any, name: str, labels: Mapping[str, str], closed: bool
-) -> tuple[Any, ipaddress.IPv4Network]:
+def _create(client: Any, name: str, labels: Mapping[str, str]) -> tuple[Any, ipaddress.IPv4Network]:
     from docker.errors import APIError
     from docker.types import IPAMConfig, IPAMPool
 
@@ -61,7 +55,7 @@ def _create(
                 internal=True,
                 ipam=IPAMConfig(pool_configs=[pool]),
                 labels=dict(labels),
-                options={"com.docker.network.bridge.enable_icc": str(not closed).lower()},
+                options={"com.docker.network.bridge.enable_icc": "false"},
             )
         except APIError as e:
             if "overlap" in str(e):  # another Bettong has just taken it
