@@ -45,6 +45,11 @@ def _check_states(nodes: tuple[Node, ...]) -> None:
                 f"steps {other.name} and {node.name} both name state {node.state.name} but keep "
                 f"objects of {other.state.cls.__name__} and {node.state.cls.__name__}"
             )
+        if other.state.forget is not node.state.forget:
+            raise GraphError(
+                f"steps {other.name} and {node.name} share state {node.state.name} but do not "
+                "forget the same entities: make it with one state_entity(…) for both"
+            )
 
 
 def _check_every_key(nodes: tuple[Node, ...]) -> None:

@@ -9,7 +9,14 @@ from batch_run import Simulation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bettong.engine import GraphError, application, sink, source, state_computation
+from bettong.engine import (
+    GraphError,
+    application,
+    sink,
+    source,
+    state_computation,
+    state_entity,
+)
 from bettong.engine.ids import visits
 from bettong.engine.state.store import LocalStore
 from bettong.engine.storage.simulated import SimulatedDisk
@@ -60,6 +67,11 @@ def test_what_cannot_be_for_every_key_is_refused() -> None:
     lines = source("in0", number)
     with pytest.raises(GraphError, match="messages for every key come to sink out0"):
         application("all", lines.every_key().to_sink(sink("out0", text)))
+    once = state_entity(Seen, forget=lambda seen: seen.total == 0)
+    also = state_computation(state=once)(lambda value, seen: None)
+    keyed = lines.key_by(remainder)
+    with pytest.raises(GraphError, match="share state Seen but do not forget the same"):
+        application("all", keyed.to(up).done(), keyed.to(also).done())
     amounts = source("amounts", running_sum_arrays.amounts)
     with pytest.raises(GraphError, match="step add is over arrays and cannot take"):
         application("sums", amounts.every_key().to(running_sum_arrays.add).done())
