@@ -8,7 +8,8 @@ from bettong.harness.backend import Backend, Runner, folder_for
 from bettong.harness.docker_backend.engine import engine
 from bettong.harness.docker_backend.ground import DockerGround
 from bettong.harness.ground import Ground
-from bettong.harness.run_cluster import SERVERS
+from bettong.harness.run_cluster import SERVERS, Layout, RunCluster
+from bettong.harness.scenario import Scenario
 from bettong.lineage.errors import UsageError
 
 
@@ -29,3 +30,8 @@ class DockerBackend(Backend):
     def _ground(self, stack: contextlib.ExitStack) -> Ground:
         client = stack.enter_context(engine())
         return stack.enter_context(DockerGround(client, folder_for(stack), SERVERS))
+
+    def cluster(self, scenario: Scenario, layout: Layout) -> RunCluster:
+        if not layout.folder.is_relative_to(self.runs or "/"):
+            raise UsageError(f"containers do not see {layout.folder}: put it into {self.runs}")
+        return super().cluster(scenario, layout)
