@@ -57,7 +57,6 @@ def test_every_cell_of_the_table_of_features_names_a_test_or_says_why_not() -> N
 
 WITHOUT_TEST = {
     "no workers",
-    "the same functions",
     "the same log",
     "pushed by your program",
     "has one",

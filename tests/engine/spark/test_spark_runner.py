@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from folder_sink import FolderSink
@@ -16,11 +18,13 @@ from bettong.engine import (
     application,
     computation,
     encoder,
+    expiring,
     interpret,
     key_extractor,
     sink,
     source,
     state_computation,
+    watermark,
 )
 from bettong.engine.inputs.directory import DirectorySource
 from bettong.engine.inputs.generator import GeneratorSource
@@ -29,7 +33,7 @@ from bettong.engine.sources import FileSource
 from bettong.engine.spark.runner import QueryError, RunConfig, run
 from bettong.engine.state.manifest import read_manifest
 from bettong.lineage.errors import UsageError
-from bettong.scenarios.applications import alerts, word_count
+from bettong.scenarios.applications import alerts, running_sum, running_sum_arrays, word_count
 
 pytestmark = pytest.mark.spark
 
@@ -185,19 +189,51 @@ def test_two_sources_two_levels_and_dead_letters(spark: SparkSession, tmp_path: 
         assert wanted
 
 
-def test_windows_travel_to_workers(spark: SparkSession, tmp_path: Path) -> None:
-    streams = alerts.messages(200)
-    (tmp_path / "transactions").write_bytes(b"\n".join(streams["transactions"]) + b"\n")
-    sinks = {node.name: FolderSink(tmp_path / node.name) for node in alerts.app.sinks}
-    config = RunConfig(
-        tmp_path / "checkpoint",
-        {"transactions": FileSource(tmp_path / "transactions")},
+def agrees(
+    spark: SparkSession,
+    folder: Path,
+    app: Application,
+    streams: Mapping[str, list[bytes]],
+    **config: Any,
+) -> None:
+    """A run in three batches gives every sink what the interpreter says."""
+    (stream, messages), *_ = streams.items()
+    (folder / stream).write_bytes(b"".join(m + b"\n" for m in messages))
+    sinks = {node.name: FolderSink(folder / node.name) for node in app.sinks}
+    found = RunConfig(
+        folder / "checkpoint",
+        {stream: FileSource(folder / stream)},
         sinks,
-        batch_messages=70,
+        batch_messages=len(messages) // 3 + 1,
         state_partitions=2,
+        **config,
     )
-    assert run(alerts.app, spark, config).await_drained() == 3
-    outputs = interpret(alerts.app, streams).outputs
+    assert run(app, spark, found).await_drained() == 3
+    outputs = interpret(app, streams).outputs
     for name, out in sinks.items():
         wanted = [(o.id, o.key, o.data.decode()) for o in outputs if o.sink == name]
         assert sorted(out.rows()) == sorted(wanted)
+
+
+def test_windows_travel_to_workers(spark: SparkSession, tmp_path: Path) -> None:
+    agrees(spark, tmp_path, alerts.app, alerts.messages(200))
+
+
+def test_steps_over_arrays_travel_to_workers(spark: SparkSession, tmp_path: Path) -> None:
+    app = running_sum_arrays.app
+    agrees(spark, tmp_path, app, running_sum_arrays.messages(200))
+
+
+def test_expiry_travels_to_workers(spark: SparkSession, tmp_path: Path) -> None:
+    transactions = source("transactions", alerts.transaction)
+    ticks = watermark(transactions, alerts.when, every=20)
+    rare = expiring(alerts.overall, alerts.when, 120, lambda total: [f"gone at {total.amount}"])
+    keyed = transactions.key_by(alerts.user).merge(ticks)
+    app = application("expiring", keyed.to(rare).to_sink(sink("out", encode)))
+    agrees(spark, tmp_path, app, alerts.messages(200))
+
+
+def test_without_resilience_nothing_else_is_different(spark: SparkSession, tmp_path: Path) -> None:
+    app = running_sum.app
+    agrees(spark, tmp_path, app, running_sum.messages(200), resilience=False)
+    assert (tmp_path / "checkpoint" / "without-resilience").exists()
