@@ -155,7 +155,7 @@ class _Driver:
         self._producer.begin_transaction()
         sent = [self._producer.send(self._sink.topic, **record._asdict()) for record in records]
         sent.append(self._producer.send(self._note_topic, note, self._application.encode()))
-        self._producer.flush()
+        self._producer.flush(_FLUSH_S)
         for each in sent:
             each.get(timeout=0)
         self._producer.commit_transaction()
@@ -201,7 +201,7 @@ class DirectKafkaSink:
                     )
                     for row in rows
                 ]
-                made.flush()
+                made.flush(_FLUSH_S)
                 for each in sent:
                     each.get(timeout=0)
             finally:
@@ -215,6 +215,7 @@ class DirectKafkaSink:
             pass
 
 
+_FLUSH_S = 30.0  # a producer whose broker has come back may wait for minutes, a new one does not
 _drivers: dict[KafkaSink, _Driver] = {}
 _lock = threading.Lock()
 
