@@ -24,7 +24,7 @@ from bettong.harness.faults import (
     repeats,
 )
 from bettong.harness.schedule import Schedule, Topology
-from bettong.harness.step_names import is_stored
+from bettong.harness.step_names import is_push, is_stored
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLASSIC, CRASH, DUPLICATE, LOSS, PAUSE, STORAGE
 from bettong.lineage.trace import TraceEvent
@@ -89,7 +89,8 @@ def faults_at(
         return
     if LOSS in kinds:
         yield Omit(link, before)
-        yield OmitReply(link, before)
+        if not is_push(event.step):
+            yield OmitReply(link, before)
     if DUPLICATE in kinds and repeats(link):
         yield Duplicate(link, before)
 

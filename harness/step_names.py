@@ -56,6 +56,9 @@ _NAMED_END = re.compile(
 )
 
 
+# A push is not answered.
+_PUSHES = re.compile(r"(?:sender\.send|gateway\.ack)/")
+
 # What needs a disk that takes it.
 _STORED = re.compile(
     r"(?:gateway\.(?:append|release)|receiver\.\w+)/"
@@ -108,3 +111,8 @@ def is_stored(step: str, link: str | None) -> bool:
     """Whether the process that takes a step writes to its disk in it; a sink that is no other
     node writes itself."""
     return bool(_STORED.match(step) or (link is None and _SINK.match(step)))
+
+
+def is_push(step: str) -> bool:
+    """Whether a step sends something that is not answered."""
+    return _PUSHES.match(step) is not None

@@ -30,10 +30,9 @@ from bettong.harness.search.occurrences import (
     Reading,
     batch_of,
     is_durable,
-    is_push,
     is_read,
 )
-from bettong.harness.step_names import message_of
+from bettong.harness.step_names import is_push, message_of
 from bettong.lineage.faults import Schedule
 
 _BATCH = re.compile(r"batch=(\d+)")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from bettong.harness import faults as harness
 from bettong.harness.faults import DRIVER, Point
-from bettong.harness.search.occurrences import Occurrence, is_push
+from bettong.harness.search.occurrences import Occurrence
 from bettong.harness.search.partitions import Partitions
-from bettong.harness.step_names import is_stored
+from bettong.harness.step_names import is_push, is_stored
 from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE, Fault
 from bettong.lineage.graph import Lineage
 

@@ -31,9 +31,6 @@ _DURABLE = re.compile(
 # What a process only learns is gone with it.
 _READS = re.compile(r"batch=\d+/(?:source\.plan.*|p=\d+/a=\d+/source\.read|stage=.*/task)$")
 
-# A push is not answered.
-_PUSHES = re.compile(r"(?:sender\.send|gateway\.ack)/")
-
 # Where a source of Spark's own began to read, written down before the first batch is planned.
 _SOURCE_LOG = re.compile(r"source=\d+/log=\d+$")
 
@@ -55,11 +52,6 @@ def is_durable(step: str) -> bool:
 def is_read(step: str) -> bool:
     """Whether a step by itself changes nothing but what its process knows."""
     return _READS.match(step) is not None
-
-
-def is_push(step: str) -> bool:
-    """Whether a step sends something that is not answered."""
-    return _PUSHES.match(step) is not None
 
 
 @dataclass(slots=True)

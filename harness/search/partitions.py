@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.faults import Cut, Point
-from bettong.harness.search.occurrences import Occurrence, Reading, is_push
-from bettong.harness.step_names import message_of
+from bettong.harness.search.occurrences import Occurrence, Reading
+from bettong.harness.step_names import is_push, message_of
 
 _TRIES = 2
 _CONNECT = "sender.connect/"

@@ -33,11 +33,10 @@ from bettong.harness.search.occurrences import (
     Occurrence,
     Reading,
     batch_of,
-    is_push,
     read_occurrences,
 )
 from bettong.harness.search.partitions import Partitions
-from bettong.harness.step_names import message_of
+from bettong.harness.step_names import is_push, message_of
 from bettong.lineage.faults import CLASSIC
 from bettong.lineage.graph import FACT, Lineage
 from bettong.lineage.queries import holding

@@ -11,6 +11,7 @@ from bettong.harness.planning import (
 )
 from bettong.harness.schedule import Topology
 from bettong.lineage.errors import UsageError
+from bettong.lineage.faults import DUPLICATE, PAUSE, STORAGE
 from bettong.lineage.trace import MessageRange, TraceEvent
 
 TOPOLOGY = Topology(
@@ -67,6 +68,7 @@ def test_each_step_has_every_single_fault() -> None:
     assert "omit(driver->receiver, batch=1/sink.commit)" in ids
     assert "omit-reply(driver->gateway, batch=1/p=0/a=0/source.read)" in ids
     assert "omit(gateway->sender, gateway.ack/lines/11)" in ids
+    assert "omit-reply(gateway->sender, gateway.ack/lines/11)" not in ids  # a push has none
 
 
 def test_random_schedules_are_the_same_for_the_same_seed_and_never_twice() -> None:
@@ -89,3 +91,20 @@ def test_random_schedules_are_the_same_for_the_same_seed_and_never_twice() -> No
 def test_what_cannot_be_meant_is_said(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said.replace("?", r"\?")):
         parse_plan(text, 0, TOPOLOGY)
+
+
+def test_each_step_has_faults_of_other_kinds_where_they_are_asked_for() -> None:
+    kinds = {STORAGE, DUPLICATE, PAUSE}
+    ids = {s.ids[0] for s in each_step(TRACE, 2, TOPOLOGY, kinds)}
+    read, commit = "batch=1/p=0/a=0/source.read", "batch=1/sink.commit"
+    assert ids == {
+        *(f"pause(driver, from {step}, replaced)" for step in (read, commit)),
+        f"duplicate(driver->gateway, {read})",
+        f"duplicate(driver->receiver, {commit})",
+        "duplicate(sender->gateway, sender.send/lines/11)",
+        *(
+            f"storage({how} {step})"
+            for step in ("gateway.append/lines/11", "receiver.commit/batch=1")
+            for how in ("ENOSPC, before", "EIO, after")
+        ),
+    }
