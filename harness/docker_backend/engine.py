@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import psutil
@@ -13,6 +15,7 @@ from bettong.lineage.errors import BettongError, UsageError
 
 OWNER = "bettong.owner"
 _SECONDS = 60
+_REMOVAL_S = 20.0
 
 
 class EngineError(BettongError):
@@ -70,19 +73,32 @@ def owner() -> str:
 
 
 def remove_leftovers(client: Any) -> None:
-    """Remove the containers and networks of owners that live no more."""
-    for container in client.containers.list(all=True, filters={"label": OWNER}):
+    """Remove the containers and networks of owners that live no more; what cannot be removed yet,
+    because it is just being started, is tried again for a while."""
+    deadline = time.monotonic() + _REMOVAL_S
+    while left := list(_leftovers(client)):
+        for remove in left:
+            remove()
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.1)
+
+
+def _leftovers(client: Any) -> Iterator[Callable[[], None]]:
+    """What removes each of them."""
+    made = {"label": OWNER}
+    for container in client.containers.list(all=True, filters=made, ignore_removed=True):
         if not _lives(container.labels[OWNER]):
-            _remove(lambda: container.remove(force=True))  # noqa: B023 - called at once
-    for network in client.networks.list(filters={"label": OWNER}):
+            yield partial(_remove, partial(container.remove, force=True))
+    for network in client.networks.list(filters=made):
         if not _lives(network.attrs["Labels"][OWNER]):
-            _remove(network.remove)
+            yield partial(_remove, network.remove)
 
 
-def _remove(remove: Any) -> None:
+def _remove(remove: Callable[[], None]) -> None:
     from docker.errors import APIError
 
-    with contextlib.suppress(APIError):  # another Bettong that starts now is quicker
+    with contextlib.suppress(APIError):  # not yet, or another Bettong that starts now is quicker
         remove()
 
 

@@ -41,7 +41,7 @@ while True:
 def ours() -> tuple[int, int]:
     """How many containers and networks of Bettong there are."""
     found = client()
-    containers = found.containers.list(all=True, filters={"label": OWNER})
+    containers = found.api.containers(all=True, filters={"label": OWNER})
     networks = found.networks.list(filters={"label": OWNER})
     found.close()
     return len(containers), len(networks)
