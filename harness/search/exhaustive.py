@@ -19,13 +19,13 @@ from typing import Any
 
 from bettong.harness.campaign import Campaign
 from bettong.harness.execution import Observed
-from bettong.harness.faults import Fault, points
+from bettong.harness.faults import Crash, Fault, Omit, OmitReply, points
 from bettong.harness.planning import each_step, faults_at
 from bettong.harness.schedule import Schedule, Topology
 from bettong.harness.search.executor import impossible
 from bettong.harness.search.ldfi import Reach, question
 from bettong.harness.search.leaves import kind_of
-from bettong.harness.search.occurrences import read_occurrences
+from bettong.harness.search.occurrences import Reading, read_occurrences
 from bettong.harness.search.run_lineage import message_batches
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import Fault as BoundedFault
@@ -44,7 +44,7 @@ class Told:
     Attributes:
         ids: of its faults.
         outcome: as of a run; ``impossible`` when one fault's moment never comes once the other has
-            struck.
+            struck, or has nothing left to lose.
         then: the faults that can strike after a single one has.
     """
 
@@ -158,7 +158,7 @@ class _Space:
     def _read(self, seen: Observed) -> Told:
         reading = read_occurrences(seen.events)
         outcome: str = seen.outcome
-        if impossible(seen, reading):
+        if impossible(seen, reading) or _left_nothing(seen, reading):
             outcome = "impossible"
         then = tuple(self._then(seen)) if len(seen.schedule.faults) == 1 else ()
         return Told(frozenset(seen.schedule.ids), outcome, then)
@@ -182,6 +182,24 @@ class _Space:
                 at = o.begun if point.phase == "before" else o.ended
                 if at is not None and (at > struck or point == start):
                     yield fault
+
+
+def _left_nothing(seen: Observed, reading: Reading) -> bool:
+    """Whether all that did not strike in a run was to lose a request, or its reply, within which
+    the other fault has killed an end of its link: nothing was left to be lost."""
+    killed = {f.id: f.node for f in seen.schedule.faults if isinstance(f, Crash)}
+    struck = [(s.position, killed[s.fault]) for s in reading.struck if s.fault in killed]
+    left = [f for f in seen.schedule.faults if f.id in seen.not_fired]
+
+    def void(loss: Fault) -> bool:
+        return isinstance(loss, Omit | OmitReply) and any(
+            o.ended is None and position > o.begun and node in loss.link.split("->")
+            for o in reading.occurrences
+            if (o.step, o.number) == (loss.at.step, loss.at.occurrence)
+            for position, node in struck
+        )
+
+    return seen.outcome == "not-injected" and all(map(void, left))
 
 
 class _Log:
