@@ -25,8 +25,10 @@ def test_random_runs_are_a_mean_only_when_every_seed_has_found_it() -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_twin_is_found_by_its_lineage_and_step_by_step() -> None:
-    (found,) = measure([TWIN], most=40)
-    assert found.fault == ("crash(gateway, before gateway.append/lines/11)",)
+    twin = next(twin for twin in TWINS if twin.name == "sink_commits_again")
+    (found,) = measure([twin], most=40)
+    (fault,) = found.fault
+    assert fault.startswith("crash(driver, ")
     assert found.lineage is not None
     assert found.each_step is not None
-    assert found.anomalies == ("Loss",)
+    assert found.anomalies == ("Duplicate",)
