@@ -68,8 +68,7 @@ class OneRun:
         self._stages = StageNumbers()
         self._files = FileSteps()
         self._result = SinkRun(id=self._id)
-        self._committed = 0
-        self._failed_at = -1
+        self._ended_at = -1, 0
         self._anew = False
         situations = [f for f in faults if isinstance(f, Situation)]
         self._situation = situations[0] if situations else _ORDINARY
@@ -159,11 +158,11 @@ class OneRun:
             elif number != self._driver.incarnation or self._driver.has_crashed(number):
                 continue  # a zombie; or one whose links were cut before its crash was told of
             elif self._take_result(number):
-                before, self._committed = self._committed, self._commits()
-                self._result.drained = self._committed == self._source.batches
-                if self._result.drained or self._committed == before == self._failed_at:
-                    return  # at the end, or where it was after the failure before this one
-                self._failed_at = self._committed
+                committed, before = self._commits(), self._ended_at
+                self._result.drained = committed == self._source.batches
+                self._ended_at = committed, self._struck()
+                if self._result.drained or self._ended_at == before:
+                    return  # or it has failed again without a fault, and would for ever
                 self._start("write")
 
     def _start_anew(self) -> None:
@@ -217,6 +216,10 @@ class OneRun:
         """How many batches Spark has recorded as done."""
         steps = {e.step for e in self._control.events if e.phase == "after"}
         return sum(f"batch={n}/commits" in steps for n in range(self._source.batches))
+
+    def _struck(self) -> int:
+        """How many faults have struck so far."""
+        return len(self._control.evidence) + self._strikes.struck
 
     # --- what it has shown
 

@@ -149,6 +149,12 @@ class Strikes:
             if armed.evidence().fired:
                 armed.heal()
 
+    @property
+    def struck(self) -> int:
+        """How many of the faults have struck so far."""
+        armed = {id for id, armed in self._armed.items() if armed.evidence().fired}
+        return len(armed | self.evidence.keys())
+
     def end(self) -> tuple[str, ...]:
         """Nothing lasts any longer; the ids of those that have not struck."""
         self._heal()

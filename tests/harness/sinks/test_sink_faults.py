@@ -74,6 +74,16 @@ def test_a_fault_strikes(
     assert {a.kind for a in execution.anomalies} == seen
 
 
+def test_a_query_that_fails_of_two_faults_is_started_a_third_time(arena_for: ArenaFor) -> None:
+    renamed = "bettong.scenarios.sinks.writers:DataSourceRename"
+    faults = {f"storage(EIO, before batch=1/sink.file={n}.rename)" for n in (1, 3)}
+    with Wires({}) as wires:
+        runner = SinkRunner(arena_for({}), Target(renamed), Input(), wires)
+        execution = SinkExecutor(runner, Input(), False, Why(2, 4, 1)).run(frozenset(faults))
+    assert execution.evidence.keys() == faults
+    assert (execution.outcome, execution.anomalies) == ("good", ())
+
+
 def test_a_fault_whose_moment_never_comes_is_no_pass(arena_for: ArenaFor) -> None:
     with Wires({}) as wires:
         runner = SinkRunner(arena_for({}), Target(f"{FILES}:JsonAppend"), Input(), wires)
