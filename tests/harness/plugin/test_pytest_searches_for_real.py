@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import pytest
@@ -44,9 +45,9 @@ def test_a_search_reports_each_run_and_failures_are_run_again_alone(
     )
     first.stdout.fnmatch_lines(
         [
-            "*test_twin[[]crash(driver, * batch=1/source.commit)[]] FAILED*",
+            "*test_twin[[]crash(*)[]] FAILED*",
             "*test_twin[[]ldfi[]] FAILED*",
-            "*minimal faults: crash(driver, * batch=1/source.commit)*",
+            "*minimal faults: crash(*)*",
             "*Duplicate lines/*",
             "*replay: bettong replay*",
         ]
@@ -62,8 +63,8 @@ def test_a_search_reports_each_run_and_failures_are_run_again_alone(
     again.stdout.no_fnmatch_line("*test_twin[[]ldfi[]]*")
 
     one = sorted(name for name in failed if name != "test_twin[ldfi]")[0]
-    phase = "after" if "after" in str(one) else "before"
-    chosen = pytester.runpytest_subprocess("-v", "-k", f"crash and {phase} and source")
+    words = " and ".join(re.findall("[a-z]+", str(one).partition("[")[2]))
+    chosen = pytester.runpytest_subprocess("-v", "-k", words)
     chosen.assert_outcomes(failed=1, deselected=chosen.parseoutcomes()["deselected"])
 
 
@@ -72,8 +73,6 @@ def test_workers_of_xdist_have_nodes_of_their_own(pytester: pytest.Pytester) -> 
     pytester.makeconftest(CONFTEST)
     pytester.makepyfile(TESTS)
     found = pytester.runpytest_subprocess("-v", "-n", "2")
-    found.stdout.fnmatch_lines_random(
-        ["*FAILED*test_twin[[]ldfi[]]*", "*test_twin[[]crash(driver, * batch=1/source.commit)[]]*"]
-    )
+    found.stdout.fnmatch_lines_random(["*FAILED*test_twin[[]ldfi[]]*", "*test_twin[[]crash(*)[]]*"])
     outcomes = found.parseoutcomes()
     assert outcomes["failed"] >= 2
