@@ -73,7 +73,10 @@ class Bench:
         self._monkeypatch.setattr(module, "run_once", run_once)
         first, *beside = (
             SimpleNamespace(
-                toxiproxy=SimpleNamespace(kind="embedded"), proxies=SimpleNamespace(restarts=[])
+                toxiproxy=SimpleNamespace(kind="embedded"),
+                proxies=SimpleNamespace(restarts=[]),
+                runs=None,
+                limits=(),
             )
             for _ in range(backends)
         )
