@@ -8,6 +8,7 @@ but stays so. A run that does not get there is ``Stuck``.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 import uuid
@@ -319,7 +320,8 @@ def _accepted(layout: Layout, stream: str, sent: int) -> int:
     journal = layout.gateway / "streams" / stream
     if journal.exists():
         try:
-            upto = max(upto, Journal(journal, stream).end)
+            with contextlib.closing(Journal(journal, stream)) as opened:
+                upto = max(upto, opened.end)
         except BettongError:
             return sent  # damaged: whatever it had, it was given
     return min(upto, sent)

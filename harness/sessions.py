@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
+import selectors
 import signal
 import subprocess
 import sys
@@ -84,8 +84,9 @@ def session_members(session: int) -> list[int]:
 
 def first_line(pipe: IO[bytes], timeout: float) -> bytes:
     """The first line of a pipe; empty when it ends, or is silent, before."""
-    ready, _, _ = select.select([pipe], [], [], timeout)
-    return pipe.readline() if ready else b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        return pipe.readline() if selector.select(timeout) else b""
 
 
 def _signal(pids: Sequence[int], number: signal.Signals) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bettong.harness.backend import LocalBackend
@@ -27,6 +28,14 @@ def test_a_clean_run_is_good_and_takes_the_same_steps_each_time(
     assert (first.outcome, first.replay_changed, first.note) == ("good", False, "")
     assert first.step_ids == second.step_ids
     assert first.outputs == second.outputs
+
+
+def test_runs_leave_no_files_open(backend: LocalBackend, tmp_path: Path) -> None:
+    def open_after(run: str) -> int:
+        run_once(backend, WORD_COUNT, Schedule(), tmp_path / run)
+        return sum(f.path.startswith(str(tmp_path)) for f in psutil.Process().open_files())
+
+    assert [open_after(run) for run in "cde"] == [0, 0, 0]
 
 
 def test_there_are_no_workers_without_spark() -> None:
