@@ -9,6 +9,7 @@ started again, it goes on where it was.
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -158,7 +159,7 @@ class _Space:
     def _read(self, seen: Observed) -> Told:
         reading = read_occurrences(seen.events)
         outcome: str = seen.outcome
-        if impossible(seen, reading) or _left_nothing(seen, reading):
+        if impossible(seen, reading) or left_nothing(seen, reading):
             outcome = "impossible"
         then = tuple(self._then(seen)) if len(seen.schedule.faults) == 1 else ()
         return Told(frozenset(seen.schedule.ids), outcome, then)
@@ -184,22 +185,33 @@ class _Space:
                     yield fault
 
 
-def _left_nothing(seen: Observed, reading: Reading) -> bool:
-    """Whether all that did not strike in a run was to lose a request, or its reply, within which
-    the other fault has killed an end of its link: nothing was left to be lost."""
+def left_nothing(seen: Observed, reading: Reading) -> bool:
+    """Whether all that did not strike in a run was to lose a request, or its reply, while an end
+    of its link was dead of the other fault: nothing was left to be lost."""
     killed = {f.id: f.node for f in seen.schedule.faults if isinstance(f, Crash)}
-    struck = [(s.position, killed[s.fault]) for s in reading.struck if s.fault in killed]
+    dead = [
+        (killed[s.fault], s.position, _back(reading, killed[s.fault], s.position))
+        for s in reading.struck
+        if s.fault in killed
+    ]
     left = [f for f in seen.schedule.faults if f.id in seen.not_fired]
 
     def void(loss: Fault) -> bool:
         return isinstance(loss, Omit | OmitReply) and any(
-            o.ended is None and position > o.begun and node in loss.link.split("->")
+            o.begun < until and (o.ended is None or since < o.ended)
             for o in reading.occurrences
             if (o.step, o.number) == (loss.at.step, loss.at.occurrence)
-            for position, node in struck
+            for node, since, until in dead
+            if node in loss.link.split("->")
         )
 
     return seen.outcome == "not-injected" and all(map(void, left))
+
+
+def _back(reading: Reading, node: str, since: int) -> float:
+    """Position at which a node that was killed is there again."""
+    later = (r.position for r in reading.restarts if r.node == node and r.position > since)
+    return min(later, default=math.inf)
 
 
 class _Log:

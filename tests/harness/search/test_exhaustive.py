@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from bettong.harness.api import run_scenario
 from bettong.harness.backend import LocalBackend
-from bettong.harness.search.exhaustive import LOG, Everything, Told, compare
+from bettong.harness.faults import Crash, Omit, Point
+from bettong.harness.schedule import Schedule
+from bettong.harness.search.exhaustive import LOG, Everything, Told, compare, left_nothing
 from bettong.harness.search.ldfi import Reach
+from bettong.harness.search.occurrences import Occurrence, Reading, Restart, Struck
 from bettong.lineage.errors import UsageError
 from bettong.lineage.loop import Budget
 from bettong.lineage.results import Result, Verdict
@@ -86,3 +90,24 @@ def test_every_single_crash_agrees_with_the_search(
     assert told["agrees"], result.reason
     assert (told["left"], bool(told["violated"])) == (0, broken)
     assert result.verdict == ("invalid" if broken else "valid")
+
+
+@pytest.mark.parametrize(
+    ("killed", "back", "nothing"),
+    [(1, 9, True), (3, 9, True), (0, 1, False), (6, 9, False)],
+    ids=["from its beginning", "within", "back before", "later"],
+)
+def test_a_loss_while_an_end_of_its_link_is_dead_had_nothing_to_lose(
+    killed: int, back: int, nothing: bool
+) -> None:
+    crash = Crash("gateway", Point("gateway.ack/amounts/0", "after"))
+    loss = Omit("sender->gateway", Point("sender.send/amounts/1", "before"))
+    reading = Reading(
+        [Occurrence(loss.at.step, 1, "sender", 1, loss.link, begun=2, ended=5)],
+        [Restart("gateway", 2, back)],
+        [Struck(crash.id, "gateway", killed)],
+    )
+    seen = SimpleNamespace(
+        outcome="not-injected", schedule=Schedule((crash, loss)), not_fired=(loss.id,)
+    )
+    assert left_nothing(seen, reading) == nothing  # type: ignore[arg-type]
