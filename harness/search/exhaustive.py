@@ -187,31 +187,37 @@ class _Space:
 
 def left_nothing(seen: Observed, reading: Reading) -> bool:
     """Whether all that did not strike in a run was to lose a request, or its reply, while an end
-    of its link was dead of the other fault: nothing was left to be lost."""
+    of its link was dead of the other fault, or on the connection that had died with it: nothing was
+    left to be lost."""
     killed = {f.id: f.node for f in seen.schedule.faults if isinstance(f, Crash)}
-    dead = [
-        (killed[s.fault], s.position, _back(reading, killed[s.fault], s.position))
-        for s in reading.struck
-        if s.fault in killed
-    ]
+    deaths = [(killed[s.fault], s.position) for s in reading.struck if s.fault in killed]
     left = [f for f in seen.schedule.faults if f.id in seen.not_fired]
 
     def void(loss: Fault) -> bool:
         return isinstance(loss, Omit | OmitReply) and any(
-            o.begun < until and (o.ended is None or since < o.ended)
+            o.begun < _connected(reading, node, loss.link, since)
+            and (o.ended is None or since < o.ended)
             for o in reading.occurrences
             if (o.step, o.number) == (loss.at.step, loss.at.occurrence)
-            for node, since, until in dead
+            for node, since in deaths
             if node in loss.link.split("->")
         )
 
     return seen.outcome == "not-injected" and all(map(void, left))
 
 
-def _back(reading: Reading, node: str, since: int) -> float:
-    """Position at which a node that was killed is there again."""
-    later = (r.position for r in reading.restarts if r.node == node and r.position > since)
-    return min(later, default=math.inf)
+def _connected(reading: Reading, node: str, link: str, since: int) -> float:
+    """From where in the trace a link of a node that was killed can carry requests again: the node
+    is there, and a first request has found out that the old connection is gone."""
+    back = min(
+        (r.position for r in reading.restarts if r.node == node and r.position > since),
+        default=math.inf,
+    )
+    first = min(
+        (o.begun for o in reading.occurrences if o.link == link and o.begun > since),
+        default=math.inf,
+    )
+    return max(back, first + 1)
 
 
 class _Log:

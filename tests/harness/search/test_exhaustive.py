@@ -94,16 +94,19 @@ def test_every_single_crash_agrees_with_the_search(
 
 @pytest.mark.parametrize(
     ("killed", "back", "nothing"),
-    [(1, 9, True), (3, 9, True), (0, 1, False), (6, 9, False)],
-    ids=["from its beginning", "within", "back before", "later"],
+    [(3, 9, True), (5, 9, True), (2, 3, True), (0, 1, False), (8, 9, False)],
+    ids=["from its beginning", "within", "on the old connection", "on a new one", "later"],
 )
-def test_a_loss_while_an_end_of_its_link_is_dead_had_nothing_to_lose(
+def test_a_loss_where_an_end_of_the_link_is_dead_had_nothing_to_lose(
     killed: int, back: int, nothing: bool
 ) -> None:
     crash = Crash("gateway", Point("gateway.ack/amounts/0", "after"))
     loss = Omit("sender->gateway", Point("sender.send/amounts/1", "before"))
     reading = Reading(
-        [Occurrence(loss.at.step, 1, "sender", 1, loss.link, begun=2, ended=5)],
+        [
+            Occurrence("sender.send/amounts/0", 1, "sender", 1, loss.link, begun=1, ended=2),
+            Occurrence(loss.at.step, 1, "sender", 1, loss.link, begun=4, ended=7),
+        ],
         [Restart("gateway", 2, back)],
         [Struck(crash.id, "gateway", killed)],
     )
