@@ -270,7 +270,7 @@ def run_campaign(
     for first in range(0, len(schedules), campaign.parallel):
         if wanted is not None and injected >= wanted:
             break
-        if _spent(budget, campaign, began):
+        if budget.spent(len(campaign.runs), time.monotonic() - began):
             left = len(schedules) - first
             reason = f"the budget ended with {left} schedules not run"
             return campaign.result("unknown", reason, expected, rests_on)
@@ -289,12 +289,6 @@ def run_campaign(
         return campaign.result("unknown", what, expected, rests_on)
     reason = f"it holds under {injected} fault schedules" if injected else "it holds without faults"
     return campaign.result("valid", reason, expected, rests_on, complete=not short)
-
-
-def _spent(budget: Budget, campaign: Campaign, began: float) -> bool:
-    if budget.runs is not None and len(campaign.runs) >= budget.runs:
-        return True
-    return budget.seconds is not None and time.monotonic() - began > budget.seconds
 
 
 def _difference(clean: Sequence[Observed]) -> str:

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import zlib
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from bettong.lineage.errors import UsageError
 from bettong.lineage.executor import Execution
 from bettong.lineage.export import from_json, to_json
 from bettong.lineage.faults import Schedule
 from bettong.lineage.graph import Lineage
+from bettong.lineage.question_log import QuestionLog
 from bettong.lineage.results import Anomaly
 
-FORMAT = 1
 _END = {"end": True}
 
 
@@ -38,40 +36,17 @@ class Journal:
 
     def __init__(self, path: Path, question: str) -> None:
         self._known: dict[Schedule, Execution] = {}
-        end = self._read(path, question) if path.exists() else 0
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file: IO[bytes] = path.open("r+b" if path.exists() else "wb")
-        self._file.truncate(end)
-        self._file.seek(end)
-        if not end:
-            self._write({"format": FORMAT, "question": question})
+        self._log = QuestionLog(path, question, self._take)
         self.resumed = len(self._known)
 
-    def _read(self, path: Path, question: str) -> int:
-        end = 0
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    break
-                try:
-                    value = json.loads(line)
-                    if number == 1:
-                        if value["format"] != FORMAT or value["question"] != question:
-                            raise UsageError(
-                                f"{path} is the log of another question "
-                                f"({value['question']}): remove it or choose another directory"
-                            )
-                    elif value == _END:
-                        self._known.clear()
-                        return 0
-                    else:
-                        execution = _execution(value)
-                        if not execution.blind:
-                            self._known[execution.schedule] = execution
-                except (KeyError, TypeError, ValueError) as e:
-                    raise UsageError(f"{path}:{number}: not a line of a search log: {e}") from e
-                end += len(line)
-        return end
+    def _take(self, value: dict[str, Any]) -> bool:
+        if value == _END:
+            self._known.clear()
+            return False
+        execution = _execution(value)
+        if not execution.blind:
+            self._known[execution.schedule] = execution
+        return True
 
     def get(self, schedule: Schedule) -> Execution | None:
         """The execution of a schedule, when it is known."""
@@ -87,20 +62,15 @@ class Journal:
             "details": dict(execution.details),
             "lineage": _packed(execution.lineage),
         }
-        self._write(value)
-
-    def _write(self, value: dict[str, Any]) -> None:
-        self._file.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        self._log.add(value)
 
     def end(self) -> None:
         """The question is answered: the next search begins anew."""
-        self._write(_END)
+        self._log.add(_END)
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._log.close()
 
 
 def _packed(lineage: Lineage) -> str:

@@ -37,6 +37,12 @@ class Budget:
     runs: int | None = None
     seconds: float | None = None
 
+    def spent(self, runs: int, seconds: float) -> bool:
+        """Whether so many executions in so many seconds have used it up."""
+        return (self.runs is not None and runs >= self.runs) or (
+            self.seconds is not None and seconds >= self.seconds
+        )
+
 
 @dataclass(slots=True)
 class _Search:
@@ -67,10 +73,7 @@ class _Search:
 
     def spent(self) -> bool:
         """Whether the budget is used up."""
-        runs, seconds = self.budget.runs, self.budget.seconds
-        return (runs is not None and len(self.done) >= runs) or (
-            seconds is not None and monotonic() - self.began >= seconds
-        )
+        return self.budget.spent(len(self.done), monotonic() - self.began)
 
     def run(self, schedules: list[Schedule]) -> list[Execution]:
         """Run schedules, as many at a time as the executor allows; keep and return them in

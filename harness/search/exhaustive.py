@@ -8,11 +8,11 @@ started again, it goes on where it was.
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import monotonic
@@ -31,6 +31,7 @@ from bettong.harness.search.run_lineage import message_batches
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import Fault as BoundedFault
 from bettong.lineage.loop import Budget
+from bettong.lineage.question_log import QuestionLog
 from bettong.lineage.results import Guarantee, Result
 
 LOG = "exhaustive.jsonl"
@@ -106,6 +107,10 @@ class _Space:
         self._kinds = frozenset(kind for kind, most in reach.bounds.at_most.items() if most)
 
     def run(self) -> Everything:
+        with closing(self._log):
+            return self._run()
+
+    def _run(self) -> Everything:
         found = Everything()
         self._campaign.replay = False  # a crash right before commits/N is in the space
         clean = self._campaign.run(Schedule())
@@ -125,7 +130,7 @@ class _Space:
         random.Random(self._campaign.seed).shuffle(missing)
         size = self._campaign.parallel
         for first in range(0, len(missing), size):
-            if self._spent():
+            if self._budget.spent(self._fresh, monotonic() - self._began):
                 found.left += len(missing) - first
                 return
             for seen in self._campaign.run_all(missing[first : first + size]):
@@ -134,12 +139,6 @@ class _Space:
                 self._log.add(told)
                 found.told.append(told)
                 self._fresh += 1
-
-    def _spent(self) -> bool:
-        runs, seconds = self._budget.runs, self._budget.seconds
-        return (runs is not None and self._fresh >= runs) or (
-            seconds is not None and monotonic() - self._began >= seconds
-        )
 
     def _pairs(self, singles: Sequence[Told], first: Mapping[str, Fault]) -> list[Schedule]:
         """Each pair that the bounds allow, once. Where a single fault breaks the system, a second
@@ -161,14 +160,13 @@ class _Space:
         outcome: str = seen.outcome
         if impossible(seen, reading) or left_nothing(seen, reading):
             outcome = "impossible"
-        then = tuple(self._then(seen)) if len(seen.schedule.faults) == 1 else ()
+        then = tuple(self._then(seen, reading)) if len(seen.schedule.faults) == 1 else ()
         return Told(frozenset(seen.schedule.ids), outcome, then)
 
-    def _then(self, seen: Observed) -> Iterator[Fault]:
+    def _then(self, seen: Observed, reading: Reading) -> Iterator[Fault]:
         """The faults that can strike when the only one of this run has, or after that."""
         (own,) = seen.schedule.faults
         start = points(own)[0]
-        reading = read_occurrences(seen.events)
         batch_of = message_batches(seen.events)
         struck = next((s.position for s in reading.struck if s.fault == own.id), None)
         if struck is None:
@@ -224,25 +222,8 @@ class _Log:
     """What has been run, in a file of JSON lines."""
 
     def __init__(self, path: Path, asked: str) -> None:
-        self._path = path
         self.known: dict[frozenset[str], Told] = {}
-        whole = b""
-        if path.exists():
-            lines = path.read_bytes().splitlines(keepends=True)
-            whole = b"".join(lines if lines and lines[-1].endswith(b"\n") else lines[:-1])
-        if whole:
-            head, *rest = (json.loads(line) for line in whole.splitlines())
-            if head != {"question": asked}:
-                raise UsageError(
-                    f"{path} is the log of another question ({head.get('question')}): remove it "
-                    "or choose another directory"
-                )
-            for value in rest:
-                self._take(value)
-        else:
-            whole = json.dumps({"question": asked}).encode() + b"\n"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(whole)
+        self._log = QuestionLog(path, asked, self._take)
 
     def add(self, told: Told) -> None:
         """Keep what a run has shown."""
@@ -252,14 +233,18 @@ class _Log:
             "outcome": told.outcome,
             "then": Schedule(told.then).to_dict()["faults"],
         }
-        with self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(value, separators=(",", ":")) + "\n")
+        self._log.add(value)
 
-    def _take(self, value: dict[str, Any]) -> None:
+    def _take(self, value: dict[str, Any]) -> bool:
         then = Schedule.from_dict({"faults": value["then"]}).faults
         told = Told(frozenset(value["ids"]), value["outcome"], then)
         if told.outcome not in _BLIND:
             self.known[told.ids] = told
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        self._log.close()
 
 
 def compare(whole: Everything, result: Result) -> Result:

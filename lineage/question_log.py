@@ -1,0 +1,69 @@
+"""What is known about one question, in a file of JSON lines that survives a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from bettong.lineage.errors import UsageError
+
+FORMAT = 1
+
+
+class QuestionLog:
+    """Values that are added one by one, each on disk when :meth:`add` returns.
+
+    The line that a kill has cut short is dropped when the file is opened again.
+
+    Args:
+        path: made, with its folders, where there is none.
+        question: what the values belong to.
+        take: is given each value that is there already, and says whether they are of use so far;
+            if not, the file begins anew. KeyError, TypeError and ValueError of it mean that the
+            line is none of such a log.
+
+    Raises UsageError when the file belongs to another question or cannot be read.
+    """
+
+    def __init__(self, path: Path, question: str, take: Callable[[dict[str, Any]], bool]) -> None:
+        end = self._read(path, question, take) if path.exists() else 0
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file: IO[bytes] = path.open("r+b" if path.exists() else "wb")
+        self._file.truncate(end)
+        self._file.seek(end)
+        if not end:
+            self.add({"format": FORMAT, "question": question})
+
+    def _read(self, path: Path, question: str, take: Callable[[dict[str, Any]], bool]) -> int:
+        end = 0
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    break
+                try:
+                    value = json.loads(line)
+                    if number == 1:
+                        if value["format"] != FORMAT or value["question"] != question:
+                            raise UsageError(
+                                f"{path} is the log of another question "
+                                f"({value['question']}): remove it or choose another directory"
+                            )
+                    elif not take(value):
+                        return 0
+                except (KeyError, TypeError, ValueError) as e:
+                    raise UsageError(f"{path}:{number}: not a line of a search log: {e}") from e
+                end += len(line)
+        return end
+
+    def add(self, value: dict[str, Any]) -> None:
+        """Keep a value."""
+        self._file.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
