@@ -21,9 +21,15 @@ class Partitions:
     """The cuts of one run, by the requests that they lose."""
 
     def __init__(self, reading: Reading) -> None:
-        self._requests = [o for o in reading.occurrences if o.link is not None]
+        requests = [o for o in reading.occurrences if o.link is not None]
+        self._of_step: dict[str, list[Occurrence]] = {}
+        self._clients: dict[str, set[str]] = {}
+        for o in requests:
+            client, server = _ends(o)
+            self._of_step.setdefault(o.step, []).append(o)
+            self._clients.setdefault(server, set()).add(client)
         self._cuts: dict[str, list[Cut]] = {}
-        for o in self._requests:
+        for o in requests:
             self._place(o)
 
     def losing(self, request: Occurrence) -> Sequence[Cut]:
@@ -35,13 +41,12 @@ class Partitions:
         connect = _connect(request)
         if connect is None:
             return Point(request.step, "before", request.number + 1)
-        tried = sum(o.step == connect and o.begun <= request.begun for o in self._requests)
+        tried = sum(o.begun <= request.begun for o in self._of_step.get(connect, ()))
         return Point(connect, "before", tried + 1)
 
     def _place(self, request: Occurrence) -> None:
         client, server = _ends(request)
-        clients = {_ends(o)[0] for o in self._requests if _ends(o)[1] == server}
-        sides = dict.fromkeys([(client,), tuple(sorted(clients))])
+        sides = dict.fromkeys([(client,), tuple(sorted(self._clients[server]))])
         start = Point(request.step, "before", request.number)
         again = self._tried_next(request)
         for lost in (request, again):
@@ -52,7 +57,7 @@ class Partitions:
     def _tried_next(self, request: Occurrence) -> Occurrence | None:
         """What was lost is tried again so, if it was."""
         step = _connect(request) or request.step
-        later = (o for o in self._requests if o.step == step and o.begun > request.begun)
+        later = (o for o in self._of_step.get(step, ()) if o.begun > request.begun)
         return next(later, None)
 
 
