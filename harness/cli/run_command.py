@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, get_args
 
 import click
+from click.decorators import FC
 
 from bettong.harness.backend import Runner
 from bettong.harness.cli.verdict import RunProgress, exit_code, tell
@@ -17,6 +19,17 @@ from bettong.harness.where import Kind, Where
 from bettong.lineage.results import GUARANTEES, Guarantee
 
 
+def _bound(option: str, default: int, what: str, least: int = 0) -> Callable[[FC], FC]:
+    """An option that bounds a lineage-driven search."""
+    return click.option(
+        option,
+        type=click.IntRange(least),
+        default=default,
+        show_default=True,
+        help=f"ldfi: {what}",
+    )
+
+
 @click.command("run")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option(
@@ -25,58 +38,21 @@ from bettong.lineage.results import GUARANTEES, Guarantee
     show_default=True,
     metavar="none|ldfi|each-step|random:N|FILE|DIR",
     help="Which faults: none, those that the lineage suggests, every single one at each step of "
-    "a batch, N random schedules, or those of a schedule's file or of a "
+    "the first two batches, N random schedules, or those of a schedule's file or of a "
     "folder of them.",
 )
-@click.option(
-    "--crashes",
-    type=click.IntRange(0),
-    default=1,
-    show_default=True,
-    help="ldfi: crashes that may strike in one run.",
-)
-@click.option(
-    "--losses",
-    type=click.IntRange(0),
-    default=1,
-    show_default=True,
-    help="ldfi: lost requests or answers in one run.",
-)
-@click.option(
-    "--batches",
-    type=click.IntRange(1),
-    default=2,
-    show_default=True,
-    help="ldfi: faults strike in the first so many batches.",
-)
-@click.option(
+@_bound("--crashes", 1, "crashes that may strike in one run.")
+@_bound("--losses", 1, "lost requests or answers in one run.")
+@_bound("--batches", 2, "faults strike in the first so many batches.", least=1)
+@_bound(
     "--pauses",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="ldfi: drivers that stand still, are replaced, and go on beside their successors.",
+    0,
+    "drivers that stand still, are replaced, and go on beside their successors; servers that stand "
+    "still until they are asked again.",
 )
-@click.option(
-    "--storage",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="ldfi: writes that a disk refuses.",
-)
-@click.option(
-    "--duplicates",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="ldfi: requests that are delivered twice.",
-)
-@click.option(
-    "--partitions",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="ldfi: nodes cut off from those that ask them, for two tries.",
-)
+@_bound("--storage", 0, "writes that a disk refuses, or that a power cut tears or loses.")
+@_bound("--duplicates", 0, "requests that are delivered twice.")
+@_bound("--partitions", 0, "nodes cut off from those that ask them, for two tries.")
 @click.option("--find-all", is_flag=True, help="ldfi: all minimal counterexamples.")
 @click.option(
     "--exhaustive",
