@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from bettong.harness.spark.user_session import LOOPBACK
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -26,8 +28,7 @@ def local_session(settings: Mapping[str, str]) -> Iterator[SparkSession]:
     own = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
+        **LOOPBACK,
         "spark.python.authenticate.socketTimeout": "2m",
     }
     for name, value in {**own, **settings}.items():
