@@ -1,0 +1,39 @@
+"""What garbage collection may look at in a worker."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from bettong.engine.batch.garbage import spare_what_is_loaded, without_collection
+
+
+@pytest.fixture(autouse=True)
+def thawed() -> Iterator[None]:
+    yield
+    gc.unfreeze()
+
+
+def test_what_is_spared_stays_so_after_batches() -> None:
+    spare_what_is_loaded()
+    spared = gc.get_freeze_count()
+    with without_collection():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() == spared > 1_000
+
+
+def test_objects_made_since_are_collected_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    spare_what_is_loaded()
+    monkeypatch.setitem(sys.modules, "made_for_this_test", gc)
+    spare_what_is_loaded()
+    spared = gc.get_freeze_count()
+    loop: list[object] = []
+    loop.append(loop)
+    spare_what_is_loaded()
+    assert gc.get_freeze_count() == spared
+    del loop
+    assert gc.collect() >= 1
