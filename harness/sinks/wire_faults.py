@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
+from bettong.harness.sinks.harmless import harmless
 from bettong.harness.sinks.moments import DURABLE, batch_of
 from bettong.harness.wire import CutPoint, Keys, Recording, Request, cut_points
 from bettong.lineage.trace import TraceEvent
@@ -16,7 +17,6 @@ CLOCK = "clock"
 """In an event's detail: the wire's logical time when it arrived."""
 
 How = Literal["lost", "always lost", "crash", "restarted", "paused"]
-_HARMLESS = frozenset({"BEGIN", "SET SESSION", "SHOW", "PING", "MULTI", "WATCH", "ping"})
 _TOO_SMALL = 64  # bytes; half of such a frame is never acted on
 
 
@@ -86,7 +86,7 @@ def said(requests: Iterable[tuple[str, str, Keys | None]], run: str) -> str:
     """
     digest, known = hashlib.sha256(), True
     for endpoint, label, keys in requests:
-        if keys is not None and label not in _HARMLESS:
+        if keys is not None and not harmless(label):
             known = known and keys.content is not None
             digest.update(f"{endpoint}\0{label}\0{keys.own}\n".encode())
     return digest.hexdigest()[:24] + ("" if known else f" {run}")
@@ -134,14 +134,14 @@ def wire_points(
 
 def changes(request: Request) -> bool:
     """Whether a request may change what the server keeps."""
-    return request.label not in _HARMLESS and request.reply_size > 0
+    return not harmless(request.label) and request.reply_size > 0
 
 
 def _faults(
     request: Request, points: Iterable[CutPoint], before: str, after: str
 ) -> Iterator[tuple[WireFault, str]]:
     """Each fault at a request, with what it leaves behind."""
-    changes = request.label not in _HARMLESS
+    changes = not harmless(request.label)
     for point in points:
         if point.kind == "cut":
             if request.size >= _TOO_SMALL:

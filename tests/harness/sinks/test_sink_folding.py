@@ -110,7 +110,10 @@ def test_what_a_server_was_told_is_told_apart_by_content_and_order() -> None:
     one, two = ("db", "INSERT", keys("1")), ("db", "INSERT", keys("2"))
     assert said([one, two], "r1") == said([one, two], "r2")
     assert said([one, two], "r1") != said([two, one], "r1")
-    assert said([one, ("db", "BEGIN", keys("3"))], "r1") == said([one], "r1")
+    for label in ("BEGIN", "GET /rows", "channel.open"):
+        assert said([one, ("db", label, keys("3"))], "r1") == said([one], "r1")
+    for label in ("COMMIT", "POST /rows", "GETDEL", "basic.get"):
+        assert said([one, ("db", label, keys("3"))], "r1") != said([one], "r1")
     assert said([one, ("db", "log in", None)], "r1") == said([one], "r1")
 
 
