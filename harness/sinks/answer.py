@@ -60,8 +60,8 @@ class Answer:
         shown = [(e, told) for e, told in ways if told is not None]
         kinds = {a.kind for e, _ in shown for a in e.anomalies}
         guarantee = guarantee_of(kinds)
-        unsure = sum(e.outcome not in ("good", "violation") for e in executions)
-        unsure += len(ways) - len(shown)
+        unsure = [_unjudged(e) for e in executions if e.blind]
+        unsure += [f"{_name(e)}: a SIGKILL does not show it" for e, told in ways if told is None]
         verdict: Verdict = "valid" if satisfies(guarantee, self.request.expect) else "invalid"
         left = not (findings.complete or self.request.only or violations == [findings.baseline])
         if verdict == "valid" and (unsure or left):
@@ -81,7 +81,7 @@ class Answer:
                 "atomic": "torn" if torn else "no part of a batch was seen",
                 "torn": torn[:3],
                 "folded": _folded(executor),
-                "folded_and_run": [" + ".join(sorted(e.schedule)) for e in sampled],
+                "folded_and_run": [_name(e) for e in sampled],
                 **self._anew(anew),
             },
         )
@@ -108,13 +108,14 @@ class Answer:
             told[situation.id] = {"guarantee": level, "words": text}
         return {"new_checkpoint": told} if told else {}
 
-    def _reason(self, guarantee: Guarantee, broken: int, unsure: int, left: bool) -> str:
+    def _reason(self, guarantee: Guarantee, broken: int, unsure: Sequence[str], left: bool) -> str:
         level = f"is {guarantee}" if guarantee != "none" else "gives no guarantee"
         told = f"{self.sink.name} {level}"
         if broken and guarantee != "effectively-once":
             return f"{told}: {broken} minimal fault set(s) lower it"
         if unsure:
-            return f"{told} as far as seen; {unsure} fault set(s) could not be judged"
+            some = f"{len(unsure)} fault set(s) could not be judged, the first one {unsure[0]}"
+            return f"{told} as far as seen; {some}"
         if self.request.only:
             return f"{told} as far as this one fault set tells"
         ended = "; the budget ended before all were tried" if left else ""
@@ -187,6 +188,16 @@ class Answer:
             advice=advise(faults, kinds, layout, failed),
             trace=execution.trace,
         )
+
+
+def _name(execution: Execution) -> str:
+    return " + ".join(sorted(execution.schedule)) or "no fault"
+
+
+def _unjudged(execution: Execution) -> str:
+    """Which run told nothing of its faults, and why."""
+    missing = f"{' and '.join(execution.not_fired)} did not strike" if execution.not_fired else ""
+    return f"{_name(execution)}: {'; '.join(filter(None, (missing, execution.note)))}"
 
 
 def _folded(executor: SinkExecutor) -> dict[str, list[str]]:

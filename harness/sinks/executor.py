@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from bettong.harness.sinks.judge import SinkVerdict, fingerprint, judge_run
+from bettong.harness.sinks.judge import SinkVerdict, cause, fingerprint, judge_run
 from bettong.harness.sinks.observed import SinkRun
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.runner import SinkRunner
@@ -31,7 +31,7 @@ class SinkExecutor:
         why: reads lineage out of runs.
         clean: executions of clean runs that were made before the search asks for them.
         last: the latest run.
-        traces: where the traces of violations are kept, if anywhere.
+        traces: where the traces of runs that are not good are kept, if anywhere.
     """
 
     runner: SinkRunner
@@ -58,8 +58,9 @@ class SinkExecutor:
         verdict = self.judge(faults, run)
         self.last = run
         outcome: Outcome = "good"
+        note = verdict.malformed
         if run.not_fired:
-            outcome = "not-injected"
+            outcome, note = "not-injected", cause(run.errors[-1]) if run.errors else note
         elif verdict.malformed:
             outcome = "unknown"
         elif verdict.anomalies:
@@ -74,8 +75,8 @@ class SinkExecutor:
             not_fired=run.not_fired,
             fingerprint=fingerprint(run) if not schedule else "",
             seconds=round(run.seconds, 3),
-            trace=self._keep_trace(schedule, run) if outcome == "violation" else None,
-            note=verdict.malformed,
+            trace=None if good else self._keep_trace(schedule, run),
+            note=note,
             details=self._details(run, verdict),
         )
         self.told(execution)

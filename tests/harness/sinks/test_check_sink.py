@@ -49,6 +49,13 @@ def test_a_plain_append_duplicates_and_the_replay_shows_it_again(arena_for: Aren
     assert again.coverage.executions == 1
 
 
+def test_a_fault_that_never_strikes_proves_nothing_and_is_named(arena_for: ArenaFor) -> None:
+    never = "crash(driver, before batch=9/commits)"
+    result = check(arena_for, f"{FILES}:SqliteOneTransaction", only=(never,))
+    assert result.verdict == "unknown"
+    assert f"the first one {never}: {never} did not strike" in result.reason
+
+
 def test_rows_and_batch_in_one_transaction_hold(arena_for: ArenaFor) -> None:
     result = check(arena_for, f"{FILES}:SqliteOneTransaction")
     assert (result.verdict, result.guarantee) == ("valid", "effectively-once")
