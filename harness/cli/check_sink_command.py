@@ -101,9 +101,9 @@ _OUT = Path("bettong-out")
 )
 @click.option(
     "--budget",
-    default="5m",
+    default="15m",
     show_default=True,
-    metavar="RUNS|5m",
+    metavar="RUNS|15m",
     help="How many runs, or how long, the search may take at most.",
 )
 @click.option("--only", multiple=True, metavar="FAULT", help="Run this one fault set (repeat).")

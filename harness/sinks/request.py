@@ -37,7 +37,7 @@ class Request:
     expect: Guarantee = "effectively-once"
     faults: int = 2
     window: int = 2
-    budget: Budget = Budget(seconds=300.0)  # noqa: RUF009 - immutable
+    budget: Budget = Budget(seconds=900.0)  # noqa: RUF009 - immutable
     only: tuple[str, ...] = ()
     real: bool = False
     also: tuple[str, ...] = ()
