@@ -22,6 +22,8 @@ public final class TaskAttempts implements SparkPlugin {
     }
 
     public static final class Attempts implements ExecutorPlugin {
+        private static final long POLL_MS = 20;
+
         private String executor = "";
 
         public void init(PluginContext context, Map<String, String> configuration) {
@@ -39,7 +41,7 @@ public final class TaskAttempts implements SparkPlugin {
             try {
                 Conductor.tell(instrumentation, attempt.step, "before", attempt.detail);
             } catch (Conductor.RunOverException e) {
-                untilKilled();
+                untilKilled(task);
                 return;
             } catch (IOException e) {
                 // Spark swallows what a plugin throws; an interrupted task it kills and retries.
@@ -51,15 +53,19 @@ public final class TaskAttempts implements SparkPlugin {
             task.addTaskFailureListener((TaskFailureListener) attempt);
         }
 
-        /** Nothing may be done any more, and nothing that is thrown here would stop the task. */
-        private static void untilKilled() {
+        /**
+         * Nothing may be done any more, and nothing that is thrown here would stop the task. A kill
+         * that comes before Spark knows the task's thread marks the task and interrupts nobody.
+         */
+        private static void untilKilled(TaskContext task) {
             try {
-                while (true) {
-                    Thread.sleep(Long.MAX_VALUE);
+                while (!task.isInterrupted()) {
+                    Thread.sleep(POLL_MS);
                 }
             } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
+                // Handed on below.
             }
+            Thread.currentThread().interrupt();
         }
     }
 

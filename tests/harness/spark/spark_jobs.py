@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from pathlib import Path
 from typing import Any
 
+from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -80,6 +83,33 @@ def stateful(spark: SparkSession, workdir: str, batches: int) -> None:
 def count(spark: SparkSession, n: int) -> int:
     """How many rows ``range(n)`` has."""
     return spark.range(n).count()
+
+
+def killed_unseen(spark: SparkSession) -> int:
+    """Begin a batch's task, kill it without an interrupt, and say how many tasks go on."""
+    context = spark.sparkContext
+    tracker = context._jsc.sc().statusTracker()
+
+    def running(want: bool) -> int:
+        for _ in range(600):
+            tasks = sum(e.numRunningTasks() for e in tracker.getExecutorInfos())
+            if bool(tasks) == want:
+                break
+            time.sleep(0.05)
+        return int(tasks)
+
+    def work() -> None:
+        context.setJobGroup("killed", "unseen", interruptOnCancel=False)
+        context.setLocalProperty("streaming.sql.batchId", "0")
+        with contextlib.suppress(Exception):
+            spark.range(1).count()
+
+    thread = InheritableThread(target=work)
+    thread.start()
+    running(want=True)
+    context.cancelJobGroup("killed")
+    thread.join()
+    return running(want=False)
 
 
 def litter(spark: SparkSession, workdir: str) -> None:

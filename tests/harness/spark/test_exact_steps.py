@@ -193,3 +193,10 @@ def test_nothing_is_told_when_not_configured(
     driver.run("spark_jobs:foreach_batch", args, timeout=60)
     conductor.end(control)
     assert control.events == []
+
+
+def test_a_task_of_a_run_that_is_over_ends_when_it_is_killed_before_spark_knows_its_thread(
+    conductor: Conductor, driver: DriverHost
+) -> None:
+    instrumentation = Instrumentation("nobody's", "driver", 1, conductor.address)
+    assert driver.run("spark_jobs:killed_unseen", {}, instrumentation, timeout=90) == 0
