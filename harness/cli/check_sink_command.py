@@ -50,7 +50,8 @@ def tell(results: Sequence[Result], as_json: bool) -> None:
 
 
 def _say(result: Result) -> None:
-    click.echo(f"{result.scenario}: {result.guarantee} ({result.verdict})")
+    level = "level not known" if result.verdict == "unknown" else result.guarantee
+    click.echo(f"{result.scenario}: {level} ({result.verdict})")
     click.echo(f"  {result.reason}")
     if result.ordering == "per-key":
         click.echo("  order per key is kept")

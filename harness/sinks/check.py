@@ -147,6 +147,11 @@ class _Check:
         first = executor.run()
         run = executor.last
         self._expect_sense(run)
+        if first.outcome == "unknown":
+            raise VacuousError(
+                f"{self._sink.name}: what read() returned cannot be judged: {first.note}: it must "
+                "return dicts or Rows with at least `id`"
+            )
         if first.outcome != "good":
             return first
         again = executor.run()

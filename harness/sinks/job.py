@@ -83,6 +83,11 @@ def _write(sink: Sink, source: Input, env: Environment) -> str | None:
     query = None
     try:
         query = sink.write(source.stream(env.spark), env)
+        if not hasattr(query, "processAllAvailable"):
+            found, query = type(query).__name__, None
+            raise TypeError(
+                f"write() returned {found}: it must return the query that start() gives"
+            )
         query.processAllAvailable()
     except Exception as e:
         return f"{type(e).__name__}: {e}"[:_ERROR_CHARS]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-_URL = re.compile(r"(?P<head>\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@/]+(?=@)", re.IGNORECASE)
+_URL = re.compile(
+    r"(?P<head>(?:\b[a-z][a-z0-9+.-]*://|\b)[^\s:/@'\"]*:)[^\s@/]+(?=@)", re.IGNORECASE
+)
 _NAMED = re.compile(
     r"(?P<head>\b[\w.-]*(?:password|passwd|pwd|secret|token|credential|api[_-]?key|access[_-]?key)"
     r"[\w.-]*[\"']?\s*[=:]\s*[\"']?)[^\s\"',;&]+",

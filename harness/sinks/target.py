@@ -50,7 +50,8 @@ def load_target(target: str, options: Mapping[str, str], *, fresh: bool = False)
     except Exception as e:
         raise UsageError(f"{target}: cannot be made: {type(e).__name__}: {e}") from e
     for method in _METHODS:
-        if not callable(getattr(sink, method, None)):
+        own = getattr(sink, method, None)
+        if not callable(own) or getattr(own, "__func__", None) is getattr(Sink, method):
             raise UsageError(f"{target}: has no method {method}: see bettong.harness.Sink")
     return _named(sink, name)
 

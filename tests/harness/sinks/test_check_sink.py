@@ -127,6 +127,21 @@ def test_a_query_that_fails_by_itself_says_why(arena_for: ArenaFor, users: str) 
     assert "RuntimeError: no such table" in result.reason
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Returnless", "write() returned NoneType: it must return the query that start() gives"),
+        ("Nameless", "record 1 has no id: key None, value {'value': 1}: it must return dicts or"),
+    ],
+)
+def test_what_keeps_it_from_being_judged_is_said(
+    arena_for: ArenaFor, users: str, name: str, said: str
+) -> None:
+    result = check(arena_for, f"{users}:{name}")
+    assert result.verdict == "unknown"
+    assert said in result.reason
+
+
 def test_a_reader_that_fails_is_named(arena_for: ArenaFor, users: str) -> None:
     with pytest.raises(UsageError, match=r"read.. fails after a run without faults: FileNotFound"):
         check(arena_for, f"{users}:Unreadable")

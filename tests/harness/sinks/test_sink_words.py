@@ -41,6 +41,9 @@ class Right(Sink):
     def write(self, rows, env): ...
     def read(self, env): ...
 
+class Heir(Sink):
+    def read(self, env): ...
+
 class Half:
     def write(self, rows, env): ...
 
@@ -73,6 +76,7 @@ def test_loading_afresh_forgets_what_the_module_kept(file: Path) -> None:
         ("nothing", "is no target: write file.py:Object"),
         ("{file}:Rihgt", "did you mean Right"),
         ("{file}:Half", "has no method read"),
+        ("{file}:Heir", "has no method write"),
         ("nowhere.py:Sink", "there is no such Python file"),
         ("no.such.module:Sink", "cannot be imported: ModuleNotFoundError"),
         ("format:parqet", "did you mean parquet"),
@@ -96,6 +100,8 @@ def test_options_are_for_formats_only(file: Path) -> None:
         ("password=secret1&user=me", "password=***&user=me"),
         ('{"api_key": "secret1"}', '{"api_key": "***"}'),
         ("aws.secret.access.key=secret1", "aws.secret.access.key=***"),
+        ("me:secret1@db", "me:***@db"),
+        ("'127.0.0.1:5432' is there, ask admin@host", "'127.0.0.1:5432' is there, ask admin@host"),
         ("127.0.0.1:5432", "127.0.0.1:5432"),
     ],
 )

@@ -39,6 +39,14 @@ class Failing(Mine):
         return rows.writeStream.foreachBatch(fail).option(
             "checkpointLocation", env.checkpoint).start()
 
+class Returnless(Mine):
+    def write(self, rows, env):
+        super().write(rows, env)
+
+class Nameless(Mine):
+    def read(self, env):
+        return [{"value": 1}]
+
 class Direct(Mine):
     endpoints = {"db": "127.0.0.1:9"}
 """
