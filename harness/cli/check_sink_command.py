@@ -49,9 +49,21 @@ def tell(results: Sequence[Result], as_json: bool) -> None:
         click.echo(json.dumps(values[0] if len(values) == 1 else values, indent=1))
 
 
+def _level(result: Result) -> str:
+    return "level not known" if result.verdict == "unknown" else result.guarantee
+
+
+def _say_all(results: Sequence[tuple[str, Result]]) -> None:
+    """A line for each target."""
+    width = max(len(target) for target, _ in results)
+    click.echo()
+    for target, result in results:
+        runs = f"{result.coverage.executions} runs"
+        click.echo(f"{target:{width}}  {_level(result):16}  {result.verdict:7}  {runs}")
+
+
 def _say(result: Result) -> None:
-    level = "level not known" if result.verdict == "unknown" else result.guarantee
-    click.echo(f"{result.scenario}: {level} ({result.verdict})")
+    click.echo(f"{result.scenario}: {_level(result)} ({result.verdict})")
     click.echo(f"  {result.reason}")
     if result.ordering == "per-key":
         click.echo("  order per key is kept")
@@ -176,6 +188,8 @@ def command(
             links.append((results[-1], f"{quote(folder.name)}/report.html"))
     if len(targets) > 1:
         write_index(links, out or _OUT)
+        if not as_json:
+            _say_all(list(zip(targets, results, strict=True)))
     tell(results, as_json)
     ctx.exit(exit_code(results))
 

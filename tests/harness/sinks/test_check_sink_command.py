@@ -64,6 +64,26 @@ def test_the_printed_command_shows_the_duplicates_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_a_target_that_cannot_be_used_does_not_keep_others_from_their_answer(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "mine.py").write_text(USERS)
+    targets = ["nowhere.py:Sink", "mine.py:Mine", "format:json"]
+    only = ["--only", "crash(driver, before batch=1/commits)"]
+    done = bettong("check-sink", *targets, *only, where=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert [line.split()[:3] for line in done.stdout.splitlines()[-3:]] == [
+        ["nowhere.py:Sink", "level", "not"],
+        ["mine.py:Mine", "at-least-once", "invalid"],
+        ["format:json", "effectively-once", "valid"],
+    ]
+    assert "there is no such Python file" in done.stdout
+    report = (tmp_path / "bettong-out" / "report.html").read_text()
+    assert "mine.py-Mine/report.html" in report
+
+
+@pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
