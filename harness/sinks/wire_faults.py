@@ -102,8 +102,9 @@ def wire_points(
 ) -> list[WirePoint]:
     """The places for faults on the wire within some batches.
 
-    Of requests that follow each other with the same label on one connection, the first and the
-    last stand for all: an insert of many rows is a hundred requests that differ in their row only.
+    Of a batch's requests that follow each other with the same label on one connection, the first
+    and the last stand for all: an insert of many rows is a hundred requests that differ in their
+    row only.
     ``servers``: endpoints whose servers are ours to restart and pause; it is done at the last
     request of the batches that can change something.
     """
@@ -114,11 +115,11 @@ def wire_points(
     told: list[tuple[str, str, Keys | None]] = []
     found: list[WirePoint] = []
     last: dict[str, tuple[Request, int, list[CutPoint]]] = {}
-    telling = {request.id for request in _telling(first.requests)}
-    for request in first.requests:
+    placed = [(request, batch_at(request.order, events)) for request in first.requests]
+    telling = {request.id for request in _telling(placed)}
+    for request, batch in placed:
         before = said(told, run)
         told.append((request.endpoint, request.label, request.keys))
-        batch = batch_at(request.order, events)
         if batch not in batches or request.id not in by_request:
             continue
         points = by_request[request.id]
@@ -166,9 +167,11 @@ def _own(fault: WireFault) -> tuple[WireFault, str]:
     return fault, fault.id
 
 
-def _telling(requests: Sequence[Request]) -> Iterator[Request]:
-    for _, group in groupby(requests, key=lambda r: (r.endpoint, r.connection, r.label)):
-        members = list(group)
+def _telling(placed: Iterable[tuple[Request, int]]) -> Iterator[Request]:
+    for _, group in groupby(
+        placed, key=lambda p: (p[0].endpoint, p[0].connection, p[0].label, p[1])
+    ):
+        members = [request for request, _ in group]
         yield members[0]
         if len(members) > 1:
             yield members[-1]

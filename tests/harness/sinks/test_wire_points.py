@@ -1,0 +1,115 @@
+"""At which requests of clean runs faults are placed, and which of them leave the same behind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bettong.harness.sinks.moments import DURABLE
+from bettong.harness.sinks.wire_faults import CLOCK, WirePoint, wire_points
+from bettong.harness.wire import Recording
+from bettong.harness.wire.conversation import Conversation, History, Ledger, Request
+from bettong.harness.wire.framing.base import Info
+from bettong.lineage.trace import TraceEvent
+
+# Steps of batch n are at the wire's times 100 n and 100 n + 99, requests between them.
+EVENTS = [
+    TraceEvent(f"batch={n}/{step}", phase, "driver", detail={CLOCK: 100 * n + at, DURABLE: "files"})
+    for n in range(3)
+    for step, phase, at in (("offsets", "after", 0), ("commits", "before", 99))
+]
+LABELS = ("BEGIN", "INSERT", "COMMIT", "GET /rows", "POST /rows")
+Asked = tuple[int, str, str]  # batch, label, content
+
+
+def recording(asked: Sequence[Asked], size: int = 100) -> Recording:
+    history, counts, requests = History("db", Ledger()), Counter[int](), []
+    for index, (batch, label, content) in enumerate(asked, 1):
+        counts[batch] += 1
+        order = 100 * batch + counts[batch]
+        keys = history.add(Info(label, content=content.encode()))
+        requests.append(Request("db", 1, index, order, label, "", size, 9, keys))
+    return Recording((Conversation("db", 1, "test", tuple(requests), (), 1, 1, None),))
+
+
+def placed(
+    first: Sequence[Asked], second: Sequence[Asked] | None = None, servers: Sequence[str] = ()
+) -> list[WirePoint]:
+    runs = recording(first), recording(first if second is None else second)
+    return wire_points(*runs, EVENTS, range(1, 2), "run1", servers)
+
+
+def ids(points: Sequence[WirePoint]) -> list[str]:
+    return [fault.id for point in points for fault, _ in point.faults]
+
+
+def test_a_request_that_changes_something_is_lost_and_repeated_in_every_way() -> None:
+    (point,) = placed([(0, "INSERT", "a"), (1, "INSERT", "b"), (2, "INSERT", "c")])
+    request = "db/conn=1/request=2 INSERT"
+    assert [fault.id for fault, _ in point.faults] == [
+        f"omit({request})",
+        f"crash(driver, before {request})",
+        f"omit-reply({request})",
+        f"omit-reply({request}) and each time again",
+        f"crash(driver, after {request})",
+        f"cut({request})",
+    ]
+    assert len({left for _, left in point.faults}) == 6
+
+
+def test_losing_one_that_changes_nothing_leaves_the_same_behind_in_every_way() -> None:
+    (point,) = placed([(1, "GET /rows", "a")])
+    left = {fault.id: left for fault, left in point.faults}
+    request = "db/conn=1/request=1 GET /rows"
+    assert not any(id.endswith("again") for id in left)
+    assert left[f"omit({request})"] == left[f"omit-reply({request})"]
+    assert left[f"crash(driver, before {request})"] == left[f"crash(driver, after {request})"]
+
+
+def test_of_requests_that_are_alike_the_first_and_the_last_stand_for_all() -> None:
+    asked = [(1, "BEGIN", "")] + [(1, "INSERT", str(n)) for n in range(5)] + [(1, "COMMIT", "")]
+    requests = dict.fromkeys(fault.point.request for p in placed(asked) for fault, _ in p.faults)
+    numbers = [request.partition("request=")[2] for request in requests]
+    assert numbers == ["1 BEGIN", "2 INSERT", "6 INSERT", "7 COMMIT"]
+
+
+def test_a_server_is_struck_at_the_last_request_that_changes_something() -> None:
+    points = placed([(1, "BEGIN", ""), (1, "COMMIT", ""), (1, "GET /rows", "")], servers=["db"])
+    request = "db/conn=1/request=2 COMMIT"
+    assert [fault.id for fault, _ in points[-1].faults] == [
+        f"restart(server, before {request})",
+        f"pause(server, before {request})",
+        f"restart(server, after {request})",
+    ]
+    assert placed([(1, "GET /rows", "")], servers=["db"])[-1].faults[0][0].how == "lost"
+
+
+requests = st.lists(
+    st.tuples(st.integers(0, 2), st.sampled_from(LABELS), st.sampled_from("abc")), max_size=8
+).map(lambda asked: sorted(asked, key=lambda a: a[0]))
+
+
+@given(requests, requests)
+def test_faults_are_placed_only_where_both_clean_runs_are_the_same(
+    first: list[Asked], second: list[Asked]
+) -> None:
+    points = placed(first, second)
+    assert {point.batch for point in points} <= {1}
+    both = {r.keys.label for r in recording(first).requests}
+    both &= {r.keys.label for r in recording(second).requests}
+    by_id = {r.id: r for r in recording(first).requests}
+    for point in points:
+        for fault, _ in point.faults:
+            assert by_id[fault.point.request].keys.label in both
+    assert len(set(ids(points))) == len(ids(points))
+
+
+@given(requests)
+def test_equal_runs_leave_the_same_behind(asked: list[Asked]) -> None:
+    assert placed(asked) == placed(asked)
+    assert {(p.batch, p.order) for p in placed(asked)} <= {
+        (1, r.order) for r in recording(asked).requests
+    }
