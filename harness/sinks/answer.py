@@ -22,7 +22,7 @@ from bettong.lineage.results import Counterexample, Coverage, Guarantee, Result,
 
 _ANOMALIES_SHOWN = 50
 _ANOMALIES_OF_A_RUN = 5
-_FOLDED_SHOWN = 5
+_SOME = 5
 
 
 @dataclass
@@ -131,7 +131,8 @@ class Answer:
             "from, in the first task if in any, at the last request that changes something if at "
             "any",
             f"a crash is {'SIGKILL' if request.real else kept}",
-            "what the sink keeps is in env.workdir or behind its endpoints",
+            "what the sink keeps is in env.workdir or behind its endpoints; a crash in the midst of "
+            "writing a file was tried where Python writes it",
             "replays deal the same rows to other partitions, in another order across keys",
         ]
         if folded:
@@ -139,6 +140,12 @@ class Answer:
                 f"{len(folded)} fault sets were not run because one that leaves the same behind "
                 f"was: files, and what servers had been told; {len(sampled)} of them were run as "
                 "a check"
+            )
+        odd = executor.why.not_struck
+        if odd:
+            told.append(
+                f"{len(odd)} request(s) that runs without a fault do not make equally were not "
+                f"struck: {', '.join(odd[:_SOME])}"
             )
         if not executor.why.in_tasks:
             told.append(
@@ -205,7 +212,7 @@ def _folded(executor: SinkExecutor) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for equal, run in executor.why.folding.folded.items():
         names = found.setdefault(" + ".join(sorted(run)), [])
-        if len(names) < _FOLDED_SHOWN:
+        if len(names) < _SOME:
             names.append(" + ".join(sorted(equal)))
     return found
 

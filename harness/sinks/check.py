@@ -22,7 +22,7 @@ from bettong.harness.sinks.secrets import masked
 from bettong.harness.sinks.situations import NEW_CHECKPOINT, NEW_ROWS, Situation
 from bettong.harness.sinks.target import load_target
 from bettong.harness.sinks.why import Why
-from bettong.harness.sinks.wire_faults import wire_points
+from bettong.harness.sinks.wire_faults import not_struck, wire_points
 from bettong.harness.sinks.wires import Wires
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.executor import Execution
@@ -160,10 +160,10 @@ class _Check:
                 f"{self._sink.name}: two runs without faults differ: "
                 f"{_difference(run, executor.last)}: nothing can be concluded"
             )
-        window = range(self._request.window - 1, self._request.window)
-        recordings = (run.recording, executor.last.recording)
+        recordings, window = (run.recording, executor.last.recording), self._request.window
         wire = wire_points(*recordings, run.events, window, run.id, self._wires.servers)
         executor.why.read_clean(run, wire)
+        executor.why.not_struck = not_struck(*recordings, run.events, window)
         baseline = executor.prepared(first, run)
         executor.clean = [baseline, again]
         return baseline

@@ -43,6 +43,7 @@ class Why:
         batches: of the source.
         folding: what runs have shown of which faults are equal.
         wire: the requests of the clean runs that may be struck.
+        not_struck: the requests of the clean runs that no fault can be placed at.
         in_tasks: whether the sink's tasks leave anything behind themselves.
         times: when each fault strikes, in the order of the run in which it could.
     """
@@ -53,6 +54,7 @@ class Why:
         self.batches = batches
         self.folding = Folding()
         self.wire: list[WirePoint] = []
+        self.not_struck: list[str] = []
         self.in_tasks = False
         self.times: dict[str, int] = {}
 

@@ -96,11 +96,13 @@ def wire_points(
     first: Recording,
     second: Recording,
     events: Sequence[TraceEvent],
-    batches: range,
+    window: int,
     run: str,
     servers: Iterable[str] = (),
 ) -> list[WirePoint]:
-    """The places for faults on the wire within some batches.
+    """The places for faults on the wire within the first ``window`` batches: in the last of them,
+    and in the others at requests of a kind that the last one does not have, such as those that
+    make a table.
 
     Of a batch's requests that follow each other with the same label on one connection, the first
     and the last stand for all: an insert of many rows is a hundred requests that differ in their
@@ -116,11 +118,14 @@ def wire_points(
     found: list[WirePoint] = []
     last: dict[str, tuple[Request, int, list[CutPoint]]] = {}
     placed = [(request, batch_at(request.order, events)) for request in first.requests]
+    known = {(r.endpoint, r.label) for r, batch in placed if batch == window - 1}
     telling = {request.id for request in _telling(placed)}
     for request, batch in placed:
         before = said(told, run)
         told.append((request.endpoint, request.label, request.keys))
-        if batch not in batches or request.id not in by_request:
+        if batch is None or batch >= window or request.id not in by_request:
+            continue
+        if batch < window - 1 and (request.endpoint, request.label) in known:
             continue
         points = by_request[request.id]
         if request.endpoint in servers and changes(request):
@@ -131,6 +136,16 @@ def wire_points(
             found.append(WirePoint(batch, faults, request.order))
     found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
     return found
+
+
+def not_struck(
+    first: Recording, second: Recording, events: Sequence[TraceEvent], window: int
+) -> list[str]:
+    """Ids of the requests of the first ``window`` batches that two clean runs do not make equally:
+    no fault can be placed there exactly."""
+    unpinned = cut_points(first, second).unpinned
+    batches = [(request, batch_at(request.order, events)) for request in unpinned]
+    return [request.id for request, batch in batches if batch is not None and batch < window]
 
 
 def changes(request: Request) -> bool:
@@ -167,7 +182,7 @@ def _own(fault: WireFault) -> tuple[WireFault, str]:
     return fault, fault.id
 
 
-def _telling(placed: Iterable[tuple[Request, int]]) -> Iterator[Request]:
+def _telling(placed: Iterable[tuple[Request, int | None]]) -> Iterator[Request]:
     for _, group in groupby(
         placed, key=lambda p: (p[0].endpoint, p[0].connection, p[0].label, p[1])
     ):
@@ -185,10 +200,11 @@ def _around(order: int, events: Sequence[TraceEvent]) -> tuple[list[TraceEvent],
     return earlier, next(later, None)
 
 
-def batch_at(order: int, events: Sequence[TraceEvent]) -> int:
-    """The batch under way when a request was met: that of the step before it."""
+def batch_at(order: int, events: Sequence[TraceEvent]) -> int | None:
+    """The batch under way when a request was met: that of the step before it; None before the
+    first one."""
     known = [n for e in _around(order, events)[0] if (n := batch_of(e.step)) is not None]
-    return known[-1] if known else 0
+    return known[-1] if known else None
 
 
 def files_at(order: int, events: Sequence[TraceEvent]) -> str:

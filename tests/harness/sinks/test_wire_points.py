@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.harness.sinks.moments import DURABLE
-from bettong.harness.sinks.wire_faults import CLOCK, WirePoint, wire_points
+from bettong.harness.sinks.wire_faults import CLOCK, WirePoint, not_struck, wire_points
 from bettong.harness.wire import Recording
 from bettong.harness.wire.conversation import Conversation, History, Ledger, Request
 from bettong.harness.wire.framing.base import Info
@@ -39,7 +39,7 @@ def placed(
     first: Sequence[Asked], second: Sequence[Asked] | None = None, servers: Sequence[str] = ()
 ) -> list[WirePoint]:
     runs = recording(first), recording(first if second is None else second)
-    return wire_points(*runs, EVENTS, range(1, 2), "run1", servers)
+    return wire_points(*runs, EVENTS, 2, "run1", servers)
 
 
 def ids(points: Sequence[WirePoint]) -> list[str]:
@@ -92,12 +92,32 @@ requests = st.lists(
 ).map(lambda asked: sorted(asked, key=lambda a: a[0]))
 
 
+def test_what_is_done_once_only_is_struck_where_it_is_done() -> None:
+    asked = [(0, "CREATE", ""), (0, "INSERT", "a"), (1, "INSERT", "b"), (2, "VACUUM", "")]
+    points = placed(asked)
+    requests = dict.fromkeys(fault.point.request for p in points for fault, _ in p.faults)
+    assert list(requests) == ["db/conn=1/request=1 CREATE", "db/conn=1/request=3 INSERT"]
+    assert [point.batch for point in points] == [0, 1]
+
+
+def test_nothing_is_struck_before_the_first_batch() -> None:
+    later = [TraceEvent(e.step, e.phase, e.node, detail={**e.detail, CLOCK: 999}) for e in EVENTS]
+    runs = recording([(0, "CREATE", "")]), recording([(0, "CREATE", "")])
+    assert wire_points(*runs, later, 2, "run1") == []
+
+
+def test_requests_that_runs_do_not_make_equally_are_named() -> None:
+    first, second = recording([(1, "A", ""), (1, "B", "")]), recording([(1, "A", ""), (1, "C", "")])
+    assert not_struck(first, second, EVENTS, 2) == ["db/conn=1/request=2 B"]
+    assert not_struck(first, first, EVENTS, 2) == []
+
+
 @given(requests, requests)
 def test_faults_are_placed_only_where_both_clean_runs_are_the_same(
     first: list[Asked], second: list[Asked]
 ) -> None:
     points = placed(first, second)
-    assert {point.batch for point in points} <= {1}
+    assert {point.batch for point in points} <= {0, 1}
     both = {r.keys.label for r in recording(first).requests}
     both &= {r.keys.label for r in recording(second).requests}
     by_id = {r.id: r for r in recording(first).requests}
@@ -110,6 +130,3 @@ def test_faults_are_placed_only_where_both_clean_runs_are_the_same(
 @given(requests)
 def test_equal_runs_leave_the_same_behind(asked: list[Asked]) -> None:
     assert placed(asked) == placed(asked)
-    assert {(p.batch, p.order) for p in placed(asked)} <= {
-        (1, r.order) for r in recording(asked).requests
-    }
