@@ -131,8 +131,8 @@ class Answer:
             "from, in the first task if in any, at the last request that changes something if at "
             "any",
             f"a crash is {'SIGKILL' if request.real else kept}",
-            "what the sink keeps is in env.workdir or behind its endpoints; a crash in the midst of "
-            "writing a file was tried where Python writes it",
+            "what the sink keeps is in env.workdir or behind its endpoints; crashes in the midst "
+            "of writing a file were tried where Python writes it",
             "replays deal the same rows to other partitions, in another order across keys",
         ]
         if folded:

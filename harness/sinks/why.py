@@ -27,7 +27,7 @@ from bettong.harness.sinks.sink_faults import (
     zombie,
 )
 from bettong.harness.sinks.situations import CORES, SITUATIONS
-from bettong.harness.sinks.wire_faults import WireFault, WirePoint
+from bettong.harness.sinks.wire_faults import WireFault, WirePoint, endpoints_asked
 from bettong.lineage.faults import Schedule
 from bettong.lineage.graph import Lineage
 
@@ -43,6 +43,7 @@ class Why:
         batches: of the source.
         folding: what runs have shown of which faults are equal.
         wire: the requests of the clean runs that may be struck.
+        endpoints: those that the window's last batch of the clean run asks.
         not_struck: the requests of the clean runs that no fault can be placed at.
         in_tasks: whether the sink's tasks leave anything behind themselves.
         times: when each fault strikes, in the order of the run in which it could.
@@ -54,6 +55,7 @@ class Why:
         self.batches = batches
         self.folding = Folding()
         self.wire: list[WirePoint] = []
+        self.endpoints: list[str] = []
         self.not_struck: list[str] = []
         self.in_tasks = False
         self.times: dict[str, int] = {}
@@ -119,7 +121,7 @@ class Why:
             start = next((m.point for m in self._at(step)), None)
             if start is not None:
                 yield zombie(start, self.batches - 1)
-        for endpoint in dict.fromkeys(f.point.endpoint for p in self.wire for f, _ in p.faults):
+        for endpoint in self.endpoints:
             yield refused(endpoint, last)
             yield refused_once(endpoint, last)
 
@@ -169,6 +171,7 @@ class Why:
     def read_clean(self, run: SinkRun, wire: list[WirePoint]) -> None:
         """Take in the clean run: what may be struck, and whether tasks leave anything."""
         self.wire, self.clean_moments = wire, run.moments
+        self.endpoints = endpoints_asked(run.recording, run.events, self.window - 1)
         self.in_tasks = any(
             m.point.phase == "after"
             and m.point.step.endswith("/task")

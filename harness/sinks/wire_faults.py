@@ -148,6 +148,12 @@ def not_struck(
     return [request.id for request, batch in batches if batch is not None and batch < window]
 
 
+def endpoints_asked(recording: Recording, events: Sequence[TraceEvent], batch: int) -> list[str]:
+    """The endpoints to which a request went in a batch."""
+    asked = (r.endpoint for r in recording.requests if batch_at(r.order, events) == batch)
+    return list(dict.fromkeys(asked))
+
+
 def changes(request: Request) -> bool:
     """Whether a request may change what the server keeps."""
     return not harmless(request.label) and request.reply_size > 0

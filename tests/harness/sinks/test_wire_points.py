@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.harness.sinks.moments import DURABLE
-from bettong.harness.sinks.wire_faults import CLOCK, WirePoint, not_struck, wire_points
+from bettong.harness.sinks.wire_faults import (
+    CLOCK,
+    WirePoint,
+    endpoints_asked,
+    not_struck,
+    wire_points,
+)
 from bettong.harness.wire import Recording
 from bettong.harness.wire.conversation import Conversation, History, Ledger, Request
 from bettong.harness.wire.framing.base import Info
@@ -104,6 +110,11 @@ def test_nothing_is_struck_before_the_first_batch() -> None:
     later = [TraceEvent(e.step, e.phase, e.node, detail={**e.detail, CLOCK: 999}) for e in EVENTS]
     runs = recording([(0, "CREATE", "")]), recording([(0, "CREATE", "")])
     assert wire_points(*runs, later, 2, "run1") == []
+
+
+def test_an_endpoint_is_known_by_what_a_batch_asks_of_it() -> None:
+    run = recording([(0, "CREATE", ""), (1, "INSERT", "")])
+    assert [endpoints_asked(run, EVENTS, batch) for batch in (0, 1, 2)] == [["db"], ["db"], []]
 
 
 def test_requests_that_runs_do_not_make_equally_are_named() -> None:
