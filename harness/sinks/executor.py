@@ -50,17 +50,21 @@ class SinkExecutor:
         return 1
 
     def run(self, schedule: Schedule = CLEAN) -> Execution:
-        """Run with exactly these faults, replays dealt out in another way."""
+        """Run with exactly these faults, replays dealt out in another way; once more when one of
+        them did not strike, so that a hitch of the machine does not leave it untried."""
         if not schedule and self.clean:
             return self.clean.pop(0)
         faults = [self.fault(id) for id in sorted(schedule)]
-        run = self.runner.run(faults, replay_layout=OTHER_LAYOUT, real=self.real)
+        run, again = self._replayed(faults), ""
+        if run.not_fired:
+            again = f"at the first try {' and '.join(run.not_fired)} did not strike"
+            run = self._replayed(faults)
         verdict = self.judge(faults, run)
         self.last = run
         outcome: Outcome = "good"
-        note = verdict.malformed
+        note = verdict.malformed or again
         if run.not_fired:
-            outcome, note = "not-injected", cause(run.errors[-1]) if run.errors else note
+            outcome, note = "not-injected", cause(run.errors[-1]) if run.errors else ""
         elif verdict.malformed:
             outcome = "unknown"
         elif verdict.anomalies:
@@ -81,6 +85,9 @@ class SinkExecutor:
         )
         self.told(execution)
         return execution
+
+    def _replayed(self, faults: Sequence[AnyFault]) -> SinkRun:
+        return self.runner.run(faults, replay_layout=OTHER_LAYOUT, real=self.real)
 
     def _details(self, run: SinkRun, verdict: SinkVerdict) -> dict[str, Any]:
         """What a later look at this run needs, also when it comes from the search's log."""
