@@ -10,8 +10,11 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-# Spark's ids and milliseconds since 1970.
-_UNPINNED = re.compile(rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\b1[0-9]{12}\b")
+# Random ids with and without dashes, milliseconds since 1970, Python's names of temporary files.
+_UNPINNED = re.compile(
+    rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\b[0-9a-f]{32}\b|\b1[0-9]{12}\b"
+    rb"|\btmp[a-z0-9_]{8}\b"
+)
 
 # What Spark had begun to write to its checkpoint when it died, and will never look at again.
 _UNFINISHED = re.compile(r"/checkpoint/(?:\w+/)*\.[^/]*\.tmp$")
@@ -39,16 +42,16 @@ def replace_state(folder: Path, kept: Path) -> None:
 def digest_state(folder: Path) -> str:
     """A digest of names and contents, in which times and random ids count as equal: moments that
     have the same digest leave the same behind, in one run and in several."""
-    digest = hashlib.sha256()
+    entries = []
     for path in _walk(folder):
         if path.name.endswith(".crc") or _UNFINISHED.search(str(path)):
             continue
         content = b""
         with contextlib.suppress(FileNotFoundError, IsADirectoryError):
             content = path.read_bytes()
-        for part in (str(path.relative_to(folder)).encode(), content):
-            digest.update(_UNPINNED.sub(b"?", part) + b"\0")
-    return digest.hexdigest()
+        name = _UNPINNED.sub(b"?", str(path.relative_to(folder)).encode())
+        entries.append((name, hashlib.sha256(_UNPINNED.sub(b"?", content)).digest()))
+    return hashlib.sha256(repr(sorted(entries)).encode()).hexdigest()
 
 
 def _walk(folder: Path) -> Iterator[Path]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 
@@ -70,7 +70,7 @@ class _RenamingWriter(DataSourceStreamWriter):
         task = TaskContext.get()
         assert task is not None
         self._folder.mkdir(exist_ok=True)
-        staged = self._folder / f".{task.taskAttemptId()}-{os.getpid()}"
+        staged = self._folder / f".{task.partitionId()}-{uuid4().hex}"
         with staged.open("w") as out:
             for row in rows:
                 out.write(json.dumps(row.asDict(), default=str) + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -194,6 +195,30 @@ def test_state_is_kept_and_brought_back(tmp_path: Path) -> None:
     assert digest_state(state) == before
     assert not (state / "b").exists()
     assert (state / "empty").is_dir()
+
+
+def digest_of(folder: Path, files: Mapping[str, str]) -> str:
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    return digest_state(folder)
+
+
+def test_the_order_of_random_names_does_not_tell_states_apart(tmp_path: Path) -> None:
+    names = ["0" * 32, "f" * 32]
+    one, two = (dict(zip(names, order, strict=True)) for order in ("ab", "ba"))
+    assert digest_of(tmp_path / "one", one) == digest_of(tmp_path / "two", two)
+    other = dict.fromkeys(names, "a")
+    assert digest_of(tmp_path / "three", other) != digest_state(tmp_path / "one")
+
+
+@pytest.mark.parametrize(
+    "same", [("tmpa1b2c3d4", "tmpzzzzzzz_"), (f"x-{'0' * 32}", f"x-{'a' * 32}")]
+)
+def test_names_made_at_random_are_equal(tmp_path: Path, same: tuple[str, str]) -> None:
+    digests = {digest_of(tmp_path / str(n), {name: "rows"}) for n, name in enumerate(same)}
+    assert len(digests) == 1
+    assert digest_of(tmp_path / "plain", {"rows-1": "rows"}) not in digests
 
 
 def test_times_and_random_ids_do_not_tell_states_apart(tmp_path: Path) -> None:
