@@ -38,7 +38,7 @@ class WireFault:
     @property
     def id(self) -> str:
         """Stable; tells the request by connection, number and label."""
-        request = self.point.request
+        request = self.point.place
         if self.how == "crash":
             return f"crash(driver, {self._when} {request})"
         if self.how == "restarted":
@@ -50,7 +50,7 @@ class WireFault:
     @property
     def label(self) -> str:
         """The request's."""
-        if self.point.match == "since":
+        if self.point.match == "since" or self.point.by_count:
             return self.point.key
         return self.point.request.partition("request=")[2].partition(" ")[2]
 

@@ -141,6 +141,8 @@ def _request_in_words(fault: WireFault) -> str:
     if point.match == "since":
         nth = f"{_ordinal(point.occurrence)} " if point.occurrence > 1 else ""
         return f"the {nth}{point.key} to {point.endpoint} after the restart"
+    if point.by_count:
+        return f"the {_ordinal(point.occurrence)} {point.key} to {point.endpoint}"
     endpoint, _, request = point.request.partition("/")
     number = request.partition("request=")[2].partition(" ")[0]
     connection = request.partition("/")[0].removeprefix("conn=")
@@ -236,4 +238,7 @@ def _how_often(anomalies: Sequence[Anomaly]) -> str:
 
 
 def _ordinal(n: int) -> str:
-    return {2: "second", 3: "third"}.get(n, f"{n}th")
+    if n < 4:
+        return ("first", "second", "third")[n - 1]
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"

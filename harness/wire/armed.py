@@ -76,7 +76,7 @@ class ArmedCut:
         return self._claimed and endpoint == self.point.endpoint and again
 
     def _is_the_one(self, endpoint: str, request: Info, keys: Keys) -> bool:
-        if self.point.match != "since":
+        if self.point.match != "since" and not self.point.by_count:
             return self.point.met_by(endpoint, keys)
         if (endpoint, request.label) != (self.point.endpoint, self.point.key):
             return False

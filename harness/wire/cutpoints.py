@@ -12,7 +12,7 @@ from bettong.lineage.errors import UsageError
 
 Kind = Literal["omit", "omit-reply", "cut"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-Match = Literal["content", "labels", "since"]
+Match = Literal["content", "labels", "nth", "since"]
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,9 @@ class CutPoint:
             all of its reply is lost. ``cut``: half of its bytes arrive.
         request: id of the request in the recording.
         match: whether the request is told again by what its connection has asked or, where that
-            differs between clean runs, by the labels of it; ``since``: by its own label, counted
-            from when the cut is armed.
+            differs between clean runs, by the labels of it; ``nth``: by its own label, counted over
+            the endpoint's connections, where these differ too; ``since``: the same, counted from
+            when the cut is armed.
         key: the digest, or label, that tells it, ``occurrence`` which one of those, from 1.
         own: tells the request when it is sent again.
     """
@@ -39,12 +40,23 @@ class CutPoint:
     own: str
 
     @property
+    def place(self) -> str:
+        """The request by what is the same in every run: ``postgres/conn=1/request=3 INSERT``, or
+        ``kafka/Produce=3`` where it comes on one connection or another."""
+        return f"{self.endpoint}/{self.key}={self.occurrence}" if self.by_count else self.request
+
+    @property
+    def by_count(self) -> bool:
+        """Whether it is told by its label and number over all connections of the run."""
+        return self.match == "nth"
+
+    @property
     def id(self) -> str:
         """``omit-reply(postgres/conn=1/request=3 INSERT)``"""
-        return f"{self.kind}({self.request})"
+        return f"{self.kind}({self.place})"
 
     def met_by(self, endpoint: str, keys: Keys) -> bool:
-        """Whether a request with these keys is the one, unless it is counted since the arming."""
+        """Whether a request with these keys is the one, unless it is counted over connections."""
         if endpoint != self.endpoint:
             return False
         if self.match == "content":
@@ -93,14 +105,19 @@ def cut_points(first: Recording, second: Recording, kinds: Iterable[Kind] = KIND
     wanted = tuple(kinds)
     content = [_counts(run, by_content=True) for run in (first, second)]
     labels = [_counts(run, by_content=False) for run in (first, second)]
+    asked = [Counter((r.endpoint, r.label) for r in run.requests) for run in (first, second)]
+    met: Counter[tuple[str, str]] = Counter()
     points: list[CutPoint] = []
     unpinned = []
     for request in first.requests:
-        keys = request.keys
+        keys, own_label = request.keys, (request.endpoint, request.label)
+        met[own_label] += 1
         if keys.content is not None and content[0][keys.content] == content[1][keys.content]:
             place: tuple[Match, str, int] = ("content", keys.content, keys.content_nth)
         elif labels[0][keys.label] == labels[1][keys.label]:
             place = ("labels", keys.label, keys.label_nth)
+        elif asked[0][own_label] == asked[1][own_label]:
+            place = ("nth", request.label, met[own_label])
         else:
             unpinned.append(request)
             continue

@@ -264,6 +264,18 @@ def test_rows_that_an_error_cost_were_swallowed_or_skipped(
     assert advised in advise([fault], verdict.kinds, False, failed)
 
 
+@pytest.mark.parametrize(
+    ("number", "told"), [(1, "first"), (3, "third"), (11, "11th"), (22, "22nd"), (113, "113th")]
+)
+def test_a_request_told_by_its_number_is_named_so(number: int, told: str) -> None:
+    point = CutPoint("omit", "mq", "mq/conn=9/request=9 PUB", "nth", "PUB", number, "PUB")
+    fault = WireFault(point, "crash")
+    assert fault.id == f"crash(driver, before mq/PUB={number})"
+    assert fault.label == "PUB"
+    sent = f"The driver died when it had sent the {told} PUB to mq, which never arrived"
+    assert words.fault_in_words(fault).startswith(sent)
+
+
 def test_rows_that_a_server_forgot_were_not_skipped() -> None:
     rows = [row for number in (0, 2, 3) for row in SOURCE.batch(number)]
     verdict = judge_run(SinkRun(rows=rows, drained=True), SOURCE, ordered=False)

@@ -129,12 +129,15 @@ def test_faults_are_placed_only_where_both_clean_runs_are_the_same(
 ) -> None:
     points = placed(first, second)
     assert {point.batch for point in points} <= {0, 1}
-    both = {r.keys.label for r in recording(first).requests}
-    both &= {r.keys.label for r in recording(second).requests}
-    by_id = {r.id: r for r in recording(first).requests}
+    runs = [recording(asked).requests for asked in (first, second)]
+    known = {r.keys.label for r in runs[0]} & {r.keys.label for r in runs[1]}
+    by_id = {r.id: r for r in runs[0]}
     for point in points:
         for fault, _ in point.faults:
-            assert by_id[fault.point.request].keys.label in both
+            if fault.point.by_count:
+                assert len({sum(r.label == fault.label for r in run) for run in runs}) == 1
+            else:
+                assert by_id[fault.point.request].keys.label in known
     assert len(set(ids(points))) == len(ids(points))
 
 

@@ -328,6 +328,29 @@ def test_what_differs_between_clean_runs_is_told_by_labels_or_not_at_all(
     assert [r.id for r in cut_points(longer, two).unpinned] == ["kv/conn=1/request=3 SET"]
 
 
+def test_requests_that_come_on_one_connection_or_another_are_told_by_their_number(
+    recorder: WireRecorder, relay: WireEndpoint, server: Counting
+) -> None:
+    def split(*loads: tuple[str, ...]) -> Recording:
+        recorder.begin()
+        for values in loads:
+            assert load(relay.address, *values)
+        return recorder.recording()
+
+    one, two = split(("time=1", "time=2", "time=3")), split(("time=4", "time=5"), ("time=6",))
+    found = cut_points(one, two)
+    assert not found.unpinned
+    point = next(p for p in found.points if p.id == "omit(kv/SET=3)")
+    assert CutPoint.from_json(point.to_json()) == point
+    recorder.begin()
+    server.done.clear()
+    armed = recorder.arm(point)
+    assert load(relay.address, "time=7")
+    assert not load(relay.address, "time=8", "time=9")
+    assert server.done == ["SET time=7", "SET time=8"]
+    assert armed.heal().times == 1
+
+
 def test_a_new_run_closes_what_is_left_of_the_last(
     recorder: WireRecorder, relay: WireEndpoint
 ) -> None:
