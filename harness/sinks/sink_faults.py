@@ -13,7 +13,7 @@ from bettong.harness.sinks import after_restart
 from bettong.harness.sinks.moments import Moment
 from bettong.harness.sinks.nodes import DRIVER
 from bettong.harness.sinks.situations import KNOWN, Situation
-from bettong.harness.sinks.wire_faults import WireFault
+from bettong.harness.sinks.wire_faults import WireFault, parse_numbered
 from bettong.lineage.faults import Fault as LineageFault
 
 _CRASH = re.compile(r"crash\(driver, (.+)\)$")
@@ -105,12 +105,12 @@ def refused_once(endpoint: str, batch: int) -> RefusedOnce:
 
 
 def parse_fault(id: str) -> AnyFault:
-    """The fault of a stable id, other than one at a request of the clean runs; raises
-    ScheduleError."""
+    """The fault of a stable id, other than one at a request that a connection of the clean runs
+    made; raises ScheduleError."""
     if id in KNOWN:
         return KNOWN[id]
-    if second := after_restart.parse(id):
-        return second
+    if on_wire := after_restart.parse(id) or parse_numbered(id):
+        return on_wire
     if found := _CRASH.match(id):
         return f.Crash(DRIVER, parse_point(found[1]))
     if found := _STORAGE.match(id):

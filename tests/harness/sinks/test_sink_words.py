@@ -272,6 +272,7 @@ def test_a_request_told_by_its_number_is_named_so(number: int, told: str) -> Non
     fault = WireFault(point, "crash")
     assert fault.id == f"crash(driver, before mq/PUB={number})"
     assert fault.label == "PUB"
+    assert parse_fault(fault.id).id == fault.id
     sent = f"The driver died when it had sent the {told} PUB to mq, which never arrived"
     assert words.fault_in_words(fault).startswith(sent)
 

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import get_args
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.harness.sinks.moments import DURABLE
+from bettong.harness.sinks.sink_faults import parse_fault
 from bettong.harness.sinks.wire_faults import (
     CLOCK,
+    How,
+    WireFault,
     WirePoint,
     endpoints_asked,
     not_struck,
+    parse_numbered,
     wire_points,
 )
-from bettong.harness.wire import Recording
+from bettong.harness.wire import CutPoint, Recording
 from bettong.harness.wire.conversation import Conversation, History, Ledger, Request
+from bettong.harness.wire.cutpoints import Kind
 from bettong.harness.wire.framing.base import Info
 from bettong.lineage.trace import TraceEvent
 
@@ -144,3 +150,29 @@ def test_faults_are_placed_only_where_both_clean_runs_are_the_same(
 @given(requests)
 def test_equal_runs_leave_the_same_behind(asked: list[Asked]) -> None:
     assert placed(asked) == placed(asked)
+
+
+@given(
+    st.sampled_from(get_args(Kind)),
+    st.sampled_from(get_args(How)),
+    st.sampled_from(["INSERT", "POST /rows", "PUB a=b", "EndTxn"]),
+    st.integers(1, 99),
+)
+def test_faults_told_by_number_are_known_by_their_ids(
+    kind: Kind, how: How, label: str, number: int
+) -> None:
+    fault = WireFault(CutPoint(kind, "db", "db/conn=1/request=1", "nth", label, number, label), how)
+    found = parse_fault(fault.id)
+    assert isinstance(found, WireFault)
+    assert found.id == fault.id
+    assert (found.how, found.label, found.point.occurrence) == (how, label, number)
+
+
+def test_ids_of_other_faults_are_not_taken_for_requests() -> None:
+    for id in (
+        "crash(driver, before batch=1/commits)",
+        "crash(driver, before batch=1/p=0/a=0/source.middle#2)",
+        "storage(EIO, before batch=1/sink.file=1.rename)",
+        "omit(db/conn=1/request=2 INSERT)",
+    ):
+        assert parse_numbered(id) is None
