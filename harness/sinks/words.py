@@ -66,7 +66,8 @@ def fault_in_words(fault: AnyFault) -> str:
     if isinstance(fault, Situation):
         return fault.words
     if isinstance(fault, WireFault):
-        return _wire_in_words(fault)
+        told = _wire_in_words(fault)
+        return told[0].upper() + told[1:]
     if isinstance(fault, LostExecutor):
         return _lost_in_words(fault)
     if isinstance(fault, RefusedOnce):

@@ -275,6 +275,8 @@ def test_a_request_told_by_its_number_is_named_so(number: int, told: str) -> Non
     assert parse_fault(fault.id).id == fault.id
     sent = f"The driver died when it had sent the {told} PUB to mq, which never arrived"
     assert words.fault_in_words(fault).startswith(sent)
+    lost = words.fault_in_words(WireFault(point, "lost"))
+    assert lost == f"The {told} PUB to mq was lost with its connection before it arrived."
 
 
 def test_rows_that_a_server_forgot_were_not_skipped() -> None:
