@@ -382,12 +382,8 @@ def table() -> str:
     """The sinks as a Markdown table."""
     head = "| sink | what it does | level | runs | smallest fault | why |\n"
     lines = [
-        f"| `{s.name}` | {s.title} | {s.level} | {_runs(s)} | {s.fault} | {s.mechanism} |\n"
+        f"| `{s.name}` | {s.title} | {s.level} | {MEASURED[s.name].runs} "
+        f"| {s.fault} | {s.mechanism} |\n"
         for s in SHIPPED
     ]
     return head + "|---|---|---|---|---|---|\n" + "".join(lines)
-
-
-def _runs(sink: Shipped) -> str:
-    found = MEASURED.get(sink.name)
-    return "" if found is None else str(found.runs)
