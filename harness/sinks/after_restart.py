@@ -3,7 +3,6 @@ counted from the restart, for what a replay asks differs from what was asked bef
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -19,23 +18,11 @@ from bettong.harness.sinks.wire_faults import (
 from bettong.harness.wire import CutPoint, Keys
 from bettong.harness.wire.cutpoints import Kind
 
-_ID = re.compile(r"(?:(omit|omit-reply)\(|crash\(driver, after )([^/]+)/restarted/(.+)=(\d+)\)$")
-
 
 def at_request(kind: Kind, endpoint: str, label: str, number: int) -> CutPoint:
     """The request of that number, from 1, among those of its label since the restart."""
     request = f"{endpoint}/restarted/{label}={number}"
     return CutPoint(kind, endpoint, request, "since", label, number, label)
-
-
-def parse(id: str) -> WireFault | None:
-    """The fault of an id, or None when it is another kind's."""
-    found = _ID.match(id)
-    if found is None:
-        return None
-    kind: Kind = "omit" if found[1] == "omit" else "omit-reply"
-    point = at_request(kind, found[2], found[3], int(found[4]))
-    return WireFault(point, "lost" if found[1] else "crash")
 
 
 def second_on_wire(

@@ -17,6 +17,7 @@ from bettong.harness.sinks.request import Request
 from bettong.harness.sinks.rows import Input
 from bettong.harness.sinks.situations import Situation
 from bettong.lineage.executor import Execution
+from bettong.lineage.faults import Schedule
 from bettong.lineage.findings import Findings
 from bettong.lineage.results import Counterexample, Coverage, Guarantee, Result, Run, Verdict
 
@@ -61,7 +62,9 @@ class Answer:
         kinds = {a.kind for e, _ in shown for a in e.anomalies}
         guarantee = guarantee_of(kinds)
         unsure = [_unjudged(e) for e in executions if e.blind]
-        unsure += [f"{_name(e)}: a SIGKILL does not show it" for e, told in ways if told is None]
+        unsure += [
+            f"{named(e.schedule)}: a SIGKILL does not show it" for e, told in ways if told is None
+        ]
         verdict: Verdict = "valid" if satisfies(guarantee, self.request.expect) else "invalid"
         left = not (findings.complete or self.request.only or violations == [findings.baseline])
         if verdict == "valid" and (unsure or left):
@@ -81,7 +84,7 @@ class Answer:
                 "atomic": "torn" if torn else "no part of a batch was seen",
                 "torn": torn[:3],
                 "folded": _folded(executor),
-                "folded_and_run": [_name(e) for e in sampled],
+                "folded_and_run": [named(e.schedule) for e in sampled],
                 **self._anew(anew),
             },
         )
@@ -197,23 +200,24 @@ class Answer:
         )
 
 
-def _name(execution: Execution) -> str:
-    return " + ".join(sorted(execution.schedule)) or "no fault"
+def named(schedule: Schedule) -> str:
+    """A fault set, for people."""
+    return " + ".join(sorted(schedule)) or "no fault"
 
 
 def _unjudged(execution: Execution) -> str:
     """Which run told nothing of its faults, and why."""
     missing = f"{' and '.join(execution.not_fired)} did not strike" if execution.not_fired else ""
-    return f"{_name(execution)}: {'; '.join(filter(None, (missing, execution.note)))}"
+    return f"{named(execution.schedule)}: {'; '.join(filter(None, (missing, execution.note)))}"
 
 
 def _folded(executor: SinkExecutor) -> dict[str, list[str]]:
     """For each fault set that stands for others, those others; a sample of them."""
     found: dict[str, list[str]] = {}
     for equal, run in executor.why.folding.folded.items():
-        names = found.setdefault(" + ".join(sorted(run)), [])
+        names = found.setdefault(named(run), [])
         if len(names) < _SOME:
-            names.append(" + ".join(sorted(equal)))
+            names.append(named(equal))
     return found
 
 

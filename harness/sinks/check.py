@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from bettong.harness.servers import ServerMissingError
-from bettong.harness.sinks.answer import Answer
+from bettong.harness.sinks.answer import Answer, named
 from bettong.harness.sinks.arena import ArenaFor, arenas
 from bettong.harness.sinks.contract import Sink
 from bettong.harness.sinks.executor import SinkExecutor
@@ -137,9 +137,10 @@ class _Check:
         return self._answer.conclude(executor, findings, sampled, self._anew())
 
     def _told(self, execution: Execution) -> None:
-        name = " + ".join(sorted(execution.schedule)) or "no fault"
         kinds = ", ".join(sorted({a.kind for a in execution.anomalies}))
-        self._progress(f"{name}: {execution.outcome}{': ' + kinds if kinds else ''}")
+        self._progress(
+            f"{named(execution.schedule)}: {execution.outcome}{': ' + kinds if kinds else ''}"
+        )
 
     def _clean_runs(self) -> Execution:
         """Two runs without faults, which must be alike; the search takes them as its own."""

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bettong.harness import faults as f
 from bettong.harness.faults import Fault, Point
 from bettong.harness.schedule import ScheduleError, parse_point
-from bettong.harness.sinks import after_restart
+from bettong.harness.sinks.after_restart import at_request
 from bettong.harness.sinks.moments import Moment
 from bettong.harness.sinks.nodes import DRIVER
 from bettong.harness.sinks.situations import KNOWN, Situation
-from bettong.harness.sinks.wire_faults import WireFault, parse_numbered
+from bettong.harness.sinks.wire_faults import How, WireFault
+from bettong.harness.wire import CutPoint
+from bettong.harness.wire.cutpoints import Kind
 from bettong.lineage.faults import Fault as LineageFault
 
 _CRASH = re.compile(r"crash\(driver, (.+)\)$")
@@ -60,6 +62,12 @@ class RefusedOnce:
     def id(self) -> str:
         return f"refuse-once({self.endpoint}, {self.at})"
 
+
+_NUMBERED = re.compile(
+    r"(omit|omit-reply|cut|crash|restart|pause)\((?:(?:driver|server), (before|after) )?"
+    r"([^/=]+)/(restarted/)?(.+)=(\d+)\)( and each time again)?$"
+)
+_HOW: Mapping[str, How] = {"crash": "crash", "restart": "restarted", "pause": "paused"}
 
 AnyFault = Fault | WireFault | Situation | LostExecutor | RefusedOnce
 
@@ -109,7 +117,7 @@ def parse_fault(id: str) -> AnyFault:
     made; raises ScheduleError."""
     if id in KNOWN:
         return KNOWN[id]
-    if on_wire := after_restart.parse(id) or parse_numbered(id):
+    if on_wire := parse_numbered(id):
         return on_wire
     if found := _CRASH.match(id):
         return f.Crash(DRIVER, parse_point(found[1]))
@@ -124,6 +132,22 @@ def parse_fault(id: str) -> AnyFault:
     if found := _REFUSED_ONCE.match(id):
         return RefusedOnce(found[1], parse_point(found[2]))
     raise ScheduleError(f"{id!r} is no fault of check-sink: copy one from a result")
+
+
+def parse_numbered(id: str) -> WireFault | None:
+    """The fault of an id that tells its request by label and number, over the run or since the
+    restart: in another run it may come on another connection. None when it is another kind's."""
+    found = _NUMBERED.match(id)
+    if found is None:
+        return None
+    what, when, endpoint, restarted, label, number, again = found.groups()
+    kind: Kind = "omit-reply" if "omit-reply" in what or when == "after" else "omit"
+    if what == "cut":
+        kind = "cut"
+    how = _HOW.get(what, "always lost" if again else "lost")
+    if restarted:
+        return WireFault(at_request(kind, endpoint, label, int(number)), how)
+    return WireFault(CutPoint(kind, endpoint, "", "nth", label, int(number), label), how)
 
 
 _KINDS = {f.Crash: "crash", f.Storage: "loss", f.Pause: "pause", f.Cut: "cut"}

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
@@ -12,7 +11,6 @@ from typing import Literal
 from bettong.harness.sinks.harmless import harmless
 from bettong.harness.sinks.moments import DURABLE, batch_of
 from bettong.harness.wire import CutPoint, Keys, Recording, Request, cut_points
-from bettong.harness.wire.cutpoints import Kind
 from bettong.lineage.trace import TraceEvent
 
 CLOCK = "clock"
@@ -64,27 +62,6 @@ class WireFault:
     @property
     def _when(self) -> str:
         return "after" if self.point.kind == "omit-reply" else "before"
-
-
-_NUMBERED = re.compile(
-    r"(omit|omit-reply|cut|crash|restart|pause)\((?:(?:driver|server), (before|after) )?"
-    r"([^/=]+)/(.+)=(\d+)\)( and each time again)?$"
-)
-_HOW: Mapping[str, How] = {"crash": "crash", "restart": "restarted", "pause": "paused"}
-
-
-def parse_numbered(id: str) -> WireFault | None:
-    """The fault of an id that tells its request by label and number: in another run the request
-    may come on another connection. None when it is another kind's."""
-    found = _NUMBERED.match(id)
-    if found is None:
-        return None
-    what, when, endpoint, label, number, again = found.groups()
-    kind: Kind = "omit-reply" if "omit-reply" in what or when == "after" else "omit"
-    if what == "cut":
-        kind = "cut"
-    how = _HOW.get(what, "always lost" if again else "lost")
-    return WireFault(CutPoint(kind, endpoint, "", "nth", label, int(number), label), how)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.harness.sinks.moments import DURABLE
-from bettong.harness.sinks.sink_faults import parse_fault
+from bettong.harness.sinks.sink_faults import parse_fault, parse_numbered
 from bettong.harness.sinks.wire_faults import (
     CLOCK,
     How,
@@ -18,7 +18,6 @@ from bettong.harness.sinks.wire_faults import (
     WirePoint,
     endpoints_asked,
     not_struck,
-    parse_numbered,
     wire_points,
 )
 from bettong.harness.wire import CutPoint, Recording
