@@ -24,6 +24,7 @@ from bettong.harness.sinks.target import load_target
 from bettong.harness.sinks.why import Why
 from bettong.harness.sinks.wire_faults import not_struck, wire_points
 from bettong.harness.sinks.wires import Wires
+from bettong.harness.wire import cut_points
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.executor import Execution
 from bettong.lineage.faults import CLEAN
@@ -161,10 +162,11 @@ class _Check:
                 f"{self._sink.name}: two runs without faults differ: "
                 f"{_difference(run, executor.last)}: nothing can be concluded"
             )
-        recordings, window = (run.recording, executor.last.recording), self._request.window
-        wire = wire_points(*recordings, run.events, window, run.id, self._wires.servers)
+        found, window = cut_points(run.recording, executor.last.recording), self._request.window
+        servers = self._wires.servers
+        wire = wire_points(run.recording, found.points, run.events, window, run.id, servers)
         executor.why.read_clean(run, wire)
-        executor.why.not_struck = not_struck(*recordings, run.events, window)
+        executor.why.not_struck = not_struck(found.unpinned, run.events, window)
         baseline = executor.prepared(first, run)
         executor.clean = [baseline, again]
         return baseline

@@ -10,7 +10,7 @@ from typing import Literal
 
 from bettong.harness.sinks.harmless import harmless
 from bettong.harness.sinks.moments import DURABLE, batch_of
-from bettong.harness.wire import CutPoint, Keys, Recording, Request, cut_points
+from bettong.harness.wire import CutPoint, Keys, Recording, Request
 from bettong.lineage.trace import TraceEvent
 
 CLOCK = "clock"
@@ -93,8 +93,8 @@ def said(requests: Iterable[tuple[str, str, Keys | None]], run: str) -> str:
 
 
 def wire_points(
-    first: Recording,
-    second: Recording,
+    clean: Recording,
+    pinned: Iterable[CutPoint],
     events: Sequence[TraceEvent],
     window: int,
     run: str,
@@ -107,17 +107,17 @@ def wire_points(
     Of a batch's requests that follow each other with the same label on one connection, the first
     and the last stand for all: an insert of many rows is a hundred requests that differ in their
     row only.
+    ``clean``: the run; ``pinned``: its requests that another clean run makes equally.
     ``servers``: endpoints whose servers are ours to restart and pause; it is done at the last
     request of the batches that can change something.
     """
-    pinned = cut_points(first, second).points
     by_request: dict[str, list[CutPoint]] = {}
     for point in pinned:
         by_request.setdefault(point.request, []).append(point)
     told: list[tuple[str, str, Keys | None]] = []
     found: list[WirePoint] = []
     last: dict[str, tuple[Request, int, list[CutPoint]]] = {}
-    placed = [(request, batch_at(request.order, events)) for request in first.requests]
+    placed = [(request, batch_at(request.order, events)) for request in clean.requests]
     known = {(r.endpoint, r.label) for r, batch in placed if batch == window - 1}
     telling = {request.id for request in _telling(placed)}
     for request, batch in placed:
@@ -138,12 +138,9 @@ def wire_points(
     return found
 
 
-def not_struck(
-    first: Recording, second: Recording, events: Sequence[TraceEvent], window: int
-) -> list[str]:
-    """Ids of the requests of the first ``window`` batches that two clean runs do not make equally:
-    no fault can be placed there exactly."""
-    unpinned = cut_points(first, second).unpinned
+def not_struck(unpinned: Iterable[Request], events: Sequence[TraceEvent], window: int) -> list[str]:
+    """Ids of the requests of the first ``window`` batches that are not pinned: no fault can be
+    placed there exactly."""
     batches = [(request, batch_at(request.order, events)) for request in unpinned]
     return [request.id for request, batch in batches if batch is not None and batch < window]
 

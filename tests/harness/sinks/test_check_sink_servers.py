@@ -24,6 +24,7 @@ from bettong.harness.sinks.target import load_target
 from bettong.harness.sinks.why import Why
 from bettong.harness.sinks.wire_faults import How, wire_points
 from bettong.harness.sinks.wires import Wires
+from bettong.harness.wire import cut_points
 from bettong.lineage.errors import UsageError
 
 HERE = str(Path(__file__).with_name("server_twins.py"))
@@ -58,8 +59,8 @@ def executor_on(
     again = executor.run()
     assert first.outcome == again.outcome == "good"
     assert first.fingerprint == again.fingerprint
-    recordings = clean.recording, executor.last.recording
-    found = wire_points(*recordings, clean.events, 2, clean.id, servers)
+    pinned = cut_points(clean.recording, executor.last.recording).points
+    found = wire_points(clean.recording, pinned, clean.events, 2, clean.id, servers)
     executor.why.read_clean(clean, found)
     yield executor
 

@@ -20,7 +20,7 @@ from bettong.harness.sinks.wire_faults import (
     not_struck,
     wire_points,
 )
-from bettong.harness.wire import CutPoint, Recording
+from bettong.harness.wire import CutPoint, Recording, cut_points
 from bettong.harness.wire.conversation import Conversation, History, Ledger, Request
 from bettong.harness.wire.cutpoints import Kind
 from bettong.harness.wire.framing.base import Info
@@ -49,8 +49,9 @@ def recording(asked: Sequence[Asked], size: int = 100) -> Recording:
 def placed(
     first: Sequence[Asked], second: Sequence[Asked] | None = None, servers: Sequence[str] = ()
 ) -> list[WirePoint]:
-    runs = recording(first), recording(first if second is None else second)
-    return wire_points(*runs, EVENTS, 2, "run1", servers)
+    clean = recording(first)
+    pinned = cut_points(clean, clean if second is None else recording(second)).points
+    return wire_points(clean, pinned, EVENTS, 2, "run1", servers)
 
 
 def ids(points: Sequence[WirePoint]) -> list[str]:
@@ -113,8 +114,8 @@ def test_what_is_done_once_only_is_struck_where_it_is_done() -> None:
 
 def test_nothing_is_struck_before_the_first_batch() -> None:
     later = [TraceEvent(e.step, e.phase, e.node, detail={**e.detail, CLOCK: 999}) for e in EVENTS]
-    runs = recording([(0, "CREATE", "")]), recording([(0, "CREATE", "")])
-    assert wire_points(*runs, later, 2, "run1") == []
+    clean = recording([(0, "CREATE", "")])
+    assert wire_points(clean, cut_points(clean, clean).points, later, 2, "run1") == []
 
 
 def test_an_endpoint_is_known_by_what_a_batch_asks_of_it() -> None:
@@ -124,8 +125,8 @@ def test_an_endpoint_is_known_by_what_a_batch_asks_of_it() -> None:
 
 def test_requests_that_runs_do_not_make_equally_are_named() -> None:
     first, second = recording([(1, "A", ""), (1, "B", "")]), recording([(1, "A", ""), (1, "C", "")])
-    assert not_struck(first, second, EVENTS, 2) == ["db/conn=1/request=2 B"]
-    assert not_struck(first, first, EVENTS, 2) == []
+    assert not_struck(cut_points(first, second).unpinned, EVENTS, 2) == ["db/conn=1/request=2 B"]
+    assert not_struck(cut_points(first, first).unpinned, EVENTS, 2) == []
 
 
 @given(requests, requests)
