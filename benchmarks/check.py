@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from bettong.harness.bench.check import bench
+from bettong.scenarios.benchmarks.check import bench
 
 
 def main() -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sys
 
-from bettong.harness.sinks.arena import arenas
-from bettong.harness.sinks.check import check_one
-from bettong.harness.sinks.request import Request
+from bettong.harness.queries.check import check_one
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.environment import spark_environments
 from bettong.lineage.errors import UsageError
 from bettong.scenarios.sinks import SHIPPED
 
@@ -21,15 +21,15 @@ def main(prefixes: list[str]) -> None:
     chosen = [s for s in SHIPPED if not prefixes or s.name.startswith(tuple(prefixes))]
     if not chosen:
         raise UsageError(f"no sink begins with {' or '.join(prefixes)}: see bettong list")
-    with arenas(lambda line: print(line, file=sys.stderr)) as arena_for:
+    with spark_environments(lambda line: print(line, file=sys.stderr)) as arena_for:
         for sink in chosen:
             result = check_one(Request(sink.target), arena_for, lambda line: None)
             if result.verdict == "unknown":
                 print(f"    # {sink.name}: {result.reason}", flush=True)
                 continue
             runs, seconds = result.coverage.executions, round(result.duration_s)
-            told = f'Measured("{result.guarantee}", {runs}, {seconds})'
-            print(f'    "{sink.name}": {told},', flush=True)
+            reported = f'Measured("{result.guarantee}", {runs}, {seconds})'
+            print(f'    "{sink.name}": {reported},', flush=True)
 
 
 if __name__ == "__main__":

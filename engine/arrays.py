@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bettong.engine import functions
+from bettong.engine.codecs.state import DataclassCodec
 from bettong.engine.functions import Decoder, Function, State, StateFunction
-from bettong.engine.state.codecs import DataclassCodec
 from bettong.lineage.errors import UsageError
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import Any
 from bettong.engine import steps
 from bettong.engine.batch.protocol import BatchProtocol, Settings
 from bettong.engine.graph import Application
-from bettong.engine.inputs.kafka import KafkaSource
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.observer import Observer
 from bettong.engine.names import load_class
 from bettong.engine.resilience import UnsyncedDisk, begin
-from bettong.engine.sinks import TwoPhaseSink
-from bettong.engine.sources import StreamSource
+from bettong.engine.sinks.base import TwoPhaseSink
+from bettong.engine.sources.base import StreamSource
+from bettong.engine.sources.kafka import KafkaSource
 from bettong.engine.state.store import LocalStore, Store
 from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import UsageError

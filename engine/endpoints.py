@@ -20,8 +20,8 @@ from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.peers import address_of
 from bettong.engine.receiver.client import ReceiverClient
 from bettong.engine.receiver.rows import Row as ReceiverRow
-from bettong.engine.sinks import Noted, Row
-from bettong.engine.sources import Extent
+from bettong.engine.sinks.base import Noted, Row
+from bettong.engine.sources.base import Extent
 from bettong.lineage.trace import MessageRange
 
 C = TypeVar("C", bound=Client)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args, overload
 
+from bettong.engine.codecs.state import StateCodec, codec_for
 from bettong.engine.crdt import is_mergeable
-from bettong.engine.state.codecs import StateCodec, codec_for
 from bettong.lineage.errors import UsageError
 
 Consistency = Literal["per-key", "available"]

@@ -16,7 +16,7 @@ from bettong.engine.errors import DeadLetter, UserFunctionError
 from bettong.engine.functions import Function, StateFunction
 from bettong.engine.graph import Application
 from bettong.engine.ids import MessageId, visits
-from bettong.engine.keys import EVERY, Key, canonical, hash_bytes, parse, told
+from bettong.engine.keys import EVERY, Key, canonical, hash_bytes, parse, reported
 from bettong.engine.node import STATEFUL, Node, overlapping
 from bettong.lineage.errors import UsageError
 
@@ -143,7 +143,7 @@ class Interpreter:
                 found += self._results(node, item)
             except Exception as e:  # whatever a user's function raises
                 if self.app.on_error == "fail":
-                    raise UserFunctionError.of(node.name, item.id, told(item.key), e) from e
+                    raise UserFunctionError.of(node.name, item.id, reported(item.key), e) from e
                 if item.key is not None and node.operation in STATEFUL:
                     self.state[node.state.name][item.key] = before
                 self._bury(node, item, e)
@@ -198,7 +198,7 @@ class Interpreter:
             return
         value = item.value.plain() if isinstance(item.value, OneOfArray) else item.value
         letter = DeadLetter(
-            node.name, str(item.id), told(item.key), f"{type(error).__name__}: {error}", value
+            node.name, str(item.id), reported(item.key), f"{type(error).__name__}: {error}", value
         )
         ident = _extended(item.id, self.app.depth[grave] - 1, self.app.nodes.index(node))
         self._apply(grave, [_Item(ident, None, letter)])

@@ -63,7 +63,7 @@ def parse(data: bytes) -> Key:
     raise KeyTypeError(f"not the canonical bytes of a key: {data[:80]!r}")
 
 
-def told(key: Key | None) -> Key | None:
+def reported(key: Key | None) -> Key | None:
     """The key as errors tell it: a message that is for every key has none."""
     return None if key is EVERY else key
 

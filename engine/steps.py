@@ -44,7 +44,7 @@ class RunOverError(BettongError):
 class Recorder(Protocol):
     """Where events go. ``tell`` returns when the process may go on."""
 
-    def tell(self, event: TraceEvent) -> None: ...
+    def notify(self, event: TraceEvent) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class ConductorRecorder:
         self._run_json = json.dumps(run)
         self._local = threading.local()
 
-    def tell(self, event: TraceEvent) -> None:
+    def notify(self, event: TraceEvent) -> None:
         line = f'{{"run":{self._run_json},"pid":{os.getpid()},"event":{event.to_json()}}}\n'
         try:
             answer = json.loads(self._exchange(line.encode()))
@@ -146,7 +146,7 @@ class FileRecorder:
     def __init__(self, path: Path) -> None:
         self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
-    def tell(self, event: TraceEvent) -> None:
+    def notify(self, event: TraceEvent) -> None:
         os.write(self._fd, event.to_json().encode() + b"\n")
 
 
@@ -172,8 +172,8 @@ class Step:
     def note(self, **detail: Any) -> None:
         self._detail.update(detail)
 
-    def _tell(self, phase: Phase) -> None:
-        self.recorder.tell(
+    def _notify(self, phase: Phase) -> None:
+        self.recorder.notify(
             replace(
                 self.event,
                 phase=phase,
@@ -185,10 +185,10 @@ class Step:
 
     def __enter__(self) -> Step:
         try:
-            self._tell("before")
+            self._notify("before")
         except OSError as e:
             self._detail["error"] = f"{type(e).__name__}: {e}"
-            self._tell("failed")
+            self._notify("failed")
             raise
         self._cut_at = getattr(_present, "cut_at", 0)
         self._outer = getattr(_present, "step", None)
@@ -203,7 +203,7 @@ class Step:
     def power_is_cut(self, lost: str) -> NoReturn:
         """Say what was lost of what was not durable; nobody answers."""
         cut = replace(self.event, step=f"power-cut/{self.event.step}", detail={"lost": lost})
-        self.recorder.tell(cut)
+        self.recorder.notify(cut)
         raise RunOverError(f"step {self.event.step}: the power is cut")
 
     def __exit__(
@@ -219,7 +219,7 @@ class Step:
             self._detail["synced"] = self._synced
         if error is not None:
             self._detail["error"] = f"{type(error).__name__}: {error}"
-        self._tell("after" if error is None else "failed")
+        self._notify("after" if error is None else "failed")
 
 
 class _NullStep:

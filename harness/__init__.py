@@ -14,37 +14,37 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bettong.harness.api import replay as replay
     from bettong.harness.api import run_scenario as run_scenario
-    from bettong.harness.backend import LocalBackend as LocalBackend
+    from bettong.harness.backends.base import LocalBackend as LocalBackend
+    from bettong.harness.backends.docker import DockerBackend as DockerBackend
     from bettong.harness.catalog import CatalogEntry as CatalogEntry
-    from bettong.harness.docker_backend import DockerBackend as DockerBackend
-    from bettong.harness.faults import Crash as Crash
-    from bettong.harness.faults import Cut as Cut
-    from bettong.harness.faults import Delay as Delay
-    from bettong.harness.faults import Duplicate as Duplicate
-    from bettong.harness.faults import Omit as Omit
-    from bettong.harness.faults import OmitReply as OmitReply
-    from bettong.harness.faults import Pause as Pause
-    from bettong.harness.faults import Point as Point
-    from bettong.harness.faults import PowerCut as PowerCut
+    from bettong.harness.faults.kinds import Crash as Crash
+    from bettong.harness.faults.kinds import Cut as Cut
+    from bettong.harness.faults.kinds import Delay as Delay
+    from bettong.harness.faults.kinds import Duplicate as Duplicate
+    from bettong.harness.faults.kinds import Omit as Omit
+    from bettong.harness.faults.kinds import OmitReply as OmitReply
+    from bettong.harness.faults.kinds import Pause as Pause
+    from bettong.harness.faults.kinds import Point as Point
+    from bettong.harness.faults.kinds import PowerCut as PowerCut
+    from bettong.harness.faults.schedule import Schedule as Schedule
+    from bettong.harness.queries.check import check_sink as check_sink
+    from bettong.harness.queries.sink.contract import Environment as Environment
+    from bettong.harness.queries.sink.contract import Sink as Sink
+    from bettong.harness.queries.sink.contract import foreach_batch_sink as foreach_batch_sink
+    from bettong.harness.queries.sink.contract import format_sink as format_sink
     from bettong.harness.scenario import Resource as Resource
     from bettong.harness.scenario import Scenario as Scenario
-    from bettong.harness.schedule import Schedule as Schedule
-    from bettong.harness.search.ldfi import Reach as Reach
-    from bettong.harness.sinks.check import check_sink as check_sink
-    from bettong.harness.sinks.contract import Environment as Environment
-    from bettong.harness.sinks.contract import Sink as Sink
-    from bettong.harness.sinks.contract import foreach_batch_sink as foreach_batch_sink
-    from bettong.harness.sinks.contract import format_sink as format_sink
+    from bettong.harness.search.ldfi import SearchBounds as SearchBounds
 
 _MODULES = {
     "api": (
         "replay",
         "run_scenario",
     ),
-    "backend": ("LocalBackend",),
+    "backends.local": ("LocalBackend",),
     "catalog": ("CatalogEntry",),
-    "docker_backend": ("DockerBackend",),
-    "faults": (
+    "backends.docker": ("DockerBackend",),
+    "faults.kinds": (
         "Crash",
         "Cut",
         "Delay",
@@ -59,10 +59,10 @@ _MODULES = {
         "Resource",
         "Scenario",
     ),
-    "schedule": ("Schedule",),
+    "faults.schedule": ("Schedule",),
     "search.ldfi": ("Reach",),
-    "sinks.check": ("check_sink",),
-    "sinks.contract": (
+    "queries.check": ("check_sink",),
+    "queries.sink.contract": (
         "Environment",
         "Sink",
         "foreach_batch_sink",

@@ -6,25 +6,25 @@ import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bettong.harness.backend import Backend
-from bettong.harness.campaign import Campaign, run_campaign
+from bettong.harness.backends.base import Backend
 from bettong.harness.catalog import find
-from bettong.harness.counterexample import CounterexampleFile
-from bettong.harness.execution import Limits, Observed
-from bettong.harness.fault_plan import FaultPlan, parse_plan
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.campaign import Campaign, run_campaign
+from bettong.harness.runs.counterexample import CounterexampleFile
+from bettong.harness.runs.run import Limits, RunRecord
 from bettong.harness.scenario import Scenario
-from bettong.harness.schedule import Schedule
 from bettong.harness.search import exhaustive
-from bettong.harness.search.ldfi import LOG, Reach, search_scenario
-from bettong.lineage.loop import Budget
+from bettong.harness.search.fault_plan import FaultPlan, parse_plan
+from bettong.harness.search.ldfi import LOG, SearchBounds, search_scenario
 from bettong.lineage.results import Guarantee, Result
+from bettong.lineage.search.loop import Budget
 
-Progress = Callable[[int, int | None, Observed], None]
+Progress = Callable[[int, int | None, RunRecord], None]
 
 
 def run_scenario(
     scenario: Scenario | str,
-    faults: str | Schedule | FaultPlan | Reach = "none",
+    faults: str | Schedule | FaultPlan | SearchBounds = "none",
     *,
     backend: Backend,
     beside: Sequence[Backend] = (),
@@ -58,7 +58,7 @@ def run_scenario(
     """
     found = load_scenario(scenario)
     topology = backend.topology(found)
-    if isinstance(faults, Reach):
+    if isinstance(faults, SearchBounds):
         resume = (out / LOG).exists() or (out / exhaustive.LOG).exists()
         campaign = _campaign(
             found, backend, out, input_file, seed, limits, progress, resume, beside
@@ -90,7 +90,7 @@ def run_scenario(
         expected=expected,
         budget=budget or Budget(),
         wanted=plan.wanted,
-        rests_on=plan.rests_on,
+        assumptions=plan.assumptions,
     )
     result.write(out)
     return result
@@ -112,7 +112,7 @@ def replay(
     campaign = _campaign(scenario, backend, out, input_file, 0, None, progress)
     campaign.replay = found.options.get("replay") is not False
     result = run_campaign(
-        campaign, lambda _: [found.schedule], clean_runs=0, rests_on=plan.rests_on
+        campaign, lambda _: [found.schedule], clean_runs=0, assumptions=plan.assumptions
     )
     result.write(out)
     return result

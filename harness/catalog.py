@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, Literal, TypeVar
 
-from bettong.harness.names import one_of
 from bettong.lineage.errors import BettongError
+from bettong.lineage.nearest import one_of
 
 T = TypeVar("T")
-Kind = Literal["scenario", "suite", "protocol", "sink"]
+Kind = Literal["scenario", "suite", "protocol", "sink", "bench"]
 GROUP = "bettong.catalog"
 
 

@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from bettong.harness.api import Progress, load_scenario, run_scenario
+from bettong.harness.backends.choice import BackendChoice
 from bettong.harness.catalog import entries
-from bettong.harness.fault_plan import FaultPlan, parse_plan
-from bettong.harness.names import one_of
 from bettong.harness.scenario import Scenario
-from bettong.harness.search.ldfi import Reach
+from bettong.harness.search.fault_plan import FaultPlan, parse_plan
+from bettong.harness.search.ldfi import SearchBounds
 from bettong.harness.suites import BOUNDS, Shard, Suite, SuiteRun, excused, find_suites
-from bettong.harness.where import Where
 from bettong.lineage.errors import UsageError
-from bettong.lineage.loop import Budget
+from bettong.lineage.nearest import one_of
 from bettong.lineage.results import Result
+from bettong.lineage.search.loop import Budget
 
 _BUDGET = re.compile(r"(\d+)(s|m|h)?$")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
@@ -40,13 +40,13 @@ class Job:
 
     scenario: Scenario
     run: SuiteRun
-    plan: FaultPlan | Reach
+    plan: FaultPlan | SearchBounds
     out: Path
     suite: Suite | None = None
-    where: Where = field(default_factory=Where)
+    where: BackendChoice = field(default_factory=BackendChoice)
 
     @property
-    def layout(self) -> tuple[Where, int, bool]:
+    def layout(self) -> tuple[BackendChoice, int, bool]:
         """What its backend has to be: where, with how many workers, with a broker or without."""
         return self.where, self.run.workers, "kafka" in self.scenario.servers
 
@@ -70,9 +70,9 @@ def parse_budget(text: str | None) -> Budget:
 def plan_jobs(
     names: Sequence[str],
     options: SuiteRun,
-    reach: Reach,
+    reach: SearchBounds,
     out: Path | None,
-    where: Where = Where(),  # noqa: B008 - immutable
+    where: BackendChoice = BackendChoice(),  # noqa: B008 - immutable
 ) -> list[Job]:
     """The jobs that names of scenarios and suites ask for.
 
@@ -144,7 +144,7 @@ def carry_out(
 def _further(workers: int, jobs: Sequence[Job]) -> int:
     """How many backends there are beside the first: where cores allow, another in the light
     layout, if there is much to run."""
-    much = any(isinstance(job.plan, Reach) or job.plan.splits for job in jobs)
+    much = any(isinstance(job.plan, SearchBounds) or job.plan.splits for job in jobs)
     return 1 if much and not workers and (os.cpu_count() or 1) > 1 else 0
 
 
@@ -187,7 +187,9 @@ def _folder(out: Path | None, run: SuiteRun, suite: Suite | None, number: int) -
     return base / run.name if suite is None else base / suite.name / f"{number:02}-{run.name}"
 
 
-def _job(run: SuiteRun, suite: Suite | None, reach: Reach, out: Path, where: Where) -> Job:
+def _job(
+    run: SuiteRun, suite: Suite | None, reach: SearchBounds, out: Path, where: BackendChoice
+) -> Job:
     scenario = load_scenario(run.name)
     topology = where.backend(run.workers, "kafka" in scenario.servers).topology(scenario)
     parse_budget(run.budget)

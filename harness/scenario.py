@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from bettong.engine import Application
-from bettong.harness.schedule import Schedule
+from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.errors import UsageError
 
 Component = Literal["gateway", "receiver", "protocol", "sink"]

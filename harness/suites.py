@@ -26,8 +26,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bettong.harness.names import one_of
 from bettong.lineage.errors import UsageError
+from bettong.lineage.nearest import one_of
 from bettong.lineage.results import GUARANTEES, Guarantee, Result
 
 T = TypeVar("T")
@@ -140,10 +140,10 @@ def excused(result: Result, quarantine: Mapping[str, Quarantine], today: date) -
     if known is None or result.verdict == "valid":
         return result
     holds = known.holds(today)
-    told = {"reason": known.reason, "until": known.until.isoformat(), "holds": holds}
+    reported = {"reason": known.reason, "until": known.until.isoformat(), "holds": holds}
     how = "in quarantine" if holds else "its quarantine has ended"
     reason = f"{result.reason} ({how}: {known.reason}, until {known.until})"
-    return replace(result, reason=reason, details={**result.details, "quarantine": told})
+    return replace(result, reason=reason, details={**result.details, "quarantine": reported})
 
 
 def counted(results: Sequence[Result]) -> list[Result]:

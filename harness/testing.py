@@ -29,12 +29,12 @@ def assert_effectively_once(
             ``bettong check-sink`` takes it, such as ``sinks.py:Orders`` or ``format:parquet``.
         expect: the level asked for.
         out: where result and reports are written, or None.
-        options: further arguments of :func:`bettong.harness.sinks.check.check_sink`.
+        options: further arguments of :func:`bettong.harness.queries.check.check_sink`.
 
     The message names the anomaly, the minimal faults that cause it and the line that shows it
     again. An answer that is not known is no pass.
     """
-    from bettong.harness.sinks.check import check_sink
+    from bettong.harness.queries.check import check_sink
 
     result = check_sink(target_of(sink), expect=expect, **options)
     if out is not None:

@@ -195,7 +195,7 @@ class Result:
     kind: Literal["scenario", "sink", "protocol", "check"] = "scenario"
     expected: Guarantee | None = None
     reason: str = ""
-    rests_on: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     schema_version: int = SCHEMA_VERSION
     tool_version: str = field(default_factory=tool_version)

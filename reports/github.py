@@ -28,8 +28,8 @@ def _of(result: Result) -> Iterator[str]:
     if not result.counterexamples:
         yield _command(kind, title, f"{level_line(result)}. {result.reason}")
     for example in result.counterexamples:
-        told = [faults_line(example.faults), example.words, example.replay]
-        yield _command(kind, title, "\n".join(t for t in told if t))
+        reported = [faults_line(example.faults), example.words, example.replay]
+        yield _command(kind, title, "\n".join(t for t in reported if t))
 
 
 def _command(kind: str, title: str, message: str) -> str:

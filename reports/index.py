@@ -25,11 +25,11 @@ def index_page(results: Sequence[tuple[Result, str]]) -> str:
     """An HTML page for (result, link to its report)."""
     verdict = overall([result for result, _ in results])
     counts = Counter(result.verdict for result, _ in results)
-    told = ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
+    reported = ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
     lines = [*page_head(f"{VERDICT_SIGN[verdict]} {len(results)} results: {verdict}")]
     lines.append(f'<header class="{verdict}"><div><h1><span class="sign" aria-hidden="true">')
     lines.append(f"{VERDICT_SIGN[verdict]}</span> {VERDICT_WORD[verdict]}: {verdict}</h1>")
-    lines.append(f'<p class="level">{told}</p></div></header><main id="main"><h2>Results</h2>')
+    lines.append(f'<p class="level">{reported}</p></div></header><main id="main"><h2>Results</h2>')
     lines.append('<div class="scroll"><table class="stack"><thead><tr>')
     heads = ("Verdict", "What", "Level", "Runs", "Why")
     lines.append("".join(f'<th scope="col">{h}</th>' for h in heads) + "</tr></thead><tbody>")

@@ -66,8 +66,8 @@ def _run(suite: ET.Element, result: Result, run: Run) -> None:
     counts: dict[str, int] = {}
     for anomaly in run.anomalies:
         counts[anomaly.kind] = counts.get(anomaly.kind, 0) + 1
-    told = ", ".join(f"{n} {k}" for k, n in counts.items()) or run.note or run.outcome
-    found = ET.SubElement(case, kind, message=_text(told), type=run.outcome)
+    reported = ", ".join(f"{n} {k}" for k, n in counts.items()) or run.note or run.outcome
+    found = ET.SubElement(case, kind, message=_text(reported), type=run.outcome)
     lines = [*_anomalies(run.anomalies), *(f"never fired: {f}" for f in run.not_fired), run.note]
     found.text = _text("\n".join(line for line in lines if line))
 

@@ -40,11 +40,11 @@ def _lines(result: Result) -> Iterator[str]:
         yield from _anomalies(result.anomalies, sum(anomaly_counts(result).values()))
     if result.runs:
         outcomes = Counter(r.outcome for r in result.runs)
-        told = ", ".join(f"{n:,} {o}" for o, n in outcomes.items())
-        yield f"\n{len(result.runs):,} runs: {told}."
+        reported = ", ".join(f"{n:,} {o}" for o, n in outcomes.items())
+        yield f"\n{len(result.runs):,} runs: {reported}."
     if result.coverage.complete:
         yield "\nNothing within the bounds is left to be tried."
-    for line in result.rests_on:
+    for line in result.assumptions:
         yield f"\n- {_plain(line)}"
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bettong.lineage.trace import TraceEvent
-from bettong.reports.steps import FAULT, Taken, taken_steps
+from bettong.reports.steps import FAULT, StepSpan, taken_steps
 
 MILLISECOND = 1_000_000
 CLIENT, INTERNAL = 3, 1
@@ -54,7 +54,7 @@ def otlp_trace(events: Sequence[TraceEvent], name: str, start_ns: int = 0) -> di
 
 
 def _span(
-    t: Taken, own: str, causes: list[str], name: str, start_ns: int, size: int
+    t: StepSpan, own: str, causes: list[str], name: str, start_ns: int, size: int
 ) -> dict[str, Any]:
     trace = _id(name, 16)
     span: dict[str, Any] = {

@@ -136,16 +136,16 @@ def _coverage(result: Result) -> Iterator[str]:
 
 
 def _basis(result: Result) -> Iterator[str]:
-    if result.rests_on:
+    if result.assumptions:
         yield '<ul class="plain">'
-        yield from (f"<li>{escape(line)}</li>" for line in result.rests_on)
+        yield from (f"<li>{escape(line)}</li>" for line in result.assumptions)
         yield "</ul>"
     yield f"<p>Seed {result.seed}. Bettong {escape(result.tool_version)}.</p><details>"
-    told = "".join(
+    reported = "".join(
         f"<tr><td>{escape(k)}</td><td>{escape(v)}</td></tr>"
         for k, v in sorted(result.environment.items())
     )
-    yield f"<summary>Environment</summary><table><tbody>{told}</tbody></table></details>"
+    yield f"<summary>Environment</summary><table><tbody>{reported}</tbody></table></details>"
     rest = {k: v for k, v in result.details.items() if k not in RENDERED_DETAILS}
     if rest:
         text = json.dumps(rest, indent=1, ensure_ascii=False, default=str)

@@ -57,11 +57,11 @@ def _pictures(
     result: Result, example: Counterexample, number: int, directory: Path
 ) -> Iterator[str]:
     name = f"ce{number + 1}"
-    told = _told_pictures(result.details.get("pictures"), number)
+    reported = _told_pictures(result.details.get("pictures"), number)
     good: Diagram | None
     lineage: Lineage | None
-    if told is not None:
-        picture, clean = told
+    if reported is not None:
+        picture, clean = reported
         bad = rounds_diagram(picture)
         good = rounds_diagram(clean) if clean else None
         lineage = told_lineage(picture.get("lineage", {}))
@@ -130,10 +130,10 @@ def _told_pictures(
 ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None] | None:
     if not isinstance(pictures, Mapping):
         return None
-    told: Sequence[Any] = pictures.get("counterexamples") or ()
-    if number >= len(told) or not told[number]:
+    reported: Sequence[Any] = pictures.get("counterexamples") or ()
+    if number >= len(reported) or not reported[number]:
         return None
-    return told[number], pictures.get("good")
+    return reported[number], pictures.get("good")
 
 
 def _events(directory: Path, file: str | None) -> tuple[list[TraceEvent], str]:

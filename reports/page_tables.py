@@ -102,11 +102,11 @@ def run_section(result: Result) -> Iterator[str]:
     if not result.runs:
         return
     outcomes = Counter(r.outcome for r in result.runs)
-    told = ", ".join(
+    reported = ", ".join(
         f'{number:,} <span class="{o}" title="{OUTCOME_MEANING[o]}">{o}</span>'
         for o, number in outcomes.items()
     )
-    yield f"<p>{len(result.runs):,} runs: {told}.</p>"
+    yield f"<p>{len(result.runs):,} runs: {reported}.</p>"
     options = "".join(f'<option value="{o}">{o} ({n:,})</option>' for o, n in outcomes.items())
     yield '<div class="controls" id="controls" hidden><label>Contains'
     yield '<input id="filter" type="search" placeholder="e.g. crash(driver Duplicate"></label>'

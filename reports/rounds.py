@@ -38,8 +38,8 @@ def rounds_diagram(picture: Mapping[str, Any]) -> Diagram:
         for time in range(1, rounds + 1):
             row = 2 * (time - 1)
             down = node in crashes and time >= crashes[node]
-            said = ", ".join(labels.get((node, row), ()))
-            label = f"{time} {said}".strip()
+            message = ", ".join(labels.get((node, row), ()))
+            label = f"{time} {message}".strip()
             marks.append(Mark(node, row, row, label, "plain", "never" if down else "done", 1))
     faults = tuple(
         Fault(node, 2 * (time - 1), f"{node} crashes in round {time}")
@@ -51,20 +51,22 @@ def rounds_diagram(picture: Mapping[str, Any]) -> Diagram:
 
 def told_lineage(value: Mapping[str, Any]) -> Lineage | None:
     """A lineage graph in the form of results; None when it has no nodes or is not acyclic."""
-    told = {str(n["id"]): n for n in list(value.get("nodes", ()))[:MAX_BOXES]}
+    reported = {str(n["id"]): n for n in list(value.get("nodes", ()))[:MAX_BOXES]}
     graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(told)
+    graph.add_nodes_from(reported)
     graph.add_edges_from(
-        (str(a), str(b)) for a, b in value.get("edges", ()) if str(a) in told and str(b) in told
+        (str(a), str(b))
+        for a, b in value.get("edges", ())
+        if str(a) in reported and str(b) in reported
     )
-    if not told or not nx.is_directed_acyclic_graph(graph):
+    if not reported or not nx.is_directed_acyclic_graph(graph):
         return None
-    cut = frozenset(name for name, n in told.items() if n.get("cut"))
+    cut = frozenset(name for name, n in reported.items() if n.get("cut"))
     boxes = []
     for depth, names in enumerate(nx.topological_generations(graph)):
         for place, name in enumerate(sorted(names)):
-            kind = str(told[name].get("kind", "fact"))
-            label = str(told[name].get("label") or name)
+            kind = str(reported[name].get("kind", "fact"))
+            label = str(reported[name].get("label") or name)
             if name not in cut:
                 boxes.append(Box(name, kind, depth, place, "plain", label=label))
             elif kind == "leaf":

@@ -13,9 +13,9 @@ from bettong.lineage.results import Anomaly, Result
 
 def anomaly_counts(result: Result) -> dict[str, int]:
     """How many anomalies of each kind there are, also when the result holds a sample."""
-    told: Mapping[str, Any] = result.details.get("anomaly_counts") or {}
+    reported: Mapping[str, Any] = result.details.get("anomaly_counts") or {}
     found: Counter[str] = Counter(a.kind for a in result.anomalies)
-    return {kind: int(told.get(kind, found[kind])) for kind in sorted({*told, *found})}
+    return {kind: int(reported.get(kind, found[kind])) for kind in sorted({*reported, *found})}
 
 
 def sample_anomalies(anomalies: Sequence[Anomaly], limit: int) -> list[Anomaly]:

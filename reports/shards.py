@@ -83,7 +83,7 @@ def _joined(parts: list[Result]) -> Result:
         started_at=min(p.started_at for p in parts),
         duration_s=max(p.duration_s for p in parts),
         reason="; ".join([*([problem] if problem else []), *reasons]),
-        rests_on=tuple(dict.fromkeys(line for p in parts for line in p.rests_on)),
+        assumptions=tuple(dict.fromkeys(line for p in parts for line in p.assumptions)),
         details=details,
     )
 
@@ -91,13 +91,13 @@ def _joined(parts: list[Result]) -> Result:
 def _incomplete(parts: list[Result]) -> str:
     """Why these are not all the shards of one question, or nothing."""
     shards = [shard_of(p) for p in parts]
-    told = [s for s in shards if s is not None]
-    if len(told) < len(parts):
+    reported = [s for s in shards if s is not None]
+    if len(reported) < len(parts):
         return f"{len(parts)} results of {parts[0].scenario} are not all shards of one question"
-    if len({of for _, of in told}) > 1 or len({p.seed for p in parts}) > 1:
+    if len({of for _, of in reported}) > 1 or len({p.seed for p in parts}) > 1:
         return "the shards come from different splits or seeds"
-    numbers = sorted(index for index, _ in told)
-    of = told[0][1]
+    numbers = sorted(index for index, _ in reported)
+    of = reported[0][1]
     missing = sorted(set(range(1, of + 1)) - set(numbers))
     if missing:
         return f"shards {', '.join(map(str, missing))} of {of} are missing"
@@ -119,10 +119,10 @@ def _weakest(levels: list[Guarantee]) -> Guarantee:
 def _coverage(parts: list[Coverage], *, complete: bool) -> Coverage:
     values: dict[str, int | bool | None] = {}
     for field in fields(Coverage):
-        told = [getattr(part, field.name) for part in parts]
-        known = [value for value in told if value is not None]
+        reported = [getattr(part, field.name) for part in parts]
+        known = [value for value in reported if value is not None]
         if field.name == "complete":
-            values[field.name] = complete and all(told)
+            values[field.name] = complete and all(reported)
         elif field.name == "to_first":
             values[field.name] = min(known, default=None)
         else:

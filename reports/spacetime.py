@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bettong.lineage.trace import TraceEvent
-from bettong.reports.steps import FAULT, Taken, carried, input_of, struck_steps, taken_steps
+from bettong.reports.steps import FAULT, StepSpan, carried, input_of, struck_steps, taken_steps
 
 Look = Literal["plain", "fault", "witness", "only"]
 
@@ -103,7 +103,7 @@ def around(
     row_of = {i: row for row, i in enumerate(shown)}
     began = [taken[i].began for i in shown]
 
-    def end_row(t: Taken, row: int) -> int:
+    def end_row(t: StepSpan, row: int) -> int:
         if t.ended is None:
             return row
         return max(row, sum(1 for b in began if b < t.ended) - 1)
@@ -147,7 +147,7 @@ def around(
     )
 
 
-def _told_faults(events: Sequence[TraceEvent], taken: Sequence[Taken]) -> dict[int, str]:
+def _told_faults(events: Sequence[TraceEvent], taken: Sequence[StepSpan]) -> dict[int, str]:
     """Faults that the trace itself tells of: at the last step of that node begun before them."""
     found: dict[int, str] = {}
     for place, event in enumerate(events):
@@ -176,7 +176,7 @@ def _choose(size: int, centres: Sequence[int], also: Sequence[Collection[int]]) 
     return sorted(chosen)
 
 
-def _nodes(taken: Sequence[Taken], shown: Sequence[int]) -> tuple[str, ...]:
+def _nodes(taken: Sequence[StepSpan], shown: Sequence[int]) -> tuple[str, ...]:
     order = dict.fromkeys(t.node for t in taken)
     present = {taken[i].node for i in shown}
     for i in shown:
@@ -188,7 +188,7 @@ def _nodes(taken: Sequence[Taken], shown: Sequence[int]) -> tuple[str, ...]:
 
 
 def _arrows(
-    taken: Sequence[Taken], row_of: dict[int, int], marks: Sequence[Mark]
+    taken: Sequence[StepSpan], row_of: dict[int, int], marks: Sequence[Mark]
 ) -> Iterator[Arrow]:
     """Requests, from the step of the sender to the first step that it caused, and replies."""
     effects: dict[str, list[int]] = defaultdict(list)

@@ -26,7 +26,7 @@ def struck_steps(fault: str) -> list[tuple[str, int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class StepSpan:
     """One time that a step was taken.
 
     Attributes:
@@ -44,9 +44,9 @@ class Taken:
     event: TraceEvent
 
 
-def taken_steps(events: Iterable[TraceEvent]) -> list[Taken]:
+def taken_steps(events: Iterable[TraceEvent]) -> list[StepSpan]:
     """Each time a step was taken, in the order in which they began."""
-    found: list[Taken] = []
+    found: list[StepSpan] = []
     running: dict[tuple[str, str, int], list[int]] = defaultdict(list)
     times: Counter[str] = Counter()
     for place, event in enumerate(events):
@@ -57,7 +57,7 @@ def taken_steps(events: Iterable[TraceEvent]) -> list[Taken]:
             times[event.step] += 1
             running[who].append(len(found))
             found.append(
-                Taken(
+                StepSpan(
                     event.step,
                     times[event.step],
                     event.node,
@@ -70,7 +70,7 @@ def taken_steps(events: Iterable[TraceEvent]) -> list[Taken]:
             )
         elif event.step.startswith(NODE_START):
             began = (event.step, 1, event.node, event.incarnation, place, place)
-            found.append(Taken(*began, failed=False, event=event))
+            found.append(StepSpan(*began, failed=False, event=event))
         elif running[who]:
             at = running[who].pop()
             found[at] = replace(found[at], ended=place, failed=event.phase == "failed", event=event)

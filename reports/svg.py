@@ -116,10 +116,10 @@ def _arrow(diagram: Diagram, arrow: Arrow, name: str) -> Iterator[str]:
 
 def _mark(diagram: Diagram, mark: Mark) -> Iterator[str]:
     x, y, end = _x(diagram, mark.node), _y(mark.row), _y(mark.end_row)
-    told = {"done": "", "failed": ", failed", "never": ", never finished"}[mark.ending]
+    reported = {"done": "", "failed": ", failed", "never": ", never finished"}[mark.ending]
     again = f", process {mark.incarnation} of this node" if mark.incarnation > 1 else ""
     yield f'<g class="step {mark.look} {mark.ending}">'
-    yield f"<title>{escape(f'{mark.label} on {mark.node}{told}{again}')}</title>"
+    yield f"<title>{escape(f'{mark.label} on {mark.node}{reported}{again}')}</title>"
     if end > y:
         yield f'<rect x="{x - 3}" y="{y}" width="6" height="{end - y}" rx="3"/>'
     yield f'<circle cx="{x}" cy="{y}" r="4.5"/>'

@@ -1,1 +1,1 @@
-"""Ready-made pipelines, protocols, sinks and their broken twins: to run, and to copy from."""
+"""Ready-made pipelines, protocols, sinks and their mutants: to run, and to copy from."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bettong.harness.catalog import CatalogEntry
 from bettong.scenarios import (
-    broken_twins,
+    benchmarks,
     counting,
     kafka,
     market_spread,
@@ -12,15 +12,16 @@ from bettong.scenarios import (
     suites,
     word_count,
 )
+from bettong.scenarios.mutants import shipped
 from bettong.scenarios.protocols import entries as protocols
 from bettong.scenarios.sinks import entries as sinks
 
 
 def entries() -> list[CatalogEntry]:
-    """All scenarios, suites, protocols and sinks."""
+    """All scenarios, suites, protocols, sinks and measurements."""
     scenarios = [
         entry
-        for module in (word_count, counting, market_spread, showcase, kafka, broken_twins)
+        for module in (word_count, counting, market_spread, showcase, kafka, shipped)
         for entry in module.entries()
     ]
-    return [*scenarios, *suites.entries(), *protocols.entries(), *sinks()]
+    return [*scenarios, *suites.entries(), *protocols.entries(), *sinks(), *benchmarks.entries()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Resource
 from bettong.harness.suites import Suite, SuiteRun
-from bettong.scenarios.broken_twins import TWINS
+from bettong.scenarios.mutants.shipped import MUTANTS
 
 COMBINED = Resource("bettong.scenarios", "schedules/word_count")
 """Cuts that heal, pauses, full disks, crashes one after another and at once."""
@@ -23,10 +23,12 @@ SUITES = {
     "every single fault at each step of a batch": Suite(
         "word_count_each_step", (SuiteRun("word_count", "each-step"),)
     ),
-    "every broken twin under the faults that show it, and each is found: the suite fails": Suite(
-        "broken_twins",
+    "every mutant under the faults that show it, and each is found: the suite fails": Suite(
+        "mutants",
         tuple(
-            SuiteRun(twin.name, twin.schedule.path) for twin in TWINS if twin.schedule is not None
+            SuiteRun(mutant.name, mutant.schedule.path)
+            for mutant in MUTANTS
+            if mutant.schedule is not None
         ),
     ),
     "20,000 messages in 10 batches, without faults and with random ones": Suite(
@@ -43,7 +45,7 @@ def entries() -> list[CatalogEntry]:
             "suite",
             title,
             given(s),
-            expect="invalid" if s.name == "broken_twins" else "valid",
+            expect="invalid" if s.name == "mutants" else "valid",
         )
         for title, s in SUITES.items()
     ]

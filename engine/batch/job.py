@@ -9,7 +9,7 @@ from typing import Any
 
 from bettong.engine import steps
 from bettong.engine.graph import Application
-from bettong.engine.sinks import TwoPhaseSink
+from bettong.engine.sinks.base import TwoPhaseSink
 from bettong.engine.state.manifest import Manifest
 from bettong.engine.state.store import Store
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from bettong.engine.sources import StreamSource
+from bettong.engine.sources.base import StreamSource
 from bettong.lineage.trace import MessageRange
 
 

@@ -27,7 +27,7 @@ from bettong.engine.batch.tasks import LevelTask, ReadTask
 from bettong.engine.errors import FencedError
 from bettong.engine.graph import Application
 from bettong.engine.metrics.observer import Observer, Watch
-from bettong.engine.sinks import Noted, TwoPhaseSink
+from bettong.engine.sinks.base import Noted, TwoPhaseSink
 from bettong.engine.state.files import FileEntry
 from bettong.engine.state.housekeeping import Housekeeper
 from bettong.engine.state.manifest import (

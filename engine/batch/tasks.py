@@ -27,7 +27,7 @@ from bettong.engine.batch.stateful import Changed, apply_state
 from bettong.engine.functions import State
 from bettong.engine.keys import bounds
 from bettong.engine.metrics.meter import meter, timed
-from bettong.engine.sinks import Noted, Row, Rows
+from bettong.engine.sinks.base import Noted, Row, Rows
 from bettong.engine.state.entities import FileCache, load_column, save
 from bettong.engine.state.files import FileEntry
 from bettong.engine.state.housekeeping import file_name

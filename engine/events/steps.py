@@ -14,7 +14,7 @@ from typing import Any
 from bettong.engine.errors import DeadLetter, UserFunctionError
 from bettong.engine.graph import Application
 from bettong.engine.ids import VISIT_WIDTH, MessageId, visits
-from bettong.engine.keys import EVERY, Key, canonical, hash_bytes, parse, told
+from bettong.engine.keys import EVERY, Key, canonical, hash_bytes, parse, reported
 from bettong.engine.node import Node, overlapping, upstream
 from bettong.lineage.errors import UsageError
 
@@ -83,7 +83,7 @@ class Compiled:
                 except Exception as e:  # whatever a user's function raises
                     if not frail:
                         ident = MessageId(stream, number, item[0])
-                        raise UserFunctionError.of(node.name, ident, told(item[1]), e) from e
+                        raise UserFunctionError.of(node.name, ident, reported(item[1]), e) from e
                     self._bury(node, stream, number, item, e)
 
         return call
@@ -211,7 +211,7 @@ class Compiled:
         path, key, value = item
         text = f"{type(error).__name__}: {error}"
         ident = str(MessageId(stream, number, path))
-        letter = DeadLetter(node.name, ident, told(key), text, value)
+        letter = DeadLetter(node.name, ident, reported(key), text, value)
         step = self._app.nodes.index(node)
         named = (*_padded(path, self._app.depth[grave] - 1), step)
         assert grave.function is not None

@@ -34,7 +34,7 @@ from bettong.engine.ingest.raw import FRAMINGS, RawListener, RawOption
 from bettong.engine.ingest.stream import Stream
 from bettong.engine.net.block import Block
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import Door, door_from
+from bettong.engine.net.doors import ListenConfig, door_from
 from bettong.engine.net.errors import ConnectionLostError, RefusedError
 from bettong.engine.net.listener import Limits
 from bettong.engine.net.names import check_name
@@ -71,7 +71,7 @@ class Gateway(Server):
 
     def __init__(
         self,
-        door: Door,
+        door: ListenConfig,
         directory: Path,
         limits: Limits | None = None,
         *,

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bettong.engine.net.block import Block
-from bettong.engine.net.doors import Address, Door
+from bettong.engine.net.doors import Address, ListenConfig
 from bettong.engine.net.errors import FrameError
 from bettong.engine.net.listener import Limits, Listener
 from bettong.engine.net.names import check_name
@@ -103,7 +103,7 @@ class RawListener(Listener):
     """
 
     def __init__(
-        self, door: Door, option: RawOption, limits: Limits, take: Callable[[Block], None]
+        self, door: ListenConfig, option: RawOption, limits: Limits, take: Callable[[Block], None]
     ) -> None:
         super().__init__(replace(door, address=option.address, token=""), limits)
         self._option = option

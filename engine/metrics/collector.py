@@ -120,15 +120,15 @@ class Collector:
             }
         )
 
-    def progress(self, told: Mapping[str, Any] | None) -> None:
+    def progress(self, reported: Mapping[str, Any] | None) -> None:
         """What Spark says of a batch; told again it changes nothing."""
-        if told is None or told["batchId"] <= self._last_progress:
+        if reported is None or reported["batchId"] <= self._last_progress:
             return
-        self._last_progress = told["batchId"]
-        split = {name: ms / 1000 for name, ms in told["durationMs"].items()}
+        self._last_progress = reported["batchId"]
+        split = {name: ms / 1000 for name, ms in reported["durationMs"].items()}
         with self.lock:
             self.figures.spark.update(split)
-        self._write({"kind": "spark", "batch": told["batchId"], "driver": _rounded(split)})
+        self._write({"kind": "spark", "batch": reported["batchId"], "driver": _rounded(split)})
 
     def close(self) -> None:
         """Nothing more will be told."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from bettong.engine.net.doors import Door
+from bettong.engine.net.doors import ListenConfig
 
 
 @dataclass(frozen=True)
@@ -20,4 +20,4 @@ class Metrics:
     """
 
     file: Path | None = None
-    door: Door | None = None
+    door: ListenConfig | None = None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bettong.engine.metrics.collector import Collector
 from bettong.engine.metrics.histogram import Histogram
-from bettong.engine.net.doors import Door
+from bettong.engine.net.doors import ListenConfig
 from bettong.engine.net.listener import Limits, Listener
 from bettong.lineage.errors import UsageError
 
@@ -27,7 +27,7 @@ class Endpoint(Listener):
         UsageError: the door is not safe or cannot be had, or prometheus_client is missing.
     """
 
-    def __init__(self, door: Door, collector: Collector) -> None:
+    def __init__(self, door: ListenConfig, collector: Collector) -> None:
         try:
             from prometheus_client import CollectorRegistry
         except ImportError as e:

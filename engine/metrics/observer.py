@@ -10,7 +10,7 @@ from typing import Any
 from bettong.engine.metrics.collector import Collector
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.endpoint import Endpoint
-from bettong.engine.sources import StreamSource
+from bettong.engine.sources.base import StreamSource
 from bettong.engine.state.manifest import Manifest
 
 
@@ -54,9 +54,9 @@ class Observer:
         ends = {stream: source.extent(0, 0).end for stream, source in self._sources.items()}
         self.collector.batch(base, manifest, reports, split, ends)
 
-    def progress(self, told: Mapping[str, Any]) -> None:
+    def progress(self, reported: Mapping[str, Any]) -> None:
         """What Spark says of a batch."""
-        self.collector.progress(told)
+        self.collector.progress(reported)
 
     def close(self) -> None:
         """The run is over."""

@@ -55,7 +55,7 @@ class Address(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Door:
+class ListenConfig:
     """How a server lets others in.
 
     Attributes:
@@ -171,9 +171,9 @@ def add_door_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def door_from(options: argparse.Namespace) -> Door:
+def door_from(options: argparse.Namespace) -> ListenConfig:
     """The door that the options ask for; raises UsageError."""
-    return Door(
+    return ListenConfig(
         Address.parse(options.listen),
         options.tls_cert,
         options.tls_key,

@@ -11,7 +11,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from bettong.engine.net.doors import Address, Door
+from bettong.engine.net.doors import Address, ListenConfig
 from bettong.engine.steps import RunOverError
 
 log = logging.getLogger("bettong")
@@ -40,7 +40,7 @@ class Listener:
     Where all connections are in use, one that has not been admitted makes room: the oldest.
     """
 
-    def __init__(self, door: Door, limits: Limits) -> None:
+    def __init__(self, door: ListenConfig, limits: Limits) -> None:
         self.door = door
         self.limits = limits
         self._tls = door.tls()

@@ -7,7 +7,7 @@ import socket
 
 from bettong.engine.net.codec import Codec, ErrorReply
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import Door
+from bettong.engine.net.doors import ListenConfig
 from bettong.engine.net.errors import STORAGE, ConnectionLostError, FrameError, RefusedError
 from bettong.engine.net.listener import Limits, Listener
 from bettong.engine.steps import RunOverError
@@ -19,7 +19,7 @@ log = logging.getLogger("bettong")
 class Server(Listener):
     """Speaks one protocol with each client."""
 
-    def __init__(self, door: Door, codec: Codec, limits: Limits) -> None:
+    def __init__(self, door: ListenConfig, codec: Codec, limits: Limits) -> None:
         super().__init__(door, limits)
         self._codec = codec
 

@@ -198,7 +198,7 @@ class Ledger:
         if self._unpublished is not None:
             self._output.append(self._rows_of(self._unpublished))
             self._unpublished = None
-        self._output.tell()
+        self._output.notify()
 
     def _rows_of(self, parts: list[Part]) -> Iterator[bytes]:
         for part in parts:

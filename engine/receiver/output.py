@@ -74,7 +74,7 @@ class Output:
         more than they have written."""
         if self._disk.size(self._path) > self.length:
             raise DamageError(f"{self._path} has bytes after {self.length} that nobody committed")
-        self.tell()
+        self.notify()
 
     def append(self, pieces: Iterable[bytes]) -> None:
         """Append a batch; durable on return, for readers of whole batches after ``tell``.
@@ -91,7 +91,7 @@ class Output:
             self._file.truncate(start)
             raise
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Tell readers how long the output is, if they have not been told."""
         if self._told == self.length:
             return

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bettong.engine import steps
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import Door, door_from
+from bettong.engine.net.doors import ListenConfig, door_from
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.frame import Buffer
 from bettong.engine.net.listener import Limits
@@ -59,7 +59,7 @@ class Receiver(Server):
 
     def __init__(
         self,
-        door: Door,
+        door: ListenConfig,
         directory: Path,
         limits: Limits | None = None,
         *,

@@ -16,7 +16,7 @@ from pyspark.errors import AnalysisException
 from bettong.engine.batch.garbage import spare_what_is_loaded
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.tasks import Moved, ReadTask
-from bettong.engine.inputs.kafka import KafkaSource
+from bettong.engine.sources.kafka import KafkaSource
 from bettong.engine.spark.source import SCHEMA, to_batch
 from bettong.engine.steps import step
 from bettong.lineage.errors import UsageError

@@ -12,7 +12,7 @@ from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig as RunConfig
 from bettong.engine.graph import Application
-from bettong.engine.sources import Extent, StreamSource
+from bettong.engine.sources.base import Extent, StreamSource
 from bettong.engine.spark import kafka
 from bettong.engine.spark.execution import execute
 from bettong.engine.spark.shipping import ship_modules, use_this_python

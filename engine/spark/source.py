@@ -22,7 +22,7 @@ from bettong.engine.batch.garbage import spare_what_is_loaded
 from bettong.engine.batch.job import Job, install
 from bettong.engine.batch.planning import next_batch, slices, source_step
 from bettong.engine.batch.tasks import Moved, ReadTask
-from bettong.engine.sources import StreamSource
+from bettong.engine.sources.base import StreamSource
 from bettong.lineage.trace import MessageRange
 
 SCHEMA = StructType([StructField("p", IntegerType()), StructField("block", BinaryType())])

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bettong.engine.codecs.fields import CodecError
 from bettong.engine.functions import State
-from bettong.engine.state.fields import CodecError
 from bettong.engine.state.files import FileEntry, Rows, read_rows, sort_order, write_rows
 from bettong.engine.state.store import Store
 

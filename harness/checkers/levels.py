@@ -84,14 +84,14 @@ def judge(
     guarantee = guarantee_of(kinds)
     in_order = "Reorder" not in kinds
     held = satisfies(guarantee, expect) and (in_order or order == "none")
-    told = ", ".join(f"{numbers[kind]:,} {kind}" for kind in sorted(kinds)) or "no anomaly"
+    reported = ", ".join(f"{numbers[kind]:,} {kind}" for kind in sorted(kinds)) or "no anomaly"
     return Judgement(
         verdict="valid" if held else "invalid",
         guarantee=guarantee,
         ordering="per-key" if in_order and order != "none" else "none",
         anomalies=tuple(anomalies),
         counts=dict(numbers),
-        reason=f"{told}: {guarantee}, {expect} was asked for",
+        reason=f"{reported}: {guarantee}, {expect} was asked for",
     )
 
 

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
-import pkgutil
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
-from bettong.harness import bench
-from bettong.harness.names import one_of
+from bettong.harness.catalog import find
 from bettong.lineage.errors import UsageError
-
-
-def names() -> tuple[str, ...]:
-    """The measurements that there are."""
-    modules = sorted(m.name for m in pkgutil.iter_modules(bench.__path__))
-    return tuple(name.replace("_", "-") for name in modules if name not in _PARTS)
-
-
-_PARTS = ("bytewax_peer", "errors", "peers", "session", "timing")
-"""Modules that measurements share."""
 
 
 @click.command("bench")
@@ -36,26 +23,27 @@ def command(name: str, full: bool, events: int | None, as_json: bool) -> None:
     """Measure; figures are ratios to a peer or a plain way of doing the same.
 
     NAME is one of: check, engine, latency, ldfi, market-spread, price, sinks, spark-latency,
-    state-size, steps, twins.
+    state-size, steps, mutants.
     """
-    chosen = one_of(name, names(), "measurement")
-    found = _measured(chosen, full, events)
+    found = _measured(name, full, events)
     if as_json:
         click.echo(json.dumps(found, indent=1))
         return
     table = Table("figure", "value", "unit", "beside", "ratio", box=None)
-    for key, told in found["figures"].items():
-        ratio = told.get("ratio")
+    for key, reported in found["figures"].items():
+        ratio = reported.get("ratio")
         shown = "" if ratio is None else f"{ratio:g}"
-        table.add_row(key, f"{told['value']:g}", told["unit"], told.get("versus", ""), shown)
+        table.add_row(
+            key, f"{reported['value']:g}", reported["unit"], reported.get("versus", ""), shown
+        )
     Console(soft_wrap=True).print(table)
 
 
 def _measured(name: str, full: bool, events: int | None) -> dict[str, Any]:
-    module = importlib.import_module(f"bettong.harness.bench.{name.replace('-', '_')}")
+    bench = find(name, "bench").load()
     asked: dict[str, Any] = {"full": full, "events": events}
     sizes = {option: value for option, value in asked.items() if value}
-    for option in sizes.keys() - inspect.signature(module.bench).parameters:
+    for option in sizes.keys() - inspect.signature(bench).parameters:
         raise UsageError(f"bench {name} has no such size: leave out --{option}")
-    found: dict[str, Any] = module.bench(**sizes)
+    found: dict[str, Any] = bench(**sizes)
     return found

@@ -11,9 +11,9 @@ from typing import get_args
 import click
 
 from bettong.harness.checkers.levels import Judgement, Order
-from bettong.harness.progress import counting
-from bettong.harness.stored import StoredCheck, StoredHistory
-from bettong.harness.stored.columns import chosen_columns
+from bettong.harness.cli.progress import counting
+from bettong.harness.histories import StoredCheck, StoredHistory
+from bettong.harness.histories.columns import chosen_columns
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import EXIT_CODES, GUARANTEES, Guarantee, Result
 from bettong.reports import announce, write_reports
@@ -94,7 +94,7 @@ def command(
     if master is not None:
         if batch is not None:
             raise UsageError("--batch: a check as a Spark job does not tell batches; leave it out")
-        from bettong.harness.stored.on_spark import judge_on_spark
+        from bettong.harness.histories.on_spark import judge_on_spark
 
         judgement = judge_on_spark(check, master)
     else:
@@ -107,7 +107,7 @@ def command(
     if as_json:
         click.echo(json.dumps(result.to_dict(), indent=1))
     else:
-        _tell(result, judgement)
+        _notify(result, judgement)
         for line in announce([result]):
             click.echo(line)
     ctx.exit(EXIT_CODES[result.verdict])
@@ -141,7 +141,7 @@ def _result(
         anomalies=judgement.anomalies,
         expected=check.expect,
         reason=judgement.reason,
-        rests_on=(
+        assumptions=(
             f"ids in {', '.join(columns.id)}; {order} was checked",
             f"contents compared: {compared}",
             "records are told apart by 64-bit hashes of their ids",
@@ -156,7 +156,7 @@ def _result(
     )
 
 
-def _tell(result: Result, judgement: Judgement) -> None:
+def _notify(result: Result, judgement: Judgement) -> None:
     click.echo(f"{VERDICT_SIGN[result.verdict]} {result.verdict}: {level_line(result)}")
     click.echo(result.reason)
     for line in judgement.malformed[1:]:

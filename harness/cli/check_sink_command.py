@@ -11,12 +11,12 @@ from urllib.parse import quote
 
 import click
 
-from bettong.harness.cli.verdict import exit_code
+from bettong.harness.cli.output import exit_code
 from bettong.harness.jobs import parse_budget
-from bettong.harness.sinks.arena import arenas
-from bettong.harness.sinks.check import check_one, unusable
-from bettong.harness.sinks.request import Request
-from bettong.harness.sinks.secrets import masked
+from bettong.harness.queries.check import check_one, unusable
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.environment import spark_environments
+from bettong.harness.queries.secrets import masked
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.results import GUARANTEES, Guarantee, Result
 from bettong.reports import write_index, write_reports
@@ -42,7 +42,7 @@ def write(result: Result, folder: Path | None, silent: bool) -> None:
         _say(result)
 
 
-def tell(results: Sequence[Result], as_json: bool) -> None:
+def notify(results: Sequence[Result], as_json: bool) -> None:
     """Print results as JSON, if that is asked, and nothing else."""
     if as_json:
         values = [result.to_dict() for result in results]
@@ -173,7 +173,7 @@ def command(
             click.echo(f"  {line}", err=True)
 
     results, links = [], []
-    with arenas(progress) as arena_for:
+    with spark_environments(progress) as arena_for:
         for target in targets:
             alone = len(targets) == 1
             folder = out if out is not None and alone else (out or _OUT) / _folder(target)
@@ -190,7 +190,7 @@ def command(
         write_index(links, out or _OUT)
         if not as_json:
             _say_all(list(zip(targets, results, strict=True)))
-    tell(results, as_json)
+    notify(results, as_json)
     ctx.exit(exit_code(results))
 
 

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from bettong.harness.doctor import Finding, examine
+from bettong.harness.cli.doctor import Finding, examine
 
 STYLES = {"ok": "green", "limited": "yellow", "missing": "red"}
 

@@ -17,14 +17,14 @@ from rich.console import Console
 
 from bettong.harness.cli.protocol_loading import load_program
 from bettong.lineage.errors import UsageError
-from bettong.lineage.executor import Execution
-from bettong.lineage.explorer import explore
-from bettong.lineage.loop import Budget, search
-from bettong.lineage.protocol_result import ProtocolReport
-from bettong.lineage.random_search import sample
+from bettong.lineage.protocols.executor import RoundExecutor
+from bettong.lineage.protocols.explorer import explore
+from bettong.lineage.protocols.failure_spec import CRASH_MODELS, CrashModel, FailureSpec
+from bettong.lineage.protocols.random_search import sample
+from bettong.lineage.protocols.result import ProtocolReport
 from bettong.lineage.results import EXIT_CODES, Result
-from bettong.lineage.round_executor import RoundExecutor
-from bettong.lineage.spec import CRASH_MODELS, CrashModel, FailureSpec
+from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.loop import Budget, search
 from bettong.reports import write_reports
 
 LARGE = 20_000_000

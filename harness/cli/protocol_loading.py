@@ -14,9 +14,9 @@ from types import ModuleType
 from bettong.harness.catalog import find
 from bettong.lineage.dedalus import load
 from bettong.lineage.errors import UsageError
-from bettong.lineage.protocol import Protocol
-from bettong.lineage.rounds import RoundProgram
-from bettong.lineage.simulator import Simulation
+from bettong.lineage.protocols.protocol import Protocol
+from bettong.lineage.protocols.rounds import RoundProgram
+from bettong.lineage.protocols.simulator import Simulation
 
 BOUNDS = Protocol.bounds
 

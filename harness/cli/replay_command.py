@@ -9,13 +9,13 @@ from pathlib import Path
 import click
 
 from bettong.harness.api import load_scenario, replay
+from bettong.harness.cli.check_sink_command import notify as tell_sinks
 from bettong.harness.cli.check_sink_command import pairs, write
-from bettong.harness.cli.check_sink_command import tell as tell_sinks
-from bettong.harness.cli.verdict import RunProgress, exit_code, tell
-from bettong.harness.counterexample import CounterexampleFile
-from bettong.harness.sinks import counterexample
-from bettong.harness.sinks.arena import arenas
-from bettong.harness.sinks.check import check_one
+from bettong.harness.cli.output import RunProgress, exit_code, notify
+from bettong.harness.queries import counterexample
+from bettong.harness.queries.check import check_one
+from bettong.harness.queries.run.environment import spark_environments
+from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.lineage.errors import UsageError
 
 
@@ -57,7 +57,7 @@ def command(
     backend = found.where.backend(found.workers, "kafka" in scenario.servers)
     with backend, RunProgress(quiet or as_json) as progress:
         result = replay(file, backend=backend, out=own, progress=progress.of(scenario.name))
-    tell([(result, own)], as_json)
+    notify([(result, own)], as_json)
     sys.exit(exit_code([result]))
 
 
@@ -66,7 +66,7 @@ def _replay_sink(
 ) -> int:
     given = pairs(options, "--option"), pairs(endpoints, "--endpoint")
     request = replace(counterexample.read(file, *given), out=out, replayed=file)
-    with arenas(lambda line: None) as arena_for:
+    with spark_environments(lambda line: None) as arena_for:
         result = check_one(request, arena_for, lambda line: None)
     write(result, out, as_json)
     tell_sinks([result], as_json)

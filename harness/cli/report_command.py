@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from bettong.harness.cli.verdict import exit_code
+from bettong.harness.cli.output import exit_code
 from bettong.harness.suites import counted
 from bettong.lineage.errors import UsageError
 from bettong.lineage.export import to_dot, to_openlineage
@@ -154,5 +154,5 @@ def _exported(
     lineage = trace_lineage(events)
     if suffix == ".dot":
         return to_dot(lineage)
-    told = to_openlineage(lineage, job, run, start.isoformat(), faults or frozenset())
-    return "".join(json.dumps(event) + "\n" for event in told)
+    reported = to_openlineage(lineage, job, run, start.isoformat(), faults or frozenset())
+    return "".join(json.dumps(event) + "\n" for event in reported)

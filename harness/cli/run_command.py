@@ -10,12 +10,12 @@ from typing import Literal, get_args
 import click
 from click.decorators import FC
 
-from bettong.harness.backend import Runner
-from bettong.harness.cli.verdict import RunProgress, exit_code, tell
+from bettong.harness.backends.base import Runner
+from bettong.harness.backends.choice import BackendChoice, Kind
+from bettong.harness.cli.output import RunProgress, exit_code, notify
 from bettong.harness.jobs import carry_out, plan_jobs
-from bettong.harness.search.ldfi import Reach
+from bettong.harness.search.ldfi import SearchBounds
 from bettong.harness.suites import Shard, SuiteRun, counted
-from bettong.harness.where import Kind, Where
 from bettong.lineage.results import GUARANTEES, Guarantee
 
 
@@ -158,12 +158,12 @@ def command(
             duplicates,
             partitions,
         ),
-        Reach(find_all=find_all, exhaustive=exhaustive or ""),
+        SearchBounds(find_all=find_all, exhaustive=exhaustive or ""),
         out,
-        Where(kind, runner, master),
+        BackendChoice(kind, runner, master),
     )
     part = Shard.parse(shard) if shard else Shard()
     with RunProgress(quiet or as_json) as progress:
         results = list(carry_out(jobs, part, progress.of))
-    tell(results, as_json)
+    notify(results, as_json)
     sys.exit(exit_code(counted([result for result, _ in results])))

@@ -10,10 +10,10 @@ import click
 
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
-from bettong.engine.net.doors import Address, Door, Key, read_token
+from bettong.engine.net.doors import Address, Key, ListenConfig, read_token
 from bettong.engine.resilience import GIVES_UP
-from bettong.harness import launch
-from bettong.harness.backend import Runner
+from bettong.harness.backends.base import Runner
+from bettong.harness.cli import application_options as launch
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -103,7 +103,7 @@ def command(
     app = launch.load_application(application)
     token = read_token(token_file)
     key = Key(token, tls_ca)
-    door = Door(Address("127.0.0.1", 0), tls_cert, tls_key, tls_client_ca, token)
+    door = ListenConfig(Address("127.0.0.1", 0), tls_cert, tls_key, tls_client_ca, token)
     config = RunConfig(
         checkpoint,
         {

@@ -36,13 +36,13 @@ def command(
     """
     store = _store(directory)
     manifest = version(store, at_batch)
-    told: dict[str, Any] = {
+    reported: dict[str, Any] = {
         "application": manifest.application,
         "batch": manifest.batch,
         "offsets": dict(manifest.offsets),
     }
     if key is None:
-        told["states"] = {
+        reported["states"] = {
             name: {
                 "files": len(files),
                 "bytes": sum(f.length for f in files),
@@ -51,16 +51,16 @@ def command(
             for name in sorted({f.state for f in manifest.files})
             for files in [[f for f in manifest.files if f.state == name]]
         }
-        told["failed"] = dict(manifest.failed)
+        reported["failed"] = dict(manifest.failed)
     else:
-        told["key"] = key
-        told["entities"] = entities_of(store, manifest, _key(key, key_type))
+        reported["key"] = key
+        reported["entities"] = entities_of(store, manifest, _key(key, key_type))
     if as_json:
-        click.echo(json.dumps(told, default=repr))
+        click.echo(json.dumps(reported, default=repr))
     else:
-        for name, value in told.items():
+        for name, value in reported.items():
             click.echo(f"{name}: {json.dumps(value, default=repr)}")
-    if key is not None and not told["entities"]:
+    if key is not None and not reported["entities"]:
         raise UsageError(f"no state has an entity of key {key!r} after batch {manifest.batch}")
 
 

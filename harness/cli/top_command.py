@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.live import Live
 
-from bettong.harness.metrics_view import MetricsView
+from bettong.harness.cli.metrics_view import MetricsView
 from bettong.lineage.errors import UsageError
 
 

@@ -9,30 +9,30 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from bettong.harness.campaign import Campaign
-from bettong.harness.execution import Observed
-from bettong.harness.faults import Fault, points
-from bettong.harness.schedule import Schedule
-from bettong.harness.search.folding import Folding, Recovery, recovery_of
+from bettong.harness.faults.kinds import Fault, points
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.campaign import Campaign
+from bettong.harness.runs.run import RunRecord
+from bettong.harness.search.equivalence import FaultEquivalence, Recovery, recovery_of
 from bettong.harness.search.occurrences import Reading
-from bettong.harness.search.run_lineage import RunLineage, lineage_of, make_up
+from bettong.harness.search.trace_lineage import RunLineage, lineage_of, make_up
 from bettong.lineage import faults as lineage_faults
-from bettong.lineage.executor import Execution
 from bettong.lineage.faults import CLASSIC
 from bettong.lineage.graph import Lineage
+from bettong.lineage.search.executor import Execution
 
 
-def fingerprint(seen: Observed, reading: Reading) -> str:
+def fingerprint(seen: RunRecord, reading: Reading) -> str:
     """Equal for runs with the same steps, the same causes and the same outputs."""
     steps = sorted(
         f"{o.name} <- {sorted(c.name for c in [*o.causes, *o.answers])}"
         for o in reading.occurrences
     )
-    told = "\n".join([*steps, *sorted(f"{id} {value}" for id, value in seen.outputs)])
-    return blake2b(told.encode(), digest_size=16).hexdigest()
+    reported = "\n".join([*steps, *sorted(f"{id} {value}" for id, value in seen.outputs)])
+    return blake2b(reported.encode(), digest_size=16).hexdigest()
 
 
-def impossible(seen: Observed, reading: Reading) -> tuple[str, ...]:
+def impossible(seen: RunRecord, reading: Reading) -> tuple[str, ...]:
     """Planned faults whose moments never came in a good run because another fault had struck:
     the run is that of the others alone. Empty when a fault failed to fire for any other reason."""
     if seen.outcome != "not-injected" or len(seen.not_fired) == len(seen.schedule.faults):
@@ -61,7 +61,7 @@ class ScenarioExecutor:
     campaign: Campaign
     batches: int
     kinds: AbstractSet[str] = CLASSIC
-    folding: Folding = field(default_factory=Folding)
+    folding: FaultEquivalence = field(default_factory=FaultEquivalence)
     clean: Lineage | None = None
     lineage_seconds: float = 0.0
 
@@ -108,7 +108,7 @@ class ScenarioExecutor:
             return _blind(execution, read.reading.unread)
         return execution
 
-    def _details(self, seen: Observed, read: RunLineage) -> dict[str, Any]:
+    def _details(self, seen: RunRecord, read: RunLineage) -> dict[str, Any]:
         """What a later look at this run needs, also when it comes from the search's log."""
         faults = [fault for id, fault in read.faults.items() if id not in self.folding.faults]
         found: dict[str, Any] = {

@@ -18,21 +18,21 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from bettong.harness.campaign import Campaign
-from bettong.harness.execution import Observed
-from bettong.harness.faults import Crash, Fault, Omit, OmitReply, points
-from bettong.harness.planning import each_step, faults_at
-from bettong.harness.schedule import Schedule, Topology
+from bettong.harness.faults.kinds import Crash, Fault, Omit, OmitReply, points
+from bettong.harness.faults.schedule import Schedule, Topology
+from bettong.harness.runs.campaign import Campaign
+from bettong.harness.runs.run import RunRecord
+from bettong.harness.search.enumeration import each_step, faults_at
 from bettong.harness.search.executor import impossible
-from bettong.harness.search.ldfi import Reach, question
+from bettong.harness.search.ldfi import SearchBounds, question
 from bettong.harness.search.leaves import kind_of
 from bettong.harness.search.occurrences import Reading, read_occurrences
-from bettong.harness.search.run_lineage import message_batches
+from bettong.harness.search.trace_lineage import message_batches
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import Fault as BoundedFault
-from bettong.lineage.loop import Budget
-from bettong.lineage.question_log import QuestionLog
 from bettong.lineage.results import Guarantee, Result
+from bettong.lineage.search.loop import Budget
+from bettong.lineage.search.question_log import QuestionLog
 
 LOG = "exhaustive.jsonl"
 _NAMED = 20
@@ -64,21 +64,21 @@ class Everything:
         left: how many schedules have not been run.
     """
 
-    told: list[Told] = field(default_factory=list)
+    reported: list[Told] = field(default_factory=list)
     left: int = 0
 
     def of(self, *outcomes: str) -> list[str]:
         """The schedules with these outcomes."""
-        return sorted(" and ".join(sorted(t.ids)) for t in self.told if t.outcome in outcomes)
+        return sorted(" and ".join(sorted(t.ids)) for t in self.reported if t.outcome in outcomes)
 
     def to_dict(self, agrees: bool | None) -> dict[str, Any]:
         """For a result's details; ``agrees``: with the search, None when nobody can say yet."""
         violations = self.of("violation")
         unclear = self.of(*_BLIND)
         return {
-            "runs": len(self.told),
+            "runs": len(self.reported),
             "left": self.left,
-            "outcomes": dict(sorted(Counter(t.outcome for t in self.told).items())),
+            "outcomes": dict(sorted(Counter(t.outcome for t in self.reported).items())),
             "violations": violations[:_NAMED],
             "violated": len(violations),
             "not_judged": unclear[:_NAMED],
@@ -86,7 +86,11 @@ class Everything:
         }
 
 
-def run_everything(campaign: Campaign, reach: Reach, budget: Budget = Budget()) -> Everything:  # noqa: B008 - immutable
+def run_everything(
+    campaign: Campaign,
+    reach: SearchBounds,
+    budget: Budget = Budget(),  # noqa: B008 - immutable
+) -> Everything:
     """Run every single fault of the search's kinds in its batches, and every pair within its
     bounds if pairs are asked for, in a random order that is the same each time.
 
@@ -96,7 +100,7 @@ def run_everything(campaign: Campaign, reach: Reach, budget: Budget = Budget()) 
 
 
 class _Space:
-    def __init__(self, campaign: Campaign, reach: Reach, budget: Budget) -> None:
+    def __init__(self, campaign: Campaign, reach: SearchBounds, budget: Budget) -> None:
         self._campaign = campaign
         self._reach = reach
         self._budget = budget
@@ -120,12 +124,12 @@ class _Space:
         self._all(singles, found)
         if self._reach.exhaustive == "pairs" and not found.left:
             first = {schedule.ids[0]: schedule.faults[0] for schedule in singles}
-            self._all(self._pairs(found.told, first), found)
+            self._all(self._pairs(found.reported, first), found)
         return found
 
     def _all(self, schedules: Sequence[Schedule], found: Everything) -> None:
         known = [self._log.known.get(frozenset(s.ids)) for s in schedules]
-        found.told += [told for told in known if told is not None]
+        found.reported += [reported for reported in known if reported is not None]
         missing = [s for s, k in zip(schedules, known, strict=True) if k is None]
         random.Random(self._campaign.seed).shuffle(missing)
         size = self._campaign.parallel
@@ -134,28 +138,28 @@ class _Space:
                 found.left += len(missing) - first
                 return
             for seen in self._campaign.run_all(missing[first : first + size]):
-                told = self._read(seen)
+                reported = self._read(seen)
                 self._campaign.forget(seen)
-                self._log.add(told)
-                found.told.append(told)
+                self._log.add(reported)
+                found.reported.append(reported)
                 self._fresh += 1
 
     def _pairs(self, singles: Sequence[Told], first: Mapping[str, Fault]) -> list[Schedule]:
         """Each pair that the bounds allow, once. Where a single fault breaks the system, a second
         one says nothing more."""
         pairs: dict[frozenset[str], Schedule] = {}
-        for told in singles:
-            if told.outcome != "good":
+        for reported in singles:
+            if reported.outcome != "good":
                 continue
-            (id,) = told.ids
-            for fault in told.then:
+            (id,) = reported.ids
+            for fault in reported.then:
                 both = (first[id], fault)
                 bounded = [BoundedFault(f.id, kind_of(f.id)) for f in both]
                 if fault.id != id and self._reach.bounds.allow(bounded):
                     pairs.setdefault(frozenset(f.id for f in both), Schedule(both))
         return list(pairs.values())
 
-    def _read(self, seen: Observed) -> Told:
+    def _read(self, seen: RunRecord) -> Told:
         reading = read_occurrences(seen.events)
         outcome: str = seen.outcome
         if impossible(seen, reading) or left_nothing(seen, reading):
@@ -163,7 +167,7 @@ class _Space:
         then = tuple(self._then(seen, reading)) if len(seen.schedule.faults) == 1 else ()
         return Told(frozenset(seen.schedule.ids), outcome, then)
 
-    def _then(self, seen: Observed, reading: Reading) -> Iterator[Fault]:
+    def _then(self, seen: RunRecord, reading: Reading) -> Iterator[Fault]:
         """The faults that can strike when the only one of this run has, or after that."""
         (own,) = seen.schedule.faults
         start = points(own)[0]
@@ -183,7 +187,7 @@ class _Space:
                     yield fault
 
 
-def left_nothing(seen: Observed, reading: Reading) -> bool:
+def left_nothing(seen: RunRecord, reading: Reading) -> bool:
     """Whether all that did not strike in a run was to lose a request, or its reply, while an end
     of its link was dead of the other fault, or on the connection that had died with it: nothing was
     left to be lost."""
@@ -225,21 +229,21 @@ class _Log:
         self.known: dict[frozenset[str], Told] = {}
         self._log = QuestionLog(path, asked, self._take)
 
-    def add(self, told: Told) -> None:
+    def add(self, reported: Told) -> None:
         """Keep what a run has shown."""
-        self.known[told.ids] = told
+        self.known[reported.ids] = reported
         value = {
-            "ids": sorted(told.ids),
-            "outcome": told.outcome,
-            "then": Schedule(told.then).to_dict()["faults"],
+            "ids": sorted(reported.ids),
+            "outcome": reported.outcome,
+            "then": Schedule(reported.then).to_dict()["faults"],
         }
         self._log.add(value)
 
     def _take(self, value: dict[str, Any]) -> bool:
         then = Schedule.from_dict({"faults": value["then"]}).faults
-        told = Told(frozenset(value["ids"]), value["outcome"], then)
-        if told.outcome not in _BLIND:
-            self.known[told.ids] = told
+        reported = Told(frozenset(value["ids"]), value["outcome"], then)
+        if reported.outcome not in _BLIND:
+            self.known[reported.ids] = reported
         return True
 
     def close(self) -> None:

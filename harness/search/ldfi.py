@@ -1,5 +1,5 @@
-"""Lineage-driven fault injection over a real scenario: the loop of :mod:`bettong.lineage.loop`
-with processes, proxies and Spark behind it."""
+"""Lineage-driven fault injection over a real scenario: the loop of
+:mod:`bettong.lineage.search.loop` with processes, proxies and Spark behind it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal
 
-from bettong.harness.campaign import CRASH_MODEL, Campaign
 from bettong.harness.checkers import guarantee_of
-from bettong.harness.counterexample import CounterexampleFile
+from bettong.harness.faults.describe import counterexample_words
+from bettong.harness.runs.campaign import CRASH_MODEL, Campaign
+from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.harness.search.executor import ScenarioExecutor
-from bettong.harness.search.words import counterexample_words
-from bettong.lineage.executor import Execution
 from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE, Bounds
 from bettong.lineage.faults import Schedule as FaultIds
-from bettong.lineage.findings import Findings
-from bettong.lineage.loop import Budget, search
 from bettong.lineage.results import Counterexample, Guarantee, Result, tool_version
+from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.findings import Findings
+from bettong.lineage.search.loop import Budget, search
 
 LOG = "search.jsonl"
 _SAMPLE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class SearchBounds:
     """How far the search goes.
 
     Attributes:
@@ -67,7 +67,7 @@ class Reach:
 
 def search_scenario(
     campaign: Campaign,
-    reach: Reach,
+    reach: SearchBounds,
     *,
     budget: Budget = Budget(),  # noqa: B008 - immutable
     expected: Guarantee = "effectively-once",
@@ -96,7 +96,7 @@ def search_scenario(
     return _result(campaign, executor, findings, reach, expected, sampled)
 
 
-def question(campaign: Campaign, reach: Reach) -> str:
+def question(campaign: Campaign, reach: SearchBounds) -> str:
     """What the log is of: anything that changes the answer is in it."""
     sent = b"\n".join(b"\n".join([s.encode(), *m]) for s, m in campaign.messages.items())
     digest = blake2b(sent, digest_size=8).hexdigest()
@@ -107,7 +107,7 @@ def question(campaign: Campaign, reach: Reach) -> str:
 
 
 def _check_folding(
-    executor: ScenarioExecutor, findings: Findings, reach: Reach, seed: int
+    executor: ScenarioExecutor, findings: Findings, reach: SearchBounds, seed: int
 ) -> list[Execution]:
     """Run a few of the fault sets that were folded away, and of the pairs that no known way
     suffers from: they too must be good."""
@@ -133,7 +133,7 @@ def _check_folding(
     return sampled
 
 
-def _untried_pairs(findings: Findings, reach: Reach, drawn: random.Random) -> list[FaultIds]:
+def _untried_pairs(findings: Findings, reach: SearchBounds, drawn: random.Random) -> list[FaultIds]:
     tried = {execution.schedule for execution in findings.executions}
     faults = findings.baseline.lineage.faults
     pairs = [
@@ -148,33 +148,33 @@ def _result(
     campaign: Campaign,
     executor: ScenarioExecutor,
     findings: Findings,
-    reach: Reach,
+    reach: SearchBounds,
     expected: Guarantee,
     sampled: Sequence[Execution],
 ) -> Result:
     broken = [e for e in findings.executions if e.outcome == "violation"]
     shown = findings.execution(findings.minimal[0]).anomalies if findings.minimal else ()
     folding = executor.folding
-    rests_on = [CRASH_MODEL, *campaign.backend.limits, f"bounds: {reach.words()}"]
+    assumptions = [CRASH_MODEL, *campaign.backend.limits, f"bounds: {reach.words()}"]
     if folding.same_moment:
-        rests_on.append(
+        assumptions.append(
             f"{len(folding.same_moment)} crashes are taken for a later one of their node, before "
             "which it has only read"
         )
     if folding.folded:
-        rests_on.append(
+        assumptions.append(
             f"{len(folding.folded)} fault sets were not run because one that is the same was "
             "(same durable facts when the first fault struck, same steps after it)"
         )
     if sampled:
         held = sum(1 for e in sampled if e.outcome == "good")
-        rests_on.append(
+        assumptions.append(
             f"{held} sets of what was so left out, and of pairs of which no known way suffers, "
             "were run as a check and held"
         )
     impossible = sum(1 for e in findings.executions if e.details.get("impossible"))
     if impossible:
-        rests_on.append(
+        assumptions.append(
             f"{impossible} fault sets cannot happen: one fault's moment never comes once the "
             "others have struck"
         )
@@ -187,7 +187,7 @@ def _result(
         kind="scenario",
         counterexample=counterexample,
         guarantee=_guarantee(findings),
-        rests_on=tuple(rests_on),
+        assumptions=tuple(assumptions),
         details=_details(campaign, executor, findings),
         ordering=_ordering(findings),
         anomalies=tuple(shown),

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from bettong.harness import faults as harness
-from bettong.harness.faults import DRIVER, Point
+from bettong.harness.faults import kinds as harness
+from bettong.harness.faults.kinds import DRIVER, Point
+from bettong.harness.faults.step_ids import is_push, is_stored
 from bettong.harness.search.occurrences import Occurrence
 from bettong.harness.search.partitions import Partitions
-from bettong.harness.step_names import is_push, is_stored
 from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE, Fault
 from bettong.lineage.graph import Lineage
 
@@ -32,7 +32,7 @@ def kind_of(fault: str) -> str:
 
 
 @dataclass(slots=True)
-class Leaves:
+class LeafBuilder:
     """Makes the leaves of one run's lineage.
 
     Attributes:

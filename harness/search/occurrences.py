@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from bettong.harness.step_names import split_name
+from bettong.harness.faults.step_ids import split_name
 from bettong.lineage.trace import MessageRange, TraceEvent
 
 _BATCH = re.compile(r"(?:^|/)batch=(\d+)(?:/|$)")
@@ -104,7 +104,7 @@ class Restart:
 
 
 @dataclass(slots=True)
-class Struck:
+class StruckStep:
     """A fault that was in force from this place of the trace on."""
 
     fault: str
@@ -124,7 +124,7 @@ class Reading:
 
     occurrences: list[Occurrence] = field(default_factory=list)
     restarts: list[Restart] = field(default_factory=list)
-    struck: list[Struck] = field(default_factory=list)
+    struck: list[StruckStep] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
 
@@ -157,7 +157,7 @@ class _Reader:
     def _fault(self, event: TraceEvent, position: int) -> None:
         fault = event.step.removeprefix("fault/")
         if all(s.fault != fault for s in self._reading.struck):
-            self._reading.struck.append(Struck(fault, event.node, position))
+            self._reading.struck.append(StruckStep(fault, event.node, position))
 
     def _begin(self, event: TraceEvent, position: int) -> None:
         self._counts[event.step] += 1

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bettong.harness.faults import Cut, Point
+from bettong.harness.faults.kinds import Cut, Point
+from bettong.harness.faults.step_ids import is_push, message_of
 from bettong.harness.search.occurrences import Occurrence, Reading
-from bettong.harness.step_names import is_push, message_of
 
 _TRIES = 2
 _CONNECT = "sender.connect/"

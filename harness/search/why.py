@@ -9,9 +9,9 @@ from pathlib import Path
 
 import networkx as nx
 
-from bettong.harness.names import one_of
 from bettong.harness.search.occurrences import Occurrence, batch_of, read_occurrences
 from bettong.lineage.errors import UsageError
+from bettong.lineage.nearest import one_of
 from bettong.lineage.results import Result
 from bettong.lineage.trace import TraceEvent, read_trace
 

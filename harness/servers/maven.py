@@ -65,7 +65,7 @@ def _resolve(coordinates: Sequence[str], transitive: bool, folder: Path) -> None
         )
         found = list((Path(scratch) / "jars").glob("*.jar"))
         if done.returncode != 0 or not found:
-            said = (done.stdout + done.stderr).strip()[-1000:]
-            raise ServerFailedError(f"mvn could not resolve {', '.join(coordinates)}: {said}")
+            message = (done.stdout + done.stderr).strip()[-1000:]
+            raise ServerFailedError(f"mvn could not resolve {', '.join(coordinates)}: {message}")
         if not folder.exists():  # another process may have been faster
             shutil.move(Path(scratch) / "jars", folder)

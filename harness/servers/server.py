@@ -17,14 +17,14 @@ from typing import ClassVar, TypeVar
 
 import psutil
 
-from bettong.harness.servers.errors import ServerFailedError
-from bettong.harness.servers.programs import unprivileged_user
-from bettong.harness.sessions import (
+from bettong.harness.processes.session import (
     guard_folder,
     guard_session,
     unguard_folder,
     unguard_session,
 )
+from bettong.harness.servers.errors import ServerFailedError
+from bettong.harness.servers.programs import unprivileged_user
 
 HOST = "127.0.0.1"
 _ANSWER_SECONDS = 2.0
@@ -138,8 +138,8 @@ class Server(ABC):
             check=False,
         )
         if done.returncode != 0:
-            said = (done.stdout + done.stderr)[-_LOG_BYTES:].decode(errors="replace")
-            raise ServerFailedError(f"{self.name}: {command[0]} failed: {said.strip()}")
+            message = (done.stdout + done.stderr)[-_LOG_BYTES:].decode(errors="replace")
+            raise ServerFailedError(f"{self.name}: {command[0]} failed: {message.strip()}")
 
     def _give_away(self, folder: Path) -> None:
         user = unprivileged_user(*self.users) if self.users else None

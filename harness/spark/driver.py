@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bettong.engine.steps import Instrumentation
-from bettong.harness.sessions import (
+from bettong.harness.processes.session import (
     Ended,
     Launcher,
     ProcessSession,

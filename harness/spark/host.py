@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from bettong.engine.steps import Instrumentation
-from bettong.harness.sessions import session_members
+from bettong.harness.processes.session import session_members
 from bettong.harness.spark import instrument
 from bettong.harness.spark.archive import current_archive
 from bettong.harness.spark.reset import Resetter

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from types import TracebackType
 
-from bettong.harness.sessions import Launcher, ProcessSession
+from bettong.harness.processes.session import Launcher, ProcessSession
 from bettong.harness.spark import archive
 from bettong.harness.spark.driver import START_S, DriverError, DriverHost
 from bettong.harness.spark.session import SessionConfig

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Literal, Protocol
 
-from bettong.harness.sessions import guard_session, unguard_session
+from bettong.harness.processes.session import guard_session, unguard_session
 from bettong.harness.toxiproxy.client import TIME_LIMIT, Toxiproxy
 from bettong.harness.toxiproxy.container import Container, local_image
 from bettong.harness.toxiproxy.errors import ToxiproxyError, ToxiproxyHungError

@@ -159,7 +159,7 @@ class Span:
 
     opened: int
     closed: int
-    said: tuple[str, ...]
+    message: tuple[str, ...]
 
 
 def numbered(spans: list[Span]) -> list[int]:
@@ -176,7 +176,7 @@ def numbered(spans: list[Span]) -> list[int]:
             heapq.heappop(ends)
         while begun < len(spans) and spans[by_opening[begun]].opened < ends[0][0]:
             i = by_opening[begun]
-            heapq.heappush(ready, (spans[i].said, spans[i].opened, i))
+            heapq.heappush(ready, (spans[i].message, spans[i].opened, i))
             begun += 1
         numbers[heapq.heappop(ready)[2]] = number
     return numbers

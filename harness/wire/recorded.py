@@ -9,13 +9,13 @@ from bettong.harness.wire.conversation import (
     Span,
     numbered,
 )
-from bettong.harness.wire.run import Run
+from bettong.harness.wire.run import WireRun
 from bettong.harness.wire.tunnel import Tunnel
 
 _MAX_SAID = 50  # requests of a connection that decide its number
 
 
-def recorded(run: Run) -> Recording:
+def recorded(run: WireRun) -> Recording:
     """Everything that was said, connections numbered."""
     talks = []
     for endpoint in dict.fromkeys(tunnel.endpoint for tunnel in run.tunnels):
@@ -28,8 +28,8 @@ def recorded(run: Run) -> Recording:
 def _span(tunnel: Tunnel) -> Span:
     """A connection that said nothing that counts comes last among those it was open with."""
     keys = [logged.keys for logged in tunnel.session.requests if logged.keys is not None]
-    said = tuple(key.content or key.label for key in keys[:_MAX_SAID]) or ("~",)
-    return Span(tunnel.opened, tunnel.closed or 1 << 62, said)
+    message = tuple(key.content or key.label for key in keys[:_MAX_SAID]) or ("~",)
+    return Span(tunnel.opened, tunnel.closed or 1 << 62, message)
 
 
 def _conversation(tunnel: Tunnel, number: int) -> Conversation:

@@ -15,8 +15,8 @@ from bettong.harness.wire.cutpoints import CutPoint
 from bettong.harness.wire.framing.adaptive import FRAMINGS
 from bettong.harness.wire.recorded import recorded
 from bettong.harness.wire.redirect import Address
-from bettong.harness.wire.relay import Door, Relay
-from bettong.harness.wire.run import Run
+from bettong.harness.wire.relay import Listener, Relay
+from bettong.harness.wire.run import WireRun
 from bettong.lineage.errors import BettongError, UsageError
 
 T = TypeVar("T")
@@ -74,9 +74,9 @@ class WireEndpoint:
 
         def left() -> bool:
             tunnels = [t for t in self._recorder.run.tunnels if t.endpoint == self.name]
-            told = [t for t in tunnels if t.framing.recognised == "kafka"]
-            asked = (r.info.role == "request" for t in told for r in t.session.requests)
-            return bool(told) and not any(asked)
+            reported = [t for t in tunnels if t.framing.recognised == "kafka"]
+            asked = (r.info.role == "request" for t in reported for r in t.session.requests)
+            return bool(reported) and not any(asked)
 
         return self._recorder.call(left)
 
@@ -94,7 +94,7 @@ class WireDoor:
         address: ``host:port`` of the proxy's upstream.
     """
 
-    def __init__(self, recorder: WireRecorder, door: Door) -> None:
+    def __init__(self, recorder: WireRecorder, door: Listener) -> None:
         self.address = door.address
         self._recorder = recorder
         self._door = door
@@ -140,7 +140,7 @@ class WireRecorder:
     """Relays for any number of endpoints, on one thread. A context manager."""
 
     def __init__(self) -> None:
-        self.run = Run()
+        self.run = WireRun()
         self._relays: dict[str, Relay] = {}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="wire", daemon=True)
@@ -176,7 +176,7 @@ class WireRecorder:
         """A new run: connections that are left over are closed, cuts are gone, counts are new."""
 
         def begin() -> None:
-            self.run = Run()
+            self.run = WireRun()
             for relay in self._relays.values():
                 relay.failures.clear()
                 relay.close_tunnels()

@@ -7,7 +7,7 @@ import socket
 from typing import Protocol
 
 from bettong.harness.wire.redirect import Address, Redirect
-from bettong.harness.wire.run import Run
+from bettong.harness.wire.run import WireRun
 from bettong.harness.wire.tunnel import Tunnel
 
 _BACKLOG = 512
@@ -19,10 +19,10 @@ class _Registry(Protocol):
     """Where a relay finds the present run."""
 
     @property
-    def run(self) -> Run: ...
+    def run(self) -> WireRun: ...
 
 
-class Door:
+class Listener:
     """An address on loopback at which a relay listens.
 
     Attributes:
@@ -73,12 +73,12 @@ class Relay:
         self._registry = registry
         self._tunnels: set[Tunnel] = set()
         self._dials: set[asyncio.Task[None]] = set()
-        self.doors: set[Door] = set()
+        self.doors: set[Listener] = set()
         self.address = self.open_door().address
 
-    def open_door(self) -> Door:
+    def open_door(self) -> Listener:
         """A further address."""
-        door = Door(self)
+        door = Listener(self)
         self.doors.add(door)
         return door
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from bettong.harness.wire.tunnel import Tunnel
 
 
-class Run:
+class WireRun:
     """What is recorded from one ``begin`` to the next, over all endpoints."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Run:
 class EndpointJudge:
     """The armed cuts of a run as one endpoint meets them."""
 
-    def __init__(self, run: Run, endpoint: str) -> None:
+    def __init__(self, run: WireRun, endpoint: str) -> None:
         self._run = run
         self._endpoint = endpoint
 

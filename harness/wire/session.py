@@ -76,7 +76,7 @@ class _Lane:
 
     stream: Stream
     seen: int = 0
-    told: int = 0  # the framing has said what these are
+    reported: int = 0  # the framing has said what these are
     sent: int = 0
     start: int = 0  # of the request or reply that is coming
     held: bytearray = field(default_factory=bytearray)  # from sent to seen
@@ -120,30 +120,32 @@ class Session:
 
     def client(self, data: bytes) -> list[Step]:
         """The client has sent ``data``."""
-        lane = self._up
+        direction = self._up
         steps: list[Step] = []
-        if lane.held or self._judge.armed:
-            lane.push(data)
+        if direction.held or self._judge.armed:
+            direction.push(data)
         else:
-            steps = lane.pass_on(data)
+            steps = direction.pass_on(data)
         for part in self.framing.client(data):
-            lane.told += part.size
+            direction.reported += part.size
             if part.more:
                 self.requests[-1].size += part.size
-                lane.start = lane.told
+                direction.start = direction.reported
             elif part.request is not None:
                 steps += self._request(part.request)
                 if self._ended:
                     return steps
-                lane.start = lane.told
+                direction.start = direction.reported
         pass_on_all = (
-            not self._judge.armed or self.framing.problem is not None or len(lane.held) > HELD_LIMIT
+            not self._judge.armed
+            or self.framing.problem is not None
+            or len(direction.held) > HELD_LIMIT
         )
-        return steps + lane.forward(lane.seen if pass_on_all else lane.start)
+        return steps + direction.forward(direction.seen if pass_on_all else direction.start)
 
     def _request(self, info: Info) -> list[Step]:
-        lane = self._up
-        size = lane.told - lane.start
+        direction = self._up
+        size = direction.reported - direction.start
         keys = self._history.add(info) if info.role == "request" else None
         logged = Logged(info, keys, self._clock(), size)
         self.requests.append(logged)
@@ -156,46 +158,49 @@ class Session:
             else:
                 hit.missed("no reply to it was due")
             return []
-        stop = lane.start + (size // 2 if hit.kind == "cut" else 0)
-        if lane.sent > stop:
+        stop = direction.start + (size // 2 if hit.kind == "cut" else 0)
+        if direction.sent > stop:
             hit.missed("part of it had passed before it could be told")
             return []
-        steps = [*lane.forward(stop), Strike(hit, logged)]
+        steps = [*direction.forward(stop), Strike(hit, logged)]
         return steps + self._close(hit)
 
     def server(self, data: bytes) -> list[Step]:
         """The server has sent ``data``."""
-        lane = self._down
+        direction = self._down
         steps: list[Step] = []
-        if lane.held or self._doomed:
-            lane.push(data)
+        if direction.held or self._doomed:
+            direction.push(data)
         else:
-            steps = lane.pass_on(data)
+            steps = direction.pass_on(data)
         for answer in self.framing.server(data):
-            lane.told += answer.size
+            direction.reported += answer.size
             if answer.more:
                 if self._answered is not None:
-                    self._answered.reply_size += lane.told - lane.start
-                lane.start = lane.told
+                    self._answered.reply_size += direction.reported - direction.start
+                direction.start = direction.reported
             if not answer.to:
                 continue
             for number in answer.to:
                 self._answered = self.requests[number]
-                self._answered.reply_size += lane.told - lane.start
+                self._answered.reply_size += direction.reported - direction.start
             for number in answer.to:
                 hit = self._doomed.pop(number, None)
                 if hit is not None:
-                    steps += [*lane.forward(lane.start), Strike(hit, self.requests[number])]
+                    steps += [
+                        *direction.forward(direction.start),
+                        Strike(hit, self.requests[number]),
+                    ]
                     steps += self._close(hit)
                     if self._ended:
                         return steps
-            lane.start = lane.told
+            direction.start = direction.reported
         if not self._doomed or self.framing.problem is not None:
-            return steps + lane.forward(lane.seen)
-        if len(lane.held) > HELD_LIMIT:  # too long a reply to wait for its end
+            return steps + direction.forward(direction.seen)
+        if len(direction.held) > HELD_LIMIT:  # too long a reply to wait for its end
             number, hit = next(iter(self._doomed.items()))
             return [*steps, Strike(hit, self.requests[number]), *self._close(hit)]
-        return steps + lane.forward(lane.start)
+        return steps + direction.forward(direction.start)
 
     def _close(self, hit: Hit) -> list[Step]:
         if not hit.close:
@@ -205,8 +210,8 @@ class Session:
 
     def end(self, stream: Stream) -> list[Step]:
         """That side has closed: what was held of it goes on."""
-        lane = self._up if stream == "upstream" else self._down
-        return [] if self._ended else lane.forward(lane.seen)
+        direction = self._up if stream == "upstream" else self._down
+        return [] if self._ended else direction.forward(direction.seen)
 
 
 class Clock(Protocol):

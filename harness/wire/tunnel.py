@@ -11,7 +11,7 @@ from bettong.harness.wire.armed import ArmedCut
 from bettong.harness.wire.conversation import Chunk, History
 from bettong.harness.wire.framing.adaptive import AdaptiveFraming
 from bettong.harness.wire.redirect import Redirect
-from bettong.harness.wire.run import EndpointJudge, Run
+from bettong.harness.wire.run import EndpointJudge, WireRun
 from bettong.harness.wire.session import Close, Forward, Session, Step
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class _End(asyncio.Protocol):
 class Tunnel:
     """One connection through the relay, and what is recorded of it."""
 
-    def __init__(self, relay: Relay, run: Run, redirect: Redirect | None = None) -> None:
+    def __init__(self, relay: Relay, run: WireRun, redirect: Redirect | None = None) -> None:
         self.relay = relay
         self.endpoint = relay.name
         self.opened = run.tick()

@@ -1,6 +1,7 @@
 """The Dedalus front end: programs in Molly's dialect, run and explained.
 
-``load(paths, nodes)`` gives a :class:`bettong.lineage.rounds.RoundProgram` like any other.
+``load(paths, nodes)`` gives a :class:`bettong.lineage.protocols.rounds.RoundProgram` like any
+other.
 
 The language, where Molly's papers leave it open:
 

@@ -19,7 +19,7 @@ from bettong.lineage.dedalus.universe import Universe
 from bettong.lineage.dedalus.worlds import Facts
 from bettong.lineage.faults import Schedule
 from bettong.lineage.graph import Lineage
-from bettong.lineage.rounds import Judged
+from bettong.lineage.protocols.rounds import Judged
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from bettong.lineage import rounds
 from bettong.lineage.faults import Fault, Schedule
 from bettong.lineage.graph import Lineage
-from bettong.lineage.spec import FailureSpec, crash, delay, duplication
+from bettong.lineage.protocols import rounds
+from bettong.lineage.protocols.failure_spec import FailureSpec, crash, delay, duplication
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""A Dedalus program as a :class:`bettong.lineage.rounds.RoundProgram`."""
+"""A Dedalus program as a :class:`bettong.lineage.protocols.rounds.RoundProgram`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from bettong.lineage.dedalus.universe import Universe
 from bettong.lineage.dedalus.worlds import Crashes, Fact, Rounds, World
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import Schedule
-from bettong.lineage.rounds import Judged, Play
-from bettong.lineage.rounds import World as AnyWorld
-from bettong.lineage.spec import FailureSpec, RoundFaults
+from bettong.lineage.protocols.failure_spec import FailureSpec, RoundFaults
+from bettong.lineage.protocols.rounds import Judged, Play
+from bettong.lineage.protocols.rounds import World as AnyWorld
 
 PRE, POST = "pre", "post"
 UNIVERSES = 8

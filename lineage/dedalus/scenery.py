@@ -8,8 +8,8 @@ from typing import NamedTuple
 from bettong.lineage.dedalus.evaluation import Tables
 from bettong.lineage.dedalus.names import BUILT_IN
 from bettong.lineage.dedalus.worlds import Crashes, Rounds, World
-from bettong.lineage.rounds import Message
-from bettong.lineage.spec import FailureSpec, Link, RoundFaults
+from bettong.lineage.protocols.failure_spec import FailureSpec, Link, RoundFaults
+from bettong.lineage.protocols.rounds import Message
 
 REMEMBERED = 4_000
 

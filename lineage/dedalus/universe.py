@@ -22,7 +22,7 @@ from bettong.lineage.dedalus.names import CLOCK, CRASH
 from bettong.lineage.dedalus.tables import Row
 from bettong.lineage.dedalus.worlds import Fact, Rounds, place
 from bettong.lineage.errors import UsageError
-from bettong.lineage.spec import FailureSpec
+from bettong.lineage.protocols.failure_spec import FailureSpec
 
 MAX_CANDIDATES = 300_000
 

@@ -14,7 +14,7 @@ from bettong.lineage.dedalus.evaluation import RuleSet, Tables
 from bettong.lineage.dedalus.lowering import tick_relation
 from bettong.lineage.dedalus.names import CLOCK, CRASH
 from bettong.lineage.dedalus.tables import Row
-from bettong.lineage.spec import Link, RoundFaults
+from bettong.lineage.protocols.failure_spec import Link, RoundFaults
 
 Fact = tuple[str, Row]
 Facts = frozenset[Fact]

@@ -1,4 +1,5 @@
-"""Distributed protocols as Dedalus programs: twins of the plain-Python ones of the same name."""
+"""Distributed protocols as Dedalus programs: counterparts of the plain-Python ones of the same
+name."""
 
 from __future__ import annotations
 

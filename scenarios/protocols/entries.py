@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from bettong.harness.catalog import CatalogEntry
-from bettong.lineage.protocol import Protocol
+from bettong.lineage.protocols.protocol import Protocol
 from bettong.scenarios.protocols import commit, delivery, election, flux, kafka, paxos
 
 _SHIPPED: tuple[tuple[str, type[Protocol], Literal["valid", "invalid"], str], ...] = (

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from bettong.lineage.local import Node
-from bettong.lineage.protocol import (
+from bettong.lineage.protocols.local import Node
+from bettong.lineage.protocols.protocol import (
     Event,
     Given,
     Message,
@@ -21,7 +21,7 @@ from bettong.lineage.protocol import (
     precondition,
     rule,
 )
-from bettong.lineage.world import World
+from bettong.lineage.protocols.world import World
 
 Goal = tuple[str]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from bettong.harness.sinks.contract import Environment, Sink
+from bettong.harness.queries.sink.contract import Environment, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

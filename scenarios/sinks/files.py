@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from bettong.harness.sinks.contract import SCHEMA, Environment, Sink
+from bettong.harness.queries.sink.contract import SCHEMA, Environment, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

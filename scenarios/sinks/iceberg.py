@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from bettong.harness.sinks.contract import SCHEMA, Environment, Sink
+from bettong.harness.queries.sink.contract import SCHEMA, Environment, Sink
 from bettong.scenarios.sinks.spark_jars import need_spark, spark_jars
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from bettong.harness.sinks.contract import Environment
+from bettong.harness.queries.sink.contract import Environment
 from bettong.scenarios.sinks.postgres import PlainInsert
 from bettong.scenarios.sinks.spark_jars import spark_jars
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import kafka
 from kafka.admin import NewTopic
 
+from bettong.harness.queries.sink.contract import Environment, Sink
 from bettong.harness.servers import KafkaServer
 from bettong.harness.servers.kafka import kafka_connector
-from bettong.harness.sinks.contract import Environment, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

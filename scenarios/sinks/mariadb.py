@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pymysql  # type: ignore[import-untyped]
 
+from bettong.harness.queries.sink.contract import Environment, Sink
 from bettong.harness.servers import MariaDBServer
-from bettong.harness.sinks.contract import Environment, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -12,8 +12,8 @@ import nats
 from nats.errors import TimeoutError as NoMore
 from nats.js.errors import NotFoundError
 
+from bettong.harness.queries.sink.contract import Environment, Sink
 from bettong.harness.servers import NatsServer
-from bettong.harness.sinks.contract import Environment, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

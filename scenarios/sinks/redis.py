@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import redis
 
+from bettong.harness.queries.sink.contract import Environment, Sink
 from bettong.harness.servers import RedisServer
-from bettong.harness.sinks.contract import Environment, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

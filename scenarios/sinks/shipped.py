@@ -124,7 +124,7 @@ SHIPPED = [
         ),
     ),
     *_of(
-        "twins",
+        "mutants",
         (
             "TasksAppend",
             "each task appends row by row, the driver empties the file first",

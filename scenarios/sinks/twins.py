@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bettong.harness.sinks.contract import Environment
+from bettong.harness.queries.sink.contract import Environment
 from bettong.scenarios.sinks.files import JsonBatchFiles, SqliteOneTransaction
 
 if TYPE_CHECKING:

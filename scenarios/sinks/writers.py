@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 
-from bettong.harness.sinks.contract import Environment, Sink
+from bettong.harness.queries.sink.contract import Environment, Sink
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -19,7 +19,7 @@ from bettong.engine.graph import Application
 from bettong.engine.ids import parse_id
 from bettong.engine.keys import HASH_SPACE, Key, bounds, canonical, hash_bytes, parse, partition_of
 from bettong.engine.node import Node, reached_by_state
-from bettong.engine.sinks import Noted, Row
+from bettong.engine.sinks.base import Noted, Row
 from bettong.engine.state.entities import FileCache, load
 from bettong.engine.state.manifest import Manifest
 from bettong.engine.state.scan import scan

@@ -18,7 +18,7 @@ import pytest
 
 from bettong.engine.net.doors import Address
 from bettong.engine.steps import Instrumentation
-from bettong.harness.addresses import free_ports
+from bettong.harness.processes.addresses import free_ports
 
 
 class Killer:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bettong.engine.sinks import Noted, Row
+from bettong.engine.sinks.base import Noted, Row
 
 
 @dataclass(frozen=True)

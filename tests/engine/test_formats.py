@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bettong.engine import application, decoder, json_decoder, json_encoder, sink, source
 from bettong.engine.state.store import LocalStore
 from bettong.engine.storage.simulated import SimulatedDisk
-from bettong.harness.random_pipelines import text
+from bettong.harness.strategies.pipelines import text
 from bettong.lineage.errors import UsageError
 
 

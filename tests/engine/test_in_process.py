@@ -17,7 +17,7 @@ from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
 from bettong.engine.resilience import GIVES_UP
-from bettong.engine.sources import FileSource
+from bettong.engine.sources.base import FileSource
 from bettong.engine.state.manifest import Manifest
 from bettong.engine.state.query import version
 from bettong.lineage.errors import UsageError

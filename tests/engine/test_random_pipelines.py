@@ -22,7 +22,7 @@ from bettong.engine import (
 )
 from bettong.engine.state.store import LocalStore
 from bettong.engine.storage.simulated import SimulatedDisk
-from bettong.harness.random_pipelines import (
+from bettong.harness.strategies.pipelines import (
     Seen,
     fragile,
     number,

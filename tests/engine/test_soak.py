@@ -24,7 +24,7 @@ from bettong.engine.ingest.acked import AckedFile
 from bettong.engine.ingest.sender import Pace, Sender
 from bettong.engine.net.client import Patience
 from bettong.engine.net.doors import Address
-from bettong.harness.addresses import free_ports
+from bettong.harness.processes.addresses import free_ports
 
 SECONDS = float(os.environ.get("BETTONG_SOAK_S", "1800"))
 PER_SECOND = 2_000
@@ -166,8 +166,8 @@ def test_half_an_hour_of_random_faults(runner: str, tmp_path: Path) -> None:
     flat(disk, 16 << 20)
     for process in processes:
         flat(process.peaks, 48 << 20)
-    told = {p.name: f"{len(p.peaks)} times, {max(p.peaks) >> 20} MiB" for p in processes}
-    print(f"{sent[0]} messages, {strikes} strikes, disk {max(disk) >> 20} MiB, {told}")
+    reported = {p.name: f"{len(p.peaks)} times, {max(p.peaks) >> 20} MiB" for p in processes}
+    print(f"{sent[0]} messages, {strikes} strikes, disk {max(disk) >> 20} MiB, {reported}")
 
 
 def kept(folder: Path) -> int:

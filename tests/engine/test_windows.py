@@ -89,12 +89,12 @@ def test_late_messages(late: Lateness, expected: list[object], dropped: int) -> 
 
 
 def test_dropped_messages_can_be_had() -> None:
-    def told(at: float) -> list[str]:
+    def reported(at: float) -> list[str]:
         return [f"{at} is late"]
 
     for step in (
-        tumbling("tens", Times, add, itself, 10, on_late=told),
-        session("visits", Times, add, itself, 5, join, on_late=told),
+        tumbling("tens", Times, add, itself, 10, on_late=reported),
+        session("visits", Times, add, itself, 5, join, on_late=reported),
     ):
         entity = step.state.cls()
         given_ = [r for at in (1.0, 21.0, 2.0) for r in step.call(at, entity)]

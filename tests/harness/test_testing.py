@@ -31,7 +31,7 @@ def test_what_no_other_process_can_load() -> None:
 
 
 def test_a_sink_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    from bettong.harness.sinks import check
+    from bettong.harness.queries import check
 
     anomaly = Anomaly("Duplicate", ("in/3",), "k", {"times": 1}, {"times": 2}, "distant")
     example = Counterexample(("crash(driver, before batch=0/commits)",), (anomaly,), replay="again")
@@ -45,8 +45,8 @@ def test_a_sink_that_does_not_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(AssertionError) as failure:
         assert_effectively_once(Orders, expect="at-least-once")
     assert asked == [(f"{__file__}:Orders", {"expect": "at-least-once"})]
-    told = str(failure.value)
-    assert "minimal faults: crash(driver, before batch=0/commits)" in told
-    assert "Duplicate in/3 (key k): distant" in told
-    assert "replay: again" in told
+    reported = str(failure.value)
+    assert "minimal faults: crash(driver, before batch=0/commits)" in reported
+    assert "Duplicate in/3 (key k): distant" in reported
+    assert "replay: again" in reported
     assert testing.failure_text(Result(scenario="s", verdict="unknown")).startswith("s: unknown")

@@ -15,7 +15,7 @@ import yaml
 from docs_samples import PAGES, ROOT, arguments, blocks, commands, files, write_files
 
 from bettong.harness.cli import cli
-from bettong.harness.schedule import Schedule
+from bettong.harness.faults.schedule import Schedule
 from bettong.harness.suites import read_suites
 
 # They need what only a reader has: a function of theirs, a server, warm nodes.

@@ -56,13 +56,13 @@ def run(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
 
 def run_all(folder: Path, lines: Commands) -> list[str]:
     """What the commands print; each ends as it should."""
-    told = []
+    reported = []
     for line, code in lines:
         done = run(folder, line)
         assert done.returncode == code, f"{line}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         assert "Traceback" not in done.stderr
-        told.append(done.stdout)
-    return told
+        reported.append(done.stdout)
+    return reported
 
 
 PROTOCOL = "bettong protocol retry --eot 6 --eff 3 --crashes 1 --find-all"
@@ -96,7 +96,7 @@ QUICK: dict[str, tuple[Prepare, Commands]] = {
         ),
         [("bettong check expected.parquet observed.parquet --id order_id --key customer", 1)],
     ),
-    "broken-twins.md": (
+    "mutants.md": (
         lambda folder: None,
         [("bettong list", 0), ("bettong run sink_fences_nobody --runner in-process", 0)],
     ),
@@ -150,7 +150,7 @@ SLOW: dict[str, tuple[Prepare, Commands]] = {
             ("bettong why bettong-out/word_count gateway.ack/lines/11 --dependents", 0),
         ],
     ),
-    "broken-twins.md": (lambda folder: None, [("bettong run broken_twins", 1)]),
+    "mutants.md": (lambda folder: None, [("bettong run mutants", 1)]),
     "write-a-scenario.md": (
         lambda folder: write_files("write-a-scenario.md", folder),
         [("bettong run orders --faults each-step", 0), (f"bettong run orders {REACH}", 0)],
@@ -177,23 +177,23 @@ ELSEWHERE = {
 def test_every_command_is_run_by_a_test() -> None:
     groups = (QUICK, SPARK, SLOW)
     known = {line for group in groups for _, lines in group.values() for line, _ in lines}
-    told = {line for _, line in commands()}
+    reported = {line for _, line in commands()}
     # They take minutes; tests of their own run them at small sizes.
-    benches = {line for line in told if line.startswith("bettong bench ")}
+    benches = {line for line in reported if line.startswith("bettong bench ")}
     assert {arguments(line)[1] for line in benches} <= set(bench_command.names())
-    assert told >= ELSEWHERE
-    told -= benches | ELSEWHERE
-    assert told - known == set(), "commands of the docs that no test runs"
-    assert known - told <= {f"{MY_SINK} {ONLY}"}, "no longer in the docs"
+    assert reported >= ELSEWHERE
+    reported -= benches | ELSEWHERE
+    assert reported - known == set(), "commands of the docs that no test runs"
+    assert known - reported <= {f"{MY_SINK} {ONLY}"}, "no longer in the docs"
 
 
 @pytest.mark.parametrize("page", QUICK)
 def test_quick_commands(page: str, tmp_path: Path) -> None:
     prepare, lines = QUICK[page]
     prepare(tmp_path)
-    told = run_all(tmp_path, lines)
+    reported = run_all(tmp_path, lines)
     if page == "check-histories.md":
-        assert "Duplicate orders/7 (key customer-3): distant" in told[0]
+        assert "Duplicate orders/7 (key customer-3): distant" in reported[0]
 
 
 @pytest.mark.spark
@@ -201,9 +201,9 @@ def test_quick_commands(page: str, tmp_path: Path) -> None:
 def test_commands_on_spark(page: str, tmp_path: Path) -> None:
     prepare, lines = SPARK[page]
     prepare(tmp_path)
-    told = run_all(tmp_path, lines)
+    reported = run_all(tmp_path, lines)
     if page == "five-minutes.md":
-        (line,) = re.findall(r"bettong replay .*", told[-1])
+        (line,) = re.findall(r"bettong replay .*", reported[-1])
         assert run(tmp_path, line).returncode == 1
         assert run(tmp_path, "bettong why bettong-out/word_count lines/9.1").returncode == 0
 
@@ -236,12 +236,12 @@ def test_a_project_made_from_the_docs_fails_for_the_right_reason(tmp_path: Path)
     (case,) = ElementTree.parse(tmp_path / "junit.xml").iter("testcase")
     (failure,) = case.iter("failure")
     text = f"{failure.get('message')}\n{failure.text}"
-    for told in (
+    for reported in (
         "MySink: invalid",
         "minimal faults: ",
         "Duplicate m/",
         "replay: bettong check-sink",
     ):
-        assert told in text, text
+        assert reported in text, text
     assert "py4j" not in text and "\tat " not in text, "no wall of Java"
     assert json.dumps(case.get("name")) == '"test_my_sink_is_effectively_once"'

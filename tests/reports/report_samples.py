@@ -105,7 +105,7 @@ def duplicates(number: int) -> tuple[Anomaly, ...]:
 
 
 def broken_sink(directory: Path, runs: int = 24, anomalies: int = 6) -> Result:
-    """The result of a broken twin, with its traces written into the directory."""
+    """The result of a mutant, with its traces written into the directory."""
     write_trace(directory / "good.jsonl", good_trace())
     write_trace(directory / "ce1.jsonl", bad_trace())
     found = duplicates(anomalies)
@@ -158,7 +158,7 @@ def broken_sink(directory: Path, runs: int = 24, anomalies: int = 6) -> Result:
         started_at="2026-11-21T14:00:00Z",
         duration_s=93.4,
         reason="6 Duplicate: at-least-once, effectively-once was asked for",
-        rests_on=("crash model: SIGKILL, restarts with its durable state", "1 crash, 1 loss"),
+        assumptions=("crash model: SIGKILL, restarts with its durable state", "1 crash, 1 loss"),
         details={
             "good_trace": "good.jsonl",
             "timeline": [

@@ -248,13 +248,13 @@ def test_a_trace_outside_of_the_directory_is_not_read(tmp_path: Path) -> None:
 
 
 def test_traces_as_opentelemetry_spans(tmp_path: Path) -> None:
-    told = otlp_trace(bad_trace(), "run", 1000)
+    reported = otlp_trace(bad_trace(), "run", 1000)
     spans = {
         (s["name"], s["startTimeUnixNano"]): s
-        for r in told["resourceSpans"]
+        for r in reported["resourceSpans"]
         for s in r["scopeSpans"][0]["spans"]
     }
-    services = [r["resource"]["attributes"][0]["value"] for r in told["resourceSpans"]]
+    services = [r["resource"]["attributes"][0]["value"] for r in reported["resourceSpans"]]
     assert {"stringValue": "bettong.receiver"} in services
     ids = {s["spanId"] for s in spans.values()}
     assert len(ids) == len(spans)
@@ -276,8 +276,8 @@ def test_traces_as_opentelemetry_spans(tmp_path: Path) -> None:
 
 
 def sink(name: str, *runs: tuple[tuple[str, ...], str]) -> Result:
-    told = tuple(Run(faults, outcome) for faults, outcome in runs)  # type: ignore[arg-type]
-    return Result(scenario=name, kind="sink", verdict="unknown", runs=told)
+    reported = tuple(Run(faults, outcome) for faults, outcome in runs)  # type: ignore[arg-type]
+    return Result(scenario=name, kind="sink", verdict="unknown", runs=reported)
 
 
 def test_matrix_of_sinks_by_kinds_of_fault(tmp_path: Path) -> None:

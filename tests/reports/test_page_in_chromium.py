@@ -109,7 +109,7 @@ def test_content_of_messages_is_shown_and_never_run(page: Page, tmp_path: Path) 
     run = replace(sample.runs[1], faults=(evil,), note=evil, evidence={evil: evil})
     result = replace(
         sample, scenario=evil, reason=evil, anomalies=(anomaly,), counterexamples=(example,),
-        runs=(run,), rests_on=(evil,), environment={evil: evil},
+        runs=(run,), assumptions=(evil,), environment={evil: evil},
         details={**sample.details, "other": evil, "bands": [{"from": 0, "to": 1, "label": evil}],
                  "matrix": {"rows": [evil], "columns": [evil], "cells": [[evil]]}},
     )  # fmt: skip

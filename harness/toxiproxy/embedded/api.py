@@ -25,14 +25,14 @@ VERSION = "2.12.0"  # whose behaviour this server has
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     status: int
     body: bytes = b""
     content_type: str = "application/json"
 
 
-def _json(status: int, value: Any) -> Answer:
-    return Answer(status, json.dumps(value).encode())
+def _json(status: int, value: Any) -> Response:
+    return Response(status, json.dumps(value).encode())
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Api:
     loop: asyncio.AbstractEventLoop
     proxies: dict[str, Proxy] = field(default_factory=dict)
 
-    def handle(self, method: str, path: str, body: bytes) -> Answer:
+    def handle(self, method: str, path: str, body: bytes) -> Response:
         try:
             return self._route(method, path, body)
         except ApiError as e:
@@ -51,7 +51,7 @@ class Api:
             answer = _json(500, {"error": str(e), "status": 500})
         return answer
 
-    def _route(self, method: str, path: str, body: bytes) -> Answer:
+    def _route(self, method: str, path: str, body: bytes) -> Response:
         if method == "PATCH":
             method = "POST"
         match [unquote(part) for part in path.split("?")[0].strip("/").split("/")]:
@@ -81,12 +81,14 @@ class Api:
             case ["proxies", name, "toxics", toxic]:
                 routes = self._toxic_routes(name, toxic, body)
             case _:
-                return Answer(404, b"404 page not found\n", "text/plain; charset=utf-8")
+                return Response(404, b"404 page not found\n", "text/plain; charset=utf-8")
         if method not in routes:
-            return Answer(405)
+            return Response(405)
         return routes[method]()
 
-    def _toxic_routes(self, name: str, toxic: str, body: bytes) -> dict[str, Callable[[], Answer]]:
+    def _toxic_routes(
+        self, name: str, toxic: str, body: bytes
+    ) -> dict[str, Callable[[], Response]]:
         return {
             "GET": lambda: _json(200, self._toxic(name, toxic).to_json()),
             "POST": lambda: self._update_toxic(name, toxic, json_object(body)),
@@ -104,10 +106,10 @@ class Api:
             raise ApiError(404, "toxic not found")
         return proxy.toxics[toxic]
 
-    def _index(self) -> Answer:
+    def _index(self) -> Response:
         return _json(200, {name: proxy.to_json() for name, proxy in self.proxies.items()})
 
-    def _create(self, given: dict[str, Any]) -> Answer:
+    def _create(self, given: dict[str, Any]) -> Response:
         name, listen, upstream, enabled = proxy_fields(given, "")
         if name in self.proxies:
             raise ApiError(409, "proxy already exists")
@@ -120,7 +122,7 @@ class Api:
         self.proxies[name] = proxy
         return proxy
 
-    def _update(self, proxy: Proxy, given: dict[str, Any]) -> Answer:
+    def _update(self, proxy: Proxy, given: dict[str, Any]) -> Response:
         defaults = {"listen": proxy.listen, "upstream": proxy.upstream, "enabled": proxy.enabled}
         _, listen, upstream, enabled = proxy_fields({**defaults, **given, "name": proxy.name}, "")
         if (listen, upstream) != (proxy.listen, proxy.upstream):
@@ -134,12 +136,12 @@ class Api:
                 proxy.stop()
         return _json(200, proxy.to_json())
 
-    def _delete(self, proxy: Proxy) -> Answer:
+    def _delete(self, proxy: Proxy) -> Response:
         proxy.stop()
         del self.proxies[proxy.name]
-        return Answer(204)
+        return Response(204)
 
-    def _populate(self, body: bytes) -> Answer:
+    def _populate(self, body: bytes) -> Response:
         given = parsed(body)
         if not isinstance(given, list) or not all(isinstance(p, dict) for p in given):
             raise ApiError(400, "bad request body: a list of proxies is expected")
@@ -154,15 +156,15 @@ class Api:
             proxies.append(existing)
         return _json(201, {"proxies": [proxy.to_json() for proxy in proxies]})
 
-    def _reset(self) -> Answer:
+    def _reset(self) -> Response:
         for proxy in self.proxies.values():
             if not proxy.enabled:
                 proxy.start()
             for name in list(proxy.toxics):
                 proxy.remove_toxic(name)
-        return Answer(204)
+        return Response(204)
 
-    def _add_toxic(self, proxy: Proxy, given: dict[str, Any]) -> Answer:
+    def _add_toxic(self, proxy: Proxy, given: dict[str, Any]) -> Response:
         kind = text_field(given, "type")
         stream = text_field(given, "stream", "downstream")
         name = text_field(given, "name") or f"{kind}_{stream}"
@@ -177,7 +179,7 @@ class Api:
         proxy.add_toxic(toxic)
         return _json(200, toxic.to_json())
 
-    def _update_toxic(self, name: str, toxic_name: str, given: dict[str, Any]) -> Answer:
+    def _update_toxic(self, name: str, toxic_name: str, given: dict[str, Any]) -> Response:
         toxic = self._toxic(name, toxic_name)
         attributes = toxic.attributes | attribute_fields(toxic.type, given)
         toxic.toxicity = toxicity_field(given, toxic.toxicity)
@@ -185,12 +187,12 @@ class Api:
         self.proxies[name].changed_toxic(toxic)
         return _json(200, toxic.to_json())
 
-    def _delete_toxic(self, name: str, toxic: str) -> Answer:
+    def _delete_toxic(self, name: str, toxic: str) -> Response:
         self._toxic(name, toxic)
         self.proxies[name].remove_toxic(toxic)
-        return Answer(204)
+        return Response(204)
 
-    def _metrics(self) -> Answer:
+    def _metrics(self) -> Response:
         """Prometheus' text format, the two counters of Toxiproxy's ``-proxy-metrics``."""
         lines = []
         for metric, of in (("received", "received"), ("sent", "passed")):
@@ -208,4 +210,4 @@ class Api:
                     )
                     count = getattr(proxy.counts(stream), of)
                     lines.append(f"toxiproxy_proxy_{metric}_bytes_total{{{labels}}} {count}")
-        return Answer(200, "\n".join([*lines, ""]).encode(), "text/plain; version=0.0.4")
+        return Response(200, "\n".join([*lines, ""]).encode(), "text/plain; version=0.0.4")

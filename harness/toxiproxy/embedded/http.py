@@ -6,7 +6,7 @@ import asyncio
 import socketserver
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from bettong.harness.toxiproxy.embedded.api import Answer, Api
+from bettong.harness.toxiproxy.embedded.api import Api, Response
 
 _MAX_BODY = 1024 * 1024
 _IDLE_SECONDS = 60
@@ -25,15 +25,17 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "0")
         if not length.isdigit() or int(length) > _MAX_BODY:
             self.close_connection = True
-            self._answer(Answer(413, b"the body has no length, or too great a one\n", "text/plain"))
+            self._answer(
+                Response(413, b"the body has no length, or too great a one\n", "text/plain")
+            )
             return
         body = self.rfile.read(int(length))
         if self.headers.get("User-Agent", "").startswith("Mozilla/"):  # keeps web pages out
-            self._answer(Answer(403, b"User agent not allowed\n", "text/plain"))
+            self._answer(Response(403, b"User agent not allowed\n", "text/plain"))
         else:
             self._answer(self.server.ask(self.command, self.path, body))
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: Response) -> None:
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         self.send_header("Content-Length", str(len(answer.body)))
@@ -59,15 +61,15 @@ class ApiServer(ThreadingHTTPServer):
     def server_bind(self) -> None:
         socketserver.TCPServer.server_bind(self)  # HTTPServer's own asks DNS for our name
 
-    def ask(self, method: str, path: str, body: bytes) -> Answer:
+    def ask(self, method: str, path: str, body: bytes) -> Response:
         future = asyncio.run_coroutine_threadsafe(self._act(method, path, body), self._api.loop)
         try:
             return future.result(_ANSWER_SECONDS)
         except TimeoutError:
             future.cancel()
-            return Answer(503, b"the server is too busy\n", "text/plain")
+            return Response(503, b"the server is too busy\n", "text/plain")
 
-    async def _act(self, method: str, path: str, body: bytes) -> Answer:
+    async def _act(self, method: str, path: str, body: bytes) -> Response:
         answer = self._api.handle(method, path, body)
         await asyncio.sleep(0)  # sockets that were told to close are closed before the answer
         return answer

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Mapping
 
 from bettong.harness.wire.framing.amqp import AmqpFraming
-from bettong.harness.wire.framing.base import Answer, Framing, FramingError, Part
+from bettong.harness.wire.framing.base import Framing, FramingError, Part, Reply
 from bettong.harness.wire.framing.http1 import Http1Framing
 from bettong.harness.wire.framing.kafka import KafkaFraming
 from bettong.harness.wire.framing.mysql import MySQLFraming
@@ -97,7 +97,7 @@ class AdaptiveFraming(Framing):
         self._asked += sum(part.request is not None for part in parts)
         return parts
 
-    def server(self, data: bytes) -> list[Answer]:
+    def server(self, data: bytes) -> list[Reply]:
         if self._framing is None:
             self._framing = FRAMINGS[recognised_by_server(data)]()
         self._untold_server += len(data)

@@ -56,7 +56,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Reply:
     """The next ``size`` bytes of the server. ``to`` are the requests, counted from 0 over all that
     the framing has told of, whose replies are complete with them, or far enough to show that they
     were carried out; ``more`` says that these bytes still belong to the reply told of last."""
@@ -86,7 +86,7 @@ class Framing(ABC):
         """Raises FramingError when the stream makes no sense."""
 
     @abstractmethod
-    def server(self, data: bytes) -> list[Answer]:
+    def server(self, data: bytes) -> list[Reply]:
         """Raises FramingError when the stream makes no sense."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bettong.harness.wire.framing.base import Answer, Framing, Info, Part
+from bettong.harness.wire.framing.base import Framing, Info, Part, Reply
 
 
 class OpaqueFraming(Framing):
@@ -25,8 +25,8 @@ class OpaqueFraming(Framing):
         self._asked += 1
         return [Part(len(data), Info("bytes"))]
 
-    def server(self, data: bytes) -> list[Answer]:
+    def server(self, data: bytes) -> list[Reply]:
         self._clients_turn = False
         answered = () if self._open is None else (self._open,)
         self._open = None
-        return [Answer(len(data), answered)]
+        return [Reply(len(data), answered)]

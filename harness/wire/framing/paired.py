@@ -7,12 +7,12 @@ from abc import abstractmethod
 from collections import deque
 
 from bettong.harness.wire.framing.base import (
-    Answer,
     Frame,
     FrameReader,
     Framing,
     Info,
     Part,
+    Reply,
 )
 
 
@@ -41,7 +41,7 @@ class PairedFraming(Framing):
 
     def __init__(self) -> None:
         self._parts: list[Part] = []
-        self._answers: list[Answer] = []
+        self._answers: list[Reply] = []
         self._asked = 0
         self._client = _Reader(self, of_client=True)
         self._server = _Reader(self, of_client=False)
@@ -52,7 +52,7 @@ class PairedFraming(Framing):
         self._client.feed(data)
         return self._parts
 
-    def server(self, data: bytes) -> list[Answer]:
+    def server(self, data: bytes) -> list[Reply]:
         self._answers = []
         self._server.feed(data)
         return self._answers
@@ -85,10 +85,10 @@ class PairedFraming(Framing):
         return number
 
     def answer(self, size: int, *to: int) -> None:
-        self._answers.append(Answer(size, to))
+        self._answers.append(Reply(size, to))
 
     def answer_more(self, size: int) -> None:
-        self._answers.append(Answer(size, more=True))
+        self._answers.append(Reply(size, more=True))
 
     def answer_oldest(self, size: int) -> None:
         """These bytes complete the reply to the oldest open request, if there is one."""

@@ -24,8 +24,8 @@ from bettong.engine.crdt import GCounter, LwwRegister, OrSet, PNCounter, acting_
 from bettong.engine.events.engine import EventEngine
 from bettong.engine.events.sharing import SharedError
 from bettong.engine.in_process import run_in_process
-from bettong.engine.sources import FileSource
-from bettong.harness.convergence import Absorbed, Happened, Shared, Took, check_convergence
+from bettong.engine.sources.base import FileSource
+from bettong.harness.checkers.convergence import Absorbed, Happened, Shared, Took, check_convergence
 from bettong.lineage.errors import UsageError
 
 SITES = ("a", "b", "c")
@@ -80,7 +80,9 @@ commands = st.one_of(
     st.tuples(st.just("name"), st.integers(0, 3)),
 )
 messages = st.builds(
-    lambda key, told: f"{key} {told[0]} {told[1]}".encode(), st.sampled_from("pq"), commands
+    lambda key, reported: f"{key} {reported[0]} {reported[1]}".encode(),
+    st.sampled_from("pq"),
+    commands,
 )
 
 

@@ -17,7 +17,7 @@ from bettong.engine.interpreter import Output
 from bettong.engine.keys import Key
 from bettong.engine.state.query import entities_of, version
 from bettong.engine.state.store import LocalStore
-from bettong.harness.random_pipelines import numbers, pipelines
+from bettong.harness.strategies.pipelines import numbers, pipelines
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.scenarios.applications import running_sum, running_sum_arrays, word_count
 

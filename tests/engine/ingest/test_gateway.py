@@ -21,7 +21,7 @@ from bettong.engine.ingest.sender import LossError, Pace, Sender
 from bettong.engine.net.block import Block
 from bettong.engine.net.client import Patience, open_connection
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import Address, Door, Key
+from bettong.engine.net.doors import Address, Key, ListenConfig
 from bettong.engine.net.errors import ConnectionLostError, FrameError, RefusedError
 from bettong.engine.net.frame import encode
 from bettong.engine.net.listener import Limits
@@ -45,7 +45,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
             segment_bytes: int = 64 << 20,
         ) -> Gateway:
             gateway = Gateway(
-                Door(LOOPBACK, token=token),
+                ListenConfig(LOOPBACK, token=token),
                 directory,
                 limits,
                 max_unreleased=max_unreleased,

@@ -17,7 +17,7 @@ from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.raw import FRAMINGS, RawOption, Splitter
 from bettong.engine.net.block import Block
 from bettong.engine.net.client import open_connection
-from bettong.engine.net.doors import Address, Door, Key
+from bettong.engine.net.doors import Address, Key, ListenConfig
 from bettong.engine.net.errors import FrameError, RefusedError
 from bettong.engine.net.listener import Limits
 from bettong.lineage.errors import UsageError
@@ -74,7 +74,7 @@ def test_options() -> None:
 
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[Gateway]:
-    found = Gateway(Door(LOOPBACK), tmp_path, Limits(frame_bytes=1000), max_unreleased=50)
+    found = Gateway(ListenConfig(LOOPBACK), tmp_path, Limits(frame_bytes=1000), max_unreleased=50)
     threading.Thread(target=found.run, daemon=True).start()
     yield found
     found.close()

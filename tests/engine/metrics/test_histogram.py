@@ -20,8 +20,8 @@ def of(values: list[int]) -> Histogram:
 @given(durations, st.floats(0.01, 1))
 def test_a_quantile_is_right_to_a_64th(values: list[int], part: float) -> None:
     exact = sorted(values)[max(1, int(np.ceil(part * len(values)))) - 1]
-    told = of(values).quantile(part)
-    assert exact <= told <= exact + exact / 64
+    reported = of(values).quantile(part)
+    assert exact <= reported <= exact + exact / 64
 
 
 @given(durations, durations)
@@ -35,8 +35,10 @@ def test_histograms_add_up(first: list[int], second: list[int]) -> None:
 
 @given(durations, st.integers(0, 2**53))
 def test_counts_below_a_bound_are_never_too_many(values: list[int], bound: int) -> None:
-    told = of(values).at_most(bound)
-    assert sum(v <= bound - bound / 64 for v in values) <= told <= sum(v <= bound for v in values)
+    reported = of(values).at_most(bound)
+    assert (
+        sum(v <= bound - bound / 64 for v in values) <= reported <= sum(v <= bound for v in values)
+    )
 
 
 def test_one_by_one_is_the_same_as_all_at_once() -> None:

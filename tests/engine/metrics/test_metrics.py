@@ -23,8 +23,8 @@ from bettong.engine.in_process import run_in_process
 from bettong.engine.metrics.collector import Collector
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.endpoint import Endpoint
-from bettong.engine.net.doors import Address, Door
-from bettong.engine.sources import FileSource
+from bettong.engine.net.doors import Address, ListenConfig
+from bettong.engine.sources.base import FileSource
 from bettong.engine.state.manifest import Manifest
 from bettong.lineage.errors import UsageError
 from bettong.scenarios.applications.word_count import app
@@ -65,7 +65,7 @@ def test_every_batch_is_a_line(config: RunConfig) -> None:
         {"lines": 10},
         {"lines": 0},
     ]
-    steps = {name: told["messages"] for name, told in first["steps"].items()}
+    steps = {name: reported["messages"] for name, reported in first["steps"].items()}
     assert steps["lines"] == 20
     assert steps["count"] == steps["totals"] == 60
     assert first["state"]["WordTotal"]["rows"] == 3
@@ -113,7 +113,7 @@ class Asking(BatchProtocol):
 
 
 def test_prometheus_is_answered_with_the_token_alone(config: RunConfig) -> None:
-    door = Door(Address("127.0.0.1", 0), token="secret")
+    door = ListenConfig(Address("127.0.0.1", 0), token="secret")
     run_in_process(app, dataclasses.replace(config, metrics=Metrics(door=door), batch_class=Asking))
     families = {f.name: f for f in text_string_to_metric_families(Asking.answers.pop())}
     assert {s.labels["stream"]: s.value for s in families["bettong_messages"].samples} == {
@@ -130,14 +130,14 @@ def test_prometheus_is_answered_with_the_token_alone(config: RunConfig) -> None:
 
 
 def test_strangers_elsewhere_are_not_let_in(config: RunConfig) -> None:
-    wide = Metrics(door=Door(Address("0.0.0.0", 0)))
+    wide = Metrics(door=ListenConfig(Address("0.0.0.0", 0)))
     with pytest.raises(UsageError, match=r"will not listen on 0\.0\.0\.0:0, which other"):
         run_in_process(app, dataclasses.replace(config, metrics=wide))
 
 
 def test_strangers_and_slow_clients_are_in_nobodys_way() -> None:
     """More connections than the door takes that say nothing, or half a request, or nonsense."""
-    endpoint = Endpoint(Door(Address("127.0.0.1", 0), token="secret"), Collector(None))
+    endpoint = Endpoint(ListenConfig(Address("127.0.0.1", 0), token="secret"), Collector(None))
     with ExitStack() as stack:
         for n in range(3 * endpoint.limits.connections):
             stranger = stack.enter_context(socket.create_connection(endpoint.address, timeout=5))

@@ -16,7 +16,7 @@ from bettong.engine.ingest.client import RangeClient
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.sender import Pace, Sender
 from bettong.engine.net.client import Patience
-from bettong.engine.net.doors import Address, Door, Key
+from bettong.engine.net.doors import Address, Key, ListenConfig
 from bettong.engine.net.errors import ConnectionLostError
 from bettong.lineage.errors import UsageError
 
@@ -35,7 +35,7 @@ def test_addresses() -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "::1", "localhost"])
 def test_loopback_needs_nothing(host: str) -> None:
-    Door(Address(host, 0)).check()
+    ListenConfig(Address(host, 0)).check()
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org", ""])
@@ -46,7 +46,7 @@ def test_loopback_needs_nothing(host: str) -> None:
 )
 def test_beyond_loopback_half_a_lock_is_none(host: str, half: dict[str, Path]) -> None:
     with pytest.raises(UsageError, match=r"give --tls-cert FILE --tls-key FILE, and --token-file"):
-        Door(Address(host, 0), **half).check()  # type: ignore[arg-type]
+        ListenConfig(Address(host, 0), **half).check()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -63,14 +63,14 @@ def test_servers_that_strangers_could_reach_do_not_start(server: str, tmp_path: 
 def test_beyond_loopback_with_tls_and_a_token_or_client_certificates(
     lock: dict[str, str | Path],
 ) -> None:
-    Door(Address("0.0.0.0", 0), Path("c"), Path("k"), **lock).check()  # type: ignore[arg-type]
+    ListenConfig(Address("0.0.0.0", 0), Path("c"), Path("k"), **lock).check()  # type: ignore[arg-type]
 
 
 def test_a_closed_network_is_one_private_address() -> None:
-    Door(Address("10.213.0.2", 0), closed_network=True).check()
+    ListenConfig(Address("10.213.0.2", 0), closed_network=True).check()
     for host in ("0.0.0.0", "::", "8.8.8.8", "example.org"):
         with pytest.raises(UsageError, match="which other machines reach"):
-            Door(Address(host, 0), closed_network=True).check()
+            ListenConfig(Address(host, 0), closed_network=True).check()
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def gateway(
     request: pytest.FixtureRequest, certificates: Path, tmp_path: Path
 ) -> Iterator[Gateway]:
     client_ca = certificates / "ca.pem" if request.param else None
-    door = Door(
+    door = ListenConfig(
         LOOPBACK,
         certificates / "server.pem",
         certificates / "server.key",
@@ -146,7 +146,7 @@ def test_client_certificates(gateway: Gateway, certificates: Path) -> None:
 
 
 def test_unusable_files_are_named(tmp_path: Path) -> None:
-    door = Door(LOOPBACK, tmp_path / "none.pem", tmp_path / "none.key")
+    door = ListenConfig(LOOPBACK, tmp_path / "none.pem", tmp_path / "none.key")
     with pytest.raises(UsageError, match="cannot use the TLS files"):
         door.tls()
     for key in (Key(ca=tmp_path / "none.pem"), Key("", None, tmp_path / "none.pem")):

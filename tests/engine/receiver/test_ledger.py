@@ -296,8 +296,8 @@ def test_no_failure_of_the_disk_loses_or_doubles_a_commit() -> None:
                     ledger = opened(disk)  # started again
                     action(ledger)
         assert visible(disk) == EXPECTED
-        told = disk.image()[HOME / "output.length"]
-        assert int(told) == len(disk.image()[OUTPUT]), "readers know"
+        reported = disk.image()[HOME / "output.length"]
+        assert int(reported) == len(disk.image()[OUTPUT]), "readers know"
         assert opened(SimulatedDisk(disk.image())).committed.ranges == [[0, 1], [3, 4]]
         if fails.left > 0:
             break

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bettong.engine.net.client import Patience
-from bettong.engine.net.doors import Address, Door, Key
+from bettong.engine.net.doors import Address, Key, ListenConfig
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.frame import encode
 from bettong.engine.receiver.client import ReceiverClient
@@ -27,7 +27,7 @@ PATIENCE = Patience(timeout_s=10, give_up_s=10)
 
 @pytest.fixture
 def receiver(tmp_path: Path) -> Iterator[Receiver]:
-    found = Receiver(Door(Address("127.0.0.1", 0), token="secret"), tmp_path)
+    found = Receiver(ListenConfig(Address("127.0.0.1", 0), token="secret"), tmp_path)
     threading.Thread(target=found.run, daemon=True).start()
     yield found
     found.close()

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.batch.tasks import LevelTask, Moved
-from bettong.engine.outputs.files import FileSink
-from bettong.engine.sources import FileSource
+from bettong.engine.sinks.files import FileSink
+from bettong.engine.sources.base import FileSource
 from bettong.engine.spark.runner import RunConfig, run
 from bettong.scenarios.applications.word_count import app
 

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol
-from bettong.engine.inputs.kafka import KafkaSource
-from bettong.engine.outputs.kafka import KafkaSink
+from bettong.engine.sinks.kafka import KafkaSink
+from bettong.engine.sources.kafka import KafkaSource
 from bettong.engine.spark.runner import RunConfig, run
 from bettong.engine.state.manifest import Manifest
 from bettong.scenarios.applications.running_sum import app

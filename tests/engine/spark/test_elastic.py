@@ -13,11 +13,11 @@ import pyspark
 import pytest
 
 from bettong.engine import interpret
-from bettong.engine.outputs.files import read_rows
+from bettong.engine.sinks.files import read_rows
 from bettong.engine.state.query import version
 from bettong.engine.state.store import LocalStore
-from bettong.harness.addresses import free_ports
-from bettong.harness.sessions import ProcessSession
+from bettong.harness.processes.addresses import free_ports
+from bettong.harness.processes.session import ProcessSession
 from bettong.scenarios.applications.word_count import app
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]

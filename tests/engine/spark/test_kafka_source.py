@@ -12,9 +12,9 @@ import pytest
 from bettong.engine import interpret
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
-from bettong.engine.inputs.kafka import KafkaSource
-from bettong.engine.outputs.kafka_client import kafka
-from bettong.engine.sources import FileSource
+from bettong.engine.sinks.kafka_client import kafka
+from bettong.engine.sources.base import FileSource
+from bettong.engine.sources.kafka import KafkaSource
 from bettong.harness.servers import KafkaServer, jars
 from bettong.lineage.errors import UsageError
 from bettong.scenarios.applications import market_spread, running_sum

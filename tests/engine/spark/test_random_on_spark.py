@@ -15,13 +15,13 @@ from pyspark.sql import SparkSession
 
 from bettong.engine import Application, interpret
 from bettong.engine.keys import HASH_SPACE, parse
-from bettong.engine.outputs.arrow import SCHEMA, ArrowSink, read_batches
-from bettong.engine.sources import FileSource
+from bettong.engine.sinks.arrow import SCHEMA, ArrowSink, read_batches
+from bettong.engine.sources.base import FileSource
 from bettong.engine.spark.runner import QueryError, RunConfig, run
 from bettong.engine.state.entities import FileCache, entities_of
 from bettong.engine.state.manifest import read_manifest
 from bettong.engine.state.scan import scan
-from bettong.harness.random_pipelines import numbers, pipelines
+from bettong.harness.strategies.pipelines import numbers, pipelines
 
 pytestmark = pytest.mark.spark
 

@@ -26,10 +26,10 @@ from bettong.engine import (
     state_computation,
     watermark,
 )
-from bettong.engine.inputs.directory import DirectorySource
-from bettong.engine.inputs.generator import GeneratorSource
 from bettong.engine.metrics.config import Metrics
-from bettong.engine.sources import FileSource
+from bettong.engine.sources.base import FileSource
+from bettong.engine.sources.directory import DirectorySource
+from bettong.engine.sources.generator import GeneratorSource
 from bettong.engine.spark.runner import QueryError, RunConfig, run
 from bettong.engine.state.manifest import read_manifest
 from bettong.lineage.errors import UsageError
@@ -70,11 +70,11 @@ def test_word_count_and_its_last_batch_again(
     measured = dataclasses.replace(config, metrics=metrics)
     assert run(word_count.app, spark, measured).await_drained() == 3
     assert rows(config) == expected()
-    told = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    batches = [t for t in told if t["kind"] == "batch"]
+    reported = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    batches = [t for t in reported if t["kind"] == "batch"]
     assert [b["messages"]["lines"] for b in batches] == [20, 20, 10]
     assert [b["steps"]["lines"]["messages"] for b in batches] == [20, 20, 10]
-    spark_lines = [t for t in told if t["kind"] == "spark"]
+    spark_lines = [t for t in reported if t["kind"] == "spark"]
     assert [t["batch"] for t in spark_lines][:2] == [0, 1]
     assert all(t["driver"]["addBatch"] > 0 for t in spark_lines)
     commits = config.spark_checkpoint / "commits"

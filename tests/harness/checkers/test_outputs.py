@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from bettong.harness.checkers import Record, check_outputs, output_anomalies
-from bettong.harness.strategies import PlantedHistory, keyed_streams, planted_histories
+from bettong.harness.strategies.data import PlantedHistory, keyed_streams, planted_histories
 
 
 def records(text: str, key: str | None = "k") -> list[Record]:

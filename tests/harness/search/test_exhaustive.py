@@ -10,15 +10,15 @@ from types import SimpleNamespace
 import pytest
 
 from bettong.harness.api import run_scenario
-from bettong.harness.backend import LocalBackend
-from bettong.harness.faults import Crash, Omit, Point
-from bettong.harness.schedule import Schedule
+from bettong.harness.backends.base import LocalBackend
+from bettong.harness.faults.kinds import Crash, Omit, Point
+from bettong.harness.faults.schedule import Schedule
 from bettong.harness.search.exhaustive import LOG, Everything, Told, compare, left_nothing
-from bettong.harness.search.ldfi import Reach
-from bettong.harness.search.occurrences import Occurrence, Reading, Restart, Struck
+from bettong.harness.search.ldfi import SearchBounds
+from bettong.harness.search.occurrences import Occurrence, Reading, Restart, StruckStep
 from bettong.lineage.errors import UsageError
-from bettong.lineage.loop import Budget
 from bettong.lineage.results import Result, Verdict
+from bettong.lineage.search.loop import Budget
 from bettong.scenarios.counting import COUNTING_TWO
 
 ONE, OTHER = frozenset({"crash(a, before x)"}), frozenset({"crash(b, before x)"})
@@ -53,9 +53,13 @@ def backends() -> Iterator[list[LocalBackend]]:
 
 
 def searched(
-    backends: list[LocalBackend], out: Path, broken: bool, budget: Budget | None, reach: Reach
+    backends: list[LocalBackend],
+    out: Path,
+    broken: bool,
+    budget: Budget | None,
+    reach: SearchBounds,
 ) -> Result:
-    classes = {"receiver": "bettong.scenarios.twins.receivers:CommitsAgain"} if broken else {}
+    classes = {"receiver": "bettong.scenarios.mutants.receivers:CommitsAgain"} if broken else {}
     scenario = replace(COUNTING_TWO, classes=classes)  # type: ignore[arg-type]
     one, *beside = backends
     return run_scenario(scenario, reach, backend=one, beside=beside, out=out, budget=budget)
@@ -64,12 +68,12 @@ def searched(
 def test_what_was_run_is_kept_and_the_rest_is_told(
     backends: list[LocalBackend], tmp_path: Path
 ) -> None:
-    reach = Reach(losses=0, batches=1, exhaustive="pairs")
+    reach = SearchBounds(losses=0, batches=1, exhaustive="pairs")
     for runs in (2, 4):
         result = searched(backends, tmp_path, False, Budget(runs=2), reach)
-        told = result.details["exhaustive"]
-        assert (result.verdict, told["runs"], told["agrees"]) == ("unknown", runs, None)
-        assert f"{told['left']} schedules" in result.reason
+        reported = result.details["exhaustive"]
+        assert (result.verdict, reported["runs"], reported["agrees"]) == ("unknown", runs, None)
+        assert f"{reported['left']} schedules" in result.reason
     whole = (tmp_path / LOG).read_text()
     (tmp_path / LOG).write_text(whole + '{"ids": ["torn')
     again = searched(backends, tmp_path, False, Budget(runs=1), reach)
@@ -84,11 +88,11 @@ def test_what_was_run_is_kept_and_the_rest_is_told(
 def test_every_single_crash_agrees_with_the_search(
     backends: list[LocalBackend], tmp_path: Path, broken: bool
 ) -> None:
-    reach = Reach(losses=0, batches=1, exhaustive="singles")
+    reach = SearchBounds(losses=0, batches=1, exhaustive="singles")
     result = searched(backends, tmp_path, broken, None, reach)
-    told = result.details["exhaustive"]
-    assert told["agrees"], result.reason
-    assert (told["left"], bool(told["violated"])) == (0, broken)
+    reported = result.details["exhaustive"]
+    assert reported["agrees"], result.reason
+    assert (reported["left"], bool(reported["violated"])) == (0, broken)
     assert result.verdict == ("invalid" if broken else "valid")
 
 
@@ -108,7 +112,7 @@ def test_a_loss_where_an_end_of_the_link_is_dead_had_nothing_to_lose(
             Occurrence(loss.at.step, 1, "sender", 1, loss.link, begun=4, ended=7),
         ],
         [Restart("gateway", 2, back)],
-        [Struck(crash.id, "gateway", killed)],
+        [StruckStep(crash.id, "gateway", killed)],
     )
     seen = SimpleNamespace(
         outcome="not-injected", schedule=Schedule((crash, loss)), not_fired=(loss.id,)

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from bettong.harness.api import run_scenario
-from bettong.harness.backend import LocalBackend
-from bettong.harness.execution import Limits
-from bettong.harness.search.ldfi import Reach
+from bettong.harness.backends.base import LocalBackend
+from bettong.harness.runs.run import Limits
+from bettong.harness.search.ldfi import SearchBounds
 from bettong.lineage.results import Result
-from bettong.scenarios.broken_twins import TWINS
-from bettong.scenarios.twins.definition import mended
+from bettong.scenarios.mutants.definition import mended
+from bettong.scenarios.mutants.shipped import MUTANTS
 
 NONE = {"crashes": 0, "losses": 0, "batches": 1}
 KINDS: Mapping[str, tuple[str, str]] = {
@@ -32,10 +32,10 @@ def backends() -> Iterator[list[LocalBackend]]:
 
 
 def searched(backends: list[LocalBackend], name: str, kind: str, out: Path, right: bool) -> Result:
-    twin = next(twin for twin in TWINS if twin.name == name)
+    mutant = next(mutant for mutant in MUTANTS if mutant.name == name)
     return run_scenario(
-        mended(twin) if right else twin,
-        Reach(**{**NONE, kind: 1}),
+        mended(mutant) if right else mutant,
+        SearchBounds(**{**NONE, kind: 1}),
         backend=backends[0],
         beside=backends[1:],
         out=out,

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from bettong.engine.steps import Instrumentation
-from bettong.harness import faults as f
-from bettong.harness.actuator import Struck
-from bettong.harness.conductor import Conductor
-from bettong.harness.run_control import RunControl
-from bettong.harness.schedule import Schedule
+from bettong.harness.conductor.run_control import RunControl
+from bettong.harness.conductor.server import Conductor
+from bettong.harness.faults import kinds as f
+from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.faults.schedule import Schedule
 from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.lineage.trace import TraceEvent
@@ -34,8 +34,8 @@ class KillsDriver:
     def __init__(self, driver: DriverHost) -> None:
         self.driver = driver
 
-    def crash(self, node: str) -> tuple[int, Struck]:
-        return 1, Struck(True, str(self.driver.kill()))
+    def crash(self, node: str) -> tuple[int, InjectionOutcome]:
+        return 1, InjectionOutcome(True, str(self.driver.kill()))
 
     def restart(self, node: str) -> None:
         raise NotImplementedError
@@ -65,7 +65,7 @@ def start(
     return control, driver.submit(f"spark_jobs:{job}", args, instrumentation)
 
 
-def told(control: RunControl) -> list[str]:
+def reported(control: RunControl) -> list[str]:
     return [f"{e.phase} {e.step}" for e in control.events if not e.step.startswith("fault/")]
 
 
@@ -102,7 +102,7 @@ def test_driver_dies_exactly_there(
     with pytest.raises(DriverDiedError):
         job.result(60)
     conductor.end(control)
-    assert told(control)[-1] == f"{phase} {step}" or "task" in step
+    assert reported(control)[-1] == f"{phase} {step}" or "task" in step
     assert control.not_fired == ()
 
     def logged(name: str) -> int:
@@ -110,11 +110,11 @@ def test_driver_dies_exactly_there(
 
     assert (logged("offsets"), logged("commits")) == (offsets, commits)
 
-    spare = pool.acquire()
-    control, job = start(conductor, spare, "foreach_batch", tmp_path)
+    exempt = pool.acquire()
+    control, job = start(conductor, exempt, "foreach_batch", tmp_path)
     job.result(60)
     conductor.end(control)
-    pool.release(spare)
+    pool.release(exempt)
     assert (tmp_path / "out").read_text().splitlines()[: len(replayed)] == replayed
 
 
@@ -131,11 +131,11 @@ def test_file_sink_dies_before_its_manifest(
     files = len(list((tmp_path / "out").glob("*.parquet")))
     assert files == 4  # those of batch 1 are there, but no reader of the log sees them
 
-    spare = pool.acquire()
-    control, job = start(conductor, spare, "parquet", tmp_path)
+    exempt = pool.acquire()
+    control, job = start(conductor, exempt, "parquet", tmp_path)
     seen = job.result(60)
     conductor.end(control)
-    pool.release(spare)
+    pool.release(exempt)
     assert seen[: BATCHES * 20] == list(range(BATCHES * 20))
     assert len(list((tmp_path / "out").glob("*.parquet"))) > 2 * BATCHES
 
@@ -144,7 +144,7 @@ def test_state_files_are_steps(conductor: Conductor, driver: DriverHost, tmp_pat
     control, job = start(conductor, driver, "stateful", tmp_path)
     job.result(60)
     conductor.end(control)
-    steps = told(control)
+    steps = reported(control)
     for batch in range(BATCHES):
         for partition in range(2):
             delta = f"batch={batch}/state/op=0/p={partition}/delta"
@@ -166,10 +166,10 @@ def test_failed_attempt_is_tried_again(
     conductor: Conductor, driver: DriverHost, tmp_path: Path
 ) -> None:
     class FailsAfterItsWork(RunControl):
-        def tell(self, taker: int, event: TraceEvent) -> Any:
-            from bettong.harness.injection import Go
+        def notify(self, connection_id: int, event: TraceEvent) -> Any:
+            from bettong.harness.conductor.injector import Go
 
-            super().tell(taker, event)
+            super().notify(connection_id, event)
             here = normalised(event).step == TASK and event.phase == "after"
             return Go(5) if here else Go()
 
@@ -179,7 +179,7 @@ def test_failed_attempt_is_tried_again(
     args = {"workdir": str(tmp_path), "batches": BATCHES}
     driver.submit("spark_jobs:foreach_batch", args, instrumentation).result(60)
     conductor.end(control)
-    steps = told(control)
+    steps = reported(control)
     assert steps.index(f"after {TASK}") < steps.index(f"after {TASK.replace('a=0', 'a=1')}")
     assert (tmp_path / "out").read_text().splitlines()[:BATCHES] == LINES
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bettong.harness.sessions import session_members
+from bettong.harness.processes.session import session_members
 from bettong.harness.spark.driver import DriverDiedError, DriverError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig

@@ -70,13 +70,13 @@ def total(turns: list[Turn], client: bool) -> int:
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_every_request_is_told_and_answered(name: str) -> None:
     turns = SAMPLES[name]
-    told = Told(turns)
-    assert told.framing.problem is None
-    assert told.framing.recognised == name
-    assert told.labels == [label for turn in turns for label in turn.labels]
-    assert told.client_bytes == total(turns, client=True)
-    assert told.server_bytes == total(turns, client=False)
-    assert sorted(told.answered) == sorted(told.due)
+    reported = Told(turns)
+    assert reported.framing.problem is None
+    assert reported.framing.recognised == name
+    assert reported.labels == [label for turn in turns for label in turn.labels]
+    assert reported.client_bytes == total(turns, client=True)
+    assert reported.server_bytes == total(turns, client=False)
+    assert sorted(reported.answered) == sorted(reported.due)
 
 
 @given(split_turns())
@@ -97,22 +97,22 @@ def test_requests_of_a_conversation_that_is_cut_off_are_a_prefix(
     last = data.draw(st.integers(0, len(turns) - 1))
     kept = data.draw(st.integers(0, len(turns[last].data)))
     cut = [*turns[:last], Turn(turns[last].client, turns[last].data[:kept])]
-    told, whole = Told(cut, name), Told(turns)
-    assert told.framing.problem is None
-    assert told.labels == whole.labels[: len(told.labels)]
-    assert told.answered == whole.answered[: len(told.answered)]
+    reported, whole = Told(cut, name), Told(turns)
+    assert reported.framing.problem is None
+    assert reported.labels == whole.labels[: len(reported.labels)]
+    assert reported.answered == whole.answered[: len(reported.answered)]
 
 
 @given(names, st.lists(st.tuples(st.booleans(), st.binary(min_size=1, max_size=200)), max_size=12))
 def test_nonsense_never_raises_and_loses_no_byte(
     name: str, turns: list[tuple[bool, bytes]]
 ) -> None:
-    told = Told([Turn(*turn) for turn in turns], name)
-    if told.framing.problem is not None:
+    reported = Told([Turn(*turn) for turn in turns], name)
+    if reported.framing.problem is not None:
         last_client = [data for client, data in turns if client]
         last_server = [data for client, data in turns if not client]
-        assert told.client_bytes <= sum(map(len, last_client))
-        assert told.server_bytes <= sum(map(len, last_server))
+        assert reported.client_bytes <= sum(map(len, last_client))
+        assert reported.server_bytes <= sum(map(len, last_server))
 
 
 @given(names, st.data())
@@ -123,9 +123,9 @@ def test_a_flipped_byte_never_raises(name: str, data: st.DataObject) -> None:
     flipped = bytearray(turns[which].data)
     flipped[at] ^= data.draw(st.integers(1, 255))
     turns[which] = Turn(turns[which].client, bytes(flipped))
-    told = Told(turns, name)
-    assert told.client_bytes <= total(turns, client=True)
-    assert told.server_bytes <= total(turns, client=False)
+    reported = Told(turns, name)
+    assert reported.client_bytes <= total(turns, client=True)
+    assert reported.server_bytes <= total(turns, client=False)
 
 
 HUGE = {
@@ -160,10 +160,10 @@ def test_a_huge_message_is_not_kept(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ENDLESS))
 def test_what_never_tells_its_length_is_given_up(name: str) -> None:
-    told = Told([asks(ENDLESS[name]), says(b"?"), asks(b"x")], name)
-    assert told.framing.problem is not None
-    assert "no length" in told.framing.problem
-    assert told.client_bytes == len(ENDLESS[name]) + 1
+    reported = Told([asks(ENDLESS[name]), says(b"?"), asks(b"x")], name)
+    assert reported.framing.problem is not None
+    assert "no length" in reported.framing.problem
+    assert reported.client_bytes == len(ENDLESS[name]) + 1
 
 
 @pytest.mark.parametrize(
@@ -188,11 +188,11 @@ def test_what_never_tells_its_length_is_given_up(name: str) -> None:
     ],
 )
 def test_a_length_that_makes_no_sense_is_given_up(name: str, data: bytes) -> None:
-    told = Told([asks(data)], name)
-    assert told.framing.problem is not None
-    assert told.framing.problem.startswith(f"{name}: ")
-    assert told.framing.recognised == "opaque"
-    assert told.client_bytes == len(data)
+    reported = Told([asks(data)], name)
+    assert reported.framing.problem is not None
+    assert reported.framing.problem.startswith(f"{name}: ")
+    assert reported.framing.recognised == "opaque"
+    assert reported.client_bytes == len(data)
 
 
 def test_an_encrypted_connection_goes_on_by_direction_changes() -> None:
@@ -204,17 +204,17 @@ def test_an_encrypted_connection_goes_on_by_direction_changes() -> None:
         asks(b"\x17\x03\x03query"),
         says(b"\x17\x03\x03rows"),
     ]
-    told = Told(turns)
-    assert told.framing.problem == "postgres: the connection is encrypted from here on"
-    assert told.labels == ["bytes", "bytes"]
-    assert told.answered[-2:] == [1, 2]
+    reported = Told(turns)
+    assert reported.framing.problem == "postgres: the connection is encrypted from here on"
+    assert reported.labels == ["bytes", "bytes"]
+    assert reported.answered[-2:] == [1, 2]
 
 
 def test_an_unknown_protocol_is_told_by_direction_changes() -> None:
-    told = Told([asks(b"a"), asks(b"b"), says(b"1"), says(b"2"), asks(b"c"), says(b"3")])
-    assert told.framing.recognised == "opaque"
-    assert told.labels == ["bytes", "bytes"]
-    assert told.answered == [0, 1]
+    reported = Told([asks(b"a"), asks(b"b"), says(b"1"), says(b"2"), asks(b"c"), says(b"3")])
+    assert reported.framing.recognised == "opaque"
+    assert reported.labels == ["bytes", "bytes"]
+    assert reported.answered == [0, 1]
 
 
 def contents(turns: list[Turn], protocol: str) -> list[bytes | None]:
@@ -222,8 +222,8 @@ def contents(turns: list[Turn], protocol: str) -> list[bytes | None]:
     found = []
     for turn in turns:
         if turn.client:
-            told = [part.request for part in framing.client(turn.data)]
-            found += [request.content for request in told if request is not None]
+            reported = [part.request for part in framing.client(turn.data)]
+            found += [request.content for request in reported if request is not None]
         else:
             framing.server(turn.data)
     return found
@@ -259,9 +259,9 @@ def test_a_copy_that_fails_half_way_does_not_shift_the_replies() -> None:
         asks(pg(b"Q", b"SELECT 1\0")),
         says(READY),
     ]
-    told = Told(turns)
-    assert told.labels == ["COPY", "COPY data", "SELECT"]
-    assert told.answered == [0, 1, 2, 3, 5]
+    reported = Told(turns)
+    assert reported.labels == ["COPY", "COPY data", "SELECT"]
+    assert reported.answered == [0, 1, 2, 3, 5]
 
 
 # What psycopg 3.3 and PostgreSQL 15 said to each other at an executemany of two rows; recorded.
@@ -283,10 +283,10 @@ EXECUTEMANY = [
 
 
 def test_a_flush_that_asks_nothing_is_no_request() -> None:
-    told = Told([*POSTGRES[:6], *EXECUTEMANY])
-    assert told.labels == ["INSERTx2", "COMMIT"]
-    assert told.answered == [0, 1, 2, 3, 5]  # 4 is the Flush
-    assert told.due == set(told.answered)
+    reported = Told([*POSTGRES[:6], *EXECUTEMANY])
+    assert reported.labels == ["INSERTx2", "COMMIT"]
+    assert reported.answered == [0, 1, 2, 3, 5]  # 4 is the Flush
+    assert reported.due == set(reported.answered)
 
 
 def test_an_error_ends_what_was_flushed_and_skips_the_rest_up_to_sync() -> None:
@@ -295,34 +295,36 @@ def test_an_error_ends_what_was_flushed_and_skips_the_rest_up_to_sync() -> None:
         for text in (b"SELEKT 1", b"SELECT 2")
     )
     turns = [*POSTGRES[:6], asks(first), says(pg(b"E", b"syntax\0")), asks(second + pg(b"S"))]
-    told = Told([*turns, says(READY), asks(pg(b"Q", b"SELECT 3\0")), says(READY)])
-    assert told.labels == ["prepare SELEKT", "prepare SELECT", "Sync", "SELECT"]
-    assert told.answered == [0, 1, 2, 3, 4, 5, 6]
+    reported = Told([*turns, says(READY), asks(pg(b"Q", b"SELECT 3\0")), says(READY)])
+    assert reported.labels == ["prepare SELEKT", "prepare SELECT", "Sync", "SELECT"]
+    assert reported.answered == [0, 1, 2, 3, 4, 5, 6]
 
 
 def test_a_response_without_a_length_is_complete_with_its_head() -> None:
-    told = Told([HTTP[6], says(b"HTTP/1.0 200 OK\r\n\r\n"), says(b"HTTP/1.0 200 OK\r\n\r\nabc")])
-    assert told.answered == [0, 1]
-    assert told.server_bytes == 19 * 2 + 3
+    reported = Told(
+        [HTTP[6], says(b"HTTP/1.0 200 OK\r\n\r\n"), says(b"HTTP/1.0 200 OK\r\n\r\nabc")]
+    )
+    assert reported.answered == [0, 1]
+    assert reported.server_bytes == 19 * 2 + 3
 
 
 def test_a_statement_longer_than_a_packet_is_one_request() -> None:
     first = b"\x03INSERT " + b"x" * (0xFFFFFF - 8)
-    told = Told([asks(my(0, first) + my(1, b"rest")), says(my(1, b"\0"))], "mysql")
-    assert told.labels == ["INSERT"]
-    assert told.answered == [0]
+    reported = Told([asks(my(0, first) + my(1, b"rest")), says(my(1, b"\0"))], "mysql")
+    assert reported.labels == ["INSERT"]
+    assert reported.answered == [0]
 
 
 def test_rows_whose_numbers_come_round_are_no_new_reply() -> None:
     rows = b"".join(my(number % 256, b"row") for number in range(1, 600))
     turns = [asks(my(0, b"\x03SELECT 1") + my(0, b"\x03COMMIT")), says(rows), says(my(1, b"\0"))]
-    told = Told(turns, "mysql")
-    assert told.labels == ["SELECT", "COMMIT"]
-    assert told.answered == [0, 1]
+    reported = Told(turns, "mysql")
+    assert reported.labels == ["SELECT", "COMMIT"]
+    assert reported.answered == [0, 1]
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "reported"),
     [
         (b"SET NAMES utf8mb4", "SET SESSION"),
         (b"set autocommit = 0", "SET SESSION"),
@@ -332,5 +334,7 @@ def test_rows_whose_numbers_come_round_are_no_new_reply() -> None:
         (b"-- a\ninsert into t", "INSERT"),
     ],
 )
-def test_what_only_concerns_the_session_has_a_label_of_its_own(statement: bytes, told: str) -> None:
-    assert verb(statement) == told
+def test_what_only_concerns_the_session_has_a_label_of_its_own(
+    statement: bytes, reported: str
+) -> None:
+    assert verb(statement) == reported

@@ -426,7 +426,7 @@ def test_what_is_no_cut_point_is_refused(given_: dict[str, object]) -> None:
 def test_connections_are_numbered_without_gaps_and_in_time(
     spans: list[tuple[int, int, str]],
 ) -> None:
-    made = [Span(opened, opened + length, (said,)) for opened, length, said in spans]
+    made = [Span(opened, opened + length, (message,)) for opened, length, message in spans]
     numbers = numbered(made)
     assert sorted(numbers) == list(range(1, len(made) + 1))
     for a, number_a in zip(made, numbers, strict=True):

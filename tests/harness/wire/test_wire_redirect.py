@@ -30,12 +30,12 @@ def test_replies_are_rewritten_however_they_are_split(
         replies = (kafka_reply(n, b + written(*address) + b) for n, b in enumerate(bodies))
         return b"".join(replies)
 
-    said, wanted = stream(OWN), stream(SHOWN)
+    message, wanted = stream(OWN), stream(SHOWN)
     redirect = Redirect.between(OWN, SHOWN)
     assert redirect is not None
-    cuts = sorted(data.draw(st.sets(st.integers(0, len(said)), max_size=8)))
-    pieces = zip([0, *cuts], [*cuts, len(said)], strict=True)
-    assert b"".join(redirect.feed(said[a:b]) for a, b in pieces) == wanted
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(message)), max_size=8)))
+    pieces = zip([0, *cuts], [*cuts, len(message)], strict=True)
+    assert b"".join(redirect.feed(message[a:b]) for a, b in pieces) == wanted
     assert redirect.rest() == b""
 
 

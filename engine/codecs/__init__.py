@@ -1,0 +1,1 @@
+"""How entities and their fields are stored."""

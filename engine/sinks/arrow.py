@@ -1,0 +1,115 @@
+"""Arrow files as a sink, for outputs that are read by columns.
+
+Each winning attempt's rows are one file of the columns ``id``, ``key`` (canonical bytes, see
+:mod:`bettong.engine.keys`; null without a key) and ``data``. A batch's note names its files and is
+published at once: whoever reads by notes sees whole batches, each once.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pyarrow as pa
+
+from bettong.engine.errors import FencedError
+from bettong.engine.keys import canonical
+from bettong.engine.sinks.base import Noted, Row, Rows
+from bettong.engine.state.store import LocalStore
+from bettong.engine.steps import step
+from bettong.lineage.errors import UsageError
+
+SCHEMA = pa.schema([("id", pa.string()), ("key", pa.binary()), ("data", pa.binary())])
+
+
+@dataclass(frozen=True)
+class ArrowSink:
+    """Rows as Arrow files of a directory that driver and workers share.
+
+    A zombie that passed the fence just before it was closed can do no harm: a batch's note is
+    made only if there is none, and names rows that do not depend on who makes it.
+
+    Attributes:
+        directory: of this application's output alone.
+    """
+
+    promises: ClassVar[str] = "effectively-once"
+    directory: Path
+
+    def open(self, application: str, epoch: int, noted: Noted) -> None:
+        """Begin an epoch. Raises FencedError when a newer one has begun, UsageError when the
+        directory is another application's."""
+        with step(noted.step, causes=noted.causes):
+            self._check_epoch(epoch)
+            self._store.create(f"epochs/{epoch:06d}-{application}", b"")
+            owners = {name.split("-", 1)[1] for name in self._store.names("epochs")}
+            if owners != {application}:
+                raise UsageError(
+                    f"{self.directory} holds the output of {', '.join(sorted(owners))}: give "
+                    "each application a directory of its own"
+                )
+
+    def prepare(
+        self,
+        epoch: int,
+        batch: int,
+        partition: int,
+        attempt: int,
+        rows: Sequence[Row],
+        noted: Noted,
+    ) -> None:
+        """Stage rows in a file of this attempt's own; durable on return."""
+        with step(noted.step, causes=noted.causes, carries=noted.carries):
+            self._check_epoch(epoch)
+            out = pa.BufferOutputStream()
+            with pa.ipc.new_file(out, SCHEMA) as writer:
+                writer.write_batch(_to_batch(rows))
+            name = f"{_attempt(epoch, batch, partition, attempt)}-{uuid.uuid4().hex[:12]}.arrow"
+            self._store.write(f"rows/{name}", memoryview(out.getvalue()))
+
+    def commit(self, epoch: int, batch: int, winners: Mapping[int, int], noted: Noted) -> None:
+        """Publish the note of the batch."""
+        with step(noted.step, causes=noted.causes, carries=noted.carries):
+            self._check_epoch(epoch)
+            staged = self._store.names("rows")
+            files = []
+            for partition, attempt in sorted(winners.items()):
+                prefix = _attempt(epoch, batch, partition, attempt) + "-"
+                files.append(max(name for name in staged if name.startswith(prefix)))
+            self._store.create(f"batches/{batch:012d}.json", json.dumps(files).encode())
+
+    def _check_epoch(self, epoch: int) -> None:
+        newest = max((int(n[:6]) for n in self._store.names("epochs")), default=0)
+        if newest > epoch:
+            raise FencedError(f"epoch {epoch} is refused at {self.directory}: {newest} has begun")
+
+    @property
+    def _store(self) -> LocalStore:
+        return LocalStore(self.directory)
+
+
+def _attempt(epoch: int, batch: int, partition: int, attempt: int) -> str:
+    return f"{epoch:06d}-{batch:012d}-{partition:04d}-{attempt}"
+
+
+def _to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
+    if isinstance(rows, Rows):
+        ids, data, keys = rows.ids, rows.data, rows.canonical_keys()
+    else:
+        ids, data = [r.id for r in rows], [r.data for r in rows]
+        keys = pa.array([None if r.key is None else canonical(r.key) for r in rows], pa.binary())
+    columns = [pa.array(ids, pa.string()), keys, pa.array(data, pa.binary())]
+    return pa.record_batch(columns, schema=SCHEMA)
+
+
+def read_batches(directory: Path) -> Iterator[pa.Table]:
+    """The visible rows of a sink's directory, batch by batch."""
+    store = LocalStore(directory)
+    for note in store.names("batches"):
+        files = json.loads(bytes(store.read(f"batches/{note}")))
+        tables = [pa.ipc.open_file(pa.py_buffer(store.read(f"rows/{f}"))).read_all() for f in files]
+        yield pa.concat_tables(tables) if tables else SCHEMA.empty_table()

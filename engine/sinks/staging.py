@@ -1,0 +1,132 @@
+"""Where attempts stage their rows: files in a directory that driver and workers share.
+
+The directory knows the application it belongs to and the epochs that have begun, so that workers
+need nothing else to be fenced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from bettong.engine.errors import FencedError
+from bettong.engine.keys import Key
+from bettong.engine.receiver.rows import Columns, lines
+from bettong.engine.receiver.rows import Row as TextRow
+from bettong.engine.sinks.base import Row
+from bettong.engine.storage.disk import Disk
+from bettong.lineage.errors import BettongError, UsageError
+
+_EPOCH = re.compile(r"epoch-(\d+)")
+
+
+def key_text(key: Key | None) -> str | None:
+    """A key as people read it."""
+    if isinstance(key, bytes):
+        return key.decode(errors="backslashreplace")
+    return None if key is None else str(key)
+
+
+@dataclass(frozen=True)
+class Staging:
+    """Staged rows of one application.
+
+    Attributes:
+        directory: where ``_staged`` and ``_epochs`` are made.
+        disk: where it is.
+    """
+
+    directory: Path
+    disk: Disk
+
+    def open(self, application: str, epoch: int) -> None:
+        """Begin an epoch and drop what others have staged. Raises FencedError when a newer one
+        has begun, UsageError when the directory is another application's."""
+        for path in (self._epochs, self._staged):
+            self.disk.make_directory(path)
+        self.disk.sync_directory(self.directory)
+        self.disk.sync_directory(self.directory.parent)
+        for name in filter(_EPOCH.fullmatch, self.disk.names(self._epochs)):
+            with self.disk.open(self._epochs / name) as file:
+                owner = file.read().decode()
+            if owner != application:
+                raise UsageError(f"{self.directory} holds the output of {owner}: take another")
+        self.check_epoch(epoch)
+        self._write(self._epochs / f"epoch-{epoch}", application.encode())
+        self._sweep(lambda name: not name.startswith(f"e{epoch}-"))
+
+    def check_epoch(self, epoch: int) -> None:
+        """Raises FencedError for an epoch that is over."""
+        names = self.disk.names(self._epochs)
+        newest = max((int(m[1]) for m in map(_EPOCH.fullmatch, names) if m), default=0)
+        if epoch < newest:
+            raise FencedError(f"epoch {epoch} of {self.directory} is over: {newest} has begun")
+
+    def stage(
+        self, epoch: int, batch: int, partition: int, attempt: int, rows: Sequence[Row]
+    ) -> None:
+        """Keep an attempt's rows, as lines, in a file of its own; durable on return."""
+        columns = Columns.of([TextRow(row.id, key_text(row.key), row.data) for row in rows])
+        content = bytes(lines(batch, columns))
+        self._write(self._attempt(epoch, batch, partition, attempt), content)
+
+    def staged(self, epoch: int, batch: int, winners: Mapping[int, int]) -> Iterator[bytes]:
+        """The lines of the winning attempts, partition by partition.
+
+        Raises BettongError for one that has not been staged.
+        """
+        for partition, attempt in sorted(winners.items()):
+            path = self._attempt(epoch, batch, partition, attempt)
+            try:
+                with self.disk.open(path) as file:
+                    yield file.read()
+            except FileNotFoundError as e:
+                raise BettongError(
+                    f"batch {batch} cannot be committed: partition {partition}, attempt {attempt} "
+                    f"has not been prepared ({path} is missing)"
+                ) from e
+
+    def joined(self, epoch: int, batch: int, winners: Mapping[int, int]) -> Path:
+        """A file of this epoch's own with all of ``staged``."""
+        path = self._staged / f"e{epoch}-b{batch}-commit"
+        self._write(path, b"".join(self.staged(epoch, batch, winners)))
+        return path
+
+    def forget(self, batch: int) -> None:
+        """Drop what was staged for a batch."""
+        self._sweep(lambda name: f"-b{batch}-" in name)
+
+    @property
+    def _staged(self) -> Path:
+        return self.directory / "_staged"
+
+    @property
+    def _epochs(self) -> Path:
+        return self.directory / "_epochs"
+
+    def _attempt(self, epoch: int, batch: int, partition: int, attempt: int) -> Path:
+        return self._staged / f"e{epoch}-b{batch}-p{partition}-a{attempt}"
+
+    def _write(self, path: Path, content: bytes) -> None:
+        """Make a file with this content, durably and at once."""
+        unfinished = path.with_name(path.name + ".new")
+        self._remove(unfinished)
+        file = self.disk.append_to(unfinished)
+        try:
+            file.write(content)
+            file.sync()
+        finally:
+            file.close()
+        self.disk.rename(unfinished, path)
+        self.disk.sync_directory(path.parent)
+
+    def _sweep(self, is_old: Callable[[str], bool]) -> None:
+        for name in filter(is_old, self.disk.names(self._staged)):
+            self._remove(self._staged / name)
+
+    def _remove(self, path: Path) -> None:
+        with suppress(FileNotFoundError):
+            self.disk.remove(path)

@@ -1,0 +1,1 @@
+"""The nodes and links of one run together: what faults act upon."""

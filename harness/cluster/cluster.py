@@ -1,0 +1,146 @@
+"""The nodes and links of one run together: what faults act upon."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from bettong.harness.cluster.links import Links
+from bettong.harness.cluster.nodes import Node, NodeError, log_tail
+from bettong.harness.cluster.repeater import Repeaters
+from bettong.harness.conductor.run_control import RunControl
+from bettong.harness.faults import kinds as f
+from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.lineage.trace import TraceEvent
+
+MOST_RESTARTS = 5
+
+
+class Cluster:
+    """An :class:`~bettong.harness.conductor.run_control.Actuator`, and the supervisor of the nodes.
+
+    Attributes:
+        control: the book of the run, set before the first node is started.
+        lasting: nodes that are there before the run and stay after it.
+        starting: nodes that are being started, which may take its time.
+        restarts: how often each node has been started again after it ended by itself.
+        zombies: nodes that stood still and were taken for dead: others have their names.
+        repeaters: deliver what a fault wants to come twice.
+    """
+
+    def __init__(self, links: Links, lasting: Mapping[str, Node]) -> None:
+        self.control: RunControl
+        self.nodes: dict[str, Node] = dict(lasting)
+        self.lasting = frozenset(lasting)
+        self.links = links
+        self.starting: list[str] = []
+        self.restarts: dict[str, int] = {}
+        self.zombies: list[Node] = []
+        self.repeaters = Repeaters()
+        self._risen: list[Node] = []
+        self._paused: set[str] = set()
+        self._wanted: set[str] = set(lasting)
+
+    def start(self, name: str) -> None:
+        """Start a node as its next incarnation."""
+        node = self.nodes[name]
+        self.starting.append(name)
+        try:
+            node.start()
+        finally:
+            self.starting.remove(name)
+        self._wanted.add(name)
+        self.control.note(
+            TraceEvent(f"node.start/{name}", "after", name, incarnation=node.incarnation)
+        )
+
+    def restart(self, name: str) -> None:
+        """Start a node again, beside itself if it stands still: it has been taken for dead."""
+        if name in self._paused:
+            self._wanted.discard(name)
+            self.zombies.append(self.nodes[name])
+            self.nodes[name] = self.nodes[name].successor()
+        self.start(name)
+
+    def crash(self, node: str) -> tuple[int, InjectionOutcome]:
+        """SIGKILL a node and reap it."""
+        self._wanted.discard(node)
+        self._paused.discard(node)
+        incarnation, ended = self.nodes[node].kill()
+        if ended is None:
+            return incarnation, InjectionOutcome(False, f"{node} was not running")
+        return incarnation, InjectionOutcome(ended.status == -signal.SIGKILL, str(ended))
+
+    def pause(self, node: str) -> str:
+        self._paused.add(node)
+        return self.nodes[node].pause()
+
+    def resume(self, node: str) -> str:
+        self._paused.discard(node)
+        zombies = [zombie for zombie in self.zombies if zombie.name == node]
+        for paused in zombies or [self.nodes[node]]:
+            paused.resume()
+        if not zombies:
+            return "resumed"
+        self._risen += zombies
+        return f"resumed beside incarnation {self.nodes[node].incarnation}, which runs since"
+
+    def has_live_zombies(self) -> bool:
+        """Whether a node that was taken for dead, and goes on, has not ended yet."""
+        return any(zombie.poll() is None for zombie in self._risen)
+
+    def arm(self, fault: f.LinkFault | f.Cut) -> str:
+        if isinstance(fault, f.Duplicate):
+            return self.repeaters.arm(fault)
+        return self.links.arm(fault)
+
+    def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> InjectionOutcome:
+        if isinstance(fault, f.Duplicate):
+            return self.repeaters.deliver(fault, step_failed)
+        return self.links.heal(fault, step_failed)
+
+    def ended(self) -> dict[str, int]:
+        """Nodes that ended by themselves, with their exit status."""
+        found = {name: self.nodes[name].poll() for name in sorted(self._wanted)}
+        return {
+            name: status
+            for name, status in found.items()
+            if status is not None and name in self._wanted  # not killed meanwhile
+        }
+
+    def forget(self, name: str) -> None:
+        """The node has done its work; that it ended is right."""
+        self._wanted.discard(name)
+
+    def supervise(self, name: str) -> None:
+        """Start a node again that ended by itself, as an operator's supervisor would.
+
+        Raises NodeError when it has done so too often.
+        """
+        self.restarts[name] = self.restarts.get(name, 0) + 1
+        if self.restarts[name] > MOST_RESTARTS:
+            log = log_tail(self.nodes[name].log)
+            raise NodeError(f"{name} has ended by itself {self.restarts[name]} times: {log}")
+        self.start(name)
+
+    def close(self) -> None:
+        """Kill every node of the run and end every fault."""
+        self._wanted.clear()
+        for node in (*self.nodes.values(), *self.zombies):
+            if node.name not in self.lasting:
+                node.kill()
+        self.links.mend()
+        self.repeaters.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

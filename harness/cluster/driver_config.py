@@ -1,0 +1,67 @@
+"""What a driver is told of a run, as the engine takes it; the same for every runner."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from bettong.engine import Application
+from bettong.engine.batch.protocol import BatchProtocol
+from bettong.engine.config import RunConfig
+from bettong.engine.endpoints import GatewaySource, TcpSink, kept_as
+from bettong.engine.names import load_class
+from bettong.engine.net.doors import Address
+from bettong.engine.sinks.base import TwoPhaseSink
+from bettong.engine.sinks.files import FileSink
+from bettong.engine.sinks.kafka import KafkaSink
+from bettong.engine.sources.kafka import KafkaSource
+from bettong.harness.scenario import Inputs, Outputs
+
+
+def configure(
+    application: str,
+    inputs: Inputs,
+    outputs: Outputs,
+    servers: Mapping[str, str],
+    topics: str,
+    shared: str,
+    checkpoint: str,
+    batch: int,
+    partitions: int,
+    classes: Mapping[str, str],
+) -> tuple[Application, RunConfig]:
+    """The application and how it is run.
+
+    Args:
+        application: ``module:attribute``.
+        inputs, outputs: where messages come from and outputs go, as of a scenario.
+        servers: ``HOST:PORT`` of those that these need, as the driver finds them.
+        topics: what the names of Kafka's topics begin with.
+        shared: a folder for files, or for what waits for Kafka, each sink with one of its own.
+        batch: messages of each stream in a micro-batch.
+        classes: what replaces the right classes, see :class:`bettong.harness.scenario.Scenario`.
+    """
+    module, _, name = application.partition(":")
+    app: Application = getattr(importlib.import_module(module), name)
+
+    def source(name: str) -> GatewaySource | KafkaSource:
+        if inputs == "kafka":
+            return KafkaSource(servers["kafka"], f"{topics}.{name}", end="now")
+        return GatewaySource(Address.parse(servers["gateway"]), name)
+
+    def sink(name: str) -> TwoPhaseSink:
+        if outputs == "files":
+            return load_class(classes.get("sink", FileSink), FileSink)(Path(shared) / name)
+        if outputs == "kafka":
+            return KafkaSink(servers["kafka"], f"{topics}.{name}", Path(shared) / name)
+        return TcpSink(Address.parse(servers["receiver"]), kept_as(app, name))
+
+    return app, RunConfig(
+        Path(checkpoint),
+        {node.name: source(node.name) for node in app.sources},
+        {node.name: sink(node.name) for node in app.sinks},
+        batch_messages=batch,
+        state_partitions=partitions,
+        batch_class=classes.get("protocol", BatchProtocol),
+    )

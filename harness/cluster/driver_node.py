@@ -1,0 +1,157 @@
+"""The driver of a run: a warm host of the pool, with one start of the query at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from bettong.engine.steps import Instrumentation
+from bettong.harness.cluster.nodes import Node
+from bettong.harness.processes.session import Ended, Launcher, ProcessSession
+from bettong.harness.spark.driver import START_S, DriverDiedError, DriverHost
+from bettong.harness.spark.pool import DriverPool
+from bettong.harness.spark.session import SessionConfig
+
+WARM_UP = "bettong.harness.cluster.driver_job:warm_up"
+
+
+class WarmPool(DriverPool):
+    """A pool whose spares do some work ahead, so that the first run is no slower than others."""
+
+    def __init__(
+        self,
+        size: int,
+        config: SessionConfig,
+        env: Mapping[str, str],
+        *,
+        launch: Launcher = ProcessSession.start,
+        beside: Path | None = None,
+    ) -> None:
+        self._warm: dict[int, Future[Any]] = {}
+        super().__init__(size, config, env, launch=launch, beside=beside)
+
+    def acquire(self, timeout: float = START_S) -> DriverHost:
+        host = super().acquire(timeout)
+        warm = self._warm.pop(host.pid, None)
+        if warm is not None:
+            warm.result(timeout)
+        return host
+
+    def _start(self) -> DriverHost:
+        host = super()._start()
+        self._warm[host.pid] = host.submit(WARM_UP)
+        return host
+
+
+class DriverSupply:
+    """A pool of driver hosts for several threads."""
+
+    def __init__(self, pool: DriverPool) -> None:
+        self._pool = pool
+        self._lock = threading.Lock()
+
+    def acquire(self) -> DriverHost:
+        """A ready host."""
+        with self._lock:
+            return self._pool.acquire()
+
+    def release(self, host: DriverHost) -> None:
+        """Give back a host that lives, to be reset."""
+        with self._lock:
+            self._pool.release(host)
+
+    def mark_dead(self, host: DriverHost) -> None:
+        """Give back a host that was killed."""
+        with self._lock:
+            self._pool.kill(host)
+
+
+class DriverNode(Node):
+    """The node ``driver``; each of its incarnations is one start of the query.
+
+    Args:
+        call, args: the job, as :meth:`DriverHost.submit` takes it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        instrumentation: Instrumentation,
+        log: Path,
+        supply: DriverSupply,
+        call: str,
+        args: Mapping[str, Any],
+    ) -> None:
+        super().__init__(name, instrumentation, log)
+        self._supply = supply
+        self._call = call
+        self._args = args
+        self._host: DriverHost | None = None
+        self._job: Future[Any] | None = None
+        self._logged = 0
+
+    def _start(self, instrumentation: Instrumentation) -> None:
+        self.finish()
+        self._host = self._supply.acquire()
+        self._logged = self._host.log.stat().st_size
+        self._job = self._host.submit(self._call, self._args, instrumentation)
+
+    def _kill(self) -> Ended | None:
+        host, self._host = self._host, None
+        if host is None:
+            return None
+        self._keep_log(host)
+        ended = host.kill()
+        self._supply.mark_dead(host)
+        return ended
+
+    def _let_go(self) -> None:
+        self._host = self._job = None
+
+    def finish(self) -> None:
+        """Give the host back, if the query has ended."""
+        with self._lock:
+            host, self._host = self._host, None
+            if host is None:
+                return
+            self._keep_log(host)
+            if host.alive and self._job is not None and self._job.done():
+                self._supply.release(host)
+            else:
+                self._supply.mark_dead(host)
+
+    def pause(self) -> str:
+        return self._host.pause() if self._host is not None else "not running"
+
+    def resume(self) -> None:
+        if self._host is not None:
+            self._host.resume()
+
+    def poll(self) -> int | None:
+        """None while the query runs, 0 when it has done its work, 1 when it failed."""
+        job = self._job
+        if job is None or not job.done():
+            return None
+        error = job.exception()
+        if error is not None and not isinstance(error, DriverDiedError):
+            self._say(f"the query ended: {error}")
+        return 0 if error is None else 1
+
+    def value(self) -> Any:
+        """What the job gave back when it had done its work."""
+        assert self._job is not None
+        return self._job.result()
+
+    def _keep_log(self, host: DriverHost) -> None:
+        with host.log.open("rb") as file:
+            file.seek(self._logged)
+            message = file.read()
+        with self.log.open("ab") as log:
+            log.write(message)
+
+    def _say(self, text: str) -> None:
+        with self.log.open("a", encoding="utf-8") as log:
+            log.write(text + "\n")

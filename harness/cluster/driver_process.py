@@ -1,0 +1,25 @@
+"""The driver without Spark: a process that runs the in-process runner.
+
+``python -m bettong.harness.cluster.driver_process JSON``, the arguments of
+:func:`bettong.harness.cluster.driver_config.configure`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from bettong.engine import steps
+from bettong.engine.in_process import run_in_process
+from bettong.engine.steps import Instrumentation
+from bettong.harness.cluster.driver_config import configure
+
+
+def main() -> None:
+    """Run until the stream has ended and everything of it is committed."""
+    steps.install(Instrumentation.from_env())
+    run_in_process(*configure(**json.loads(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

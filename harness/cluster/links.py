@@ -1,0 +1,184 @@
+"""Directed links between nodes, each through Toxiproxy, and the faults that strike them.
+
+A connection is opened by one side, but carries messages both ways. What travels on the link
+``a->b`` is the upstream of the proxies that a connects to and the downstream of those that b
+connects to.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count, product
+
+from bettong.harness.faults import kinds as f
+from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.toxiproxy import Armed, ProxiedLink, Proxy, Stream, Toxic, Toxiproxy
+from bettong.harness.toxiproxy import spec as toxics
+from bettong.lineage.errors import BettongError
+
+STRIKE_TIMEOUT = 3.0
+_POLL_S = 0.002
+_OTHER: dict[Stream, Stream] = {"upstream": "downstream", "downstream": "upstream"}
+_sets = count(1)
+_toxics = count(1)
+
+
+class LinkError(BettongError):
+    """A fault names a link on which nothing travels."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Leg:
+    """One proxy and the stream of it that belongs to a directed link."""
+
+    proxy: ProxiedLink
+    stream: Stream
+
+
+class Links:
+    """Proxies, and the faults in force on them."""
+
+    def __init__(self, client: Toxiproxy) -> None:
+        self._client = client
+        self._prefix = f"{os.getpid()}.{next(_sets)}"
+        self._proxies: dict[tuple[str, str], list[ProxiedLink]] = {}
+        self._armed: dict[str, list[Armed]] = {}
+        self._persistent: set[frozenset[str]] = set()
+        self._lock = threading.Lock()
+
+    def connect(
+        self, a: str, b: str, upstream: str, listen: str = "127.0.0.1:0", persists: bool = False
+    ) -> str:
+        """Give a its own way to b's address ``upstream``; the ``host:port`` that a has to use.
+
+        A client that ``persists`` asks again by itself within one step: what is lost there is lost
+        once, and not until the step has ended.
+        """
+        with self._lock:
+            if persists:
+                self._persistent.add(frozenset((a, b)))
+            proxies = self._proxies.setdefault((a, b), [])
+            name = f"{self._prefix} {a}->{b} {len(proxies)}"
+            made = ProxiedLink(self._client, self._client.create(Proxy(name, upstream, listen)))
+            proxies.append(made)
+        return "{}:{}".format(*made.address)
+
+    def arm(self, fault: f.LinkFault | f.Cut) -> str:
+        """Put a fault in force; the evidence. Raises LinkError when nothing travels there."""
+        if isinstance(fault, f.Cut):
+            armed = list(self._cut(fault))
+        else:
+            armed = [leg.proxy.arm(_toxic(fault, leg.stream)) for leg in self._legs_of(fault.link)]
+        self._armed[fault.id] = armed
+        if isinstance(fault, f.Omit | f.OmitReply | f.Reset) and (
+            frozenset(fault.link.split("->")) in self._persistent
+        ):
+            threading.Thread(target=self._heal_when_fired, args=(fault.id,), daemon=True).start()
+        if isinstance(fault, f.Cut) and fault.direction == "both":
+            return "; ".join(_refusal(a.link.address) for a in armed)
+        return f"in force on {', '.join('{}:{}'.format(*a.link.address) for a in armed)}"
+
+    def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> InjectionOutcome:
+        """End a fault. When the step it strikes waits for no reply, first wait (not long) until
+        the proxy has seen what the step has sent."""
+        armed = self._armed.pop(fault.id)
+        deadline = time.monotonic() + STRIKE_TIMEOUT
+        while not (step_failed or isinstance(fault, f.Cut) or _fired(armed)):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_POLL_S)
+        with self._lock:
+            evidence = [a.heal() for a in armed]
+        known = [e.fired for e in evidence if e.fired is not None]
+        dropped = sum(sum(e.detail.get("dropped", {}).values()) for e in evidence)
+        killed = sum(e.detail.get("killed", 0) for e in evidence)
+        words = [f"{dropped} bytes held back"] if dropped else []
+        words += [f"{killed} connections closed"] if killed else []
+        return InjectionOutcome(any(known) if known else None, ", ".join(words) or "healed")
+
+    def _heal_when_fired(self, fault: str) -> None:
+        while armed := self._armed.get(fault):
+            if _fired(armed):
+                with self._lock:
+                    for each in armed:
+                        each.heal()
+                return
+            time.sleep(_POLL_S)
+
+    def mend(self) -> None:
+        """End every fault that is still in force."""
+        for fault in list(self._armed):
+            for armed in self._armed.pop(fault):
+                armed.heal()
+
+    def close(self) -> None:
+        """Remove the proxies."""
+        for proxies in self._proxies.values():
+            for proxy in proxies:
+                self._client.delete(proxy.name)
+        self._proxies.clear()
+
+    def _legs(self, link: str) -> list[_Leg]:
+        a, _, b = link.partition("->")
+        return [_Leg(p, "upstream") for p in self._proxies.get((a, b), [])] + [
+            _Leg(p, "downstream") for p in self._proxies.get((b, a), [])
+        ]
+
+    def _legs_of(self, link: str) -> list[_Leg]:
+        legs = self._legs(link)
+        if not legs:
+            raise LinkError(f"nothing travels on the link {link}")
+        return legs
+
+    def _cut(self, fault: f.Cut) -> Iterator[Armed]:
+        pairs = list(product(fault.left, fault.right))
+        legs = [leg for a, b in pairs for leg in self._legs(f"{a}->{b}")]
+        if not legs:
+            raise LinkError(f"{fault.id}: nothing travels between these nodes")
+        for leg in legs:
+            match fault.direction:
+                case "both":
+                    yield leg.proxy.refuse()
+                case "forward":
+                    yield leg.proxy.hold(leg.stream)
+                case "backward":
+                    yield leg.proxy.hold(_OTHER[leg.stream])
+
+
+def _fired(armed: list[Armed]) -> bool:
+    return any(a.evidence().fired for a in armed)
+
+
+def _refusal(address: tuple[str, int]) -> str:
+    """Knock at a proxy that is cut; the evidence that nobody opens."""
+    try:
+        socket.create_connection(address, timeout=STRIKE_TIMEOUT).close()
+    except ConnectionRefusedError:
+        return "{}:{} refuses connections".format(*address)
+    except OSError as e:
+        return "{}:{}: {}".format(*address, e)
+    raise LinkError("{}:{} still accepts connections after its cut".format(*address))
+
+
+def _toxic(fault: f.LinkFault, stream: Stream) -> Toxic:
+    name = f"fault-{next(_toxics)}"  # evidence is kept by name, also after healing
+    match fault:
+        case f.Omit():
+            return toxics.limit_data(0, stream, name)
+        case f.OmitReply():
+            return toxics.limit_data(0, _OTHER[stream], name)
+        case f.Duplicate():
+            raise LinkError(f"{fault.id}: a proxy of bytes cannot tell a request to repeat it")
+        case f.Delay():
+            return toxics.latency(fault.latency_ms, 0, stream, name)
+        case f.Throttle():
+            return toxics.bandwidth(fault.rate_kb, stream, name)
+        case f.Slice():
+            return toxics.slicer(fault.size, 0, 0, stream, name)
+        case _:
+            return toxics.reset_peer(0, stream, name)

@@ -1,0 +1,146 @@
+"""The nodes of a run on this machine: each a process with all that it starts."""
+
+from __future__ import annotations
+
+import copy
+import os
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from bettong.engine.steps import ENV_TRACE, Instrumentation
+from bettong.harness.processes.session import Ended, Launcher, ProcessSession, Session
+from bettong.lineage.errors import BettongError
+
+START_TIMEOUT = 30.0
+
+
+class NodeError(BettongError):
+    """A node that did not start, or ended when it should not have."""
+
+
+class Node(ABC):
+    """One node: alive or not, in its n-th incarnation.
+
+    Attributes:
+        name: as faults and the trace name it.
+        incarnation: which process it is, counted from 1 at each start.
+        log: file with all that its processes print.
+    """
+
+    def __init__(self, name: str, instrumentation: Instrumentation, log: Path) -> None:
+        self.name = name
+        self.incarnation = 0
+        self.log = log
+        self._instrumentation = instrumentation
+        self._lock = threading.RLock()
+
+    def start(self) -> None:
+        """Start it, as a new incarnation; returns when it is ready. Raises NodeError."""
+        with self._lock:
+            self.incarnation += 1
+            self._start(self._instrumentation.on(self.name, self.incarnation))
+
+    def successor(self) -> Self:
+        """A node like this one, not started, that goes on counting incarnations."""
+        new = copy.copy(self)
+        new._lock = threading.RLock()
+        new._let_go()
+        return new
+
+    def kill(self) -> tuple[int, Ended | None]:
+        """SIGKILL all of it: the incarnation that is dead, and how (None when there was none)."""
+        with self._lock:
+            return self.incarnation, self._kill()
+
+    @abstractmethod
+    def _start(self, instrumentation: Instrumentation) -> None: ...
+
+    @abstractmethod
+    def _kill(self) -> Ended | None: ...
+
+    @abstractmethod
+    def _let_go(self) -> None:
+        """Forget the process, which another node object has."""
+
+    @abstractmethod
+    def pause(self) -> str:
+        """SIGSTOP all of it; the evidence."""
+
+    @abstractmethod
+    def resume(self) -> None:
+        """SIGCONT all of it."""
+
+    @abstractmethod
+    def poll(self) -> int | None:
+        """None while it runs, else how its process ended."""
+
+
+class CommandNode(Node):
+    """A node that is one command, which may say where it listens.
+
+    Args:
+        command: the same for each incarnation, as the launcher takes it.
+        listen: ``HOST:PORT`` that it is given as ``--listen`` and on which it says, by a line
+            ``{"listening": …}``, that it listens; None for a node that does not say when it is
+            ready.
+        env: variables added to the environment.
+        launch: how its process is started.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        instrumentation: Instrumentation,
+        log: Path,
+        command: Sequence[str],
+        *,
+        listen: str | None = None,
+        env: Mapping[str, str] | None = None,
+        launch: Launcher = ProcessSession.start,
+    ) -> None:
+        super().__init__(name, instrumentation, log)
+        self._listen = listen
+        self._command = [*command, *(("--listen", listen) if listen else ())]
+        self._env = {k: v for k, v in {**os.environ, **(env or {})}.items() if k != ENV_TRACE}
+        self._launch = launch
+        self._session: Session | None = None
+
+    def _start(self, instrumentation: Instrumentation) -> None:
+        session = self._launch(
+            self._command,
+            env={**self._env, **instrumentation.to_env()},
+            log=self.log,
+            speaks=self._listen is not None,
+        )
+        self._session = session
+        if self._listen and not session.first_line(START_TIMEOUT).startswith(b'{"listening":'):
+            session.kill()
+            raise NodeError(f"{self.name} did not start: {log_tail(self.log)}")
+
+    def _kill(self) -> Ended | None:
+        session, self._session = self._session, None
+        return session.kill() if session is not None else None
+
+    def _let_go(self) -> None:
+        self._session = None
+
+    def pause(self) -> str:
+        return self._session.pause() if self._session is not None else "not running"
+
+    def resume(self) -> None:
+        if self._session is not None:
+            self._session.resume()
+
+    def poll(self) -> int | None:
+        return self._session.poll() if self._session is not None else -1
+
+
+def log_tail(log: Path, size: int = 500) -> str:
+    """The end of a log, on one line."""
+    try:
+        return " ".join(log.read_text("utf-8", "replace")[-size:].split()) or "it said nothing"
+    except OSError:
+        return "it said nothing"

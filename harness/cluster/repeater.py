@@ -1,0 +1,216 @@
+"""Delivers a request a second time, as a network does that keeps a copy.
+
+A repeater stands before the proxy of one link of a run and passes whole frames on. What a client
+sends within one step is remembered; once it has been answered, the copy goes to the server over a
+connection of its own, which says Hello as the client's has. On a client's own connection the copy
+would stand where the next request is expected: TCP does not deliver twice.
+
+Only what is asked of the gateway and the receiver can come twice. An answer cannot: it belongs to
+the connection of its request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterable
+
+from bettong.engine.net.codec import ErrorReply
+from bettong.engine.net.errors import FrameError
+from bettong.engine.net.frame import HEADER_BYTES, parse_header
+from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.faults.kinds import Duplicate, Fault
+from bettong.lineage.errors import BettongError
+
+ANSWER_TIMEOUT = 5.0
+_LONGEST = 1 << 30
+
+
+class RepeaterError(BettongError):
+    """A copy that cannot be delivered."""
+
+
+class _Conversation:
+    """One connection of the client: the frames that it has sent since a fault was armed."""
+
+    def __init__(self, client: socket.socket, server: socket.socket) -> None:
+        self.client, self.server = client, server
+        self.hello = b""
+        self.kept: list[bytes] = []
+        self.answers = 0
+
+    def close(self) -> None:
+        for side in (self.client, self.server):
+            with contextlib.suppress(OSError):
+                side.shutdown(socket.SHUT_RDWR)
+            side.close()
+
+
+class Repeater:
+    """Stands before one address of one link.
+
+    Args:
+        host: where it listens.
+
+    Attributes:
+        address: ``HOST:PORT`` that the client has to use.
+    """
+
+    def __init__(self, upstream: str, host: str) -> None:
+        name, _, port = upstream.rpartition(":")
+        self._upstream = (name, int(port))
+        self._listener = socket.create_server((host, 0))
+        self.address = "{}:{}".format(*self._listener.getsockname()[:2])
+        self._changed = threading.Condition()
+        self._armed = False
+        self._open: list[_Conversation] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def arm(self) -> None:
+        """From now on remember what the client sends."""
+        with self._changed:
+            self._armed = True
+
+    def deliver(self, step_failed: bool) -> InjectionOutcome:
+        """Wait until what was remembered is answered, then deliver it again."""
+        with self._changed:
+            if not step_failed:  # it is on its way
+                self._changed.wait_for(lambda: any(c.kept for c in self._open), ANSWER_TIMEOUT)
+            self._armed = False
+            struck = next((c for c in self._open if c.kept), None)
+            if struck is None:
+                return InjectionOutcome(False, "nothing was sent")
+            self._changed.wait_for(lambda: struck.answers > 0, ANSWER_TIMEOUT)
+            hello, frames = struck.hello, list(struck.kept)
+            struck.kept.clear()
+        size = sum(map(len, frames))
+        try:
+            answer = self._again(hello, frames)
+        except (OSError, FrameError) as e:
+            return InjectionOutcome(False, f"a copy of {size} bytes was not answered: {e}")
+        how = "refused" if answer == ErrorReply.KIND else "answered"
+        return InjectionOutcome(True, f"a copy of {size} bytes was delivered and {how}")
+
+    def close(self) -> None:
+        """Nobody comes through any more."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        with self._changed:
+            conversations = list(self._open)
+        for conversation in conversations:
+            conversation.close()
+
+    def _again(self, hello: bytes, frames: Iterable[bytes]) -> int:
+        """Say the frames on a new connection; the kind of the last answer."""
+        with socket.create_connection(self._upstream, ANSWER_TIMEOUT) as server:
+            kind = -1
+            for frame in (hello, *frames):
+                server.sendall(frame)
+                kind = _frame(server)[3]
+                if kind == ErrorReply.KIND:
+                    break
+            return kind
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                server = socket.create_connection(self._upstream, ANSWER_TIMEOUT)
+            except OSError:
+                client.close()
+                continue
+            server.settimeout(None)
+            for side in (client, server):
+                side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            conversation = _Conversation(client, server)
+            with self._changed:
+                self._open.append(conversation)
+            for pump in (self._requests, self._answers):
+                threading.Thread(target=self._run, args=(pump, conversation), daemon=True).start()
+
+    def _run(self, pump: Callable[[_Conversation], None], conversation: _Conversation) -> None:
+        try:
+            while True:
+                pump(conversation)
+        except (OSError, FrameError):
+            conversation.close()
+
+    def _requests(self, conversation: _Conversation) -> None:
+        frame = _frame(conversation.client)
+        with self._changed:
+            if not conversation.hello:
+                conversation.hello = frame
+            elif self._armed:
+                conversation.kept.append(frame)
+                conversation.answers = 0
+                self._changed.notify_all()
+        conversation.server.sendall(frame)
+
+    def _answers(self, conversation: _Conversation) -> None:
+        frame = _frame(conversation.server)
+        with self._changed:
+            conversation.answers += 1
+            self._changed.notify_all()
+        conversation.client.sendall(frame)
+
+
+class Repeaters:
+    """The repeaters of one run: one for each address on the links on which a copy is planned."""
+
+    def __init__(self, host: str = "127.0.0.1") -> None:
+        self._host = host
+        self._links: set[str] = set()
+        self._made: dict[str, list[Repeater]] = {}
+
+    def plan(self, faults: Iterable[Fault]) -> None:
+        """Stand before the links of these faults, when they are made."""
+        self._links |= {fault.link for fault in faults if isinstance(fault, Duplicate)}
+
+    def way(self, link: str, address: str) -> str:
+        """The address that the client has to use in place of the link's own."""
+        if link not in self._links:
+            return address
+        made = Repeater(address, self._host)
+        self._made.setdefault(link, []).append(made)
+        return made.address
+
+    def arm(self, fault: Duplicate) -> str:
+        """Remember what is sent on the link; the evidence."""
+        found = self._made.get(fault.link, [])
+        if not found:
+            raise RepeaterError(f"{fault.id}: nothing that is asked on this link comes twice")
+        for repeater in found:
+            repeater.arm()
+        return f"in force on {', '.join(repeater.address for repeater in found)}"
+
+    def deliver(self, fault: Duplicate, step_failed: bool) -> InjectionOutcome:
+        """Deliver the copy."""
+        reported = [repeater.deliver(step_failed) for repeater in self._made[fault.link]]
+        return next((struck for struck in reported if struck.fired), reported[0])
+
+    def close(self) -> None:
+        for repeaters in self._made.values():
+            for repeater in repeaters:
+                repeater.close()
+        self._made.clear()
+
+
+def _frame(sock: socket.socket) -> bytes:
+    """The next whole frame; raises OSError at the end."""
+    header = _exactly(sock, HEADER_BYTES)
+    return header + _exactly(sock, parse_header(header, _LONGEST).length)
+
+
+def _exactly(sock: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        piece = sock.recv(min(size - len(data), 1 << 16))
+        if not piece:
+            raise ConnectionError("closed")
+        data += piece
+    return bytes(data)

@@ -1,0 +1,242 @@
+"""The nodes of one run of a scenario, on whatever backend, and where its files are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bettong.engine.steps import Instrumentation
+from bettong.harness.backends.spark_standalone import DRIVER
+from bettong.harness.cluster.broker import KAFKA, Broker
+from bettong.harness.cluster.cluster import Cluster
+from bettong.harness.cluster.driver_node import DriverNode
+from bettong.harness.cluster.nodes import CommandNode, Node
+from bettong.harness.cluster.repeater import Repeaters
+from bettong.harness.conductor.run_control import RunControl
+from bettong.harness.faults import kinds as f
+from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.scenario import Component, Scenario
+
+if TYPE_CHECKING:
+    from bettong.harness.backends.base import Backend
+
+DRIVER_JOB = "bettong.harness.cluster.driver_job:run_query"
+DRIVER_PROCESS = "bettong.harness.cluster.driver_process"
+SERVERS = ("gateway", "receiver")
+SENDER = "bettong.engine.ingest.sender"
+GATEWAY = "bettong.engine.ingest.gateway"
+RECEIVER = "bettong.engine.receiver.server"
+MODULES: dict[Component, str] = {"gateway": GATEWAY, "receiver": RECEIVER}
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where the files of one run are.
+
+    Attributes:
+        folder: all of them.
+    """
+
+    folder: Path
+
+    def input(self, stream: str) -> Path:
+        """The messages of a stream, one for each line."""
+        return self.folder / f"{stream}.input"
+
+    def acked(self, stream: str) -> Path:
+        """What the stream's sender was told is safe."""
+        return self.folder / f"{stream}.acked"
+
+    def outcome(self, stream: str) -> Path:
+        """How the stream's sender ended, in its own words."""
+        return self.folder / f"{stream}.outcome"
+
+    @property
+    def gateway(self) -> Path:
+        """The gateway's journals."""
+        return self.folder / "gateway"
+
+    @property
+    def checkpoint(self) -> Path:
+        """Spark's checkpoint and the engine's state."""
+        return self.folder / "checkpoint"
+
+    @property
+    def receiver(self) -> Path:
+        """The receiver's journal and output."""
+        return self.folder / "receiver"
+
+    @property
+    def files(self) -> Path:
+        """Outputs as files, a folder for each sink."""
+        return self.folder / "files"
+
+    def log(self, node: str) -> Path:
+        """What a node prints."""
+        return self.folder / f"{node}.log"
+
+
+class RunCluster(Cluster):
+    """The nodes of one run of a scenario on a :class:`~bettong.harness.backends.base.Backend`."""
+
+    def __init__(self, backend: Backend, scenario: Scenario, layout: Layout) -> None:
+        lasting: dict[str, Node] = dict(backend.spark.nodes) if backend.spark else {}
+        if backend.broker is not None:
+            lasting[KAFKA] = backend.broker
+        super().__init__(backend.links, lasting)
+        self._backend = backend
+        self._scenario = scenario
+        self._layout = layout
+        self._off: dict[str, tuple[str, ...]] = {}
+        self.repeaters = Repeaters(backend.platform.conductor)
+
+    def begin(self, control: RunControl) -> None:
+        """Start every node: first the servers, then those that connect to them."""
+        self.control = control
+        self.repeaters.plan(control.schedule.faults)
+        instrumentation = Instrumentation(
+            run=control.run, conductor=self._backend.conductor.address
+        )
+        servers = [
+            self._server(name, module, instrumentation)
+            for name, module in MODULES.items()
+            if name in self._scenario.servers
+        ]
+        if servers:
+            self._start_all(servers)
+        if self._backend.broker is not None:
+            self._fill_topics(self._backend.broker)
+        senders = (self._sender(s, n, instrumentation) for s, n in self._scenario.senders.items())
+        self._start_all([self._driver(instrumentation), *senders])
+
+    def arm(self, fault: f.LinkFault | f.Cut) -> str:
+        evidence = [super().arm(fault)]
+        if isinstance(fault, f.Cut):
+            links = self._backend.topology(self._scenario).links
+            self._off[fault.id] = alone = cut_off(fault, links)
+            evidence += [self._backend.platform.disconnect(node) for node in alone]
+        return "; ".join(filter(None, evidence))
+
+    def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> InjectionOutcome:
+        self._reconnect(fault.id)
+        return super().heal(fault, step_failed)
+
+    def close(self) -> None:
+        for fault in list(self._off):
+            self._reconnect(fault)
+        super().close()
+
+    def _reconnect(self, fault: str) -> None:
+        for node in self._off.pop(fault, ()):
+            self._backend.platform.reconnect(node)
+
+    def finish(self) -> None:
+        """Give the hosts of drivers back whose query has ended."""
+        for driver in (self.nodes[DRIVER], *self.zombies):
+            if isinstance(driver, DriverNode):
+                driver.finish()
+
+    def undo_last_commit(self) -> str:
+        """Make the next start of the driver do the last batch again, as after a crash right before
+        it counted as done. Returns the step id under which that is told.
+
+        The in-process runner has no log of commits, and does so at every start.
+        """
+        commits = self._layout.checkpoint / "spark" / "commits"
+        done = [int(p.name) for p in commits.glob("[0-9]*")]
+        if not done:
+            return "replay/last"
+        for name in (str(max(done)), f".{max(done)}.crc"):
+            (commits / name).unlink(missing_ok=True)
+        return f"replay/batch={max(done)}"
+
+    def _server(
+        self, name: Component, module: str, instrumentation: Instrumentation
+    ) -> CommandNode:
+        own = self._scenario.classes.get(name)
+        return CommandNode(
+            name,
+            instrumentation,
+            self._layout.log(name),
+            [
+                *(module, "--dir", str(self._layout.folder / name)),
+                *(("--class", own) if own else ()),
+                *self._backend.platform.server_options,
+            ],
+            listen=self._backend.listen[name],
+            launch=self._backend.platform.modules(name),
+        )
+
+    def _driver(self, instrumentation: Instrumentation) -> Node:
+        scenario = self._scenario
+        job = {
+            "application": scenario.application,
+            "inputs": scenario.inputs,
+            "outputs": scenario.outputs,
+            "servers": {s: self._way(DRIVER, s) for s in scenario.servers},
+            "topics": self.control.run,
+            "shared": str(self._layout.files),
+            "checkpoint": str(self._layout.checkpoint),
+            "batch": scenario.batch,
+            "partitions": scenario.partitions,
+            "classes": dict(scenario.classes),
+        }
+        log = self._layout.log(DRIVER)
+        if self._backend.supply is not None:
+            return DriverNode(DRIVER, instrumentation, log, self._backend.supply, DRIVER_JOB, job)
+        launch = self._backend.platform.modules(DRIVER)
+        command = [DRIVER_PROCESS, json.dumps(job)]
+        return CommandNode(DRIVER, instrumentation, log, command, launch=launch)
+
+    def _way(self, a: str, server: str) -> str:
+        return self.repeaters.way(f"{a}->{server}", self._backend.way(a, server))
+
+    def _sender(self, stream: str, name: str, instrumentation: Instrumentation) -> Node:
+        gateway = self._way(name, "gateway")
+        layout = self._layout
+        command = [
+            *(SENDER, "--gateway", gateway),
+            *("--stream", stream, "--input", str(layout.input(stream))),
+            *("--frame", str(self._scenario.frame), "--acked", str(layout.acked(stream))),
+            *("--outcome", str(layout.outcome(stream))),
+        ]
+        return CommandNode(
+            name,
+            instrumentation,
+            layout.log(name),
+            command,
+            launch=self._backend.platform.modules(name),
+        )
+
+    def _fill_topics(self, broker: Broker) -> None:
+        """Put the input where it is to come from, and make room for the outputs."""
+        run, scenario = self.control.run, self._scenario
+        app = scenario.load_application()
+        streams = [s.name for s in app.sources] if scenario.inputs == "kafka" else []
+        sinks = [s.name for s in app.sinks] if scenario.outputs == "kafka" else []
+        inputs = {
+            f"{run}.{s}": self._layout.input(s).read_bytes().split(b"\n")[:-1] for s in streams
+        }
+        broker.fill(inputs, [f"{run}.{s}" for s in sinks])
+
+    def _start_all(self, nodes: Sequence[Node]) -> None:
+        """Start several nodes side by side; raises the first error."""
+        self.nodes.update((node.name, node) for node in nodes)
+        with ThreadPoolExecutor(len(nodes)) as threads:
+            list(threads.map(self.start, [node.name for node in nodes]))
+
+
+def cut_off(cut: f.Cut, links: Sequence[str]) -> tuple[str, ...]:
+    """The nodes that a cut in both directions leaves without any of these links."""
+    if cut.direction != "both":
+        return ()
+    crossing = {frozenset(pair) for pair in product(cut.left, cut.right)}
+    pairs = {frozenset(link.split("->")) for link in links}
+    return tuple(
+        node for node in (*cut.left, *cut.right) if {p for p in pairs if node in p} <= crossing
+    )

@@ -1,0 +1,110 @@
+"""The book of one run: its events in the order of arrival, and which steps are open."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bettong.harness.conductor.fault_status import Planned
+from bettong.lineage.trace import TraceEvent
+
+
+@dataclass(slots=True)
+class OpenStep:
+    """A step between its first and its last event.
+
+    Attributes:
+        held: the faults that are in force as long as it lasts.
+    """
+
+    event: TraceEvent
+    occurrence: int
+    held: list[Planned] = field(default_factory=list)
+
+
+class EventLog:
+    """What has happened so far. Not safe for several threads: its owner takes care of that.
+
+    Attributes:
+        events: the trace, in the order of arrival.
+        times: when each of them came, in seconds of a monotonic clock.
+        counts: how often each step has been begun.
+        repeats: how many steps were taken since one was taken for the first time.
+        latest: when anything happened last.
+    """
+
+    def __init__(self, trace: Path | None = None) -> None:
+        self.events: list[TraceEvent] = []
+        self.times: list[float] = []
+        self.counts: Counter[str] = Counter()
+        self.repeats = 0
+        self.latest = time.monotonic()
+        self._taken: dict[int, list[OpenStep]] = {}
+        self._trace = trace.open("w", encoding="utf-8") if trace else None
+
+    def record(self, event: TraceEvent) -> None:
+        """Write an event down."""
+        self.events.append(event)
+        self.latest = time.monotonic()
+        self.times.append(self.latest)
+        if self._trace is not None:
+            self._trace.write(event.to_json() + "\n")
+
+    def flush(self) -> None:
+        """Have the trace's file hold all that was recorded."""
+        if self._trace is not None:
+            self._trace.flush()
+
+    def close(self) -> None:
+        """Close the trace's file."""
+        if self._trace is not None:
+            self._trace.close()
+            self._trace = None
+
+    def enter(self, connection_id: int, event: TraceEvent) -> OpenStep:
+        """Somebody begins a step."""
+        self.counts[event.step] += 1
+        taken = OpenStep(event, self.counts[event.step])
+        self._taken.setdefault(connection_id, []).append(taken)
+        self.repeats = 0 if taken.occurrence == 1 else self.repeats + 1
+        return taken
+
+    def leave(self, connection_id: int, event: TraceEvent) -> OpenStep:
+        """Somebody ends a step."""
+        stack = self._taken.get(connection_id, [])
+        for i in range(len(stack) - 1, -1, -1):
+            if stack[i].event.step == event.step:
+                return stack.pop(i)
+        return OpenStep(event, self.counts[event.step] or 1)
+
+    def gone(self, connection_id: int) -> list[OpenStep]:
+        """Somebody takes no more steps; those that it had begun."""
+        return self._taken.pop(connection_id, [])
+
+    def others_on(self, link_pair: frozenset[str], connection_id: int) -> bool:
+        """Whether anybody else is within a step on a link between two nodes."""
+        return any(
+            taken.event.link is not None and link_pair_of(taken.event.link) == link_pair
+            for other, stack in self._taken.items()
+            if other != connection_id
+            for taken in stack
+        )
+
+    def incarnation(self, node: str) -> int:
+        """The incarnation of a node that was started last, 0 when none was."""
+        started = (e.incarnation for e in reversed(self.events) if e.step == f"node.start/{node}")
+        return next(started, 0)
+
+    def progress_summary(self) -> str:
+        """Where the run stands: the steps that have begun and not ended, and the last one told."""
+        open_steps = sorted({t.event.step for stack in self._taken.values() for t in stack})
+        last = self.events[-1] if self.events else None
+        begun = ", ".join(open_steps[:8]) or "no step is open"
+        return f"open: {begun}; last: {last.phase} {last.step}" if last else "no step was taken"
+
+
+def link_pair_of(link: str) -> frozenset[str]:
+    """Both directions of a link: they share the connections."""
+    return frozenset(link.split("->"))

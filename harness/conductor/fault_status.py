@@ -1,0 +1,75 @@
+"""The faults of a run's schedule, and how far each of them has come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from bettong.harness.faults import kinds as f
+from bettong.harness.faults.kinds import Fault, Point
+from bettong.harness.faults.schedule import Schedule
+from bettong.lineage.trace import TraceEvent
+
+
+@dataclass(slots=True)
+class Planned:
+    """A fault of the schedule and how far it has come.
+
+    Attributes:
+        since: when it came into force, in seconds of a monotonic clock.
+        met: how many requests have met a cut.
+    """
+
+    fault: Fault
+    evidence: list[str] = field(default_factory=list)
+    in_force: bool = False
+    done: bool = False
+    since: float = 0.0
+    met: int = 0
+
+
+class PlannedFaults:
+    """All of them, found by the moments at which they begin and end."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._all = [Planned(fault) for fault in schedule.faults]
+        self._starts: dict[Point, list[Planned]] = {}
+        self._ends: dict[Point, list[Planned]] = {}
+        for planned in self._all:
+            start, *end = f.points(planned.fault)
+            self._starts.setdefault(start, []).append(planned)
+            for until in end:
+                self._ends.setdefault(until, []).append(planned)
+
+    def __iter__(self) -> Iterator[Planned]:
+        return iter(self._all)
+
+    @property
+    def evidence(self) -> dict[str, str]:
+        """For each fault that fired, by id, the proof that it did."""
+        return {p.fault.id: "; ".join(p.evidence) for p in self._all if p.done}
+
+    @property
+    def not_fired(self) -> tuple[str, ...]:
+        """Ids of those that were not carried out from beginning to end."""
+        return tuple(p.fault.id for p in self._all if not p.done)
+
+    def crossed(self, event: TraceEvent) -> list[Planned]:
+        """Somebody begins a request: the cuts that heal before it, having lost what they are to."""
+        healed = []
+        for planned in self._all:
+            cut = planned.fault
+            if not (planned.in_force and isinstance(cut, f.Cut) and cut.crosses(event.link)):
+                continue
+            if cut.tries is not None and planned.met >= cut.tries:
+                healed.append(planned)
+            else:
+                planned.met += 1
+        return healed
+
+    def due(self, event: TraceEvent, occurrence: int) -> tuple[list[Planned], list[Planned]]:
+        """Those that end at this moment, and those that begin."""
+        if event.phase == "failed" or not (self._starts or self._ends):
+            return [], []
+        point = Point(event.step, event.phase, occurrence)
+        return self._ends.pop(point, []), self._starts.pop(point, [])

@@ -1,0 +1,171 @@
+"""What one run has done so far, and the faults that are put in force at its steps.
+
+Counts the occurrences of each step, records the trace in the order in which events arrive, and
+before a step is answered carries out what the schedule places there. Faults reach the world
+through an :class:`~bettong.harness.faults.actuator.Actuator`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bettong.harness.conductor.admission import StepAdmission
+from bettong.harness.conductor.event_log import EventLog
+from bettong.harness.conductor.fault_status import PlannedFaults
+from bettong.harness.conductor.injector import GO, POWER_CUT, Go, Injection
+from bettong.harness.faults.actuator import Actuator
+from bettong.harness.faults.schedule import Schedule
+from bettong.lineage.trace import TraceEvent
+
+
+class RunControl:
+    """The control of one run.
+
+    Attributes:
+        run: the run's name; processes that name another are refused.
+        schedule: the faults that are planned.
+        failure: what went wrong while a fault was being carried out, if anything did.
+    """
+
+    def __init__(
+        self,
+        run: str,
+        actuator: Actuator,
+        schedule: Schedule = Schedule(),  # noqa: B008 - immutable
+        trace: Path | None = None,
+        normalise: Callable[[TraceEvent], TraceEvent] | None = None,
+    ) -> None:
+        self.run = run
+        self.schedule = schedule
+        self.failure: Exception | None = None
+        self._normalise = normalise
+        self._planned = PlannedFaults(schedule)
+        self._changed = threading.Condition()
+        self._book = EventLog(trace)
+        self._gate = StepAdmission(
+            run, self._book, self._changed, lambda: self._gate.ended or self.failure is not None
+        )
+        self._injection = Injection(self._planned, actuator, self._gate, self.note, self._fail)
+
+    # --- what others read
+
+    @property
+    def events(self) -> list[TraceEvent]:
+        """The trace so far, in the order of arrival."""
+        return self._book.events
+
+    @property
+    def times(self) -> list[float]:
+        """When each event came, in seconds of a monotonic clock."""
+        return self._book.times
+
+    @property
+    def evidence(self) -> dict[str, str]:
+        """For each fault that fired, by id, the proof that it did."""
+        return self._planned.evidence
+
+    @property
+    def not_fired(self) -> tuple[str, ...]:
+        """Ids of the planned faults that were not carried out from beginning to end."""
+        return self._planned.not_fired
+
+    @property
+    def repeats(self) -> int:
+        """How many steps were taken since one was taken for the first time."""
+        return self._book.repeats
+
+    @property
+    def idle_seconds(self) -> float:
+        """Seconds since anything happened."""
+        return time.monotonic() - self._book.latest
+
+    def progress_summary(self) -> str:
+        """Where the run stands: the steps that have begun and not ended, and the last one told."""
+        with self._changed:
+            return self._book.progress_summary()
+
+    def occurrences(self, step: str) -> int:
+        """How often a step has been begun."""
+        return self._book.counts[step]
+
+    def wait(self, reached: Callable[[], bool], timeout: float) -> bool:
+        """Wait until ``reached`` holds, which is asked again after each event."""
+        with self._changed:
+            return self._changed.wait_for(lambda: reached() or self.failure is not None, timeout)
+
+    def note(self, event: TraceEvent) -> None:
+        """Record something that the harness itself has done."""
+        with self._changed:
+            self._record(event)
+            self._book.flush()
+
+    def has_died(self, node: str, incarnation: int) -> None:
+        """This incarnation of a node, and older ones, must not take another step."""
+        self._gate.mark_dead(node, incarnation)
+
+    def wake(self) -> bool:
+        """Let those go on that stand still until everybody else has done their work; whether
+        there were any."""
+        return self._injection.wake()
+
+    # --- what the conductor calls
+
+    def notify(self, connection_id: int, event: TraceEvent) -> Go | None:
+        """A process is at a step; the answer, or None when the process is dead by now.
+
+        Raises RunRefusedError when the process must not go on.
+        """
+        if self._normalise is not None:
+            event = self._normalise(event)
+        if event.step.startswith(POWER_CUT):
+            with self._changed:
+                self._gate.refuse_the_dead(event)
+            self._injection.power_cut(event)
+            return None
+        with self._changed:
+            self._gate.refuse_the_dead(event)
+            if event.phase == "before":
+                self._gate.admit(connection_id, event)
+                crossed = self._planned.crossed(event)
+                taken = self._book.enter(connection_id, event)
+            else:
+                crossed = []
+                taken = self._book.leave(connection_id, event)
+            self._record(event)
+            ends, starts = self._planned.due(event, taken.occurrence)
+            ends = [*ends, *crossed]
+        ended_held = event.phase != "before" and taken.held
+        if not (ends or starts or ended_held):
+            return GO
+        return self._injection.act(connection_id, taken, event, ends, starts)
+
+    def gone(self, connection_id: int) -> None:
+        """A connection has closed: what its steps held in force is healed."""
+        with self._changed:
+            left = self._book.gone(connection_id)
+            self._changed.notify_all()
+        held = [planned for taken in left for planned in taken.held]
+        if held:
+            self._injection.release(held)
+
+    def close(self) -> None:
+        """End the run: nobody of it goes on, what is in force is healed."""
+        with self._changed:
+            self._gate.ended = True
+            self._changed.notify_all()
+        self._injection.end()
+        with self._changed:
+            self._book.close()
+
+    def _record(self, event: TraceEvent) -> None:
+        self._book.record(event)
+        self._changed.notify_all()
+
+    def _fail(self, error: Exception) -> None:
+        with self._changed:
+            if not self._gate.ended and self.failure is None:
+                self.failure = error
+            self._changed.notify_all()

@@ -1,0 +1,119 @@
+"""Which columns of stored histories mean what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bettong.harness.histories.digest import I64
+from bettong.harness.histories.hashing import U64, hash_column, mix
+from bettong.harness.histories.readers import MalformedHistoryError, StoredHistory
+from bettong.lineage.errors import UsageError
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns mean what.
+
+    Attributes:
+        id: one or several that together name a message.
+        key: of the key, or None.
+        order: of the expected history: the order within a key, when it is not that of the lines.
+        arrival: of the observed history: the order seen, when it is not that of the lines.
+        compare: contents that have to be equal.
+        batch: of the observed history: the batch that made a record visible, to be told.
+    """
+
+    id: tuple[str, ...] = ("id",)
+    key: str | None = "key"
+    order: str | None = None
+    arrival: str | None = None
+    compare: tuple[str, ...] = ()
+    batch: str | None = None
+
+    def of(self, rank: str | None) -> list[str]:
+        """All columns to be read of a history whose order is in this column."""
+        names = [*self.id, self.key, rank, *self.compare]
+        return list(dict.fromkeys(n for n in names if n is not None))
+
+
+def message_id(row: Row, columns: Columns) -> str:
+    """The id as reports show it."""
+    return "/".join(str(row[name]) for name in columns.id)
+
+
+def hash_ids(batch: pa.RecordBatch, columns: tuple[str, ...]) -> U64:
+    """The hash of each record's id."""
+    words = hash_column(batch.column(columns[0]))
+    for name in columns[1:]:
+        words = mix(words + hash_column(batch.column(name)))
+    return words
+
+
+def ranks(batch: pa.RecordBatch, column: str, start: int, history: StoredHistory) -> I64:
+    """The order of each record as a column says it; ``start`` is the place of the first record.
+
+    Raises UsageError when the column has no order, MalformedHistoryError for a null in it.
+    """
+    values = batch.column(column)
+    if values.null_count:
+        at = int(pc.index(pc.is_null(values), True).as_py())
+        raise MalformedHistoryError(f"{history.name} record {start + at + 1} has no {column}")
+    if pa.types.is_floating(values.type):
+        floats = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        if not (floats == np.floor(floats)).all():
+            raise UsageError(f"{column}: an order is told by whole numbers or times")
+    try:
+        numbers: I64 = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
+    except pa.ArrowException as e:
+        raise UsageError(
+            f"{column} is {values.type}: an order is told by whole numbers or times"
+        ) from e
+    return numbers
+
+
+def chosen_columns(
+    expected: StoredHistory,
+    observed: StoredHistory,
+    ids: tuple[str, ...],
+    key: str | None,
+    order: str | None,
+    arrival: str | None,
+    compare: str | None,
+    ignore: tuple[str, ...],
+    batch: str | None = None,
+) -> Columns:
+    """The columns that a user named, completed by what both histories have.
+
+    Raises UsageError, with the nearest name, for a column that is not there.
+    """
+    left, right = expected.columns(), observed.columns()
+    both = [name for name in left if name in right]
+    if key is None and "key" in (both if left and right else left or right):
+        key = "key"
+    for history in (expected, observed):
+        for name in ids:
+            history.require(name, "--id")
+        if key is not None:
+            history.require(key, "--key")
+    if order is not None:
+        expected.require(order, "--order")
+    if arrival is not None:
+        observed.require(arrival, "--arrival")
+    if batch is not None:
+        observed.require(batch, "--batch")
+    known = {*ids, key, *ignore, batch}
+    if compare is None:
+        contents = tuple(name for name in both if name not in known)
+    else:
+        contents = tuple(name for name in compare.split(",") if name)
+        for name in contents:
+            expected.require(name, "--compare")
+            observed.require(name, "--compare")
+    return Columns(ids, key, order, arrival, contents, batch)

@@ -1,0 +1,98 @@
+"""What a test marked ``bettong`` runs, and which runs of a search are remembered."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from bettong.harness.suites import BOUNDS
+
+if TYPE_CHECKING:
+    from bettong.lineage.results import Guarantee
+
+MARK = "bettong"
+CASE = "bettong_case"
+_SEARCHES = ("each-step", "random:", "ldfi")
+KNOWN_AT_MOST = 2000
+RUNS = pytest.StashKey[list[dict[str, Any]]]()
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one test runs.
+
+    Attributes:
+        faults: ``none``, a file, a search, or a schedule as a mapping.
+        remembered: the schedule was one of a search, which runs it too.
+    """
+
+    scenario: str
+    faults: str | Mapping[str, Any]
+    expect: Guarantee
+    options: Mapping[str, Any]
+    remembered: bool = False
+
+    @property
+    def is_search(self) -> bool:
+        """Whether the schedules are only known when it runs."""
+        return isinstance(self.faults, str) and self.faults.startswith(_SEARCHES)
+
+
+def cases_of(marker: pytest.Mark, test: pytest.Item) -> dict[str, Case]:
+    given: dict[str, Any] = dict(marker.kwargs)
+    unknown = set(given) - {"scenario", "faults", "expect", "seed", "input_file", "budget", *BOUNDS}
+    if marker.args or unknown or "scenario" not in given:
+        raise pytest.UsageError(
+            f"{test.nodeid}: @pytest.mark.bettong takes scenario=…, faults=…, expect=…, seed=…, "
+            f"input_file=…, budget=…, {'=…, '.join(BOUNDS)}=… by name"
+            f"{': not ' + ', '.join(unknown) if unknown else ''}"
+        )
+    scenario, faults = given.pop("scenario"), given.pop("faults", "none")
+    expect = given.pop("expect", "effectively-once")
+    cases: dict[str, Case] = {}
+    for one in faults if isinstance(faults, list | tuple) else [faults]:
+        case = Case(scenario, one, expect, given)
+        if case.is_search:
+            known = memory(test.config).get(memory_key(test), {})
+            for name, schedule in known.items():
+                cases[name] = Case(scenario, schedule, expect, given, remembered=True)
+        cases[case_id(one)] = case
+    return cases
+
+
+def case_id(faults: str | Mapping[str, Any]) -> str:
+    if not isinstance(faults, str):
+        from bettong.harness.faults.schedule import Schedule
+
+        return " + ".join(Schedule.from_dict(faults).ids)
+    if faults == "none":
+        return "no fault"
+    return faults if faults.startswith(_SEARCHES) else Path(faults).stem
+
+
+def memory(config: pytest.Config) -> Any:
+    return getattr(config, "cache", None) or _NoCache()
+
+
+class _NoCache:
+    def get(self, key: str, default: Any) -> Any:
+        return default
+
+    def set(self, key: str, value: Any) -> None:
+        pass
+
+
+def memory_key(test: pytest.Item) -> str:
+    name = test.nodeid.partition("[")[0]
+    return f"bettong/{hashlib.sha256(name.encode()).hexdigest()[:24]}"
+
+
+def case_of(item: pytest.Item) -> Case | None:
+    callspec = getattr(item, "callspec", None)
+    case = callspec.params.get(CASE) if callspec is not None else None
+    return case if isinstance(case, Case) else None

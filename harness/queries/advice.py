@@ -1,0 +1,101 @@
+"""What to repair, by the mechanism that was seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bettong.harness.faults import kinds as f
+from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor, RefusedOnce, refuses
+from bettong.harness.queries.faults.operations import OperationalEvent
+from bettong.harness.queries.faults.wire import WireFault
+
+_PLACE = (
+    "A replay has the same rows but not their order or partitions: make what identifies a row from "
+    "the row itself (its id), never from its place, partition or a random number."
+)
+_ZOMBIE = (
+    "An old driver can write after its successor: let the target refuse it, by a unique constraint "
+    "on the batch or the row's id, or by a fencing token that only grows."
+)
+_DAILY = (
+    "This is no fault but every day's work: make the sink take a batch without rows, and a new "
+    "start in good order."
+)
+_SWALLOWED = (
+    "An error was caught and forgotten, and Spark recorded the batch as done: let the error out, "
+    "so that the query fails and the batch is replayed."
+)
+_UNFINISHED = (
+    "Readers meet what a writer had not finished: write aside and rename when it is whole."
+)
+_STUCK = (
+    "The sink cannot take a batch that it has seen in part: let a replay of the same batch start "
+    "from what is there, instead of failing on it."
+)
+_MARKER_FIRST = (
+    "Something says that the batch is done before its rows are there: write rows and marker in one "
+    "transaction."
+)
+_ACKNOWLEDGED = (
+    "The server answered before the rows were safe: have it confirm only what survives its own "
+    "crash (acks=all, fsync, a durable queue or table)."
+)
+_REPLY = (
+    "When a reply is lost nobody knows whether the request was carried out, and whoever sends it "
+    "again does it twice: make each request idempotent, by a key or a condition that the server "
+    "checks."
+)
+_ATTEMPT = (
+    "What a failed attempt wrote stays, and two attempts of one task can be there at once: have "
+    "each attempt write aside and publish once at the batch's commit, or write by key (upsert by "
+    "id)."
+)
+_REPLAY = (
+    "A replay comes with the same batch id and the same rows: record the batch id in the same "
+    "transaction as the rows and skip what is recorded, or write by key (upsert by id)."
+)
+
+
+def mechanism(fault: AnyFault) -> str:
+    """What kind of thing goes wrong: faults of one mechanism are shown once."""
+    if isinstance(fault, OperationalEvent):
+        return "replay" if fault.crash is not None else fault.id
+    if isinstance(fault, LostExecutor) or _is_attempt(fault):
+        return "attempt"
+    if isinstance(fault, WireFault):
+        return {"crash": "replay", "restarted": "server", "paused": "server"}.get(fault.how, "wire")
+    how = {f.Crash: "replay", f.Pause: "zombie", f.Cut: "wire", RefusedOnce: "wire"}
+    return how.get(type(fault), "error")
+
+
+def advise(
+    faults: Sequence[AnyFault], kinds: frozenset[str], layout: bool, failed: bool = False
+) -> str:
+    """What to repair, given what struck, what was seen, whether it needed a replay that was dealt
+    out in another way, and whether the query failed of it and was started again."""
+    wire = [x for x in faults if isinstance(x, WireFault)]
+    crashed = any(isinstance(x, f.Crash) for x in faults) or any(x.how == "crash" for x in wire)
+    restarted = any(isinstance(x, OperationalEvent) and x.crash is not None for x in faults)
+    if layout:
+        return _PLACE
+    if any(isinstance(x, f.Pause) for x in faults):
+        return _ZOMBIE
+    if "Violation" in kinds:
+        return _UNFINISHED
+    if "Stuck" in kinds:
+        return _STUCK
+    if "Loss" in kinds:
+        if any(x.of_what_was_answered for x in wire):
+            return _ACKNOWLEDGED
+        return _MARKER_FIRST if crashed or restarted or failed else _SWALLOWED
+    if wire and not (crashed or failed):
+        return _REPLY
+    if any(isinstance(x, LostExecutor) or _is_attempt(x) for x in faults):
+        return _ATTEMPT
+    if any(isinstance(x, OperationalEvent) for x in faults) and not restarted:
+        return _DAILY
+    return _REPLAY
+
+
+def _is_attempt(fault: AnyFault) -> bool:
+    return isinstance(fault, f.Storage) and (not refuses(fault.at) or "/p=" in fault.at.step)

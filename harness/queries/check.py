@@ -1,0 +1,224 @@
+"""``check_sink``: which guarantee does this sink really give?"""
+
+from __future__ import annotations
+
+import contextlib
+from functools import partial
+from pathlib import Path
+
+from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS, OperationalEvent
+from bettong.harness.queries.faults.wire import not_struck, wire_points
+from bettong.harness.queries.judge import cause
+from bettong.harness.queries.request import Progress, Request
+from bettong.harness.queries.run.endpoints import EndpointProxies
+from bettong.harness.queries.run.environment import ArenaFor, spark_environments
+from bettong.harness.queries.run.job import Target
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.run.runner import SinkRunner
+from bettong.harness.queries.search.executor import SinkExecutor
+from bettong.harness.queries.search.lineage import Why
+from bettong.harness.queries.search.search import search
+from bettong.harness.queries.secrets import masked
+from bettong.harness.queries.sink.contract import Sink
+from bettong.harness.queries.sink.loading import load_target
+from bettong.harness.queries.sink.rows import Input
+from bettong.harness.queries.verdict import QueryVerdict, named
+from bettong.harness.servers import ServerMissingError
+from bettong.harness.wire import cut_points
+from bettong.lineage.errors import BettongError, UsageError
+from bettong.lineage.faults import CLEAN
+from bettong.lineage.results import Guarantee, Result
+from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.findings import Findings
+
+
+class VacuousError(BettongError):
+    """The clean run proves nothing. Exit code 3."""
+
+
+def check_sink(
+    target: str,
+    *,
+    expect: Guarantee = "effectively-once",
+    progress: Progress = lambda line: None,
+    **more: object,
+) -> Result:
+    """Judge one sink; the arguments are those of :class:`Request`.
+
+    Raises UsageError for a target that cannot be used.
+    """
+    request = Request(target, expect=expect, **more)  # type: ignore[arg-type]
+    with spark_environments(progress) as arena_for:
+        return check_one(request, arena_for, progress)
+
+
+def check_one(request: Request, arena_for: ArenaFor, progress: Progress) -> Result:
+    """Judge one sink with drivers that several checks share.
+
+    What the machine lacks for it makes the answer unknown, its reason begins with ``skipped:``.
+    """
+    answer = _before_it_is_loaded(request)
+    with contextlib.ExitStack() as stack:
+        try:
+            sink = load_target(request.target, request.options)
+            answer = QueryVerdict(request, sink, Input())
+            endpoints = {**sink.endpoints, **request.endpoints}
+            servers = {}
+            for name, server in sink.servers.items():
+                if name not in endpoints:
+                    progress(f"starting {name}")
+                    servers[name] = stack.enter_context(server())
+                    endpoints[name] = servers[name].address
+            endpoint_proxies = stack.enter_context(EndpointProxies(endpoints, servers))
+            return _Check(request, sink, answer, arena_for, progress, endpoint_proxies).result()
+        except ServerMissingError as e:
+            return answer.unknown(masked(f"skipped: {e}"))
+        except VacuousError as e:
+            return answer.unknown(masked(str(e)))
+
+
+def unusable(request: Request, error: BettongError) -> Result:
+    """The answer for a target that cannot be used, where others are judged beside it."""
+    return _before_it_is_loaded(request).unknown(masked(str(error)))
+
+
+def _before_it_is_loaded(request: Request) -> QueryVerdict:
+    nameless = Sink()
+    nameless.name = request.target.rpartition(":")[2]
+    return QueryVerdict(request, nameless, Input())
+
+
+class _Check:
+    """One sink being judged."""
+
+    def __init__(
+        self,
+        request: Request,
+        sink: Sink,
+        answer: QueryVerdict,
+        arena_for: ArenaFor,
+        progress: Progress,
+        endpoint_proxies: EndpointProxies,
+    ) -> None:
+        self._request = request
+        self._sink = sink
+        self._answer = answer
+        self._progress = progress
+        self._source = answer.source
+        self._wires = endpoint_proxies
+        target = Target(request.target, dict(request.options), (str(Path.cwd()),))
+        spark_environment, two = (
+            arena_for(sink.spark_config),
+            partial(arena_for, sink.spark_config, 2),
+        )
+        self._executor = SinkExecutor(
+            SinkRunner(spark_environment, target, self._source, endpoint_proxies, two),
+            self._source,
+            bool(sink.ordered),
+            Why(request.window, self._source.batches, request.faults),
+            request.real,
+            reported=self._told,
+            traces=request.out,
+        )
+
+    def result(self) -> Result:
+        """The verdict. Raises VacuousError, UsageError, SinkError."""
+        clean = self._clean_runs()
+        executor = self._executor
+        if self._request.only:
+            chosen = frozenset(executor.fault(id).id for id in self._request.only)
+            found = executor.run(chosen)
+            only = Findings(clean, [found])
+            only.minimal = [chosen] if found.outcome == "violation" else []
+            return self._answer.conclude(executor, only)
+        if clean.outcome == "violation":
+            findings = Findings(clean, [clean])
+            findings.minimal = [CLEAN]
+            return self._answer.conclude(executor, findings)
+        self._progress("searching")
+        sampled: list[Execution] = []
+        findings = search(executor, self._request, sampled.append)
+        return self._answer.conclude(executor, findings, sampled, self._anew())
+
+    def _told(self, execution: Execution) -> None:
+        kinds = ", ".join(sorted({a.kind for a in execution.anomalies}))
+        self._progress(
+            f"{named(execution.schedule)}: {execution.outcome}{': ' + kinds if kinds else ''}"
+        )
+
+    def _clean_runs(self) -> Execution:
+        """Two runs without faults, which must be alike; the search takes them as its own."""
+        executor = self._executor
+        first = executor.run()
+        run = executor.last
+        self._expect_sense(run)
+        if first.outcome == "unknown":
+            raise VacuousError(
+                f"{self._sink.name}: what read() returned cannot be judged: {first.note}: it must "
+                "return dicts or Rows with at least `id`"
+            )
+        if first.outcome != "good":
+            return first
+        again = executor.run()
+        if again.fingerprint != first.fingerprint:
+            raise VacuousError(
+                f"{self._sink.name}: two runs without faults differ: "
+                f"{_difference(run, executor.last)}: nothing can be concluded"
+            )
+        found, window = cut_points(run.recording, executor.last.recording), self._request.window
+        servers = self._wires.servers
+        wire = wire_points(run.recording, found.points, run.events, window, run.id, servers)
+        executor.why.read_clean(run, wire)
+        executor.why.not_struck = not_struck(found.unpinned, run.events, window)
+        baseline = executor.prepared(first, run)
+        executor.clean = [baseline, again]
+        return baseline
+
+    def _expect_sense(self, run: QueryRun) -> None:
+        name = self._sink.name
+        if not any(e.step == "batch=0/offsets" for e in run.events):
+            raise VacuousError(
+                f"{name}: no batch was begun: {run.errors[0] if run.errors else 'no error'}"
+            )
+        if not run.drained:
+            why = cause(run.errors[-1]) if run.errors else "it does not end"
+            raise VacuousError(f"{name}: the query fails without any fault: {why}")
+        if run.unused:
+            raise UsageError(
+                f"{name}: no byte crossed the link to {', '.join(run.unused)}: connect to "
+                f"env.address({run.unused[0]!r}) instead of the server's own address"
+            )
+        if run.left:
+            raise UsageError(
+                f"{name}: its client asked {', '.join(run.left)} where to go and went past the "
+                "link: have the broker advertise itself as localhost or 127.0.0.1, with the port "
+                "of the endpoint"
+            )
+        if not run.checkpoint_used:
+            raise UsageError(
+                f"{name}: its query does not use env.checkpoint: "
+                'give it .option("checkpointLocation", env.checkpoint)'
+            )
+        if run.unreadable:
+            raise UsageError(
+                f"{name}: read() fails after a run without faults: {cause(run.unreadable)}"
+            )
+        if not run.rows:
+            raise VacuousError(
+                f"{name}: read() returned nothing after a run without faults: "
+                "it must return the rows that are in the target"
+            )
+
+    def _anew(self) -> list[tuple[OperationalEvent, Execution]]:
+        """What becomes of rows when the checkpoint is lost, if that is asked."""
+        asked = NEW_CHECKPOINT.id in self._request.also
+        situations = (NEW_CHECKPOINT, NEW_ROWS) if asked else ()
+        return [(x, self._executor.run(frozenset({x.id}))) for x in situations]
+
+
+def _difference(first: QueryRun, second: QueryRun) -> str:
+    a, b = ([f"{e.phase} {e.step}" for e in r.events] for r in (first, second))
+    if sorted(a) != sorted(b):
+        odd = sorted(set(a) ^ set(b))
+        return f"their steps do, e.g. {odd[0] if odd else 'how often one is taken'}"
+    return "the rows that were read back do"

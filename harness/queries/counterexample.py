@@ -1,0 +1,88 @@
+"""Counterexample files of check-sink: the sink, the faults, and what it takes to run them again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.secrets import MASK, masked
+from bettong.lineage.errors import UsageError
+
+KIND = "bettong-sink-counterexample"
+_FIELDS = {"target": str, "options": dict, "endpoints": dict, "faults": list}
+
+
+def is_one(path: Path) -> bool:
+    """Whether a file is a counterexample of check-sink; False, too, when it cannot be read."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(value, dict) and value.get("kind") == KIND
+
+
+def clear(folder: Path) -> None:
+    """Remove the files that an earlier question has left."""
+    for path in folder.glob("counterexample-*.json"):
+        path.unlink()
+
+
+def write(request: Request, faults: Sequence[str], folder: Path) -> Path:
+    """Write the next file of a folder; values that look like secrets are masked."""
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 1 + sum(1 for _ in folder.glob("counterexample-*.json"))
+    path = folder / f"counterexample-{number}.json"
+    value = {
+        "kind": KIND,
+        "version": 1,
+        "target": request.target,
+        "options": _masked(request.options),
+        "endpoints": _masked(request.endpoints),
+        "expect": request.expect,
+        "faults": list(faults),
+    }
+    path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def read(path: Path, options: Mapping[str, str], endpoints: Mapping[str, str]) -> Request:
+    """The question whether the file's faults still do what they did.
+
+    ``options`` and ``endpoints`` override the file's. Raises UsageError, naming the file.
+    """
+    value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    if value.get("version") != 1:
+        raise UsageError(f"{path} is of version {value.get('version')!r}; this Bettong reads 1")
+    for name, kind in _FIELDS.items():
+        if not isinstance(value.get(name), kind):
+            raise UsageError(f"{path}: {name} is missing or of the wrong kind")
+    given = {**value["options"], **options}, {**value["endpoints"], **endpoints}
+    for name, text in [*given[0].items(), *given[1].items()]:
+        if MASK in str(text):
+            raise UsageError(f"{path}: {name} is masked in the file: give --option {name}=VALUE")
+    request = Request(value["target"], given[0], given[1], only=tuple(value["faults"]))
+    return replace(request, expect=value.get("expect", request.expect))
+
+
+def command(request: Request, faults: Sequence[str]) -> str:
+    """The command that runs just these faults again; a file of them is written when there is a
+    folder for it."""
+    if request.out is not None:
+        file = request.replayed or write(request, faults, request.out)
+        return shlex.join(["bettong", "replay", str(file)])
+    words = ["bettong", "check-sink", request.target]
+    for option, pairs in (("--option", request.options), ("--endpoint", request.endpoints)):
+        for name, value in _masked(pairs).items():
+            words += [option, f"{name}={value}"]
+    for id in faults:
+        words += ["--only", id]
+    return shlex.join(words)
+
+
+def _masked(pairs: Mapping[str, str]) -> dict[str, str]:
+    return {name: masked(f"{name}={value}").partition("=")[2] for name, value in pairs.items()}

@@ -1,0 +1,86 @@
+"""Moments of a run: where a driver can be crashed, and what was durable then."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from bettong.harness.faults.kinds import Point, PointPhase
+from bettong.harness.queries.sink.probes import STEP
+from bettong.lineage.trace import TraceEvent
+
+_BATCH = re.compile(r"batch=(\d+)/")
+
+
+@dataclass(frozen=True, slots=True)
+class CrashPoint:
+    """One event of a run.
+
+    Attributes:
+        point: the step, before or after, and which time.
+        incarnation: of the driver that was there.
+        durable: a digest of what would be left if the driver died now.
+    """
+
+    point: Point
+    incarnation: int
+    durable: str
+
+    @property
+    def batch(self) -> int | None:
+        """The batch that the step belongs to."""
+        return batch_of(self.point.step)
+
+
+def batch_of(step: str) -> int | None:
+    """The batch that a step belongs to, or None."""
+    found = _BATCH.match(step)
+    return int(found[1]) if found else None
+
+
+class FileSteps:
+    """Names the file operations that probes tell: by batch, counted within it."""
+
+    def __init__(self) -> None:
+        self._batch: int | None = None
+        self._counts: Counter[str] = Counter()
+
+    def restart(self) -> None:
+        """The query starts again: what it does again has the same names again."""
+        self._counts.clear()
+
+    def __call__(self, event: TraceEvent) -> TraceEvent:
+        """The event with its own name, e.g. ``batch=1/sink.file=2.rename``."""
+        batch = batch_of(event.step)
+        if batch is not None:
+            self._batch = batch
+        if not event.step.endswith(STEP):
+            return event
+        step = event.step if self._batch is None else f"batch={self._batch}/{event.step}"
+        self._counts[step] += 1
+        return replace(event, step=f"{step}={self._counts[step]}.{event.detail['op']}")
+
+
+DURABLE = "durable"
+"""In an event's detail: a digest of what was durable when it arrived."""
+
+
+def moments(events: Iterable[TraceEvent]) -> list[CrashPoint]:
+    """The moments of a trace whose events say what was durable.
+
+    Failed steps are no moments: what is done after them can be told by no schedule.
+    """
+    begun: Counter[str] = Counter()
+    found = []
+    for event in events:
+        if DURABLE not in event.detail:
+            continue  # told by the harness itself
+        if event.phase == "before":
+            begun[event.step] += 1
+        if event.phase != "failed":
+            phase: PointPhase = "before" if event.phase == "before" else "after"
+            point = Point(event.step, phase, begun[event.step])
+            found.append(CrashPoint(point, event.incarnation, event.detail[DURABLE]))
+    return found

@@ -1,0 +1,99 @@
+"""What the day brings: stops and starts, more rows, no rows, rows that the target refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from bettong.harness.faults.kinds import Crash, Point
+from bettong.harness.queries.sink.rows import Input
+
+
+@dataclass(frozen=True)
+class OperationalEvent:
+    """One of them.
+
+    Attributes:
+        id: stable, like a fault's.
+        words: what happens, as a sentence.
+        always: what it changes of the input.
+        at_first: what it changes of the input of the first incarnation only.
+        anew: what it changes of the input when all was written and the checkpoint was lost; None:
+            it is not lost.
+        crash: the driver dies there.
+        cores: from the first restart on Spark has two cores instead of one.
+        refusable: rows may be missing if the query stands still and says why.
+    """
+
+    id: str
+    words: str
+    always: Mapping[str, int] = field(default_factory=dict)
+    at_first: Mapping[str, int] = field(default_factory=dict)
+    anew: Mapping[str, int] | None = None
+    crash: Point | None = None
+    cores: bool = False
+    refusable: bool = False
+
+    def input(self, source: Input, incarnation: int) -> Input:
+        """The rows of an incarnation."""
+        changed = {**self.always, **(self.at_first if incarnation == 1 else {})}
+        return replace(source, **changed)
+
+    def again(self, source: Input) -> Input:
+        """The rows that are written with a new checkpoint."""
+        return replace(source, **{**self.always, **(self.anew or {})})
+
+    def expected(self, source: Input) -> Input:
+        """All rows that are to be there in the end."""
+        first = (self.anew or {}).get("first", 0)
+        return replace(source, **{**self.always, "batches": source.batches + first})
+
+    @property
+    def placed(self) -> tuple[Crash, ...]:
+        """Its faults that are placed at steps."""
+        return () if self.crash is None else (Crash("driver", self.crash),)
+
+
+_REPLAYED = Point("batch=1/commits")
+
+STOPPED = OperationalEvent(
+    "stop(driver, after batch=1/commits)",
+    "The query was stopped in good order after batch 1, and started again when there were more "
+    "rows.",
+    at_first={"batches": 2},
+)
+MORE = OperationalEvent(
+    "crash-and-more-rows(driver, before batch=1/commits)",
+    "The driver died after batch 1 was written, before Spark recorded that (commits/1); when the "
+    "query was started again there were more rows.",
+    at_first={"batches": 2},
+    crash=_REPLAYED,
+)
+EMPTY = OperationalEvent("empty(batch=2)", "Batch 2 had no rows.", always={"empty": 2})
+ODD = OperationalEvent(
+    "odd-row(batch=2)",
+    "A row of batch 2 had a key of 70,000 characters with a NUL among them.",
+    always={"odd": 45},
+    refusable=True,
+)
+CORES = OperationalEvent(
+    "crash-and-two-cores(driver, before batch=1/commits)",
+    "The driver died after batch 1 was written, before Spark recorded that (commits/1); it was "
+    "started again with two cores instead of one.",
+    crash=_REPLAYED,
+    cores=True,
+)
+NEW_CHECKPOINT = OperationalEvent(
+    "new-checkpoint",
+    "When all was written, the checkpoint was lost, and the query was started again without one, "
+    "from the first row.",
+    anew={},
+)
+NEW_ROWS = OperationalEvent(
+    "new-checkpoint(new rows)",
+    "When all was written, the checkpoint was lost, and the query was started again without one, "
+    "on new rows only.",
+    anew={"first": 4},
+)
+SITUATIONS = (STOPPED, MORE, EMPTY, ODD)
+KNOWN = {situation.id: situation for situation in (*SITUATIONS, CORES, NEW_CHECKPOINT, NEW_ROWS)}

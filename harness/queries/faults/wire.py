@@ -1,0 +1,220 @@
+"""Faults on the wire: at which requests of the clean runs' conversations they are placed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal
+
+from bettong.harness.queries.faults.crash_points import DURABLE, batch_of
+from bettong.harness.queries.faults.read_only_requests import harmless
+from bettong.harness.wire import CutPoint, Keys, Recording, Request
+from bettong.lineage.trace import TraceEvent
+
+CLOCK = "clock"
+"""In an event's detail: the wire's logical time when it arrived."""
+
+How = Literal["lost", "always lost", "crash", "restarted", "paused"]
+_TOO_SMALL = 64  # bytes; half of such a frame is never acted on
+
+
+@dataclass(frozen=True, slots=True)
+class WireFault:
+    """What strikes at a request.
+
+    Attributes:
+        point: the request, and whether it is lost before it arrives, after half of its bytes, or
+            after it was carried out.
+        how: ``lost`` once, with its connection; ``always lost``, however often this incarnation
+            sends it again; ``crash``: the driver dies there; ``restarted``: the server is killed
+            and started there; ``paused``: it stands still there until the client gives up.
+    """
+
+    point: CutPoint
+    how: How
+
+    @property
+    def id(self) -> str:
+        """Stable; tells the request by connection, number and label."""
+        request = self.point.place
+        if self.how == "crash":
+            return f"crash(driver, {self._when} {request})"
+        if self.how == "restarted":
+            return f"restart(server, {self._when} {request})"
+        if self.how == "paused":
+            return f"pause(server, before {request})"
+        return self.point.id + (" and each time again" if self.how == "always lost" else "")
+
+    @property
+    def label(self) -> str:
+        """The request's."""
+        if self.point.match == "since" or self.point.by_count:
+            return self.point.key
+        return self.point.request.partition("request=")[2].partition(" ")[2]
+
+    @property
+    def of_what_was_answered(self) -> bool:
+        """Whether the server is started again after it has carried everything out."""
+        return self.how == "restarted" and self.point.kind == "omit-reply"
+
+    @property
+    def _when(self) -> str:
+        return "after" if self.point.kind == "omit-reply" else "before"
+
+
+@dataclass(frozen=True, slots=True)
+class WirePoint:
+    """A request that may be struck.
+
+    Attributes:
+        faults: each with what is equal for all that leave the same behind.
+        batch: in which the request is made.
+        order: the wire's logical time.
+    """
+
+    batch: int
+    faults: tuple[tuple[WireFault, str], ...]
+    order: int
+
+
+def request_digest(requests: Iterable[tuple[str, str, Keys | None]], run: str) -> str:
+    """A digest of what servers have been told: endpoint, label and keys of each request, in order.
+
+    Where a protocol does not show the content of its requests it holds within this run only.
+    """
+    digest, known = hashlib.sha256(), True
+    for endpoint, label, keys in requests:
+        if keys is not None and not harmless(label):
+            known = known and keys.content is not None
+            digest.update(f"{endpoint}\0{label}\0{keys.own}\n".encode())
+    return digest.hexdigest()[:24] + ("" if known else f" {run}")
+
+
+def wire_points(
+    clean: Recording,
+    pinned: Iterable[CutPoint],
+    events: Sequence[TraceEvent],
+    window: int,
+    run: str,
+    servers: Iterable[str] = (),
+) -> list[WirePoint]:
+    """The places for faults on the wire within the first ``window`` batches: in the last of them,
+    and in the others at requests of a kind that the last one does not have, such as those that
+    make a table.
+
+    Of a batch's requests that follow each other with the same label on one connection, the first
+    and the last stand for all: an insert of many rows is a hundred requests that differ in their
+    row only.
+    ``clean``: the run; ``pinned``: its requests that another clean run makes equally.
+    ``servers``: endpoints whose servers are ours to restart and pause; it is done at the last
+    request of the batches that can change something.
+    """
+    by_request: dict[str, list[CutPoint]] = {}
+    for point in pinned:
+        by_request.setdefault(point.request, []).append(point)
+    reported: list[tuple[str, str, Keys | None]] = []
+    found: list[WirePoint] = []
+    last: dict[str, tuple[Request, int, list[CutPoint]]] = {}
+    placed = [(request, batch_at(request.order, events)) for request in clean.requests]
+    known = {(r.endpoint, r.label) for r, batch in placed if batch == window - 1}
+    describing = {request.id for request in _telling(placed)}
+    for request, batch in placed:
+        before = request_digest(reported, run)
+        reported.append((request.endpoint, request.label, request.keys))
+        if batch is None or batch >= window or request.id not in by_request:
+            continue
+        if batch < window - 1 and (request.endpoint, request.label) in known:
+            continue
+        points = by_request[request.id]
+        if request.endpoint in servers and changes(request):
+            last[request.endpoint] = (request, batch, points)
+        if request.id in describing:
+            files, after = files_at(request.order, events), request_digest(reported, run)
+            faults = tuple(_faults(request, points, f"{files} {before}", f"{files} {after}"))
+            found.append(WirePoint(batch, faults, request.order))
+    found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
+    return found
+
+
+def not_struck(unpinned: Iterable[Request], events: Sequence[TraceEvent], window: int) -> list[str]:
+    """Ids of the requests of the first ``window`` batches that are not pinned: no fault can be
+    placed there exactly."""
+    batches = [(request, batch_at(request.order, events)) for request in unpinned]
+    return [request.id for request, batch in batches if batch is not None and batch < window]
+
+
+def endpoints_asked(recording: Recording, events: Sequence[TraceEvent], batch: int) -> list[str]:
+    """The endpoints to which a request went in a batch."""
+    asked = (r.endpoint for r in recording.requests if batch_at(r.order, events) == batch)
+    return list(dict.fromkeys(asked))
+
+
+def changes(request: Request) -> bool:
+    """Whether a request may change what the server keeps."""
+    return not harmless(request.label) and request.reply_size > 0
+
+
+def _faults(
+    request: Request, points: Iterable[CutPoint], before: str, after: str
+) -> Iterator[tuple[WireFault, str]]:
+    """Each fault at a request, with what it leaves behind."""
+    changes = not harmless(request.label)
+    for point in points:
+        if point.kind == "cut":
+            if request.size >= _TOO_SMALL:
+                yield _own(WireFault(point, "lost"))
+            continue
+        lost = WireFault(point, "lost")
+        yield _own(lost) if changes else (lost, f"{request.id} is lost")
+        if point.kind == "omit-reply" and changes:
+            yield _own(WireFault(point, "always lost"))
+        yield WireFault(point, "crash"), before if point.kind == "omit" else after
+
+
+def _of_the_server(points: Iterable[CutPoint]) -> Iterator[tuple[WireFault, str]]:
+    for point in points:
+        if point.kind != "cut":
+            yield _own(WireFault(point, "restarted"))
+        if point.kind == "omit":
+            yield _own(WireFault(point, "paused"))
+
+
+def _own(fault: WireFault) -> tuple[WireFault, str]:
+    return fault, fault.id
+
+
+def _telling(placed: Iterable[tuple[Request, int | None]]) -> Iterator[Request]:
+    for _, group in groupby(
+        placed, key=lambda p: (p[0].endpoint, p[0].connection, p[0].label, p[1])
+    ):
+        members = [request for request, _ in group]
+        yield members[0]
+        if len(members) > 1:
+            yield members[-1]
+
+
+def _around(order: int, events: Sequence[TraceEvent]) -> tuple[list[TraceEvent], TraceEvent | None]:
+    """The steps before a request, and the one after it."""
+    timed = [event for event in events if CLOCK in event.detail]
+    earlier = [event for event in timed if event.detail[CLOCK] < order]
+    later = (event for event in timed if event.detail[CLOCK] >= order)
+    return earlier, next(later, None)
+
+
+def batch_at(order: int, events: Sequence[TraceEvent]) -> int | None:
+    """The batch under way when a request was met: that of the step before it; None before the
+    first one."""
+    known = [n for e in _around(order, events)[0] if (n := batch_of(e.step)) is not None]
+    return known[-1] if known else None
+
+
+def files_at(order: int, events: Sequence[TraceEvent]) -> str:
+    """The digest of what was durable in files then; where it changed about that time, a name that
+    no other moment has."""
+    earlier, after = _around(order, events)
+    if not earlier or after is None:
+        return f"request {order}"
+    files = [str(e.detail[DURABLE]).partition(" ")[0] for e in (earlier[-1], after)]
+    return files[0] if files[0] == files[1] else f"request {order}"

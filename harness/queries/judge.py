@@ -1,0 +1,110 @@
+"""What a run of a sink shows: anomalies of what a reader saw, and whether batches are atomic."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bettong.harness.checkers import (
+    Snapshot,
+    check_atomicity,
+    malformed,
+    output_anomalies,
+    stuck,
+)
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.secrets import masked
+from bettong.harness.queries.sink.rows import Input, judged_fields, records
+from bettong.lineage.results import Anomaly
+
+_RAISED = re.compile(r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Warning|Exit)\b:? .*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkVerdict:
+    """One run, judged.
+
+    Attributes:
+        anomalies: of what was there in the end.
+        torn: batches of which a reader saw a part in the middle of the run.
+        malformed: why the run cannot be judged, or empty.
+    """
+
+    anomalies: tuple[Anomaly, ...]
+    torn: tuple[Anomaly, ...]
+    malformed: str = ""
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Kinds of anomalies in the end."""
+        return frozenset(a.kind for a in self.anomalies)
+
+
+def judge_run(run: QueryRun, source: Input, ordered: bool, refusable: bool = False) -> SinkVerdict:
+    """Compare what was read back with what was given.
+
+    ``refusable``: the sink may refuse a row; a query that stands still and says why is then right,
+    and only rows that are missing although all is recorded as done count.
+    """
+    if run.unreadable:
+        unreadable = Anomaly("Violation", seen=cause(run.unreadable), note="read() fails")
+        return SinkVerdict((unreadable,), _torn(run, source))
+    fields = judged_fields(run.rows)
+    expected = records(source.all(), fields)
+    observed = records(run.rows, fields)
+    bad = malformed(expected, observed)
+    if bad:
+        return SinkVerdict((), (), bad[0])
+    if refusable:
+        lost = [a for a in output_anomalies(expected, observed, "none") if a.kind == "Loss"]
+        return SinkVerdict(tuple(lost) if run.drained else (), _torn(run, source))
+    order = "per-key" if ordered and "key" in fields else "none"
+    anomalies = output_anomalies(expected, observed, order)  # type: ignore[arg-type]
+    if not run.drained:
+        missing = {r.id for r in expected} - {r.id for r in observed}
+        why = cause(run.errors[-1]) if run.errors else "it does not end"
+        anomalies.append(stuck(why, sorted(str(id) for id in missing)))
+    return SinkVerdict(tuple(anomalies), _torn(run, source))
+
+
+def cause(error: str) -> str:
+    """The line of a failed query's error that says most: what the sink's own code raised."""
+    found = [m.group().strip() for m in _RAISED.finditer(error)]
+    return masked(found[-1] if found else error.splitlines()[0])
+
+
+def _torn(run: QueryRun, source: Input) -> tuple[Anomaly, ...]:
+    snapshots = [
+        Snapshot(name, frozenset(str(row.get("id")) for row in rows)) for name, rows in run.looks
+    ]
+    batches = {n: [row["id"] for row in source.batch(n)] for n in range(source.batches)}
+    return check_atomicity({n: ids for n, ids in batches.items() if ids}, snapshots)
+
+
+def fingerprint(run: QueryRun) -> str:
+    """Equal for runs that took the same steps and ended with the same rows."""
+    rows = sorted(repr(sorted(row.items())) for row in run.rows)
+    steps = sorted(f"{e.phase} {e.step}" for e in run.events)
+    return hashlib.sha256(repr((rows, steps)).encode()).hexdigest()[:16]
+
+
+def ids_in_words(ids: Sequence[str]) -> str:
+    """Ids as a person writes them: ranges where they follow each other."""
+    numbers = sorted(set(ids))
+    groups: list[list[str]] = []
+    for id in numbers:
+        if groups and _number(id) == _number(groups[-1][-1]) + 1:
+            groups[-1].append(id)
+        else:
+            groups.append([id])
+    reported = [g[0] if len(g) == 1 else f"{g[0]} … {g[-1]}" for g in groups]
+    return ", ".join(reported[:4]) + (
+        f" and {len(reported) - 4} more ranges" if len(reported) > 4 else ""
+    )
+
+
+def _number(id: str) -> int:
+    tail = id.rpartition("/")[2]
+    return int(tail) if tail.isdigit() else -2

@@ -1,0 +1,45 @@
+"""What is asked about a sink."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bettong.lineage.results import Guarantee
+from bettong.lineage.search.loop import Budget
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One question.
+
+    Attributes:
+        target: ``file.py:Object``, ``module:Object`` or ``format:NAME``.
+        options: for ``format:NAME``.
+        endpoints: overriding or adding to the sink's own.
+        expect: the level asked for.
+        faults: how many faults may strike together.
+        window: faults strike in the first so many batches.
+        budget: of the search.
+        only: ids of faults: run this one set and nothing else.
+        real: every crash is SIGKILL.
+        also: further questions: ``new-checkpoint``.
+        out: where traces, counterexamples and the log of the search are kept, if anywhere.
+        replayed: the counterexample's file that this question comes from, if any.
+    """
+
+    target: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    endpoints: Mapping[str, str] = field(default_factory=dict)
+    expect: Guarantee = "effectively-once"
+    faults: int = 2
+    window: int = 2
+    budget: Budget = Budget(seconds=900.0)  # noqa: RUF009 - immutable
+    only: tuple[str, ...] = ()
+    real: bool = False
+    also: tuple[str, ...] = ()
+    out: Path | None = None
+    replayed: Path | None = None

@@ -1,0 +1,1 @@
+"""One run of a query under faults, in a warm session or in one that is killed."""

@@ -1,0 +1,110 @@
+"""The nodes of a sink's run: a driver that can be crashed, paused and replaced."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from bettong.harness.faults import kinds as f
+from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.queries.run.state import copy_state, replace_state
+from bettong.harness.spark.driver import DriverHost
+
+DRIVER = "driver"
+Signal = Literal["ended", "crashed", "paused"]
+
+
+class DriverControl:
+    """Carries out on the driver what the faults ask, and tells the run's main thread.
+
+    A crash is one of two kinds. A *real* one is SIGKILL of all the driver's processes. A *kept*
+    one spares the warm JVM: at the crash's exact moment, while the step waits for its answer, the
+    durable state is copied and the links are cut; what the doomed query still does happens to
+    state that is thrown away, behind links that lead nowhere.
+
+    Attributes:
+        incarnation: of the driver in charge, counted from 1.
+        signals: what happened, for the main thread.
+    """
+
+    def __init__(
+        self,
+        state: Path,
+        real: bool,
+        cut_links: Callable[[int], None],
+        refuse: Callable[[f.Cut, int], str],
+    ) -> None:
+        self._state = state
+        self._real = real
+        self._cut_links = cut_links
+        self._refuse = refuse
+        self.incarnation = 0
+        self.host: DriverHost | None = None
+        self.paused: list[DriverHost] = []
+        self._kept: Path | None = None
+        self._lock = threading.Lock()
+        self._crashed: set[int] = set()
+        self.signals: queue.SimpleQueue[tuple[Signal, int]] = queue.SimpleQueue()
+
+    def takes_over(self, host: DriverHost) -> int:
+        """This host is the driver from now on; its incarnation."""
+        self.host = host
+        self.incarnation += 1
+        return self.incarnation
+
+    def crash(self, node: str) -> tuple[int, InjectionOutcome]:
+        """Crash the driver in charge."""
+        assert self.host is not None
+        with self._lock:
+            number, host = self.incarnation, self.host
+            if number in self._crashed:
+                return number, InjectionOutcome(False, "it was dead already")
+            self._crashed.add(number)
+        if self._real:
+            evidence = str(host.kill())
+        else:
+            self._cut_links(number)
+            self._kept = self._state.with_name(f"{self._state.name}-{number}")
+            copy_state(self._state, self._kept)
+            evidence = f"incarnation {number} ends here: its state was kept as it was"
+        self.signals.put(("crashed", number))
+        return number, InjectionOutcome(True, evidence)
+
+    def bring_back(self) -> None:
+        """Put the state in place that the latest kept crash has left."""
+        assert self._kept is not None
+        replace_state(self._state, self._kept)
+
+    def has_crashed(self, incarnation: int) -> bool:
+        """Whether it was crashed; the signal that says so may be on its way still."""
+        with self._lock:
+            return incarnation in self._crashed
+
+    def restart(self, node: str) -> None:
+        """The main thread does it when it has been told of the crash."""
+
+    def pause(self, node: str) -> str:
+        """Stop the driver in charge; another one takes over."""
+        assert self.host is not None
+        evidence = self.host.pause()
+        self.paused.append(self.host)
+        self.signals.put(("paused", self.incarnation))
+        return evidence
+
+    def resume(self, node: str) -> str:
+        """Let the paused drivers go on: zombies."""
+        for host in self.paused:
+            host.resume()
+        return f"{len(self.paused)} driver(s) went on"
+
+    def arm(self, fault: f.LinkFault | f.Cut) -> str:
+        """An endpoint refuses the driver's connections."""
+        assert isinstance(fault, f.Cut), fault.id
+        return self._refuse(fault, self.incarnation)
+
+    def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> InjectionOutcome:
+        """It has ended with the incarnation that it struck."""
+        return InjectionOutcome(True, "")

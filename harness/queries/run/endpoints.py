@@ -1,0 +1,120 @@
+"""The endpoints of a sink: recorded, proxied anew for each incarnation of the driver, cut."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from types import TracebackType
+
+from bettong.harness.queries.faults.wire import request_digest
+from bettong.harness.queries.secrets import masked
+from bettong.harness.servers.server import Server
+from bettong.harness.toxiproxy import Armed, ProxiedLink, SupervisedToxiproxy, ToxiproxyServer
+from bettong.harness.wire import Armed as WireArmed
+from bettong.harness.wire import WireDoor, WireEndpoint, WireRecorder
+from bettong.lineage.errors import UsageError
+
+Addresses = dict[str, tuple[str, int]]
+
+
+class EndpointProxies:
+    """Driver -> Toxiproxy -> recording relay -> the real server, for every endpoint.
+
+    Each incarnation of the driver has proxies of its own, so that a connection left over from a
+    crashed one leads nowhere for ever. A context manager.
+
+    Attributes:
+        recorder: of what crosses.
+        servers: those of the endpoints that are ours to restart and pause.
+    """
+
+    def __init__(
+        self, endpoints: Mapping[str, str], servers: Mapping[str, Server] | None = None
+    ) -> None:
+        self.servers = dict(servers or {})
+        self._stack = contextlib.ExitStack()
+        self._ways: dict[tuple[str, int], list[tuple[ProxiedLink, WireDoor]]] = {}
+        self._relays: dict[str, WireEndpoint] = {}
+        self.recorder = self._stack.enter_context(WireRecorder())
+        if not endpoints:
+            return
+        server = self._stack.enter_context(ToxiproxyServer())
+        self._toxiproxy = self._stack.enter_context(SupervisedToxiproxy(server))
+        for name, address in endpoints.items():
+            host, colon, port = address.rpartition(":")
+            if not (host and colon and port.isdigit()):
+                raise UsageError(f"endpoint {name}: {masked(address)!r} is not HOST:PORT")
+            self._relays[name] = self.recorder.endpoint(name, address)
+
+    def begin(self) -> None:
+        """A new run."""
+        self.recorder.begin()
+
+    def open(self, run: str, incarnation: int) -> Addresses:
+        """Proxies for an incarnation: where it is to reach each endpoint."""
+        ways = self._ways[run, incarnation] = []
+        addresses = {}
+        for name, relay in self._relays.items():
+            door = relay.door()
+            link = ProxiedLink.create(self._toxiproxy, f"{run}-{incarnation}-{name}", door.address)
+            door.show(link.address)
+            ways.append((link, door))
+            addresses[name] = link.address
+        return addresses
+
+    def cut(self, run: str, incarnation: int) -> None:
+        """Whatever the incarnation still sends arrives nowhere; its connections are closed."""
+        for link, door in self._ways.pop((run, incarnation), ()):
+            self._toxiproxy.delete(link.name)
+            door.close()
+
+    def end(self, run: str) -> None:
+        """The run is over: its proxies go."""
+        for key in [key for key in self._ways if key[0] == run]:
+            self.cut(*key)
+
+    def clock(self) -> int:
+        """The recorder's logical time: requests that are met from now on have a higher order."""
+        return self.recorder.run.tick()
+
+    def request_digest(self, run: str) -> str:
+        """What servers were told so far in the run, as :func:`said` has it; empty: nothing."""
+        met = [
+            (logged.order, tunnel.endpoint, logged.info.label, logged.keys)
+            for tunnel in list(self.recorder.run.tunnels)
+            for logged in list(tunnel.session.requests)
+        ]
+        reported = sorted(met, key=lambda request: request[0])
+        return request_digest((request[1:] for request in reported), run) if self._relays else ""
+
+    def server(self, endpoint: str) -> Server:
+        """The server of an endpoint, if it is ours."""
+        return self.servers[endpoint]
+
+    def refuse(self, run: str, incarnation: int, endpoint: str) -> Armed:
+        """Close the incarnation's connections to an endpoint, and refuse new ones."""
+        ways = self._ways[run, incarnation]
+        return next(link for link, _ in ways if link.name.endswith(f"-{endpoint}")).refuse()
+
+    def refuse_once(self, endpoint: str) -> WireArmed:
+        """Close the connections to an endpoint, and turn the next one away."""
+        return self._relays[endpoint].refuse_once()
+
+    def unused(self) -> list[str]:
+        """Endpoints to which no byte went in the present run."""
+        return [name for name, relay in self._relays.items() if relay.bytes == 0]
+
+    def left(self) -> list[str]:
+        """Endpoints whose clients were sent past the proxy in the present run."""
+        return [name for name, relay in self._relays.items() if relay.left()]
+
+    def __enter__(self) -> EndpointProxies:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()

@@ -1,0 +1,75 @@
+"""What runs of sinks need and share: warm drivers, the conductor, a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from bettong.harness.conductor.server import Conductor
+from bettong.harness.queries.request import Progress
+from bettong.harness.spark.pool import DriverPool
+from bettong.harness.spark.session import SessionConfig
+
+_MASTER = "local[{cores},4]"
+"""With one core one task at a time, so that runs are the same; a failed task is tried again, as on
+a cluster."""
+
+_SETTINGS = {
+    # Spark (4.1 to 4.3) leaves a temporary file when it dies while it writes offsets/0, and then
+    # refuses to start again because of that file. It is no fault of the sink.
+    "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
+}
+
+
+def _probed() -> dict[str, str]:
+    """The environment in which every Python process has the probe of sinks."""
+    path = [str(Path(__file__).with_name("site")), os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(part for part in path if part)}
+
+
+class SparkEnvironment:
+    """Where runs take place, one at a time."""
+
+    def __init__(self, pool: DriverPool, conductor: Conductor, folder: Path) -> None:
+        self.pool = pool
+        self.conductor = conductor
+        self.folder = folder
+        self._count = 0
+
+    def next_run(self) -> str:
+        """A new run's id."""
+        self._count += 1
+        return f"run{self._count:04d}"
+
+
+class ArenaFor(Protocol):
+    """The arena for sinks with these Spark settings."""
+
+    def __call__(self, settings: Mapping[str, str], cores: int = 1) -> SparkEnvironment: ...
+
+
+@contextlib.contextmanager
+def spark_environments(progress: Progress) -> Iterator[ArenaFor]:
+    """Warm drivers for any number of checks; those with the same settings share them."""
+    with contextlib.ExitStack() as stack:
+        conductor = stack.enter_context(Conductor())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bettong-sinks-")))
+        known: dict[tuple[int, tuple[tuple[str, str], ...]], SparkEnvironment] = {}
+
+        def arena_for(settings: Mapping[str, str], cores: int = 1) -> SparkEnvironment:
+            key = (cores, tuple(sorted(settings.items())))
+            if key not in known:
+                progress("starting Spark")
+                master = _MASTER.format(cores=cores)
+                config = SessionConfig(master, {**_SETTINGS, **settings})
+                home = folder / str(len(known))
+                home.mkdir()
+                pool = stack.enter_context(DriverPool(1 if cores == 1 else 0, config, _probed()))
+                known[key] = SparkEnvironment(pool, conductor, home)
+            return known[key]
+
+        yield arena_for

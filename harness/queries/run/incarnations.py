@@ -1,0 +1,122 @@
+"""The driver hosts of one run, and the jobs that they do: one for each incarnation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+from bettong.engine.steps import Instrumentation
+from bettong.harness.queries.run.driver_control import DRIVER, DriverControl
+from bettong.harness.queries.run.job import CALL
+from bettong.harness.queries.secrets import masked
+from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
+from bettong.harness.spark.pool import DriverPool
+from bettong.lineage.errors import BettongError
+
+INCARNATION_S = 120.0
+_STOP_S = 10.0
+
+
+class SinkError(BettongError):
+    """The sink itself cannot be judged: which part of it failed, and how."""
+
+
+class Incarnations:
+    """Starts the query, sees it off, starts it again.
+
+    Args:
+        driver: the node, as the run's faults know it.
+        pools: of the first incarnation's host, and of the later ones'.
+        starts: called before each start with the number that the incarnation will have.
+    """
+
+    def __init__(
+        self,
+        driver: DriverControl,
+        pools: tuple[DriverPool, DriverPool],
+        run: str,
+        conductor: str,
+        starts: Callable[[], None],
+    ) -> None:
+        self._driver = driver
+        self._pools = pools
+        self._run = run
+        self._conductor = conductor
+        self._starts = starts
+        self._jobs: dict[int, Future[Any]] = {}
+        self._hosts: dict[DriverHost, DriverPool] = {}
+
+    def start(self, arguments: Callable[[int], Mapping[str, Any]]) -> int:
+        """The next incarnation, with the arguments for its number."""
+        driver = self._driver
+        host, pool = driver.host, self._pools[driver.incarnation > 0]
+        if host is None or host in driver.paused or self._hosts[host] is not pool:
+            host = self._acquire(pool)
+        self._starts()
+        number = driver.takes_over(host)
+        instrumentation = Instrumentation(self._run, DRIVER, number, self._conductor)
+        job = host.submit(CALL, arguments(number), instrumentation)
+        self._jobs[number] = job
+        job.add_done_callback(lambda _: driver.signals.put(("ended", number)))
+        return number
+
+    def outcome(self, number: int) -> dict[str, Any] | None:
+        """What an incarnation that has ended tells; None when it was killed.
+
+        Raises SinkError when the sink's own parts failed, other than its query.
+        """
+        try:
+            done: dict[str, Any] = self._jobs[number].result(0)
+        except DriverDiedError:
+            return None
+        except JobError as e:
+            raise SinkError(masked(str(e))) from e
+        return done
+
+    def mark_dead(self, killed: bool) -> None:
+        """See the crashed incarnation off, and bring back the state that it left."""
+        if killed:
+            assert self._driver.host is not None
+            self._lose(self._driver.host)
+            return
+        self.stop()
+        self._driver.bring_back()
+
+    def stop(self) -> None:
+        """End the query of the driver in charge; the driver too, if it does not."""
+        host = self._driver.host
+        assert host is not None
+        try:
+            host.stop_queries(_STOP_S)
+            self._jobs[self._driver.incarnation].exception(_STOP_S)
+        except (TimeoutError, DriverDiedError):
+            self._lose(host)
+
+    def unended(self) -> Iterator[int]:
+        """Wait for zombies, until their queries end or have nothing left to do; those that do not
+        end."""
+        for number, job in self._jobs.items():
+            try:
+                job.exception(INCARNATION_S)
+            except TimeoutError:
+                yield number
+
+    def ask(self, arguments: Mapping[str, Any]) -> Any:
+        """A job that is no incarnation. Raises JobError, TimeoutError."""
+        host = self._driver.host or self._acquire(self._pools[1])
+        return host.run(CALL, arguments, timeout=INCARNATION_S)
+
+    def release(self, spoilt: bool) -> None:
+        """Give the hosts back; spoilt ones are of no use to anybody else."""
+        for host, pool in self._hosts.items():
+            (pool.kill if spoilt else pool.release)(host)
+
+    def _lose(self, host: DriverHost) -> None:
+        self._hosts.pop(host).kill(host)
+        self._driver.host = None
+
+    def _acquire(self, pool: DriverPool) -> DriverHost:
+        host = pool.acquire()
+        self._hosts[host] = pool
+        return host

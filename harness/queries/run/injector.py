@@ -1,0 +1,189 @@
+"""What strikes a run besides its steps: requests on the wire, servers, connections, executors.
+
+A fault that lasts ends with the incarnation that it struck, or when nobody has given up on it for
+so long that nobody will.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from bettong.harness.faults import kinds as f
+from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor, RefusedOnce
+from bettong.harness.queries.faults.wire import WireFault
+from bettong.harness.queries.run.endpoints import EndpointProxies
+from bettong.harness.wire import Armed
+from bettong.lineage.trace import TraceEvent
+
+PATIENCE_S = 12.0
+"""How long a server stands still, refuses connections or loses a reply again and again, when the
+client does not give up."""
+_HELD_S = 100.0
+_POLL_S = 0.02
+_ALONE_POLLS = 15
+_SECOND = "a second attempt did its work meanwhile"
+_TASK = re.compile(r"batch=(\d+)/(?:stage=\d+/)?p=(\d+)/a=(\d+)/")
+
+_Told = WireFault | LostExecutor | RefusedOnce | f.Cut
+
+
+@dataclass
+class FaultInjector:
+    """The faults of a run that are not carried out at steps by the run's book.
+
+    Attributes:
+        crash: crashes the driver now.
+        lose_executor: has Spark lose sight of the executor now.
+        evidence: of those that have struck, by id.
+    """
+
+    endpoint_proxies: EndpointProxies
+    faults: Sequence[AnyFault]
+    crash: Callable[[], None]
+    lose_executor: Callable[[], str]
+    evidence: dict[str, str] = field(default_factory=dict)
+    _armed: dict[str, Armed] = field(default_factory=dict)
+    _begun: set[str] = field(default_factory=set)
+    _lasting: dict[str, Callable[[], object]] = field(default_factory=dict)
+    _started: int = 0
+    _over: threading.Event = field(default_factory=threading.Event)
+    _again: threading.Event = field(default_factory=threading.Event)
+    _tasks: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def arm(self, again: bool = False) -> None:
+        """Put the faults on the wire in force, for the run that has begun; those that wait until
+        the query is started again, ``again``."""
+        for fault in self.faults:
+            if isinstance(fault, WireFault) and again == (fault.point.match == "since"):
+                self._armed[fault.id] = self.endpoint_proxies.recorder.arm(
+                    fault.point,
+                    "retries" if fault.how == "always lost" else "once",
+                    self._action(fault),
+                    close=fault.how != "paused",
+                )
+
+    def _action(self, fault: WireFault) -> Callable[[], object] | None:
+        if fault.how == "crash":
+            return self.crash
+        if fault.how == "restarted":
+            return lambda: self.endpoint_proxies.server(fault.point.endpoint).restart()
+        if fault.how == "paused":
+            return lambda: self._pause(fault)
+        if fault.how == "always lost":
+            return lambda: self._last(fault.id, self._armed[fault.id].heal)
+        return None
+
+    def _pause(self, fault: WireFault) -> None:
+        server = self.endpoint_proxies.server(fault.point.endpoint)
+        server.pause()
+        self._last(fault.id, server.resume)
+
+    def refuse(self, fault: f.Cut, run: str, incarnation: int) -> str:
+        """From now on the endpoint refuses connections."""
+        (endpoint,) = fault.right
+        refusal = self.endpoint_proxies.refuse(run, incarnation, endpoint)
+        self._last(fault.id, refusal.heal)
+        self.evidence[fault.id] = f"{endpoint} closed its connections and refused new ones"
+        return self.evidence[fault.id]
+
+    def _last(self, id: str, end: Callable[[], object]) -> None:
+        """A fault that lasts has struck: for the first time, or again."""
+        with self._lock:
+            if id in self._begun:
+                return
+            self._begun.add(id)
+            self._lasting[id] = end
+        timer = threading.Timer(PATIENCE_S, self._end, (id,))
+        timer.daemon = True
+        timer.start()
+
+    def _end(self, id: str) -> None:
+        with self._lock:
+            end = self._lasting.pop(id, None)
+            if end is not None:
+                end()
+
+    def met(self, event: TraceEvent) -> None:
+        """A step is taken; its process waits until this returns."""
+        if event.step.endswith("/task"):
+            (self._tasks.add if event.phase == "before" else self._tasks.discard)(event.step)
+        for fault in self.faults:
+            if not isinstance(fault, LostExecutor | RefusedOnce):
+                continue
+            here = (event.step, event.phase) == (fault.at.step, fault.at.phase)
+            if isinstance(fault, RefusedOnce):
+                if here and fault.id not in self._armed:
+                    self._armed[fault.id] = self.endpoint_proxies.refuse_once(fault.endpoint)
+            elif here and fault.id not in self.evidence:
+                self._until_alone(event)
+                self.evidence[fault.id] = self.lose_executor()
+                (self._again if fault.goes_on else self._over).wait(_HELD_S)
+            elif event.phase == "after" and _second_attempt(event.step, fault.at.step):
+                self.evidence[fault.id] += f"; {_SECOND}"
+                self._again.set()
+
+    def _until_alone(self, event: TraceEvent) -> None:
+        """Let the tasks beside it end: which of them are lost as well must not be chance."""
+        alone, end = 0, time.monotonic() + _HELD_S
+        while alone < _ALONE_POLLS and time.monotonic() < end:
+            time.sleep(_POLL_S)
+            begun = [task for task in list(self._tasks) if not _same_attempt(task, event.step)]
+            alone = 0 if begun else alone + 1
+
+    def starts(self) -> None:
+        """A new incarnation meets only what has not struck yet."""
+        self._heal()
+        self._started += 1
+        if self._started == 2:
+            self.arm(again=True)
+
+    def _heal(self) -> None:
+        for id in list(self._lasting):
+            self._end(id)
+        for armed in self._armed.values():
+            if armed.evidence().fired:
+                armed.heal()
+
+    @property
+    def struck(self) -> int:
+        """How many of the faults have struck so far."""
+        armed = {id for id, armed in self._armed.items() if armed.evidence().fired}
+        return len(armed | self.evidence.keys())
+
+    def end(self) -> tuple[str, ...]:
+        """Nothing lasts any longer; the ids of those that have not struck."""
+        self._heal()
+        for id, armed in self._armed.items():
+            found = armed.heal()
+            if found.fired:
+                self.evidence[id] = f"struck {found.request}, {found.times} time(s)"
+        reported = [x for x in self.faults if isinstance(x, _Told)]
+        return tuple(x.id for x in reported if not self._has_struck(x))
+
+    def _has_struck(self, fault: _Told) -> bool:
+        reported = self.evidence.get(fault.id)
+        return reported is not None and (not isinstance(fault, LostExecutor) or _SECOND in reported)
+
+    def release(self) -> None:
+        """Whoever is held may go on: nothing that it does matters any more."""
+        self._again.set()
+        self._over.set()
+
+
+def _same_attempt(task: str, step: str) -> bool:
+    """Whether a task's step is that of the attempt that another step belongs to."""
+    found, other = _TASK.match(task), _TASK.match(step)
+    return bool(found and other and found.groups() == other.groups())
+
+
+def _second_attempt(step: str, first: str) -> bool:
+    """Whether a step is the second attempt at the task that another step belongs to."""
+    found, task = _TASK.match(first), _TASK.match(step)
+    return bool(
+        found and task and step.endswith("/task") and task.groups() == (*found.groups()[:2], "1")
+    )

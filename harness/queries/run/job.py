@@ -1,0 +1,114 @@
+"""What a driver host does for a sink under test: one incarnation of its query."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bettong.engine import steps
+from bettong.engine.steps import Instrumentation
+from bettong.harness.queries.sink import probes
+from bettong.harness.queries.sink.contract import Environment, Sink
+from bettong.harness.queries.sink.loading import load_target
+from bettong.harness.queries.sink.rows import Input
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CALL = f"{__name__}:incarnation"
+_ERROR_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """How the host finds the sink."""
+
+    name: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    path: tuple[str, ...] = ()
+
+    def load(self) -> Sink:
+        """The sink, freshly imported: a new process would know nothing either."""
+        sys.path[:] = [*sys.path, *(p for p in self.path if p not in sys.path)]
+        return load_target(self.name, self.options, fresh=True)
+
+
+def incarnation(
+    spark: SparkSession,
+    *,
+    target: Mapping[str, Any],
+    directory: str,
+    run_id: str,
+    addresses: Mapping[str, tuple[str, int]],
+    source: Mapping[str, int],
+    parts: Iterable[str],
+) -> dict[str, Any]:
+    """Do some of ``setup``, ``look``, ``write``, ``read``, ``teardown``, in that order.
+
+    Returns ``looked``: the rows that a reader sees before the query is started; ``error``: why
+    the query failed, or None; ``rows``: what a reader sees at the end.
+    """
+    sink = Target(**target).load()
+    workdir = Path(directory) / "work"
+    workdir.mkdir(parents=True, exist_ok=True)
+    env = Environment(
+        spark=spark,
+        checkpoint=str(Path(directory) / "checkpoint"),
+        workdir=workdir,
+        run_id=run_id,
+        addresses={name: (host, port) for name, (host, port) in addresses.items()},
+    )
+    done: dict[str, Any] = {"error": None}
+    if "setup" in parts:
+        sink.setup(env)
+    if "look" in parts:
+        done["looked"] = _read(sink, env, tolerant=True)
+    if "write" in parts:
+        probes.aim(workdir, steps.installed())
+        try:
+            done["error"] = _write(sink, Input(**source), env)
+        finally:
+            probes.aim(None, Instrumentation())
+    if "read" in parts:
+        done["rows"] = _read(sink, env)
+    if "teardown" in parts:
+        sink.teardown(env)
+    return done
+
+
+def _write(sink: Sink, source: Input, env: Environment) -> str | None:
+    query = None
+    try:
+        query = sink.write(source.stream(env.spark), env)
+        if not hasattr(query, "processAllAvailable"):
+            found, query = type(query).__name__, None
+            raise TypeError(
+                f"write() returned {found}: it must return the query that start() gives"
+            )
+        query.processAllAvailable()
+    except Exception as e:
+        return f"{type(e).__name__}: {e}"[:_ERROR_CHARS]
+    finally:
+        if query is not None:
+            query.stop()
+    return None
+
+
+def _read(sink: Sink, env: Environment, tolerant: bool = False) -> list[dict[str, Any]] | None:
+    try:
+        return [_plain(row) for row in sink.read(env)]
+    except Exception:
+        if tolerant:  # the target may not be there yet
+            return None
+        raise
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    values = row.asDict() if hasattr(row, "asDict") else dict(row)
+    plain: dict[str, Any] = {n: str(values[n]) for n in ("id", "key") if values.get(n) is not None}
+    return plain | {
+        name: int(values[name]) for name in ("seq", "value") if values.get(name) is not None
+    }

@@ -1,0 +1,56 @@
+"""What one run of a sink showed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.wire import Recording
+from bettong.lineage.trace import TraceEvent, write_trace
+
+
+@dataclass
+class QueryRun:
+    """What one run showed.
+
+    Attributes:
+        rows: what a reader saw at the end.
+        looks: what a reader saw after each crash, before the query was started again.
+        events: the trace.
+        moments: its events as places for faults.
+        evidence, not_fired: of the planned faults.
+        errors: why incarnations of the query failed, other than by a crash.
+        unreadable: why read() failed in the end, or empty.
+        drained: whether every batch was committed in the end.
+        checkpoint_used: whether the query kept its checkpoint where it was told.
+        unused: endpoints to which no byte went.
+        left: endpoints whose clients were sent past the proxy.
+        recording: what crossed the wires.
+        starts: the wires' logical time at the start of each incarnation.
+        id: the run's own name.
+    """
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    looks: list[tuple[str, list[dict[str, Any]]]] = field(default_factory=list)
+    events: list[TraceEvent] = field(default_factory=list)
+    moments: list[CrashPoint] = field(default_factory=list)
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    not_fired: tuple[str, ...] = ()
+    errors: list[str] = field(default_factory=list)
+    unreadable: str = ""
+    drained: bool = False
+    checkpoint_used: bool = False
+    unused: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    recording: Recording = field(default_factory=lambda: Recording(()))
+    starts: list[int] = field(default_factory=list)
+    id: str = ""
+    seconds: float = 0.0
+
+    def write_trace(self, path: Path) -> None:
+        """Write the trace as JSON lines."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_trace(path, self.events)

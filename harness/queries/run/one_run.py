@@ -1,0 +1,254 @@
+"""One run of a sink under one fault schedule, from an empty target until the source is drained."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from bettong.harness.conductor.run_control import RunControl
+from bettong.harness.conductor.stage_numbers import StageNumbers
+from bettong.harness.faults.kinds import Cut
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, moments
+from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor, RefusedOnce
+from bettong.harness.queries.faults.operations import OperationalEvent
+from bettong.harness.queries.faults.wire import CLOCK, WireFault
+from bettong.harness.queries.run.driver_control import DRIVER, DriverControl
+from bettong.harness.queries.run.endpoints import EndpointProxies
+from bettong.harness.queries.run.environment import SparkEnvironment
+from bettong.harness.queries.run.incarnations import INCARNATION_S, Incarnations
+from bettong.harness.queries.run.injector import FaultInjector
+from bettong.harness.queries.run.job import Target
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.run.state import digest_state
+from bettong.harness.queries.sink.rows import Input
+from bettong.harness.spark.driver import JobError
+from bettong.harness.spark.pool import DriverPool
+from bettong.lineage.trace import TraceEvent
+
+_MOST_INCARNATIONS = 8
+
+
+_ORDINARY = OperationalEvent("", "")
+
+
+class OneRun:
+    """One run; ``run`` is called once.
+
+    Args:
+        pools: of the first incarnation's driver, and of the later ones'.
+        replay_layout: layout of the rows from the second incarnation on.
+        real: crashes are SIGKILL.
+    """
+
+    def __init__(
+        self,
+        spark_environment: SparkEnvironment,
+        pools: tuple[DriverPool, DriverPool],
+        target: Target,
+        source: Input,
+        endpoint_proxies: EndpointProxies,
+        faults: Sequence[AnyFault],
+        replay_layout: int,
+        real: bool,
+    ) -> None:
+        self._arena = spark_environment
+        self._target = target
+        self._source = source
+        self._wires = endpoint_proxies
+        self._faults = faults
+        self._replay_layout = replay_layout
+        self._real = real
+        self._id = spark_environment.next_run()
+        self._state = spark_environment.folder / self._id
+        self._stages = StageNumbers()
+        self._files = FileSteps()
+        self._result = QueryRun(id=self._id)
+        self._ended_at = -1, 0
+        self._anew = False
+        situations = [f for f in faults if isinstance(f, OperationalEvent)]
+        self._situation = situations[0] if situations else _ORDINARY
+        self._loses = any(isinstance(f, LostExecutor) for f in faults)
+        self._strikes = FaultInjector(
+            endpoint_proxies, faults, self._crash_at_request, self._lose_executor
+        )
+        self._driver = DriverControl(self._state, real, self._cut_links, self._refuse)
+        besides = WireFault | OperationalEvent | LostExecutor | RefusedOnce
+        placed = [f for f in faults if not isinstance(f, besides)]
+        schedule = Schedule((*placed, *self._situation.placed))
+        self._control = RunControl(self._id, self._driver, schedule, None, self._observe)
+        address = spark_environment.conductor.address
+        self._incarnations = Incarnations(self._driver, pools, self._id, address, self._starts)
+
+    def run(self) -> QueryRun:
+        """Raises SinkError when the sink cannot even set up or read back."""
+        begun = time.monotonic()
+        self._state.mkdir(parents=True)
+        self._wires.begin()
+        self._arena.conductor.begin(self._control)
+        try:
+            self._strikes.arm()
+            self._until_drained()
+            if self._situation.anew is not None:
+                self._start_anew()
+            for number in self._incarnations.unended():
+                self._result.errors.append(f"incarnation {number} did not end")
+            self._result.checkpoint_used = (self._state / "checkpoint" / "offsets").is_dir()
+            self._result.unused = tuple(self._wires.unused())
+            self._result.left = tuple(self._wires.left())
+            self._take_evidence()
+            self._result.recording = self._wires.recorder.recording()
+            self._read_back()
+        finally:
+            self._arena.conductor.end(self._control)
+            self._wires.end(self._id)
+            self._strikes.release()
+            # A host that has lost sight of itself holds tasks for ever.
+            self._incarnations.release(spoilt=self._loses)
+            shutil.rmtree(self._state, ignore_errors=True)
+        result = self._result
+        result.events = self._control.events
+        result.moments = moments(result.events)
+        result.seconds = time.monotonic() - begun
+        return result
+
+    # --- what happens while the query runs
+
+    def _observe(self, event: TraceEvent) -> TraceEvent:
+        """Called at each event while its process waits: note what is durable now."""
+        durable = f"{digest_state(self._state)} {self._wires.request_digest(self._id)}"
+        detail = {**event.detail, DURABLE: durable, CLOCK: self._wires.clock()}
+        named = self._files(self._stages(replace(event, detail=detail)))
+        self._strikes.met(named)
+        return named
+
+    def _crash_at_request(self) -> None:
+        self._control.has_died(DRIVER, self._driver.incarnation)
+        self._driver.crash(DRIVER)
+
+    def _cut_links(self, incarnation: int) -> None:
+        self._wires.cut(self._id, incarnation)
+
+    def _refuse(self, fault: Cut, incarnation: int) -> str:
+        return self._strikes.refuse(fault, self._id, incarnation)
+
+    def _lose_executor(self) -> str:
+        assert self._driver.host is not None
+        self._driver.host.lose_executor()
+        return "Spark was told that the executor was lost"
+
+    # --- one incarnation after the other
+
+    def _until_drained(self) -> None:
+        self._start("setup", "write")
+        while self._driver.incarnation < _MOST_INCARNATIONS:
+            try:
+                signal, number = self._driver.signals.get(timeout=INCARNATION_S)
+            except queue.Empty:
+                self._result.errors.append(f"the query did nothing more for {INCARNATION_S:.0f} s")
+                self._incarnations.stop()
+                return
+            if signal == "crashed":
+                self._incarnations.mark_dead(killed=self._real)
+                self._start("look", "write")
+            elif signal == "paused":
+                self._start("write")
+            elif number != self._driver.incarnation or self._driver.has_crashed(number):
+                continue  # a zombie; or one whose links were cut before its crash was told of
+            elif self._take_result(number):
+                committed, before = self._commits(), self._ended_at
+                self._result.drained = committed == self._source.batches
+                self._ended_at = committed, self._struck()
+                if self._result.drained or self._ended_at == before:
+                    return  # or it has failed again without a fault, and would for ever
+                self._start("write")
+
+    def _start_anew(self) -> None:
+        """The query once more, with an empty checkpoint."""
+        shutil.rmtree(self._state / "checkpoint")
+        self._result.drained, self._anew = False, True
+        number, errors = self._start("write"), len(self._result.errors)
+        if number not in self._incarnations.unended():
+            self._take_result(number)
+            self._result.drained = len(self._result.errors) == errors
+
+    def _start(self, *parts: str) -> int:
+        def arguments(number: int) -> dict[str, Any]:
+            self._addresses = self._wires.open(self._id, number)
+            return self._arguments(parts, number)
+
+        return self._incarnations.start(arguments)
+
+    def _starts(self) -> None:
+        self._stages.restart()
+        self._files.restart()
+        self._strikes.starts()
+        self._result.starts.append(self._wires.clock())
+
+    def _arguments(self, parts: Sequence[str], number: int) -> dict[str, Any]:
+        layout = 0 if number == 1 else self._replay_layout
+        source = self._situation.input(self._source, number)
+        if self._anew:
+            source = self._situation.again(self._source)
+        return {
+            "target": asdict(self._target),
+            "directory": str(self._state),
+            "run_id": self._id,
+            "addresses": self._addresses,
+            "source": {**asdict(source), "layout": layout},
+            "parts": list(parts),
+        }
+
+    def _take_result(self, number: int) -> bool:
+        """The outcome of an incarnation that ended by itself; False when it was killed."""
+        done = self._incarnations.outcome(number)
+        if done is None:
+            return False
+        if done["error"] is not None:
+            self._result.errors.append(done["error"])
+        if done.get("looked") is not None:
+            self._result.looks.append((f"restart {number - 1}", done["looked"]))
+        return True
+
+    def _commits(self) -> int:
+        """How many batches Spark has recorded as done."""
+        steps = {e.step for e in self._control.events if e.phase == "after"}
+        return sum(f"batch={n}/commits" in steps for n in range(self._source.batches))
+
+    def _struck(self) -> int:
+        """How many faults have struck so far."""
+        return len(self._control.evidence) + self._strikes.struck
+
+    # --- what it has shown
+
+    def _take_evidence(self) -> None:
+        missing = [*self._strikes.end()]
+        reported = {**self._control.evidence, **self._strikes.evidence}
+        missing += [id for id in self._control.not_fired if id not in reported]
+        for crash in self._situation.placed:  # it is told by the situation's name
+            proof = reported.pop(crash.id, None)
+            missing = [id for id in missing if id != crash.id]
+            if proof is None:
+                missing.append(self._situation.id)
+            else:
+                reported[self._situation.id] = proof
+        if self._situation.id and not self._situation.placed:
+            reported[self._situation.id] = self._took_place()
+        self._result.evidence, self._result.not_fired = reported, tuple(missing)
+
+    def _took_place(self) -> str:
+        """The proof of a situation that no fault brings about."""
+        started, done = self._driver.incarnation, self._commits()
+        failed = f", {len(self._result.errors)} of them failed" if self._result.errors else ""
+        return f"the query was started {started} time(s){failed}; {done} batches were recorded"
+
+    def _read_back(self) -> None:
+        arguments = self._arguments(["read", "teardown"], self._driver.incarnation)
+        try:
+            self._result.rows = self._incarnations.ask(arguments)["rows"]
+        except (JobError, TimeoutError) as e:
+            self._result.unreadable = str(e) or "it does not return"

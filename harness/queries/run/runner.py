@@ -1,0 +1,68 @@
+"""Runs of one sink, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor
+from bettong.harness.queries.faults.operations import OperationalEvent
+from bettong.harness.queries.run.endpoints import EndpointProxies
+from bettong.harness.queries.run.environment import SparkEnvironment
+from bettong.harness.queries.run.job import Target
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.run.one_run import OneRun
+from bettong.harness.queries.sink.rows import Input
+
+
+class SinkRunner:
+    """Runs one sink, again and again.
+
+    ``two_cores`` gives the arena of runs in which two tasks are to be there at once.
+    """
+
+    def __init__(
+        self,
+        spark_environment: SparkEnvironment,
+        target: Target,
+        source: Input,
+        endpoint_proxies: EndpointProxies,
+        two_cores: Callable[[], SparkEnvironment] | None = None,
+    ) -> None:
+        self._arena = spark_environment
+        self._target = target
+        self._source = source
+        self._wires = endpoint_proxies
+        self._two_cores = two_cores or (lambda: spark_environment)
+
+    def run(
+        self,
+        faults: Sequence[AnyFault] = (),
+        *,
+        replay_layout: int = 0,
+        real: bool = False,
+    ) -> QueryRun:
+        """One run.
+
+        Args:
+            faults: struck together.
+            replay_layout: layout of the rows from the second incarnation on.
+            real: crashes are SIGKILL.
+
+        Raises SinkError when the sink cannot even set up or read back.
+        """
+        first, later = self._arena.pool, self._arena.pool
+        if any(isinstance(fault, LostExecutor) for fault in faults):
+            first = later = self._two_cores().pool
+        elif any(isinstance(fault, OperationalEvent) and fault.cores for fault in faults):
+            later = self._two_cores().pool
+        run = OneRun(
+            self._arena,
+            (first, later),
+            self._target,
+            self._source,
+            self._wires,
+            faults,
+            replay_layout,
+            real,
+        )
+        return run.run()

@@ -1,0 +1,1 @@
+"""Which faults to try on a query next: lineage of what became visible, equivalence, hypotheses."""

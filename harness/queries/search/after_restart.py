@@ -1,0 +1,62 @@
+"""Faults on the wire while the query is being started again: told apart by the request's label,
+counted from the restart, for what a replay asks differs from what was asked before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from bettong.harness.queries.faults.wire import (
+    CLOCK,
+    WireFault,
+    batch_at,
+    changes,
+    files_at,
+    request_digest,
+)
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.wire import CutPoint, Keys
+from bettong.harness.wire.cutpoints import Kind
+
+
+def at_request(kind: Kind, endpoint: str, label: str, number: int) -> CutPoint:
+    """The request of that number, from 1, among those of its label since the restart."""
+    request = f"{endpoint}/restarted/{label}={number}"
+    return CutPoint(kind, endpoint, request, "since", label, number, label)
+
+
+def second_on_wire(
+    run: QueryRun, batch: int, pinned: set[tuple[str, str]]
+) -> Iterator[tuple[WireFault, str]]:
+    """What can strike the last request to each endpoint that changes something while a batch is
+    written again after a crash, with what is equal for all that leave the same behind.
+
+    ``pinned``: endpoints and labels of the requests that clean runs make equally.
+    """
+    if len(run.starts) < 2:
+        return
+    begun = next(
+        (e.detail[CLOCK] for e in run.events if e.incarnation == 2 and CLOCK in e.detail), None
+    )
+    counts: Counter[tuple[str, str]] = Counter()
+    reported: list[tuple[str, str, Keys | None]] = []
+    last: dict[str, list[tuple[WireFault, str]]] = {}
+    for request in run.recording.requests:
+        place = (request.endpoint, request.label)
+        reported.append((*place, request.keys))
+        if request.order < run.starts[1] or (len(run.starts) > 2 and request.order > run.starts[2]):
+            continue
+        counts[place] += 1
+        writes = begun is not None and request.order > begun and changes(request)
+        if writes and place in pinned and batch_at(request.order, run.events) == batch:
+            lost, reply = (
+                at_request(kind, *place, counts[place]) for kind in ("omit", "omit-reply")
+            )
+            left = f"{files_at(request.order, run.events)} {request_digest(reported, run.id)}"
+            last[request.endpoint] = [
+                (WireFault(lost, "lost"), ""),
+                (WireFault(reply, "lost"), ""),
+                (WireFault(reply, "crash"), left),
+            ]
+    for faults in last.values():
+        yield from faults

@@ -1,0 +1,90 @@
+"""Fault sets that leave the same behind, of which only one is run.
+
+What follows a fault is decided by what was durable when it struck, by what the servers had been
+told by then, and by what was under way. Fault sets of which all this is equal, read from recorded
+runs, are *folded* into one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from bettong.harness.faults.kinds import Crash, Storage, points
+from bettong.harness.queries.faults.kinds import AnyFault
+from bettong.lineage.faults import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateFault:
+    """A fault that could strike in a run that went well.
+
+    Attributes:
+        fault: it.
+        left: equal for threats that leave the same behind.
+        batch: in which it strikes.
+        time: in the order of the run.
+    """
+
+    fault: AnyFault
+    left: str
+    batch: int
+    time: int
+
+
+@dataclass
+class FaultEquivalence:
+    """What the runs so far have shown of which fault sets are equal.
+
+    Attributes:
+        chosen: what is left behind -> the fault set that is run for it.
+        folded: fault sets that are not run -> the one that is.
+    """
+
+    chosen: dict[str, Schedule] = field(default_factory=dict)
+    folded: dict[Schedule, Schedule] = field(default_factory=dict)
+    _told: tuple[int, int] = field(default=(0, 0), compare=False)
+
+    def of(self, schedule: Schedule, threats: Sequence[CandidateFault]) -> list[CandidateFault]:
+        """Those threats to a run of ``schedule`` that stand for all of them."""
+        for threat in sorted(threats, key=_telling):
+            self.chosen.setdefault(threat.left, schedule | {threat.fault.id})
+        kept = []
+        for threat in threats:
+            extended = schedule | {threat.fault.id}
+            if self.chosen[threat.left] == extended:
+                kept.append(threat)
+            elif len(extended) > len(schedule):
+                self.folded[extended] = self.chosen[threat.left]
+        return kept
+
+    def news(self) -> dict[str, Any]:
+        """What has become known since this was asked last, for the log of a search."""
+        chosen, folded = self._told
+        self._told = len(self.chosen), len(self.folded)
+        return {
+            "chosen": [
+                [left, sorted(run)] for left, run in islice(self.chosen.items(), chosen, None)
+            ],
+            "folded": [
+                [sorted(equal), sorted(run)]
+                for equal, run in islice(self.folded.items(), folded, None)
+            ],
+        }
+
+    def learn(self, value: Mapping[str, Iterable[Any]]) -> None:
+        """Take in what an earlier search knew."""
+        for left, run in value.get("chosen", ()):
+            self.chosen.setdefault(left, frozenset(run))
+        for equal, run in value.get("folded", ()):
+            self.folded.setdefault(frozenset(equal), frozenset(run))
+        self._told = len(self.chosen), len(self.folded)
+
+
+def _telling(threat: CandidateFault) -> tuple[int, int]:
+    """Of equal faults the one at a step of Spark's own log is understood best."""
+    fault = threat.fault
+    step = points(fault)[0].step if isinstance(fault, Crash | Storage) else ""
+    return (0 if step.endswith(("/commits", "/offsets")) else 1, threat.time)

@@ -1,0 +1,214 @@
+"""Why a run of a sink went well: the lineage of what became visible.
+
+A batch is visible and recorded because at every moment on the way the driver lived, no attempt
+failed and every request was answered, save where the run's own faults struck. At each of these
+moments something could have struck: that is what the search's hypotheses are made of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from bettong.harness.faults.kinds import Crash, Fault, Storage, points
+from bettong.harness.queries.faults.crash_points import CrashPoint, batch_of
+from bettong.harness.queries.faults.kinds import (
+    AnyFault,
+    LostExecutor,
+    fails_attempt,
+    faults_at,
+    for_search,
+    refused,
+    refused_once,
+    zombie,
+)
+from bettong.harness.queries.faults.operations import CORES, SITUATIONS
+from bettong.harness.queries.faults.wire import WireFault, WirePoint, endpoints_asked
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.search.after_restart import second_on_wire
+from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
+from bettong.lineage.faults import Schedule
+from bettong.lineage.graph import Lineage
+
+_ATTEMPT = re.compile(r"(batch=\d+)/(?:stage=\d+/)?(p=\d+/a=\d+)/")
+
+
+class Why:
+    """Reads lineage out of runs.
+
+    Attributes:
+        window: faults strike in the first so many batches.
+        together: so many of them at most.
+        batches: of the source.
+        folding: what runs have shown of which faults are equal.
+        wire: the requests of the clean runs that may be struck.
+        endpoints: those that the window's last batch of the clean run asks.
+        not_struck: the requests of the clean runs that no fault can be placed at.
+        in_tasks: whether the sink's tasks leave anything behind themselves.
+        times: when each fault strikes, in the order of the run in which it could.
+    """
+
+    def __init__(self, window: int, batches: int, together: int) -> None:
+        self.window = window
+        self.together = together
+        self.batches = batches
+        self.folding = FaultEquivalence()
+        self.wire: list[WirePoint] = []
+        self.endpoints: list[str] = []
+        self.not_struck: list[str] = []
+        self.in_tasks = False
+        self.times: dict[str, int] = {}
+
+    def lineage(self, faults: Sequence[AnyFault], run: QueryRun) -> Lineage:
+        """The lineage of a run that went well although these faults struck."""
+        schedule: Schedule = frozenset(fault.id for fault in faults)
+        lineage = Lineage()
+        way: dict[int, list[str]] = {n: [] for n in range(self.window)}
+        for fault in faults:
+            struck = lineage.leaf(f"{fault.id} struck", [for_search(fault, 0)], lost=True)
+            for leaves in way.values():
+                leaves.append(struck)
+        threats: list[CandidateFault] = []
+        if not faults:
+            threats += self._clean(run)
+        elif len(faults) < self.together:
+            threats += self._second(faults, run)
+        kept = self.folding.of(schedule, threats)
+        for (batch, _), group in groupby(kept, key=lambda t: (t.batch, t.time)):
+            together = [for_search(t.fault, t.time) for t in group]
+            self.times.update({x.id: self.times.get(x.id, x.time) for x in together})
+            leaf = lineage.leaf("neither " + " nor ".join(x.id for x in together), together)
+            for later in range(batch, self.window):
+                way[later].append(leaf)
+        for batch in sorted(way.keys() & _recorded(run.moments)):
+            goal = lineage.fact(f"batch {batch} is visible and recorded", goal=True)
+            lineage.firing(goal, way[batch], "write")
+        return lineage
+
+    def _clean(self, run: QueryRun) -> Iterator[CandidateFault]:
+        """What could strike a run without faults."""
+        time = 0
+        for time, moment in enumerate(run.moments):
+            if moment.batch is not None and moment.batch < self.window:
+                for fault in faults_at(moment):
+                    left = self._left(fault, moment, run)
+                    if not isinstance(fault, LostExecutor) or self._loses(moment):
+                        yield CandidateFault(fault, left, moment.batch, time)
+        last = self.window - 1
+        for point in self.wire:
+            time += 1
+            for struck, left in point.faults:
+                yield CandidateFault(struck, left, point.batch, time)
+        for besides in self._besides():
+            time += 1
+            yield CandidateFault(besides, besides.id, last, time)
+
+    def _loses(self, moment: CrashPoint) -> bool:
+        """Whether executors are lost there: in the first task of the window's last batch, if tasks
+        leave anything. Each time Spark has to be started anew."""
+        return (
+            self.in_tasks and moment.batch == self.window - 1 and "/p=0/a=0/" in moment.point.step
+        )
+
+    def _besides(self) -> Iterator[AnyFault]:
+        """What strikes no single moment: situations, zombies, servers that refuse connections."""
+        yield from SITUATIONS
+        if self.in_tasks:
+            yield CORES
+        last = self.window - 1
+        for step in (f"batch={last}/p=0/a=0/source.middle", f"batch={last}/commits"):
+            start = next((m.point for m in self._at(step)), None)
+            if start is not None:
+                yield zombie(start, self.batches - 1)
+        for endpoint in self.endpoints:
+            yield refused(endpoint, last)
+            yield refused_once(endpoint, last)
+
+    def _second(self, faults: Sequence[AnyFault], run: QueryRun) -> Iterator[CandidateFault]:
+        """What could strike while the first fault, in the last batch of the window, is being
+        recovered from: nothing more where the query is started again by itself anyway. Of the
+        recovery's tasks the first one stands for all."""
+        (first,) = faults if len(faults) == 1 else (faults[-1],)
+        batch = self._batch_struck(first)
+        if batch is None or batch != self.window - 1:
+            return
+        for time, moment in enumerate(run.moments):
+            aside = "/p=" in moment.point.step and "/p=0/" not in moment.point.step
+            if moment.batch == batch and not aside and _follows(moment, first, run):
+                for fault in faults_at(moment):
+                    if isinstance(fault, Crash | Storage):
+                        yield CandidateFault(fault, self._left(fault, moment, run), batch, time)
+        asked = {(f.point.endpoint, f.label) for point in self.wire for f, _ in point.faults}
+        for time, (on_wire, left) in enumerate(second_on_wire(run, batch, asked), len(run.moments)):
+            own = " + ".join(sorted((*(fault.id for fault in faults), on_wire.id)))
+            yield CandidateFault(on_wire, left or own, batch, time)
+
+    def _batch_struck(self, fault: AnyFault) -> int | None:
+        if isinstance(fault, Crash | Storage):
+            return batch_of(points(fault)[0].step)
+        if isinstance(fault, WireFault) and fault.how == "crash":
+            return next((p.batch for p in self.wire for f, _ in p.faults if f == fault), None)
+        return None
+
+    def _left(self, fault: Fault | LostExecutor, moment: CrashPoint, run: QueryRun) -> str:
+        """What is equal for all faults that leave the same behind."""
+        if isinstance(fault, Crash):
+            return moment.durable
+        step = moment.point.step
+        if isinstance(fault, LostExecutor) and fault.goes_on:
+            return fault.id
+        if fails_attempt(moment.point) and moment.durable == begun_with(moment, run.moments):
+            return f"{moment.durable} an attempt that had left nothing fails"
+        kind = fault.id if isinstance(fault, LostExecutor) else step
+        return f"{moment.durable} {kind}"
+
+    def _at(self, step: str) -> Iterator[CrashPoint]:
+        return (m for m in self.clean_moments if m.point.step == step)
+
+    clean_moments: Sequence[CrashPoint] = ()
+
+    def read_clean(self, run: QueryRun, wire: list[WirePoint]) -> None:
+        """Take in the clean run: what may be struck, and whether tasks leave anything."""
+        self.wire, self.clean_moments = wire, run.moments
+        self.endpoints = endpoints_asked(run.recording, run.events, self.window - 1)
+        self.in_tasks = any(
+            m.point.phase == "after"
+            and m.point.step.endswith("/task")
+            and m.durable != begun_with(m, run.moments)
+            for m in run.moments
+        )
+
+
+def begun_with(moment: CrashPoint, moments: Iterable[CrashPoint]) -> str | None:
+    """What was durable when the attempt began within which a moment is."""
+    found = _ATTEMPT.match(moment.point.step)
+    durable = None
+    for earlier in moments:
+        attempt = _ATTEMPT.match(earlier.point.step)
+        begins = earlier.point.phase == "before" and earlier.point.step.endswith("/task")
+        if found and attempt and begins and attempt.groups() == found.groups():
+            durable = earlier.durable
+        if earlier == moment:
+            break
+    return durable
+
+
+def _follows(moment: CrashPoint, first: AnyFault, run: QueryRun) -> bool:
+    """Whether a moment came after a fault had struck."""
+    if isinstance(first, Crash | WireFault):
+        return moment.incarnation > 1
+    at = points(first)[0]  # type: ignore[arg-type]  # one that is placed at a step
+    struck = [i for i, m in enumerate(run.moments) if m.point == at]
+    # A step that failed after its work is no moment; the attempt that follows it is.
+    again = [i for i, m in enumerate(run.moments) if "/a=1/" in m.point.step]
+    begun = min([*struck, *again], default=len(run.moments))
+    return run.moments.index(moment) > begun
+
+
+def _recorded(moments: Iterable[CrashPoint]) -> set[int]:
+    return {
+        m.batch
+        for m in moments
+        if m.batch is not None and m.point.phase == "after" and m.point.step.endswith("/commits")
+    }

@@ -1,0 +1,74 @@
+"""The search for the smallest fault sets that lower a sink's guarantee."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.search.executor import SinkExecutor
+from bettong.harness.queries.sink.loading import source_of
+from bettong.lineage.faults import Bounds
+from bettong.lineage.results import tool_version
+from bettong.lineage.search import loop
+from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.findings import Findings
+
+_SAMPLE = 2
+
+
+def search(
+    executor: SinkExecutor, request: Request, sample: Callable[[Execution], None]
+) -> Findings:
+    """Try all that the lineage of the clean run, and of every run that stays good, puts up.
+
+    With a folder for results every run is noted there at once, and a search that was interrupted,
+    or ended with its budget, goes on where it was. At the end some of the fault sets that were
+    folded are run all the same, each told to ``sample``.
+    """
+    question = _question(request)
+    log = None
+    if request.out is not None:
+        log = request.out / f"search-{blake2b(question.encode(), digest_size=4).hexdigest()}.jsonl"
+    findings = loop.search(
+        executor,
+        Bounds({}, request.faults),
+        budget=request.budget,
+        find_all=True,
+        smallest_first=True,
+        log=log,
+        question=question,
+        watch=lambda execution, _: executor.learn(execution),
+    )
+    if findings.complete:
+        _check_folding(executor, findings, sample)
+    return findings
+
+
+def _question(request: Request) -> str:
+    """Anything that changes the answer is in it, the sink's own code too."""
+    code = blake2b(source_of(request.target).encode(), digest_size=8).hexdigest()
+    options = sorted((*request.options.items(), *request.endpoints.items()))
+    digest = blake2b(repr(options).encode(), digest_size=8).hexdigest()
+    return (
+        f"{Path(request.target).name}, code {code}, options {digest}, at most {request.faults} "
+        f"faults in {request.window} batches, kills {request.real}, bettong {tool_version()}"
+    )
+
+
+def _check_folding(
+    executor: SinkExecutor, findings: Findings, sample: Callable[[Execution], None]
+) -> None:
+    """Run a few of the fault sets that were folded: each must end as the one did that stands for
+    it."""
+    outcomes = {e.schedule: e.outcome for e in findings.executions}
+    folded = executor.why.folding.folded
+    known = sorted((f for f in folded if folded[f] in outcomes), key=sorted)
+    for schedule in random.Random(0).sample(known, min(_SAMPLE, len(known))):
+        execution = executor.run(schedule)
+        findings.executions.append(execution)
+        sample(execution)
+        if execution.outcome == "violation" and outcomes[folded[schedule]] != "violation":
+            findings.minimal.append(schedule)

@@ -1,0 +1,128 @@
+"""TARGET of ``bettong check-sink``: ``file.py:Object``, ``module:Object`` or ``format:NAME``."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+
+from bettong.harness.queries.sink.contract import Sink, format_sink
+from bettong.harness.servers import ServerMissingError
+from bettong.lineage.errors import UsageError
+from bettong.lineage.nearest import one_of
+
+_FILE_FORMATS = ("parquet", "json", "orc", "csv", "delta")
+_METHODS = ("write", "read")
+
+
+def load_target(target: str, options: Mapping[str, str], *, fresh: bool = False) -> Sink:
+    """The sink that a target names.
+
+    Args:
+        target: see the module.
+        options: for ``format:NAME``.
+        fresh: load the module again, so that nothing that it kept in memory is known any more.
+
+    Raises UsageError, saying which target and what to do, when there is no such sink.
+    """
+    where, colon, name = target.rpartition(":")
+    if not colon or not where or not name:
+        raise UsageError(
+            f"{target!r} is no target: write file.py:Object, module:Object or format:NAME"
+        )
+    if where == "format":
+        one_of(name, _FILE_FORMATS, "format")
+        return format_sink(name, **options)
+    if options:
+        raise UsageError(f"--option is for format:NAME; {target} takes none")
+    module = _file(Path(where), fresh) if where.endswith(".py") else _module(where, fresh)
+    if not hasattr(module, name):
+        public = [n for n in vars(module) if not n.startswith("_")]
+        one_of(name, public, f"{where}: object")
+    found = getattr(module, name)
+    try:
+        sink = found() if isinstance(found, type) else found
+    except ServerMissingError:
+        raise  # it says itself what is missing
+    except Exception as e:
+        raise UsageError(f"{target}: cannot be made: {type(e).__name__}: {e}") from e
+    for method in _METHODS:
+        own = getattr(sink, method, None)
+        if not callable(own) or getattr(own, "__func__", None) is getattr(Sink, method):
+            raise UsageError(f"{target}: has no method {method}: see bettong.harness.Sink")
+    return _named(sink, name)
+
+
+def source_of(target: str) -> str:
+    """The code of a target's file or module; empty when there is none, as for ``format:NAME``."""
+    where = target.rpartition(":")[0]
+    if where == "format":
+        return ""
+    module = _file(Path(where), False) if where.endswith(".py") else _module(where, False)
+    file = getattr(module, "__file__", None)
+    return Path(file).read_text(encoding="utf-8") if file else ""
+
+
+def _named(sink: Sink, name: str) -> Sink:
+    for attribute, value in (
+        ("endpoints", {}),
+        ("servers", {}),
+        ("spark_config", {}),
+        ("ordered", False),
+        ("setup", lambda env: None),
+        ("teardown", lambda env: None),
+    ):
+        if not hasattr(sink, attribute):
+            setattr(sink, attribute, value)
+    if not getattr(sink, "name", ""):
+        sink.name = name
+    return sink
+
+
+def _file(path: Path, fresh: bool) -> ModuleType:
+    path = path.resolve()
+    name = f"bettong_target_{path.stem}"
+    if not fresh and name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise UsageError(f"{path}: there is no such Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))  # what stands beside it can be imported
+    try:
+        spec.loader.exec_module(module)
+    except ServerMissingError:
+        del sys.modules[name]
+        raise
+    except Exception as e:
+        del sys.modules[name]
+        raise UsageError(f"{path}: cannot be imported: {type(e).__name__}: {e}") from e
+    _ship(module)
+    return module
+
+
+def _module(name: str, fresh: bool) -> ModuleType:
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+    if fresh:
+        sys.modules.pop(name, None)
+    try:
+        module = importlib.import_module(name)
+    except ServerMissingError:
+        raise
+    except Exception as e:
+        raise UsageError(f"{name}: cannot be imported: {type(e).__name__}: {e}") from e
+    _ship(module)
+    return module
+
+
+def _ship(module: ModuleType) -> None:
+    """Have its classes and functions sent to Python workers by value: nothing to package."""
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]

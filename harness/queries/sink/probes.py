@@ -1,0 +1,150 @@
+"""What a sink's Python code does to its files, made steps: before each operation that changes
+something durable, the conductor is asked.
+
+Installed at the start of the driver host and of every Python process of Spark (``site/``). Files
+are seen by Python's audit events, SQLite by its trace callback, so that nothing of the sink needs
+to be changed; what native libraries write is not seen. Which run the process works for is read
+from a file, for processes live longer than runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sqlite3.dbapi2
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bettong.engine.steps import Instrumentation, Recorder
+from bettong.lineage.trace import TraceEvent
+
+STEP = "sink.file"
+_CHANGING = {
+    "os.rename": 2,
+    "os.remove": 1,
+    "os.mkdir": 1,
+    "os.rmdir": 1,
+    "os.link": 2,
+    "os.symlink": 2,
+    "os.truncate": 1,
+}
+_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_DURABLE_SQL = ("COMMIT", "END", "RELEASE")
+_CONNECT = sqlite3.connect
+_CHANGING_SQL = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER")
+
+
+def aim(folder: Path | None, instrumentation: Instrumentation) -> None:
+    """Have the probes tell what happens below ``folder``; None turns them off."""
+    value = {"folder": folder and f"{folder}/", "instrumentation": asdict(instrumentation)}
+    temporary = _aim_file().with_suffix(".new")
+    temporary.write_text(json.dumps(value))
+    temporary.replace(_aim_file())
+
+
+class Probe:
+    """The probe of this process."""
+
+    def __init__(self, file: str) -> None:
+        self._file = Path(file)
+        self._known: tuple[int, int] | None = None
+        self._folder: str | None = None
+        self._node = ""
+        self._incarnation = 1
+        self._recorder: Recorder | None = None
+        self._busy = threading.local()
+
+    def install(self) -> None:
+        """From now on, for the life of the process."""
+        sys.addaudithook(self._audit)
+        sqlite3.connect = sqlite3.dbapi2.connect = self._connect  # type: ignore[assignment]
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open":
+            path, _, flags = arguments
+            if isinstance(path, str | bytes | os.PathLike) and (flags or 0) & _WRITING:
+                self._happens("open", path)
+        elif event in _CHANGING:
+            self._happens(event.partition(".")[2], arguments[_CHANGING[event] - 1])
+
+    def _connect(self, *arguments: Any, **named: Any) -> sqlite3.Connection:
+        """``sqlite3.connect``, with the connection's statements watched."""
+        connection: sqlite3.Connection = _CONNECT(*arguments, **named)
+        path = os.fspath(arguments[0] if arguments else named["database"])
+
+        def statement(sql: str) -> None:
+            verb = sql.lstrip().split(None, 1)[0].upper().rstrip(";") if sql.strip() else ""
+            alone = verb in _CHANGING_SQL and not connection.in_transaction
+            if verb in _DURABLE_SQL or alone:
+                self._happens(verb.lower(), path)
+
+        if self._concerns(path):
+            connection.set_trace_callback(statement)
+        return connection
+
+    def _concerns(self, path: Any) -> bool:
+        if getattr(self._busy, "now", False):
+            return False
+        self._busy.now = True
+        try:
+            self._refresh()
+        finally:
+            self._busy.now = False
+        return self._folder is not None and os.fsdecode(path).startswith(self._folder)
+
+    def _refresh(self) -> None:
+        try:
+            found = self._file.stat()
+        except OSError:
+            self._folder = None
+            return
+        version = (found.st_mtime_ns, found.st_ino)
+        if version == self._known:
+            return
+        self._known = version
+        with open(self._file, encoding="utf-8") as file:  # noqa: PTH123 - it may be within a hook
+            value: Mapping[str, Any] = json.load(file)
+        self._folder = value["folder"]
+        instrumentation = Instrumentation(**value["instrumentation"])
+        self._node, self._incarnation = instrumentation.node, instrumentation.incarnation
+        self._recorder = instrumentation.recorder()
+
+    def _happens(self, operation: str, path: Any) -> None:
+        """Ask the conductor; raises what it answers, in the midst of the sink's own call."""
+        if not self._concerns(path) or self._recorder is None or self._folder is None:
+            return
+        detail = {"op": operation, "path": os.fsdecode(path)[len(self._folder) :]}
+        self._busy.now = True
+        try:
+            self._recorder.notify(
+                TraceEvent(
+                    f"{_task()}{STEP}", "before", self._node, self._incarnation, detail=detail
+                )
+            )
+        finally:
+            self._busy.now = False
+
+
+def _task() -> str:
+    """The task attempt that this process works on, as the head of a step; empty outside of one."""
+    module = sys.modules.get("pyspark.taskcontext")
+    context = module.TaskContext.get() if module is not None else None
+    if context is None:
+        return ""
+    return f"p={context.partitionId()}/a={context.attemptNumber()}/"
+
+
+def install() -> None:
+    """Install the probe in this process; an audit hook cannot be taken away."""
+    Probe(str(_aim_file())).install()
+
+
+def _aim_file() -> Path:
+    """The same for a driver host and its Python workers, which share a folder of their own."""
+    return Path(tempfile.gettempdir()) / "bettong-probe.json"

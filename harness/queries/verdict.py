@@ -1,0 +1,246 @@
+"""From the runs of a sink to its result: level, counterexamples, coverage."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from bettong.harness.checkers import guarantee_of, satisfies
+from bettong.harness.queries import counterexample, describe
+from bettong.harness.queries.advice import advise, mechanism
+from bettong.harness.queries.faults.operations import OperationalEvent
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.search.executor import OTHER_LAYOUT, SinkExecutor
+from bettong.harness.queries.sink.contract import Sink
+from bettong.harness.queries.sink.rows import Input
+from bettong.lineage.faults import Schedule
+from bettong.lineage.results import Counterexample, Coverage, Guarantee, Result, Run, Verdict
+from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.findings import Findings
+
+_ANOMALIES_SHOWN = 50
+_ANOMALIES_OF_A_RUN = 5
+_SOME = 5
+
+
+@dataclass
+class QueryVerdict:
+    """Draws the conclusion. The clock begins when it is made."""
+
+    request: Request
+    sink: Sink
+    source: Input
+    _begun: float = field(default_factory=time.monotonic)
+    _started_at: str = field(
+        default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds")
+    )
+
+    def unknown(self, reason: str) -> Result:
+        """Nothing can be concluded."""
+        return self._result("unknown", reason)
+
+    def conclude(
+        self,
+        executor: SinkExecutor,
+        findings: Findings,
+        sampled: Sequence[Execution] = (),
+        anew: Sequence[tuple[OperationalEvent, Execution]] = (),
+    ) -> Result:
+        """The result of a search.
+
+        Each way of failing counts only when it shows again with every crash a SIGKILL.
+        """
+        executions = findings.executions
+        if self.request.out is not None and self.request.replayed is None:
+            counterexample.clear(self.request.out)
+        violations = [findings.execution(schedule) for schedule in findings.minimal]
+        ways = [(e, self._counterexample(executor, e)) for e in self._ways(executor, violations)]
+        shown = [(e, reported) for e, reported in ways if reported is not None]
+        kinds = {a.kind for e, _ in shown for a in e.anomalies}
+        guarantee = guarantee_of(kinds)
+        unsure = [_unjudged(e) for e in executions if e.blind]
+        unsure += [
+            f"{named(e.schedule)}: a SIGKILL does not show it"
+            for e, reported in ways
+            if reported is None
+        ]
+        verdict: Verdict = "valid" if satisfies(guarantee, self.request.expect) else "invalid"
+        left = not (findings.complete or self.request.only or violations == [findings.baseline])
+        if verdict == "valid" and (unsure or left):
+            verdict = "unknown"
+        torn = [seen for e in executions for seen in e.details.get("torn", ())]
+        return self._result(
+            verdict,
+            self._reason(guarantee, len(violations), unsure, left),
+            guarantee=guarantee,
+            ordering="per-key" if self.sink.ordered and "Reorder" not in kinds else "none",
+            anomalies=shown[0][0].anomalies[:_ANOMALIES_SHOWN] if shown else (),
+            counterexamples=tuple(reported for _, reported in shown),
+            coverage=_coverage(executor, findings),
+            runs=tuple(_line(e) for e in executions),
+            assumptions=self._rests_on(executor, sampled),
+            details={
+                "atomic": "torn" if torn else "no part of a batch was seen",
+                "torn": torn[:3],
+                "folded": _folded(executor),
+                "folded_and_run": [named(e.schedule) for e in sampled],
+                **self._anew(anew),
+            },
+        )
+
+    def _result(self, verdict: Verdict, reason: str, **more: Any) -> Result:
+        return Result(
+            scenario=self.sink.name,
+            kind="sink",
+            verdict=verdict,
+            expected=self.request.expect,
+            reason=reason,
+            started_at=self._started_at,
+            duration_s=round(time.monotonic() - self._begun, 3),
+            **more,
+        )
+
+    def _anew(self, anew: Sequence[tuple[OperationalEvent, Execution]]) -> dict[str, object]:
+        """What became of rows when the checkpoint was lost: another question, told apart."""
+        reported = {}
+        for situation, execution in anew:
+            found = execution.anomalies
+            level = guarantee_of({a.kind for a in found})
+            text = describe.notify([situation], found, self.source.rows, False) if found else ""
+            reported[situation.id] = {"guarantee": level, "words": text}
+        return {"new_checkpoint": reported} if reported else {}
+
+    def _reason(self, guarantee: Guarantee, broken: int, unsure: Sequence[str], left: bool) -> str:
+        level = f"is {guarantee}" if guarantee != "none" else "gives no guarantee"
+        reported = f"{self.sink.name} {level}"
+        if broken and guarantee != "effectively-once":
+            return f"{reported}: {broken} minimal fault set(s) lower it"
+        if unsure:
+            some = f"{len(unsure)} fault set(s) could not be judged, the first one {unsure[0]}"
+            return f"{reported} as far as seen; {some}"
+        if self.request.only:
+            return f"{reported} as far as this one fault set tells"
+        ended = "; the budget ended before all were tried" if left else ""
+        return f"{reported} under every fault set within the bounds{ended}"
+
+    def _rests_on(self, executor: SinkExecutor, sampled: Sequence[Execution]) -> tuple[str, ...]:
+        request = self.request
+        kept = "the state kept at its exact moment, every counterexample shown again by SIGKILL"
+        folded = executor.why.folding.folded
+        reported = [
+            f"at most {request.faults} faults together, in the first {request.window} of "
+            f"{self.source.batches} batches; a second one strikes while the first is recovered "
+            "from, in the first task if in any, at the last request that changes something if at "
+            "any",
+            f"a crash is {'SIGKILL' if request.real else kept}",
+            "what the sink keeps is in env.workdir or behind its endpoints; crashes in the midst "
+            "of writing a file were tried where Python writes it",
+            "replays deal the same rows to other partitions, in another order across keys",
+        ]
+        if folded:
+            reported.append(
+                f"{len(folded)} fault sets were not run because one that leaves the same behind "
+                f"was: files, and what servers had been told; {len(sampled)} of them were run as "
+                "a check"
+            )
+        odd = executor.why.not_struck
+        if odd:
+            reported.append(
+                f"{len(odd)} request(s) that runs without a fault do not make equally were not "
+                f"struck: {', '.join(odd[:_SOME])}"
+            )
+        if not executor.why.in_tasks:
+            reported.append(
+                "its tasks leave nothing behind themselves: two attempts of one at once, "
+                "lost executors and more cores were not tried"
+            )
+        return tuple(reported)
+
+    def _ways(self, executor: SinkExecutor, violations: Sequence[Execution]) -> list[Execution]:
+        """One violation for each way of failing, the same ones every time: kinds of anomalies, and
+        mechanism; the smallest, then the earliest. Two faults together only tell something when
+        none alone shows the same."""
+        times = executor.why.times
+        first = sorted(
+            violations,
+            key=lambda e: (
+                len(e.schedule),
+                [times.get(i, 0) for i in sorted(e.schedule)],
+                sorted(e.schedule),
+            ),
+        )
+        chosen: dict[tuple[frozenset[str], frozenset[str]], Execution] = {}
+        for e in first:
+            kinds = frozenset(a.kind for a in e.anomalies)
+            how = frozenset(mechanism(executor.fault(id)) for id in e.schedule)
+            if len(e.schedule) < 2 or not any(kinds <= seen for seen, _ in chosen):
+                chosen.setdefault((kinds, how), e)
+        return list(chosen.values())
+
+    def _counterexample(
+        self, executor: SinkExecutor, execution: Execution
+    ) -> Counterexample | None:
+        """The violation told, when it shows again with every crash a SIGKILL."""
+        faults = [executor.fault(id) for id in sorted(execution.schedule)]
+        ids = tuple(fault.id for fault in faults)
+        kinds = frozenset(a.kind for a in execution.anomalies)
+        failed = bool(execution.details.get("failed"))
+        layout = bool(faults) and executor.killed(faults, 0).kinds != kinds
+        if layout and executor.killed(faults, OTHER_LAYOUT).kinds != kinds:
+            return None
+        return Counterexample(
+            faults=ids,
+            anomalies=execution.anomalies[:_ANOMALIES_SHOWN],
+            schedule={"faults": list(ids)},
+            replay=counterexample.command(self.request, ids),
+            words=describe.notify(faults, execution.anomalies, self.source.rows, layout, failed),
+            advice=advise(faults, kinds, layout, failed),
+            trace=execution.trace,
+        )
+
+
+def named(schedule: Schedule) -> str:
+    """A fault set, for people."""
+    return " + ".join(sorted(schedule)) or "no fault"
+
+
+def _unjudged(execution: Execution) -> str:
+    """Which run told nothing of its faults, and why."""
+    missing = f"{' and '.join(execution.not_fired)} did not strike" if execution.not_fired else ""
+    return f"{named(execution.schedule)}: {'; '.join(filter(None, (missing, execution.note)))}"
+
+
+def _folded(executor: SinkExecutor) -> dict[str, list[str]]:
+    """For each fault set that stands for others, those others; a sample of them."""
+    found: dict[str, list[str]] = {}
+    for equal, run in executor.why.folding.folded.items():
+        names = found.setdefault(named(run), [])
+        if len(names) < _SOME:
+            names.append(named(equal))
+    return found
+
+
+def _coverage(executor: SinkExecutor, findings: Findings) -> Coverage:
+    executions = findings.executions
+    outcomes = [e.outcome for e in executions]
+    struck = [e.outcome for e in executions if e.schedule]
+    return replace(
+        findings.coverage,
+        goals=len(findings.baseline.lineage.goals),
+        supports=outcomes.count("good"),
+        injected=len(struck) - struck.count("not-injected"),
+        not_injected=struck.count("not-injected"),
+        pruned=len(executor.why.folding.folded),
+        combinations=len(findings.baseline.lineage.faults),
+        executions=len(executions),
+        violated=outcomes.count("violation"),
+    )
+
+
+def _line(execution: Execution) -> Run:
+    run = execution.to_run()
+    sample = run.anomalies[:_ANOMALIES_OF_A_RUN]
+    return replace(run, anomalies=sample, seconds=round(run.seconds, 3))

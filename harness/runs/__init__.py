@@ -1,0 +1,1 @@
+"""One run of a scenario under faults, and campaigns of many."""

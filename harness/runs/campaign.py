@@ -1,0 +1,330 @@
+"""Many runs of one scenario, and the one answer that they give together."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import count, pairwise
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from bettong.harness.backends.base import Backend
+from bettong.harness.checkers import guarantee_of
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.processes.session import guard_folder, unguard_folder
+from bettong.harness.runs.counterexample import CounterexampleFile
+from bettong.harness.runs.run import Limits, RunRecord, run_once
+from bettong.harness.runs.timeline import timeline
+from bettong.harness.scenario import Messages, Scenario
+from bettong.lineage.results import (
+    Anomaly,
+    Counterexample,
+    Coverage,
+    Guarantee,
+    Ordering,
+    Result,
+    Run,
+    Verdict,
+)
+from bettong.lineage.search.loop import Budget
+
+CRASH_MODEL = "crash model: SIGKILL of every process of a node; what was written stays, the \
+node comes back with it unless the fault says otherwise"
+_ANOMALIES_SHOWN = 100
+
+Plan = Callable[[Sequence[RunRecord]], Iterable[Schedule]]
+"""Given the clean runs, the schedules to run after them."""
+
+
+@dataclass
+class Campaign:
+    """Runs of one scenario and what they have shown.
+
+    Attributes:
+        beside: further backends, so that as many runs more go on at a time.
+        out: folder for counterexamples and traces.
+        messages: the input.
+        replay: whether the last batch of each run is forced to be done once more.
+        options: how the runs are set up, to be repeated by a replay.
+        resume: keep what earlier runs left in the folder.
+        progress: told after each run: how many are done, how many there are if known, the run.
+    """
+
+    backend: Backend
+    scenario: Scenario
+    out: Path
+    messages: Messages
+    seed: int = 0
+    options: dict[str, Any] = field(default_factory=dict)
+    replay: bool = True
+    resume: bool = False
+    limits: Limits = field(default_factory=Limits)
+    progress: Callable[[int, int | None, RunRecord], None] = lambda *_: None
+    beside: Sequence[Backend] = ()
+
+    def __post_init__(self) -> None:
+        self._began = time.monotonic()
+        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._traces = self.out / "traces"
+        if not self.resume:
+            shutil.rmtree(self._traces, ignore_errors=True)
+        self._traces.mkdir(parents=True, exist_ok=True)
+        kept = [int(t.stem) for t in self._traces.glob("*.jsonl") if t.stem.isdigit()]
+        self._numbers = count(max(kept, default=0) + 1)
+        self._lock = threading.Lock()
+        self._free: SimpleQueue[Backend] = SimpleQueue()
+        for backend in (self.backend, *self.beside):
+            self._free.put(backend)
+        self.runs: list[Run] = []
+        self.observed: list[RunRecord] = []
+        self.counterexamples: list[Counterexample] = []
+        self.planned: int | None = None
+
+    @property
+    def parallel(self) -> int:
+        """How many runs can go on at a time."""
+        return 1 + len(self.beside)
+
+    def run(self, schedule: Schedule, name: str | None = None) -> RunRecord:
+        """Run one schedule. Its trace is kept when it has a name or was not good."""
+        with self._lock:
+            label = name or str(next(self._numbers))
+        trace = self._traces / f"{label}.jsonl"
+        backend = self._free.get()
+        folder = Path(tempfile.mkdtemp(prefix="bettong-run-", dir=backend.runs))
+        guard_folder(folder)
+        try:
+            seen = run_once(
+                backend,
+                self.scenario,
+                schedule,
+                folder,
+                messages=self.messages,
+                replay=self.replay,
+                limits=self.limits,
+                trace=trace,
+            )
+            if seen.outcome != "good":
+                logs = self.out / "logs" / label
+                logs.mkdir(parents=True, exist_ok=True)
+                for log in folder.glob("*.log"):
+                    shutil.copy(log, logs)
+        finally:
+            self._free.put(backend)
+            shutil.rmtree(folder, ignore_errors=True)
+            unguard_folder(folder)
+        keep = name is not None or seen.outcome != "good"
+        if not keep:
+            trace.unlink()
+        with self._lock:
+            self.runs.append(seen.to_run(f"traces/{trace.name}" if keep else None))
+            self.observed.append(seen)
+            self.progress(len(self.runs), self.planned, seen)
+        return seen
+
+    def run_all(self, schedules: Sequence[Schedule]) -> list[RunRecord]:
+        """Run schedules at the same time, each on a backend of its own; in their order."""
+        with ThreadPoolExecutor(len(schedules)) as threads:
+            return list(threads.map(self.run, schedules))
+
+    def trace_of(self, seen: RunRecord) -> str | None:
+        """The file of a run's trace within the folder, if it was kept."""
+        return next(r.trace for r, s in zip(self.runs, self.observed, strict=True) if s is seen)
+
+    def forget(self, seen: RunRecord) -> None:
+        """Keep nothing of a run's events, which are many."""
+        with self._lock:
+            place = next(i for i, s in enumerate(self.observed) if s is seen)
+            self.observed[place] = replace(seen, events=(), times=())
+
+    def add_counterexample(self, seen: RunRecord) -> None:
+        """Keep a schedule that breaks the scenario, with the file that replays it."""
+        number = len(self.counterexamples) + 1
+        file = self.out / f"counterexample-{number}.json"
+        options = {**self.options, "replay": self.replay}
+        CounterexampleFile(self.scenario.name, seen.schedule, options).write(file)
+        self.counterexamples.append(
+            Counterexample(
+                faults=tuple(sorted(seen.schedule.ids)),
+                anomalies=seen.anomalies[:_ANOMALIES_SHOWN],
+                schedule=seen.schedule.to_dict(),
+                replay=f"bettong replay {file}",
+                advice=self.scenario.advice,
+                trace=self.trace_of(seen),
+            )
+        )
+
+    def shrink(self, seen: RunRecord) -> RunRecord:
+        """The same violation with as few of its faults as will do."""
+        for fault in seen.schedule.faults:
+            fewer = Schedule(tuple(f for f in seen.schedule.faults if f != fault))
+            if fewer.faults:
+                again = self.run(fewer)
+                if again.outcome == "violation":
+                    return self.shrink(again)
+        return seen
+
+    def result(
+        self,
+        verdict: Verdict,
+        reason: str,
+        expected: Guarantee,
+        assumptions: Sequence[str] = (),
+        complete: bool = False,
+    ) -> Result:
+        """The answer, with what it rests on."""
+        worst = [s for s in self.observed if s.outcome == "violation"]
+        anomalies = tuple(a for s in worst[:1] for a in s.anomalies)
+        outcomes = Counter(s.outcome for s in self.observed if s.schedule.faults)
+        return Result(
+            scenario=self.scenario.name,
+            verdict=verdict,
+            guarantee=_guarantee(verdict, anomalies),
+            ordering=_ordering(verdict, self.observed),
+            anomalies=anomalies[:_ANOMALIES_SHOWN],
+            counterexamples=tuple(self.counterexamples),
+            coverage=Coverage(
+                hypotheses=sum(outcomes.values()),
+                injected=outcomes["good"] + outcomes["violation"],
+                not_injected=outcomes["not-injected"],
+                executions=len(self.runs),
+                fault_space=self.planned,
+                violated=len(worst),
+                to_first=next(
+                    (i for i, s in enumerate(self.observed, 1) if s.outcome == "violation"), None
+                ),
+                complete=complete,
+            ),
+            runs=tuple(self.runs),
+            seed=self.seed,
+            started_at=self._started,
+            duration_s=round(time.monotonic() - self._began, 3),
+            expected=expected,
+            reason=reason,
+            assumptions=(CRASH_MODEL, *self.backend.limits, *assumptions),
+            details=self._details(anomalies),
+        )
+
+    def _details(self, anomalies: Sequence[Anomaly]) -> dict[str, object]:
+        details: dict[str, object] = {
+            "toxiproxy": self.backend.toxiproxy.kind,
+            **({"limits": list(self.backend.limits)} if self.backend.limits else {}),
+            "seconds_by_phase": _mean([dict(s.timings) for s in self.observed]),
+        }
+        if timed := [s for s in self.observed if s.times]:
+            reported = _most_telling(timed)
+            details |= timeline(reported.events, reported.times)
+        clean = next((r for r in self.runs if not r.faults and r.trace), None)
+        if clean is not None:
+            details["good_trace"] = clean.trace
+        if len(anomalies) > _ANOMALIES_SHOWN:
+            details["anomaly_counts"] = dict(Counter(a.kind for a in anomalies))
+        restarts = [r for b in (self.backend, *self.beside) for r in b.proxies.restarts]
+        if restarts:
+            details["toxiproxy_restarts"] = restarts
+        return details
+
+
+def run_campaign(
+    campaign: Campaign,
+    plan: Plan,
+    *,
+    clean_runs: int,
+    expected: Guarantee = "effectively-once",
+    budget: Budget = Budget(),  # noqa: B008 - immutable
+    wanted: int | None = None,
+    assumptions: Sequence[str] = (),
+) -> Result:
+    """Run the scenario without faults, then under each schedule of the plan.
+
+    Args:
+        clean_runs: how many runs without faults come first, each of which has to be good; they
+            have to give the same outputs and the same steps, or the verdict is unknown.
+        wanted: how many schedules have to be injected; further ones of the plan stand in for
+            those that could not be. By default all of them have to be.
+    """
+    began = time.monotonic()
+    clean = [campaign.run(Schedule(), f"clean-{i}") for i in range(1, clean_runs + 1)]
+    for seen in clean:
+        if seen.outcome != "good":
+            if seen.outcome == "violation":
+                campaign.add_counterexample(seen)
+                return campaign.result("invalid", "it is wrong without any fault", expected)
+            return campaign.result("unknown", f"the clean run: {seen.note}", expected)
+    if any(seen.replay_changed for seen in clean):
+        campaign.replay = False  # what it would show, a crash at its place shows
+    difference = _difference(clean)
+    if difference:
+        return campaign.result("unknown", f"two clean runs differ: {difference}", expected)
+    schedules = list(plan(clean))
+    campaign.planned = len(clean) + (len(schedules) if wanted is None else wanted)
+    injected, failed = 0, None
+    for first in range(0, len(schedules), campaign.parallel):
+        if wanted is not None and injected >= wanted:
+            break
+        if budget.spent(len(campaign.runs), time.monotonic() - began):
+            left = len(schedules) - first
+            reason = f"the budget ended with {left} schedules not run"
+            return campaign.result("unknown", reason, expected, assumptions)
+        together = campaign.run_all(schedules[first : first + campaign.parallel])
+        for seen in together:
+            if seen.outcome == "violation":
+                campaign.add_counterexample(campaign.shrink(seen))
+                kinds = ", ".join(sorted({a.kind for a in seen.anomalies}))
+                reason = f"{kinds} under {' and '.join(campaign.counterexamples[-1].faults)}"
+                return campaign.result("invalid", reason, expected, assumptions)
+        injected += sum(seen.outcome == "good" for seen in together)
+        failed = failed or next((seen for seen in together if seen.outcome != "good"), None)
+    short = wanted is not None and injected < wanted
+    if failed is not None and (wanted is None or short):
+        what = f"{failed.not_fired[0]} did not fire" if failed.not_fired else failed.note
+        return campaign.result("unknown", what, expected, assumptions)
+    reason = f"it holds under {injected} fault schedules" if injected else "it holds without faults"
+    return campaign.result("valid", reason, expected, assumptions, complete=not short)
+
+
+def _difference(clean: Sequence[RunRecord]) -> str:
+    """How later clean runs differ from the first one; empty when they do not."""
+    for first, other in pairwise(clean):
+        steps = sorted(first.step_ids ^ other.step_ids)
+        if steps:
+            return f"steps taken in one only: {', '.join(steps[:5])}"
+        if sorted(first.outputs) != sorted(other.outputs):
+            wrong = sorted(set(first.outputs) ^ set(other.outputs))
+            return f"outputs: {', '.join(name for name, _ in wrong[:5])}"
+    return ""
+
+
+def _guarantee(verdict: Verdict, anomalies: Sequence[Anomaly]) -> Guarantee:
+    if verdict == "unknown":
+        return "none"
+    return guarantee_of({a.kind for a in anomalies})
+
+
+def _ordering(verdict: Verdict, observed: Sequence[RunRecord]) -> Ordering:
+    if verdict == "unknown":
+        return "none"
+    return "per-key" if all(s.judgement.ordering == "per-key" for s in observed) else "none"
+
+
+def _most_telling(observed: Sequence[RunRecord]) -> RunRecord:
+    """The run to be shown over time: the first that broke, else the one that recovered slowest."""
+    broken = (s for s in observed if s.outcome == "violation")
+    slowest = max(observed, key=lambda s: (bool(s.schedule.faults), s.seconds))
+    return next(broken, slowest)
+
+
+def _mean(timings: Sequence[dict[str, float]]) -> dict[str, float]:
+    names = {name for t in timings for name in t}
+    return {
+        name: round(sum(t.get(name, 0.0) for t in timings) / len(timings), 3)
+        for name in sorted(names)
+    }

@@ -1,0 +1,136 @@
+"""Which schedules to run: every single fault at the steps of the first batches, or random ones.
+
+Both are drawn up from the trace of a clean run, so that every fault names a step that comes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import re
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+
+from bettong.harness.faults.kinds import (
+    DRIVER,
+    Crash,
+    Duplicate,
+    Fault,
+    Omit,
+    OmitReply,
+    Pause,
+    Point,
+    Storage,
+    repeats,
+)
+from bettong.harness.faults.schedule import Schedule, Topology
+from bettong.harness.faults.step_ids import is_push, is_stored
+from bettong.lineage.errors import BettongError
+from bettong.lineage.faults import CLASSIC, CRASH, DUPLICATE, LOSS, PAUSE, STORAGE
+from bettong.lineage.trace import TraceEvent
+
+_OF_BATCH = re.compile(r"(?:^|/)batch=(\d+)(?:/|$)")
+_HARNESS = ("fault/", "node.start/", "replay/")
+
+
+class BatchUnknownError(BettongError):
+    """The clean run has no such batch."""
+
+
+def first_taken(events: Sequence[TraceEvent]) -> list[TraceEvent]:
+    """The first ``before`` event of every step, in the order in which they came."""
+    found: dict[str, TraceEvent] = {}
+    for event in events:
+        if event.phase == "before" and not event.step.startswith(_HARNESS):
+            found.setdefault(event.step, event)
+    return list(found.values())
+
+
+def steps_of_batch(events: Sequence[TraceEvent], batch: int) -> list[TraceEvent]:
+    """The steps that belong to a batch: its own, and those of its messages before they were in
+    one. Raises BatchUnknownError."""
+    carried = {r for e in events if e.step.startswith(f"batch={batch}/") for r in e.carries}
+    if not carried:
+        raise BatchUnknownError(
+            f"the clean run has no batch {batch}: give it more messages, or a smaller batch"
+        )
+
+    def belongs(event: TraceEvent) -> bool:
+        named = _OF_BATCH.search(event.step)
+        if named:
+            return int(named[1]) == batch
+        return any(
+            event.step.endswith(f"/{r.stream}/{n}") for r in carried for n in range(r.start, r.stop)
+        )
+
+    return [event for event in first_taken(events) if belongs(event)]
+
+
+def faults_at(
+    event: TraceEvent, topology: Topology, kinds: AbstractSet[str] = CLASSIC, occurrence: int = 1
+) -> Iterator[Fault]:
+    """Every single fault at a step: the node that takes it killed before and after it, and, where
+    it is a request, the node at the other end too, the request lost, and its reply lost. Where
+    their kinds are asked for, the driver replaced while it stands still, the write refused, and
+    the request delivered twice.
+    """
+    before, after = (Point(event.step, phase, occurrence) for phase in ("before", "after"))
+    link = event.link or ""
+    for node in topology.nodes:
+        if CRASH in kinds and node in (event.node, *link.split("->")):
+            yield Crash(node, before)
+            yield Crash(node, after)
+    if PAUSE in kinds and event.node == DRIVER:
+        yield Pause(event.node, before, replace=True)
+    if STORAGE in kinds and is_stored(event.step, event.link):
+        yield Storage(before, "ENOSPC")
+        yield Storage(after, "EIO")
+    if link not in topology.links:
+        return
+    if LOSS in kinds:
+        yield Omit(link, before)
+        if not is_push(event.step):
+            yield OmitReply(link, before)
+    if DUPLICATE in kinds and repeats(link):
+        yield Duplicate(link, before)
+
+
+def each_step(
+    events: Sequence[TraceEvent],
+    batches: int,
+    topology: Topology,
+    kinds: AbstractSet[str] = CLASSIC,
+) -> list[Schedule]:
+    """One schedule for every single fault at every step of the first so many batches, as far as
+    there are any; raises BatchUnknownError when there are none."""
+    steps: list[TraceEvent] = []
+    for batch in range(batches):
+        with contextlib.suppress(BatchUnknownError):
+            steps += steps_of_batch(events, batch)
+    if not steps:
+        raise BatchUnknownError(f"the clean run has none of the first {batches} batches")
+    return [Schedule((fault,)) for event in steps for fault in faults_at(event, topology, kinds)]
+
+
+def random_schedules(
+    events: Sequence[TraceEvent],
+    count: int,
+    seed: int,
+    topology: Topology,
+    most: int = 2,
+    kinds: AbstractSet[str] = CLASSIC,
+) -> list[Schedule]:
+    """Schedules of one to ``most`` faults at random steps; the same for the same seed."""
+    drawn = random.Random(seed)
+    steps = first_taken(events)
+    found: dict[tuple[str, ...], Schedule] = {}
+    for _ in range(count * 20):
+        chosen: dict[str, Fault] = {}
+        for event in drawn.sample(steps, min(len(steps), drawn.randint(1, most))):
+            fault = drawn.choice(list(faults_at(event, topology, kinds)))
+            chosen[fault.id] = fault
+        schedule = Schedule(tuple(chosen.values()))
+        found.setdefault(tuple(sorted(schedule.ids)), schedule)
+        if len(found) == count:
+            break
+    return list(found.values())

@@ -1,0 +1,300 @@
+"""Which fault sets of a real run are the same, so that only one of them needs to be run.
+
+A crash leaves nothing of a node but what it has written and sent: two crashes of a node between
+which it has only read are the same, and the earlier is moved to the later.
+
+What can follow a fault is decided by what was durable when it struck and by what the system did
+then. Two faults of the same batch position with the same durable facts before and the same steps
+after, both read from their own runs, are *alike*: a second fault on the way of recovery is tried
+behind one of them only. A second fault in a later batch is tried behind one of those faults after
+which that batch began with the same.
+
+What was folded away is kept, so that a sample of it can be run as a check.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
+from typing import Any
+
+from bettong.harness.faults import kinds as harness
+from bettong.harness.faults.kinds import Fault, Point
+from bettong.harness.faults.step_ids import is_push, message_of
+from bettong.harness.search.leaves import Batches
+from bettong.harness.search.occurrences import (
+    Occurrence,
+    Reading,
+    batch_of,
+    is_durable,
+    is_read,
+)
+from bettong.lineage.faults import Schedule
+
+_BATCH = re.compile(r"batch=(\d+)")
+_EPOCH = re.compile(r"epoch=(\d+)")
+_PARTITION = re.compile(r"(?<=/)p=\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What a run with a single fault showed.
+
+    Attributes:
+        batch: the batch in which the fault struck, or None.
+        epoch: the epoch that was open then.
+        before, taken: how often each step had been begun when it struck, and in the end.
+        signature: equal for faults that are alike.
+        settled: equal for faults of one batch after which the next one began with the same: the
+            same durable facts of the batch, the same incarnations; empty when none began.
+    """
+
+    batch: int | None
+    epoch: int
+    before: Mapping[str, int]
+    taken: Mapping[str, int]
+    signature: str
+    settled: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values."""
+        return asdict(self)
+
+
+def _relative(step: str, batch: int | None, epoch: int) -> str:
+    """The step with batch and epoch counted from the fault."""
+    if batch is not None:
+        step = _BATCH.sub(lambda m: f"batch=+{int(m[1]) - batch}", step)
+    return _EPOCH.sub(lambda m: f"epoch=+{int(m[1]) - epoch}", step)
+
+
+def _absolute(step: str, batch: int | None, epoch: int) -> str:
+    step = re.sub(r"batch=\+(-?\d+)", lambda m: f"batch={int(m[1]) + (batch or 0)}", step)
+    return re.sub(r"epoch=\+(-?\d+)", lambda m: f"epoch={int(m[1]) + epoch}", step)
+
+
+def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery | None:
+    """What followed a fault in a run that had no other; None when it did not strike."""
+    struck = next((s.position for s in reading.struck if s.fault == fault.id), None)
+    if struck is None:
+        return None
+    struck_step = harness.points(fault)[0].step
+    batch = batch_at(struck_step)
+    earlier = [o for o in reading.occurrences if o.begun <= struck]
+    later = [o for o in reading.occurrences if o.begun > struck]
+    epochs = [int(m[1]) for o in earlier if (m := _EPOCH.search(o.step))]
+    epoch = max(epochs, default=0)
+
+    def here(o: Occurrence) -> bool:
+        found = batch_at(o.step)
+        if message_of(o.step):  # of other nodes' messages a recovery knows nothing
+            return found == batch and message_of(struck_step) is not None
+        return found is None or found == batch
+
+    durable = {
+        _relative(o.step, batch, epoch)
+        for o in earlier
+        if o.done_at(struck) and _lasts(o.step) and here(o)
+    }
+    after = [
+        f"{_relative(o.step, batch, epoch)} {'failed' if o.failed or o.ended is None else ''}"
+        for o in later
+        if here(o)
+    ]
+    signature = _digest(
+        type(fault).__name__, _struck_at(fault), *sorted(durable), "", *sorted(after)
+    )
+    before, taken = (Counter(o.step for o in some) for some in (earlier, reading.occurrences))
+    settled = "" if batch is None else _settled(reading, batch, struck, here)
+    return Recovery(batch, epoch, dict(before), dict(taken), signature, settled)
+
+
+def _settled(reading: Reading, batch: int, struck: int, here: Callable[[Occurrence], bool]) -> str:
+    """With what the next batch began after a fault; empty when it did not begin."""
+    begun = next(
+        (
+            o.begun
+            for o in reading.occurrences
+            if o.begun > struck and o.step.startswith(f"batch={batch + 1}/")
+        ),
+        None,
+    )
+    if begun is None:
+        return ""
+    durable = {
+        o.step for o in reading.occurrences if o.done_at(begun) and _lasts(o.step) and here(o)
+    }
+    lives = {r.node: r.incarnation for r in reading.restarts if r.position < begun}
+    return _digest(*sorted(durable), "", *(f"{node}.{n}" for node, n in sorted(lives.items())))
+
+
+def _lasts(step: str) -> bool:
+    """Whether a step leaves what outlives its process, or opens an epoch that fences others."""
+    return is_durable(step) or step.startswith("epoch=")
+
+
+def _digest(*reported: str) -> str:
+    return blake2b("\n".join(reported).encode(), digest_size=12).hexdigest()
+
+
+def _struck_at(fault: Fault) -> str:
+    match fault:
+        case harness.Crash(node=node) | harness.Pause(node=node) | harness.PowerCut(node=node):
+            return node
+        case harness.Cut() | harness.Storage():
+            return fault.id
+        case _:
+            return fault.link
+
+
+def same_moments(reading: Reading) -> dict[str, harness.Crash]:
+    """Crashes, each with the later one that is the same: all that the node did between the two
+    was to read, so that nothing is left of it."""
+    events: dict[tuple[str, int], list[tuple[int, bool, Occurrence]]] = {}
+    for o in reading.occurrences:
+        of_node = events.setdefault((o.node, o.incarnation), [])
+        of_node.append((o.begun, True, o))
+        if o.ended is not None:
+            of_node.append((o.ended, False, o))
+    effects = {
+        (cause.step, cause.number)
+        for o in reading.occurrences
+        if is_durable(o.step)
+        for cause in o.causes
+        if cause.node != o.node
+    }
+    found: dict[str, harness.Crash] = {}
+    for reported in events.values():
+        reported.sort(key=lambda event: event[0])
+        found |= _same_of_node(reported, effects)
+    return found
+
+
+def _same_of_node(
+    reported: Sequence[tuple[int, bool, Occurrence]], effects: AbstractSet[tuple[str, int]]
+) -> dict[str, harness.Crash]:
+    found: dict[str, harness.Crash] = {}
+    later: Occurrence | None = None  # a crash just before it is the same as one here
+    writing = 0  # how many steps that change something go on here
+    for position, begins, o in reversed(reported):
+        reads = is_read(o.step) and (o.step, o.number) not in effects
+        if begins and not reads:
+            writing -= o.ended is not None
+            later = None if writing else o
+            continue
+        if later is not None and not _heard(later, position) and not is_push(o.step):
+            here = Point(o.step, "before" if begins else "after", o.number)
+            stands = Point(later.step, "before", later.number)
+            found[harness.Crash(o.node, here).id] = harness.Crash(o.node, stands)
+        elif begins and not writing:
+            later = o
+        if not begins and not reads:
+            writing += 1
+            later = None
+    return found
+
+
+def _heard(occurrence: Occurrence, since: int) -> bool:
+    """Whether a step was caused by what another node did since a place of the trace."""
+    return any(
+        c.node != occurrence.node and (c.ended or c.begun) > since for c in occurrence.causes
+    )
+
+
+def _at(fault: Fault, point: Point) -> Fault | None:
+    """The fault moved to another moment; None for faults that span two."""
+    if isinstance(fault, harness.Cut | harness.Pause):
+        return None
+    return replace(fault, at=point)
+
+
+@dataclass(slots=True)
+class FaultEquivalence:
+    """The classes of faults that are alike, as far as runs have shown them.
+
+    Attributes:
+        faults: every fault known, by id.
+        same_moment: crashes, each with the one that stands for it.
+        clean: faults of the clean run; what stands for these has been told by it.
+        folded: fault sets that were not run, each with the one that was run in its stead.
+    """
+
+    faults: dict[str, Fault] = field(default_factory=dict)
+    same_moment: dict[str, str] = field(default_factory=dict)
+    clean: set[str] = field(default_factory=set)
+    folded: dict[Schedule, Schedule] = field(default_factory=dict)
+    _recoveries: dict[str, Recovery] = field(default_factory=dict)
+    _first: dict[str, str] = field(default_factory=dict)
+    _settled: dict[str, str] = field(default_factory=dict)
+
+    def learn(self, fault: str, recovery: Recovery) -> None:
+        """Take in what the run of a single fault showed."""
+        self._recoveries[fault] = recovery
+        self._first.setdefault(recovery.signature, fault)
+        self._settled.setdefault(recovery.settled, fault)
+
+    def classes(self) -> int:
+        """How many classes of single faults there are so far."""
+        return len(self._first)
+
+    def again(self) -> list[Schedule]:
+        """Each fault with the same one at the next time that its moment comes: a repair that fails
+        as what it repairs has."""
+        found = []
+        for id, recovery in self._recoveries.items():
+            fault = self.faults[id]
+            point = harness.points(fault)[0]
+            next_time = recovery.before.get(point.step, 0) + 1
+            moved = _at(fault, replace(point, occurrence=next_time))
+            shown = next_time <= recovery.taken.get(point.step, 0)
+            if shown and moved is not None and moved.id in self.faults:
+                found.append(frozenset({id, self.same_moment.get(moved.id, moved.id)}))
+        return found
+
+    def canonical(self, schedule: Schedule) -> Schedule:
+        """The fault set to run in the stead of this one; itself when it stands for itself."""
+        if len(schedule) != 2:
+            return schedule
+        for first in sorted(schedule):
+            (second,) = schedule - {first}
+            moved = self._moved(first, second)
+            if moved is not None:
+                if moved != schedule:
+                    self.folded[schedule] = moved
+                return moved
+        return schedule
+
+    def standing_for(self, reading: Reading) -> dict[str, harness.Crash]:
+        """Crashes of a run, each with the one that stands for it."""
+        own = {id: crash for id, crash in same_moments(reading).items() if id not in self.clean}
+        reported = {id: self.faults[b] for id, b in self.same_moment.items() if id in self.clean}
+        return own | {id: b for id, b in reported.items() if isinstance(b, harness.Crash)}
+
+    def _moved(self, first: str, second: str) -> Schedule | None:
+        """Both faults, the second on the way of the first one's recovery, moved to the run that
+        stands for the first one's class."""
+        recovery, fault = self._recoveries.get(first), self.faults.get(second)
+        if recovery is None or fault is None:
+            return None
+        point = harness.points(fault)[0]
+        again = point.occurrence - recovery.before.get(point.step, 0)
+        if again < 1:
+            return None  # it strikes before the first one does
+        chosen = self._first[recovery.signature]
+        own, later = recovery.batch, batch_of(point.step)
+        if recovery.settled and own is not None and later is not None and later > own:
+            chosen = self._settled[recovery.settled]
+        target = self._recoveries[chosen]
+        relative = _relative(point.step, recovery.batch, recovery.epoch)
+        step = _absolute(relative, target.batch, target.epoch)
+        for place in (_PARTITION.sub("p=0", step), step):
+            number = target.before.get(place, 0) + again
+            moved = _at(fault, Point(place, point.phase, number))
+            shown = number <= target.taken.get(place, 0)
+            if shown and moved is not None and moved.id in self.faults:
+                return frozenset({chosen, self.same_moment.get(moved.id, moved.id)})
+        return None

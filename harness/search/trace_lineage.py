@@ -1,0 +1,243 @@
+"""The lineage of a real run, read from its trace.
+
+Facts are ``begun(STEP)`` and ``done(STEP)`` of single occurrences (``STEP#2`` is the second), and
+``done(STEP)`` at all, which any occurrence derives: that is where a retry or a replay is an
+alternative. Whoever builds on a step that has ended well builds on the latter, whichever try of it
+that was: so two repairs, each seen in a run of its own, are known to work together when neither
+takes part in the other. Leaves are
+
+- the delivery of a request and of its reply, falsified by losing them at that step, or by a
+  partition; that it is delivered once only;
+- that the disk takes what a step writes, and says so;
+- a node's life until a step, falsified by a crash just before or just after an earlier one, or by
+  taking it for dead while it stands still;
+- what a restart or a retry owes to the fault that made it necessary, which holds only *while*
+  that fault strikes.
+
+Facts that suppress a retry (an ack, a commit, a log write) are goals beside the outputs:
+preventing an output loses it, preventing such a fact can duplicate it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from bettong.harness.faults import kinds as harness
+from bettong.harness.faults.kinds import Point
+from bettong.harness.faults.step_ids import is_push, message_of
+from bettong.harness.search.leaves import Batches, LeafBuilder, owed
+from bettong.harness.search.occurrences import (
+    Occurrence,
+    Reading,
+    batch_of,
+    read_occurrences,
+)
+from bettong.harness.search.partitions import Partitions
+from bettong.lineage.faults import CLASSIC
+from bettong.lineage.graph import FACT, Lineage
+from bettong.lineage.queries import holding
+from bettong.lineage.trace import TraceEvent
+
+
+def message_batches(events: Iterable[TraceEvent]) -> Batches:
+    """A function that tells the batch of any step: its own, or that of the message it names."""
+    planned = {
+        (carried, batch): None
+        for event in events
+        if (batch := batch_of(event.step)) is not None
+        for carried in event.carries
+    }
+
+    def find(step: str) -> int | None:
+        batch = batch_of(step)
+        if batch is not None:
+            return batch
+        named = message_of(step)
+        if named is None:
+            return None
+        stream, number = named
+        of_stream = [(carried, batch) for carried, batch in planned if carried.stream == stream]
+        if number == "end":  # it belongs to the batch of the last message
+            return max((batch for _, batch in of_stream), default=None)
+        return next((b for c, b in of_stream if c.start <= int(number) < c.stop), None)
+
+    return find
+
+
+@dataclass(slots=True)
+class RunLineage:
+    """What one run says.
+
+    Attributes:
+        lineage: the graph; its faults carry the ids of :attr:`faults`.
+        faults: the harness's faults by id, to be put into schedules.
+        reading: the occurrences that it was read from.
+        batch: tells the batch of a step.
+        same: crashes, each with the one that stands for it.
+    """
+
+    lineage: Lineage
+    faults: dict[str, harness.Fault]
+    reading: Reading
+    batch: Batches
+    same: Mapping[str, harness.Crash]
+
+
+@dataclass(slots=True)
+class _Builder:
+    reading: Reading
+    events: tuple[TraceEvent, ...]
+    leaves: LeafBuilder
+    alive: dict[tuple[str, int], str] = field(default_factory=dict)
+    origin: dict[tuple[str, int], list[str]] = field(default_factory=dict)
+
+    def build(self) -> RunLineage:
+        moments = self._moments()
+        restarts = {r.position: r for r in self.reading.restarts}
+        strikes: dict[int, str] = {s.position: s.fault for s in self.reading.struck}
+        killed: dict[str, str] = {}
+        struck = self.leaves.struck
+        for position in range(len(self.events)):
+            if position in strikes:
+                struck.append(strikes[position])
+                for node in _killed_by(strikes[position]):
+                    killed[node] = strikes[position]
+            if position in restarts:
+                restart = restarts[position]
+                cause = killed.get(restart.node) or next(reversed(struck), None)
+                self.origin[restart.node, restart.incarnation] = (
+                    [self.leaves.owed(cause)] if cause else []
+                )
+            if position in moments:
+                occurrence, begins = moments[position]
+                if begins:
+                    self._begin(occurrence)
+                else:
+                    self._end(occurrence)
+        leaves = self.leaves
+        return RunLineage(self.lineage, leaves.faults, self.reading, leaves.batch, leaves.same)
+
+    @property
+    def lineage(self) -> Lineage:
+        return self.leaves.lineage
+
+    def _moments(self) -> dict[int, tuple[Occurrence, bool]]:
+        found: dict[int, tuple[Occurrence, bool]] = {}
+        for occurrence in self.reading.occurrences:
+            found[occurrence.begun] = (occurrence, True)
+            if occurrence.ended is not None:
+                found[occurrence.ended] = (occurrence, False)
+        return found
+
+    # --- facts
+
+    def _begin(self, occurrence: Occurrence) -> None:
+        premises = [self._live_until(occurrence, "before")]
+        premises += self._premises(occurrence.causes, occurrence, occurrence.begun)
+        first_here = not any(
+            o.step == occurrence.step
+            and o.number < occurrence.number
+            and (o.node, o.incarnation) == (occurrence.node, occurrence.incarnation)
+            for o in self.reading.occurrences
+        )
+        if not first_here and self.leaves.struck:
+            premises.append(self.leaves.owed(self.leaves.struck[-1]))
+        self.lineage.firing(f"begun({occurrence.name})", premises, "begin")
+
+    def _end(self, occurrence: Occurrence) -> None:
+        ended = occurrence.ended
+        assert ended is not None
+        name = occurrence.name
+        premises = [f"begun({name})"]
+        premises += self._premises(occurrence.answers, occurrence, ended)
+        if occurrence.link is not None:
+            premises.append(self.leaves.request(occurrence))
+            if not is_push(occurrence.step):
+                premises.append(self.leaves.reply(occurrence))
+        premises += self.leaves.ended(occurrence)
+        self.lineage.fact(f"done({name})", label=name)
+        self.lineage.firing(f"done({name})", premises, "end")
+        goal = self.lineage.fact(_at_all(occurrence.step), goal=True, label=occurrence.step)
+        self.lineage.firing(goal, [f"done({name})"], f"occurrence {occurrence.number}")
+        self._live_until(occurrence, "after")
+
+    def _premises(self, causes: list[Occurrence], of: Occurrence, position: int) -> Iterable[str]:
+        for cause in causes:
+            if cause.done_at(position):
+                yield _at_all(cause.step)
+            else:  # still open: a request that has arrived here, or what this step is a part of
+                yield f"begun({cause.name})"
+                if cause.link is not None and cause.link.endswith(f"->{of.node}"):
+                    yield self.leaves.request(cause)
+
+    def _live_until(self, occurrence: Occurrence, phase: harness.PointPhase) -> str:
+        """The fact that the node lives at this moment. Its id is a digest of all the moments it
+        has lived through, so that runs merge as far as they agree and no circle can arise."""
+        who = (occurrence.node, occurrence.incarnation)
+        point = Point(occurrence.step, phase, occurrence.number)
+        leaf = self.leaves.lives(occurrence, phase)
+        before = self.alive.get(who)
+        premises = [*([before] if before else self.origin.get(who, [])), leaf]
+        history = blake2b("\0".join(premises).encode(), digest_size=6).hexdigest()
+        fact = f"alive({occurrence.node}.{occurrence.incarnation}, {point}) {history}"
+        self.lineage.fact(fact, label=f"{occurrence.node} lives, {point}")
+        self.lineage.firing(fact, premises, "live on")
+        self.alive[who] = fact
+        return fact
+
+
+def make_up(lineage: Lineage, clean: Lineage, struck: Iterable[str]) -> None:
+    """Say of a run that stayed good what it had instead of the clean run's goals that it did not
+    reach: an ack that was lost is not given again when the next connection tells the same.
+
+    Such a goal then holds as well because of the faults that struck, as long as everything that
+    happened only in this run does.
+    """
+    schedule = frozenset(struck)
+    held = holding(lineage, schedule)
+    missed = [goal for goal in clean.goals if goal not in held]
+    if not missed:
+        return
+    instead = [
+        fact
+        for fact, kind in lineage.graph.nodes(data="kind")
+        if kind == FACT and fact.startswith("done(") and fact in held and fact not in clean.graph
+    ]
+    premises = [*(owed(lineage, fault) for fault in sorted(schedule)), *instead]
+    for goal in missed:
+        lineage.fact(goal, goal=True, label=str(clean.attributes(goal)["label"]))
+        lineage.firing(goal, premises, "made up for")
+
+
+def _at_all(step: str) -> str:
+    return f"done({step}) at all"
+
+
+def _killed_by(fault: str) -> Iterable[str]:
+    found = re.match(r"(?:crash|pause|power-cut)\((.+?), ", fault)
+    return (found[1],) if found else ()
+
+
+def lineage_of(
+    events: Iterable[TraceEvent],
+    batches: int | None = None,
+    fold: Callable[[Reading], Mapping[str, harness.Crash]] = lambda _: {},
+    kinds: AbstractSet[str] = CLASSIC,
+) -> RunLineage:
+    """The lineage of a run from its trace.
+
+    Args:
+        batches: faults only at steps of the first so many batches.
+        fold: tells crashes of a run, each with the one that stands for it.
+        kinds: of the faults that are asked for.
+    """
+    chosen = tuple(events)
+    reading = read_occurrences(chosen)
+    leaves = LeafBuilder(
+        Lineage(), message_batches(chosen), batches, kinds, fold(reading), Partitions(reading)
+    )
+    return _Builder(reading, chosen, leaves).build()

@@ -1,0 +1,64 @@
+"""Spark's Python, except that the planner of a Python data source, for which Spark starts a whole
+new interpreter at each start of a query, is forked by the node's fork server when there is one.
+
+Run as a file by the script that :func:`install` writes, which stands for ``python`` in
+``PYSPARK_PYTHON`` and gives the real one as first argument; needs nothing but the standard library
+then. ``TMPDIR`` is where the fork server listens.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import socket
+import sys
+from pathlib import Path
+
+PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
+
+
+def install(folder: Path) -> dict[str, str]:
+    """Write the script into a folder; the environment that makes Spark use it."""
+    script = folder / "python"
+    real = sys.executable
+    parts = " ".join(shlex.quote(p) for p in (real, "-I", "-S", __file__, real))
+    script.write_text(f'#!/bin/sh\nexec {parts} "$@"\n')
+    script.chmod(0o755)
+    return {"PYSPARK_PYTHON": str(script)}
+
+
+def ask_fork_server(path: str, module: str, arguments: list[str]) -> int | None:
+    """Have the module run by the fork server: its exit status, or None when there is no fork
+    server."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as fork_server:
+        try:
+            fork_server.connect(path)
+        except OSError:
+            return None
+        request = {
+            "module": module,
+            "arguments": arguments,
+            "environment": dict(os.environ),
+            "session": False,
+        }
+        socket.send_fds(fork_server, [json.dumps(request).encode() + b"\n"], [0, 1, 2])
+        with fork_server.makefile("rb") as answers:
+            answers.readline()
+            ended = answers.readline()
+        return int(json.loads(ended)["status"]) if ended else 1
+
+
+def main() -> None:
+    """Run Python with the arguments of the command line."""
+    real, *arguments = sys.argv[1:]
+    if arguments[:2] == ["-m", PLANNER]:
+        path = os.path.join(os.environ.get("TMPDIR", "/tmp"), "fork server")  # noqa: PTH118, S108
+        status = ask_fork_server(path, PLANNER, arguments[2:])
+        if status is not None:
+            sys.exit(status)
+    os.execv(real, [real, *arguments])  # noqa: S606
+
+
+if __name__ == "__main__":
+    main()

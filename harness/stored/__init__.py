@@ -1,9 +1,0 @@
-"""Checks of stored histories of any size: Arrow, Parquet and JSON lines, in bounded memory."""
-
-from __future__ import annotations
-
-from bettong.harness.stored.check import StoredCheck
-from bettong.harness.stored.columns import Columns
-from bettong.harness.stored.readers import MalformedHistoryError, StoredHistory
-
-__all__ = ["Columns", "MalformedHistoryError", "StoredCheck", "StoredHistory"]

@@ -1,0 +1,1 @@
+"""Round-based protocols: their simulator, its lineage, and exhaustive and random search."""

@@ -1,0 +1,250 @@
+"""The result of testing a round-based program: what reports show of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bettong.lineage.faults import CLEAN, Schedule
+from bettong.lineage.graph import FIRING, LEAF
+from bettong.lineage.protocols.executor import RoundExecutor
+from bettong.lineage.protocols.explorer import Exploration
+from bettong.lineage.protocols.random_search import Sample
+from bettong.lineage.protocols.repair import advice, words
+from bettong.lineage.queries import cone, frontier, holding
+from bettong.lineage.results import Counterexample, Coverage, Result
+from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.findings import Findings
+
+PICTURES = 20
+NODES = 60
+
+
+@dataclass(slots=True)
+class ProtocolReport:
+    """Makes results for one program and failure specification.
+
+    Attributes:
+        executor: the program under its specification.
+        command: the command line that asks the same again, without a schedule.
+    """
+
+    executor: RoundExecutor
+    command: Sequence[str]
+
+    def of_search(self, findings: Findings, seed: int = 0) -> Result:
+        """The result of a lineage-driven search."""
+        minimal = findings.minimal
+        share = findings.solver_seconds / findings.seconds if findings.seconds else 0.0
+        return findings.result(
+            scenario=self.executor.program.name,
+            kind="protocol",
+            counterexample=self.counterexample,
+            assumptions=self._rests_on(findings.complete),
+            details={
+                **self._details(minimal, findings.baseline),
+                "solver_share": round(share, 3),
+            },
+            seed=seed,
+        )
+
+    def of_exploration(self, found: Exploration, began: datetime) -> Result:
+        """The result of an exhaustive exploration."""
+        baseline = self.executor.run(CLEAN)
+        executions = [self.executor.run(s) for s in found.minimal]
+        space = self.executor.spec.size()
+        if found.minimal:
+            verdict, reason = "invalid", f"{', '.join(sorted(found.minimal[0]))} breaks the goal"
+            if len(found.minimal) > 1:
+                reason += f", and so do {len(found.minimal) - 1} other minimal sets"
+        elif baseline.outcome != "good":
+            verdict = "unknown"
+            reason = f"the clean run is {baseline.outcome}: its precondition does not hold"
+        elif found.complete:
+            verdict, reason = "valid", f"each of the {space} schedules was run"
+        else:
+            verdict = "unknown"
+            reason = f"the budget ended after {found.executions} of {space} schedules"
+        return Result(
+            scenario=self.executor.program.name,
+            kind="protocol",
+            verdict=verdict,  # type: ignore[arg-type]
+            reason=reason,
+            counterexamples=tuple(self.counterexample(baseline, e) for e in executions),
+            coverage=Coverage(
+                goals=len(baseline.lineage.goals),
+                supports=found.outcomes["good"],
+                injected=max(0, found.executions - 1),
+                vacuous=found.outcomes["vacuous"],
+                combinations=space,
+                executions=found.executions,
+                fault_space=space,
+                violated=found.outcomes["violation"],
+                to_first=found.first,
+                complete=found.complete,
+            ),
+            runs=(baseline.to_run(), *(e.to_run() for e in executions)),
+            started_at=began.isoformat(timespec="seconds"),
+            duration_s=round(found.seconds, 3),
+            assumptions=self._rests_on(found.complete),
+            details=self._details(found.minimal, baseline),
+        )
+
+    def of_sample(self, found: Sample, seed: int, began: datetime, seconds: float) -> Result:
+        """The result of random schedules."""
+        baseline = self.executor.run(CLEAN)
+        minimal = [found.minimal] if found.minimal is not None else []
+        outcomes = [e.outcome for e in found.executions]
+        if minimal:
+            verdict, reason = "invalid", f"{', '.join(sorted(minimal[0]))} breaks the goal"
+        else:
+            verdict = "unknown"
+            reason = f"none of {len(outcomes) - 1} random schedules breaks the goal"
+        return Result(
+            scenario=self.executor.program.name,
+            kind="protocol",
+            verdict=verdict,  # type: ignore[arg-type]
+            reason=reason,
+            counterexamples=tuple(
+                self.counterexample(baseline, self.executor.run(s)) for s in minimal
+            ),
+            coverage=Coverage(
+                goals=len(baseline.lineage.goals),
+                supports=outcomes.count("good"),
+                injected=len(outcomes) - 1,
+                vacuous=outcomes.count("vacuous"),
+                combinations=self.executor.spec.size(),
+                executions=len(outcomes),
+                fault_space=self.executor.spec.size(),
+                violated=outcomes.count("violation"),
+                to_first=found.to_first,
+            ),
+            runs=tuple(e.to_run() for e in found.executions),
+            seed=seed,
+            started_at=began.isoformat(timespec="seconds"),
+            duration_s=round(seconds, 3),
+            assumptions=self._rests_on(False),
+            details=self._details(minimal, baseline),
+        )
+
+    def of_schedule(self, execution: Execution, began: datetime) -> Result:
+        """The result of one schedule, run again."""
+        baseline = self.executor.run(CLEAN)
+        broken = execution.outcome == "violation"
+        return Result(
+            scenario=self.executor.program.name,
+            kind="protocol",
+            verdict="invalid" if broken else "unknown",
+            reason=f"under {', '.join(sorted(execution.schedule)) or 'no fault'} the run is "
+            f"{execution.outcome}",
+            counterexamples=(self.counterexample(baseline, execution),) if broken else (),
+            coverage=Coverage(
+                goals=len(baseline.lineage.goals),
+                injected=1,
+                executions=2,
+                violated=int(broken),
+                vacuous=int(execution.outcome == "vacuous"),
+                fault_space=self.executor.spec.size(),
+                to_first=2 if broken else None,
+            ),
+            runs=(baseline.to_run(), execution.to_run()),
+            started_at=began.isoformat(timespec="seconds"),
+            duration_s=round(execution.seconds, 3),
+            assumptions=self._rests_on(False),
+            details=self._details([execution.schedule], baseline),
+        )
+
+    def _rests_on(self, complete: bool) -> tuple[str, ...]:
+        spec = self.executor.spec
+        model = "the program is deterministic, and rounds are synchronous"
+        return (spec.words(), model) if complete else (spec.words(), model, "not complete")
+
+    def counterexample(self, baseline: Execution, found: Execution) -> Counterexample:
+        """One violation, told and ready to be shown again."""
+        goal = self._broken(baseline, found)
+        lost = frontier(baseline.lineage, goal, found.schedule) if goal else []
+        faults = tuple(sorted(found.schedule))
+        spec = self.executor.spec
+        return Counterexample(
+            faults=faults,
+            anomalies=found.anomalies,
+            schedule={
+                "protocol": self.executor.program.name,
+                "eot": spec.eot,
+                "eff": spec.eff,
+                "crashes": spec.crashes,
+                "crash_model": spec.crash_model,
+                "faults": list(faults),
+            },
+            replay=shlex.join([*self.command, "--schedule", " ".join(faults)]),
+            words=words(spec, found),
+            advice=advice(spec, baseline, found),
+            frontier=tuple(lost),
+        )
+
+    def _broken(self, baseline: Execution, found: Execution) -> str | None:
+        for anomaly in found.anomalies:
+            if f"goal({anomaly.key})" in baseline.lineage.graph:
+                return f"goal({anomaly.key})"
+        return None
+
+    def _details(self, minimal: Sequence[Schedule], baseline: Execution) -> dict[str, Any]:
+        pictures = [
+            self._picture(baseline, self.executor.run(s)) if n < PICTURES else None
+            for n, s in enumerate(minimal)
+        ]
+        good = self._picture(baseline, baseline)
+        return {"pictures": {"good": good, "counterexamples": pictures}}
+
+    def _picture(self, baseline: Execution, found: Execution) -> dict[str, Any]:
+        spec = self.executor.spec
+        picture: dict[str, Any] = {
+            "nodes": list(spec.nodes),
+            "rounds": spec.eot,
+            "messages": found.details["messages"],
+            "crashes": [
+                {"node": node, "round": time}
+                for node, time in sorted(spec.crash_times(found.schedule).items())
+            ],
+        }
+        goal = self._broken(baseline, found) or next(iter(baseline.lineage.goals), None)
+        if goal is not None:
+            picture["lineage"] = self._drawn(baseline, goal, found.schedule)
+        return picture
+
+    def _drawn(self, baseline: Execution, goal: str, schedule: Schedule) -> dict[str, Any]:
+        """The good run's lineage of a goal near the goal, absences left out."""
+        held = holding(baseline.lineage, schedule)
+        graph = cone(baseline.lineage, goal)
+        chosen = [goal, *_breadth_first(graph, goal, held)][:NODES]
+        part = graph.subgraph(chosen)
+        return {
+            "nodes": [
+                {
+                    "id": id,
+                    "kind": part.nodes[id]["kind"],
+                    "label": part.nodes[id]["label"],
+                    "cut": id not in held,
+                }
+                for id in chosen
+            ],
+            "edges": [list(edge) for edge in part.edges()],
+        }
+
+
+def _breadth_first(graph: Any, goal: str, held: set[str]) -> list[str]:
+    """Nodes near the goal first, what is cut before what is not; each firing with its premises."""
+    found: dict[str, None] = {}
+    queue = [goal]
+    for id in queue:
+        causes = [c for c in graph.pred[id] if not graph.nodes[c].get("absent")]
+        for cause in sorted(causes, key=lambda c: (c in held, graph.nodes[c]["kind"] != LEAF, c)):
+            if cause not in found:
+                found[cause] = None
+                queue.append(cause)
+                if graph.nodes[cause]["kind"] == FIRING and len(found) > NODES:
+                    return list(found)
+    return list(found)

@@ -1,0 +1,1 @@
+"""The LDFI loop: hypotheses from supports, by SAT, until none is left."""

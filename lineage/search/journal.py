@@ -1,0 +1,99 @@
+"""The log of a search: every execution, as soon as it is judged.
+
+A search that was killed goes on where it stopped: it is deterministic, so that it asks for the
+same schedules again, and those that the log holds are answered from it. Two things are never
+answered from a log: a run that told nothing, and a question whose search came to its end, for the
+system may have been changed since.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from bettong.lineage.export import from_json, to_json
+from bettong.lineage.faults import Schedule
+from bettong.lineage.graph import Lineage
+from bettong.lineage.results import Anomaly
+from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.question_log import QuestionLog
+
+_END = {"end": True}
+
+
+class Journal:
+    """Executions of one question, kept in a file of JSON lines.
+
+    Attributes:
+        resumed: how many executions are known from the interrupted search.
+
+    Raises UsageError when the file belongs to another question or cannot be read.
+    """
+
+    def __init__(self, path: Path, question: str) -> None:
+        self._known: dict[Schedule, Execution] = {}
+        self._log = QuestionLog(path, question, self._take)
+        self.resumed = len(self._known)
+
+    def _take(self, value: dict[str, Any]) -> bool:
+        if value == _END:
+            self._known.clear()
+            return False
+        execution = _execution(value)
+        if not execution.blind:
+            self._known[execution.schedule] = execution
+        return True
+
+    def get(self, schedule: Schedule) -> Execution | None:
+        """The execution of a schedule, when it is known."""
+        return self._known.get(schedule)
+
+    def add(self, execution: Execution) -> None:
+        """Keep an execution; it is on disk when this returns."""
+        self._known[execution.schedule] = execution
+        value = {f.name: getattr(execution, f.name) for f in fields(execution)} | {
+            "schedule": sorted(execution.schedule),
+            "anomalies": [asdict(a) for a in execution.anomalies],
+            "evidence": dict(execution.evidence),
+            "details": dict(execution.details),
+            "lineage": _packed(execution.lineage),
+        }
+        self._log.add(value)
+
+    def end(self) -> None:
+        """The question is answered: the next search begins anew."""
+        self._log.add(_END)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._log.close()
+
+
+def _packed(lineage: Lineage) -> str:
+    text = json.dumps(to_json(lineage), separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode(), 1)).decode()
+
+
+def _unpacked(text: str) -> Lineage:
+    try:
+        packed = zlib.decompress(base64.b64decode(text, validate=True))
+    except zlib.error as e:
+        raise ValueError(str(e)) from e
+    return from_json(json.loads(packed))
+
+
+def _execution(value: dict[str, Any]) -> Execution:
+    anomalies = [Anomaly(**{**a, "messages": tuple(a["messages"])}) for a in value["anomalies"]]
+    return Execution(
+        **{
+            **value,
+            "schedule": frozenset(value["schedule"]),
+            "lineage": _unpacked(value["lineage"]),
+            "anomalies": tuple(anomalies),
+            "not_fired": tuple(value["not_fired"]),
+        }
+    )

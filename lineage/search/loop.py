@@ -1,0 +1,309 @@
+"""The search: run, ask why it went well, put up the smallest faults that could prevent it, run.
+
+One loop for protocols and real systems (Alvaro, Rosen, Hellerstein 2015). A run that stays good
+adds its lineage, which rules out every hypothesis that leaves it intact. The search ends when no
+hypothesis is left within the bounds, at a violation, or with the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+
+from bettong.lineage.faults import CLEAN, Bounds, Schedule
+from bettong.lineage.results import Coverage
+from bettong.lineage.search.executor import Execution, Executor
+from bettong.lineage.search.findings import Findings
+from bettong.lineage.search.hypotheses import Hypotheses, Mode, minimal
+from bettong.lineage.search.journal import Journal
+
+TURNS: tuple[Mode, ...] = ("asked", "hunt", "kept", "given")
+"""These take turns, because each finds violations that another would find late."""
+DEAR: tuple[Mode, ...] = ("hunt", "present")
+"""The same where runs are dear: of the smallest sets the latest, and any."""
+REST: tuple[Mode, ...] = ("present", "absent")
+
+Watch = Callable[[Execution, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """When to stop without an answer: after so many executions or seconds, whichever is first."""
+
+    runs: int | None = None
+    seconds: float | None = None
+
+    def spent(self, runs: int, seconds: float) -> bool:
+        """Whether so many executions in so many seconds have used it up."""
+        return (self.runs is not None and runs >= self.runs) or (
+            self.seconds is not None and seconds >= self.seconds
+        )
+
+
+@dataclass(slots=True)
+class _Search:
+    executor: Executor
+    bounds: Bounds
+    budget: Budget
+    find_all: bool
+    journal: Journal | None
+    watch: Watch | None
+    canonical: Callable[[Schedule], Schedule] | None
+    smallest_first: bool
+    suggest: Callable[[], Iterable[Schedule]] | None
+    began: float = field(default_factory=monotonic)
+    done: list[Execution] = field(default_factory=list)
+    tried: dict[Schedule, Execution] = field(default_factory=dict)
+    violations: list[Schedule] = field(default_factory=list)
+    to_first: int | None = None
+    drawn: int = 0
+    pruned: int = 0
+    suggested: set[Schedule] = field(default_factory=set)
+
+    def suggestions(self, most: int) -> Iterator[Schedule]:
+        """What is suggested now and was not before, of at most so many faults."""
+        for schedule in self.suggest() if self.suggest else ():
+            if len(schedule) <= most and schedule not in self.suggested:
+                self.suggested.add(schedule)
+                yield schedule
+
+    def spent(self) -> bool:
+        """Whether the budget is used up."""
+        return self.budget.spent(len(self.done), monotonic() - self.began)
+
+    def run(self, schedules: list[Schedule]) -> list[Execution]:
+        """Run schedules, as many at a time as the executor allows; keep and return them in
+        order."""
+        known = [self.journal.get(s) if self.journal else None for s in schedules]
+        missing = [s for s, k in zip(schedules, known, strict=True) if k is None]
+        if len(missing) > 1:
+            with ThreadPoolExecutor(len(missing)) as pool:
+                fresh = iter(list(pool.map(self.executor.run, missing)))
+        else:
+            fresh = iter([self.executor.run(s) for s in missing])
+        found = []
+        for execution in known:
+            if execution is None:
+                execution = next(fresh)
+                if self.journal:
+                    self.journal.add(execution)
+            self._keep(execution)
+            found.append(execution)
+        return found
+
+    def _keep(self, execution: Execution) -> None:
+        self.done.append(execution)
+        self.tried[execution.schedule] = execution
+        if execution.outcome == "violation":
+            self.violations.append(execution.schedule)
+            if self.to_first is None:
+                self.to_first = len(self.done)
+        if self.watch:
+            self.watch(execution, len(self.done))
+
+
+def search(
+    executor: Executor,
+    bounds: Bounds,
+    *,
+    canonical: Callable[[Schedule], Schedule] | None = None,
+    smallest_first: bool = False,
+    suggest: Callable[[], Iterable[Schedule]] | None = None,
+    budget: Budget = Budget(),
+    find_all: bool = False,
+    log: Path | None = None,
+    question: str = "",
+    fault_space: int | None = None,
+    watch: Watch | None = None,
+) -> Findings:
+    """Search for the smallest fault sets within the bounds that break a goal.
+
+    ``find_all``: go on after the first violation until all minimal ones are known.
+    ``canonical``: gives a schedule that is equivalent to the one put up; it is run instead, unless
+    it has been.
+    ``smallest_first``: put up no larger set while a smaller one is left: where a run is dear, all
+    that single faults teach is learned before two are tried together.
+    ``suggest``: gives sets that are likely to break something; those of them that are hypotheses
+    are put up before others that are no smaller.
+    ``log``: file to which every execution is written, and from which a search goes on that was
+    interrupted; ``question`` names what is asked, so that a log is not used for another one.
+    ``fault_space``: size of the space, for the coverage, when it is known.
+    ``watch``: called after each execution with it and the number of executions so far.
+
+    Raises BettongError when the executor does; UsageError when the log is another question's.
+    """
+    journal = Journal(log, question) if log is not None else None
+    work = _Search(
+        executor, bounds, budget, find_all, journal, watch, canonical, smallest_first, suggest
+    )
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        findings = _searched(work)
+        stopped = find_all and work.spent() and not findings.complete
+        if journal and findings.verdict != "unknown" and not stopped:
+            journal.end()
+    finally:
+        if journal:
+            journal.close()
+    findings.started_at = started
+    findings.seconds = monotonic() - work.began
+    findings.coverage = _coverage(work, findings, fault_space)
+    return findings
+
+
+def _searched(work: _Search) -> Findings:
+    baseline = work.run([CLEAN])[0]
+    findings = Findings(baseline, work.done)
+    if baseline.outcome == "violation":
+        findings.conclude("invalid", "the clean run breaks the goal: no fault is needed")
+        findings.minimal = [CLEAN]
+        return findings
+    if baseline.outcome != "good":
+        why = baseline.note or "its precondition does not hold"
+        findings.conclude("unknown", f"the clean run is {baseline.outcome}: {why}")
+        return findings
+    if baseline.fingerprint:
+        again = work.executor.run(CLEAN)
+        work.done.append(again)
+        if again.fingerprint != baseline.fingerprint or again.outcome != "good":
+            why = again.note or "their outputs or steps differ"
+            findings.conclude("unknown", f"two clean runs are not alike: {why}")
+            return findings
+    if not baseline.lineage.goals:
+        findings.conclude("unknown", "the clean run reached no goal: nothing was tested")
+        return findings
+    with Hypotheses(baseline.lineage, work.bounds) as hypotheses:
+        _explore(work, hypotheses, findings)
+        findings.solver_seconds = hypotheses.solver_seconds
+        findings.hypotheses_seconds = hypotheses.seconds
+    return findings
+
+
+def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
+    source = _draw(work, hypotheses)
+    left = True
+    while not work.spent():
+        batch = []
+        for drawn in source:
+            work.drawn += 1
+            hypotheses.exclude(drawn)
+            schedule = work.canonical(drawn) if work.canonical else drawn
+            if schedule in work.tried or schedule in batch:
+                work.pruned += 1
+                continue
+            hypotheses.exclude(schedule)
+            batch.append(schedule)
+            if len(batch) >= work.executor.parallel:
+                break
+        if not batch:
+            left = False
+            break
+        _take_in(work, hypotheses, work.run(batch))
+        if work.violations and not work.find_all:
+            _shrink(work, hypotheses)
+            break
+    findings.minimal = minimal(work.violations)
+    blind = [e for e in work.done if e.blind]
+    findings.complete = not left and not blind
+    if work.violations:
+        reported = f"{', '.join(sorted(findings.minimal[0]))} breaks the goal"
+        if len(findings.minimal) > 1:
+            reported += f", and so do {len(findings.minimal) - 1} other minimal sets"
+        findings.conclude("invalid", reported)
+    elif left:
+        findings.conclude("unknown", f"the budget ended after {len(work.done)} executions")
+    elif blind:
+        names = "; ".join(", ".join(sorted(e.schedule)) or "clean" for e in blind[:3])
+        findings.conclude(
+            "unknown", f"{len(blind)} planned runs were {blind[0].outcome}, such as {names}"
+        )
+    else:
+        findings.conclude("valid", "no fault set within the bounds is left that breaks the goal")
+
+
+def _take_in(work: _Search, hypotheses: Hypotheses, executions: list[Execution]) -> None:
+    for execution in executions:
+        if execution.outcome == "violation":
+            hypotheses.exclude_supersets(execution.schedule)
+        elif execution.outcome in ("good", "vacuous"):
+            hypotheses.extend(execution.lineage)
+
+
+def _draw(work: _Search, hypotheses: Hypotheses) -> Iterator[Schedule]:
+    """Hypotheses, one after the other; the caller may have run what came before."""
+    hunted: Schedule = CLEAN
+    while True:
+        drawn = False
+        for mode in DEAR if work.smallest_first else TURNS:
+            yield from _likely(work, hypotheses)
+            schedule = None
+            before = work.tried.get(hunted)
+            good = before is not None and before.outcome == "good"
+            if mode == "hunt" and hunted and good and not work.smallest_first:
+                # what else would break the run that has stayed good?
+                schedule = hypotheses.extending(hunted, mode)
+            schedule = schedule or hypotheses.smallest(mode)
+            if schedule is not None:
+                drawn = True
+                hunted = schedule if mode == "hunt" else hunted
+                yield schedule
+        if drawn:
+            continue
+        for mode in REST:
+            schedule = hypotheses.smallest(mode)
+            if schedule is not None:
+                yield schedule
+                break
+        else:
+            return
+
+
+def _likely(work: _Search, hypotheses: Hypotheses) -> Iterator[Schedule]:
+    """What is suggested and is a hypothesis no larger than the smallest there is."""
+    if work.suggest:
+        most = len(hypotheses.smallest() or CLEAN)
+        for schedule in work.suggestions(most):
+            if hypotheses.admits(schedule):
+                yield schedule
+
+
+def _shrink(work: _Search, hypotheses: Hypotheses) -> None:
+    """Make the smallest violation so far minimal: no proper subset breaks the goal."""
+    while not work.spent():
+        smallest = minimal(work.violations)[0]
+        for fault in sorted(smallest):
+            less = smallest - {fault}
+            if less and less not in work.tried:
+                schedule: Schedule | None = less
+                break
+        else:
+            schedule = hypotheses.within(smallest, "absent")
+        if schedule is None:
+            return
+        hypotheses.exclude(schedule)
+        _take_in(work, hypotheses, work.run([schedule]))
+
+
+def _coverage(work: _Search, findings: Findings, space: int | None) -> Coverage:
+    outcomes = [e.outcome for e in work.done]
+    planned = [e for e in work.done if e.schedule]
+    executions = len(work.done)
+    return Coverage(
+        goals=len(findings.baseline.lineage.goals),
+        supports=outcomes.count("good"),
+        hypotheses=work.drawn,
+        injected=sum(1 for e in planned if not e.not_fired and e.outcome != "not-injected"),
+        not_injected=sum(1 for e in planned if e.not_fired or e.outcome == "not-injected"),
+        vacuous=outcomes.count("vacuous"),
+        pruned=space - executions if space is not None and findings.complete else work.pruned,
+        combinations=space or 0,
+        executions=executions,
+        fault_space=space,
+        violated=outcomes.count("violation"),
+        to_first=work.to_first,
+        complete=findings.complete,
+    )

@@ -1,0 +1,109 @@
+"""Batches with one honest mistake each in the driver or its tasks, and the fault that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bettong.harness.scenario import Scenario
+from bettong.scenarios.mutants.definition import mutant
+from bettong.scenarios.showcase import ALERTS
+from bettong.scenarios.word_count import WORD_COUNT
+
+MUTANTS: Sequence[Scenario] = (
+    mutant(
+        WORD_COUNT,
+        "replay_reads_on",
+        "a batch that is done again takes all that has come since",
+        "protocol",
+        "protocols:ReplayReadsOn",
+        "Pin the range of a batch in the log of offsets, and read exactly that again.",
+    ),
+    mutant(
+        WORD_COUNT,
+        "state_applied_twice",
+        "a batch that is done again is applied to the state that has it already",
+        "protocol",
+        "protocols:AppliesTwice",
+        "Compute batch N from the state after batch N-1, by version, never from the newest.",
+    ),
+    mutant(
+        WORD_COUNT,
+        "state_published_late",
+        "the state of a batch is published after the batch counts as done",
+        "protocol",
+        "protocols:PublishesLate",
+        "Publish state N before the sink commits batch N and before its offsets count as done.",
+    ),
+    mutant(
+        WORD_COUNT,
+        "reader_resumes_late",
+        "after a restart the reader resumes one message too far",
+        "protocol",
+        "protocols:ResumesLate",
+        "Store the number of the next message, and check that each range follows the last one.",
+    ),
+    mutant(
+        WORD_COUNT,
+        "state_dropped_early",
+        "the state before a batch is dropped while the batch may have to be done again",
+        "protocol",
+        "protocols:DropsBase",
+        "Keep version N-1 of the state until batch N counts as done.",
+    ),
+    mutant(
+        WORD_COUNT,
+        "state_read_by_name",
+        "tasks begin from the newest state file of their partition, published or not",
+        "protocol",
+        "protocols:TakesNewest",
+        "Read the files that the manifest of the batch before names, and no others.",
+    ),
+    mutant(
+        WORD_COUNT,
+        "replay_noted_early",
+        "a replayed batch is noted as done before it is: a second crash loses it",
+        "protocol",
+        "protocols:NotesReplaysEarly",
+        "Note what is done after it is done; a replay may be cut short too.",
+    ),
+    mutant(
+        WORD_COUNT,
+        "commit_given_up",
+        "a commit that was asked for twice is taken for done, answered or not",
+        "protocol",
+        "protocols:GivesUpCommits",
+        "Ask until the sink answers, or stop the query; never go on without the answer.",
+    ),
+    mutant(
+        WORD_COUNT,
+        "retries_left_out",
+        "what a task's second attempt did is left out of the batch",
+        "protocol",
+        "protocols:LeavesOutRetries",
+        "Take the one report of each partition, whichever attempt it is of.",
+    ),
+    mutant(
+        WORD_COUNT,
+        "partition_handed_over_twice",
+        "after a restart two tasks take what belongs to a state partition: its old and new owner",
+        "protocol",
+        "protocols:MovesTwice",
+        "Let the partition's number alone tell whose a message is, and nobody remember owners.",
+    ),
+    mutant(
+        WORD_COUNT,
+        "partition_not_handed_over",
+        "after a restart there is one state partition fewer, and nobody has its keys",
+        "protocol",
+        "protocols:ShrinksAlone",
+        "Find a key's partition by today's number of partitions, and its state by its hash.",
+    ),
+    mutant(
+        ALERTS,
+        "late_values_dropped",
+        "the clock of windows is not replayed with the state: values are late, and dropped",
+        "protocol",
+        "protocols:ClockRunsAhead",
+        "Keep the clock in the state entity, so that it goes back with it.",
+    ),
+)

@@ -1,0 +1,61 @@
+"""Gateways with one honest mistake each, and the fault that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bettong.harness.scenario import Scenario
+from bettong.scenarios.counting import COUNTING
+from bettong.scenarios.mutants.definition import mutant
+from bettong.scenarios.word_count import WORD_COUNT
+
+MUTANTS: Sequence[Scenario] = (
+    mutant(
+        WORD_COUNT,
+        "gateway_acks_early",
+        "the gateway acknowledges before a message is durable",
+        "gateway",
+        "gateways:AcksEarly",
+        "Write and sync the journal first, acknowledge after that.",
+    ),
+    mutant(
+        WORD_COUNT,
+        "gateway_releases_when_read",
+        "the gateway lets go of messages when they are read, not when they are committed",
+        "gateway",
+        "gateways:ReleasesWhenRead",
+        "Release messages when the source commits past them, after the sink has committed.",
+    ),
+    mutant(
+        COUNTING,
+        "gateway_acks_end_early",
+        "the gateway acknowledges the end of a stream before it is durable",
+        "gateway",
+        "gateways:AcksEndEarly",
+        "Write and sync the end of the stream as its messages, and acknowledge it after that.",
+    ),
+    mutant(
+        COUNTING,
+        "gateway_knows_by_content",
+        "the gateway knows a frame that is sent again by its content, not by its number",
+        "gateway",
+        "gateways:KnowsByContent",
+        "Number messages at the sender, and take what follows on the last number.",
+    ),
+    mutant(
+        WORD_COUNT,
+        "gateway_takes_stale_frames",
+        "the gateway takes a frame that arrives once more after its connection was replaced",
+        "gateway",
+        "gateways:TakesStaleFrames",
+        "Take from a stream's newest connection alone, and only what follows on the last number.",
+    ),
+    mutant(
+        WORD_COUNT,
+        "gateway_forgets_credit",
+        "the gateway counts credit from its start: after a restart it is never enough",
+        "gateway",
+        "gateways:CountsCreditFromItsStart",
+        "Derive the credit from what is durable: released messages and how many may wait.",
+    ),
+)

@@ -1,0 +1,232 @@
+"""Batches with a mistake in what the driver or its tasks do."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bettong.engine.batch.blocks import Block, unpack
+from bettong.engine.batch.job import Job
+from bettong.engine.batch.protocol import BatchProtocol, Execute, Report
+from bettong.engine.batch.stateful import Changed
+from bettong.engine.batch.tasks import LevelTask, Moved, ReadTask
+from bettong.engine.endpoints import TcpSink
+from bettong.engine.functions import State
+from bettong.engine.net.client import Patience
+from bettong.engine.net.errors import ConnectionLostError
+from bettong.engine.sources.base import StreamSource
+from bettong.engine.state.entities import FileCache, load_column
+from bettong.engine.state.files import FileEntry
+from bettong.engine.state.manifest import (
+    Manifest,
+    empty,
+    read_version,
+    remove_manifest,
+    stored,
+)
+from bettong.lineage.trace import MessageRange
+
+
+class _Unchecked(BatchProtocol):
+    """Nobody checks that what is read follows on what the state has."""
+
+    def offsets(self, job: Job, read: Sequence[MessageRange]) -> dict[str, int]:
+        return {**job.base.offsets, **{r.stream: r.stop for r in sorted(read)}}
+
+    def newest_state(self, upto: int) -> Manifest:
+        """The newest state of any batch that is not after ``upto``."""
+        store = self.settings.store
+        found = [version for version in stored(store) if version[0] <= upto]
+        return read_version(store, *found[-1]) if found else empty(self.settings.app.name)
+
+
+class _ReadsLate(ReadTask):
+    def run(self, planned: MessageRange) -> Moved:
+        restarted = self.job.epoch > 1 and self.slice == 0
+        return super().run(planned._replace(start=planned.start + restarted))
+
+
+class ResumesLate(_Unchecked):
+    """After a restart takes the number of the next message for that of the last one."""
+
+    read_task = _ReadsLate
+
+
+class _ReadsOn(ReadTask):
+    def run(self, planned: MessageRange) -> Moved:
+        if self.job.epoch > 1 and self.slice > 0:
+            end = cast(StreamSource, self.reader).extent(0, 0.0).end
+            planned = planned._replace(stop=max(planned.stop, end))
+        return super().run(planned)
+
+
+class ReplayReadsOn(_Unchecked):
+    """A batch that is done again takes all that has come since, not what it had the first time."""
+
+    read_task = _ReadsOn
+
+
+class AppliesTwice(_Unchecked):
+    """Applies a batch to the newest state there is, which on a replay has it already."""
+
+    def job(self, batch: int, base: Manifest) -> Job:
+        return super().job(batch, self.newest_state(batch))
+
+
+class PublishesLate(_Unchecked):
+    """Publishes the state of a batch in passing, with the next one."""
+
+    _held: tuple[Job, Manifest, Sequence[Report]] | None = None
+
+    def run(self, batch: int, execute: Execute) -> Manifest:
+        if self._held is not None:
+            super().write_manifest(*self._held)
+        job = self.job(batch, self.newest_state(batch - 1))
+        reports = execute(job)
+        manifest = self.manifest(job, reports)
+        self.finish(job, manifest, reports)
+        return manifest
+
+    def write_manifest(self, job: Job, manifest: Manifest, reports: Sequence[Report]) -> None:
+        self._held = job, manifest, reports
+
+    def before_commit(self, job: Job) -> list[str]:
+        return []
+
+
+class DropsBase(BatchProtocol):
+    """Keeps no state but the newest, and so none from which a batch could be done again."""
+
+    def write_manifest(self, job: Job, manifest: Manifest, reports: Sequence[Report]) -> None:
+        super().write_manifest(job, manifest, reports)
+        for batch, epoch in stored(job.store):
+            if batch < job.batch:
+                remove_manifest(job.store, batch, epoch)
+
+
+class NotesReplaysEarly(BatchProtocol):
+    """Does a batch again once only, and notes that it has done so before it does."""
+
+    def commit(self, job: Job, manifest: Manifest) -> None:
+        known = (b == job.batch and e < job.epoch for b, e in stored(job.store))
+        if any(known) and not job.store.create(f"replays/{job.batch}", b"done"):
+            return
+        super().commit(job, manifest)
+
+
+class GivesUpCommits(BatchProtocol):
+    """Asks a sink twice to commit, and takes that for enough."""
+
+    def commit(self, job: Job, manifest: Manifest) -> None:
+        once = Patience(give_up_s=0.0)
+        sinks = {name: replace(cast(TcpSink, s), patience=once) for name, s in job.sinks.items()}
+        for _ in range(2):
+            with contextlib.suppress(ConnectionLostError):
+                return super().commit(replace(job, sinks=sinks), manifest)
+
+
+class _TakesNewest(LevelTask):
+    def load(self, state: State, keys: list[bytes], hashes: list[int]) -> pa.Array:
+        found = {f.name: f for f in self.job.base.files}
+        for name in self.job.store.names("newest"):
+            entry = FileEntry.from_json(json.loads(bytes(self.job.store.read(f"newest/{name}"))))
+            if entry.name not in found:
+                found = {entry.name: entry, **found}
+        base = replace(self.job.base, files=tuple(found.values()))
+        self.job = replace(self.job, base=base)
+        return super().load(state, keys, hashes)
+
+    def write(self, change: Changed) -> FileEntry:
+        entry = super().write(change)
+        place = f"newest/{change.state.name}-{self.partition}"
+        self.job.store.publish(place, json.dumps(entry.to_json()).encode())
+        return entry
+
+
+class TakesNewest(BatchProtocol):
+    """Tasks note which file of their partition is the newest, and begin from that, whether or
+    not its batch came to be done."""
+
+    level_task = _TakesNewest
+
+
+class LeavesOutRetries(BatchProtocol):
+    """Takes the reports of first attempts only, for fear of having one twice."""
+
+    def manifest(self, job: Job, reports: Sequence[Report]) -> Manifest:
+        return super().manifest(job, [r for r in reports if not r["attempt"]])
+
+
+class _ClockRunsAhead(LevelTask):
+    def load(self, state: State, keys: list[bytes], hashes: list[int]) -> pa.Array:
+        column = super().load(state, keys, hashes)
+        names = [field.name for field in state.codec.type]
+        if "clock" not in names or not len(keys):
+            return column
+        store = self.job.store
+        versions = [v for v in stored(store) if v[0] <= self.job.batch]
+        newest = read_version(store, *versions[-1]).files if versions else ()
+        files = [f for f in newest if f.state == state.name]
+        ahead = load_column(state, FileCache(store), files, keys, hashes)
+        parts = [
+            pc.coalesce((ahead if name == "clock" else column).field(i), column.field(i))
+            for i, name in enumerate(names)
+        ]
+        return pa.StructArray.from_arrays(
+            parts, fields=list(state.codec.type), mask=column.is_null()
+        )
+
+
+class ClockRunsAhead(BatchProtocol):
+    """Keeps the clock of windows beside the state: when a batch is done again, the clock has seen
+    it already, and its messages are late."""
+
+    level_task = _ClockRunsAhead
+
+
+class _MovesTwice(ReadTask):
+    def run(self, planned: MessageRange) -> Moved:
+        for partition, data in super().run(planned):
+            yield partition, data
+            block = data if isinstance(data, Block) else unpack(data)
+            if self.job.epoch > 1 and block.items is not None:
+                yield (partition + 1) % self.job.partitions, data
+
+
+class MovesTwice(BatchProtocol):
+    """After a restart hands what belongs to a state partition to its new owner, and to the one
+    that it takes for the old owner too."""
+
+    read_task = _MovesTwice
+
+
+class _KeepsToTheOldMap(LevelTask):
+    def run(self, arrived: Iterable[bytes | Block]) -> Moved:
+        return super().run(own for data in arrived if (own := self._own(data)) is not None)
+
+    def _own(self, data: bytes | Block) -> bytes | Block | None:
+        """What of a block was of this partition before there was one fewer."""
+        block = data if isinstance(data, Block) else unpack(data)
+        if block.items is None or block.items.keys is None:
+            return data
+        keys = block.items.keys
+        owners = keys.partitions(self.job.partitions + (self.job.epoch > 1))[keys.codes]
+        places = np.flatnonzero(owners == self.partition)
+        return replace(block, items=block.items.take(places)) if len(places) else None
+
+
+class ShrinksAlone(BatchProtocol):
+    """After a restart goes on with one state partition fewer, and nobody takes over its keys."""
+
+    level_task = _KeepsToTheOldMap
+
+    def job(self, batch: int, base: Manifest) -> Job:
+        job = super().job(batch, base)
+        return replace(job, partitions=job.partitions - (self.epoch > 1))

@@ -1,0 +1,41 @@
+"""Every mutant: a right system with one honest mistake, and the fault that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bettong.harness.catalog import CatalogEntry, given
+from bettong.harness.scenario import Scenario
+from bettong.scenarios.mutants import batch_mutants, gateway_mutants, sink_mutants
+
+MUTANTS: Sequence[Scenario] = (
+    *gateway_mutants.MUTANTS,
+    *sink_mutants.MUTANTS,
+    *batch_mutants.MUTANTS,
+)
+
+SPARK_ONLY = frozenset(
+    {
+        "gateway_forgets_credit",
+        "retries_left_out",
+        "sink_commits_losers",
+        "state_published_late",
+    }
+)
+"""Shown by what only Spark has: retried task attempts, a log of commits of its own, and batches
+that are released when the next one is planned."""
+
+
+def entries() -> list[CatalogEntry]:
+    """What the catalog says of them."""
+    return [
+        CatalogEntry(
+            s.name,
+            "scenario",
+            s.title,
+            given(s),
+            expect=s.expect,
+            schedule=s.schedule.path if s.schedule is not None else None,
+        )
+        for s in MUTANTS
+    ]

@@ -1,1 +1,0 @@
-"""Broken twins: the right system with one honest mistake each, to show that it is found."""

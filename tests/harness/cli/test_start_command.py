@@ -1,0 +1,89 @@
+"""``bettong start`` and ``bettong top``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from bettong.engine import interpret
+from bettong.harness.cli import cli
+from bettong.lineage.errors import UsageError
+from bettong.scenarios.applications.word_count import app
+
+LINES = ["they know they", "found it"] * 20
+APPLICATION = "bettong.scenarios.applications.word_count:app"
+
+
+def bettong(*words: object) -> Result:
+    done = CliRunner().invoke(cli, list(map(str, words)), catch_exceptions=True)
+    if isinstance(done.exception, UsageError):
+        raise done.exception
+    return done
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> list[str]:
+    """The command for a small run in this process."""
+    (tmp_path / "words.txt").write_text("\n".join(LINES) + "\n")
+    return [
+        *("start", APPLICATION, "--runner", "in-process", "--batch", "15"),
+        *("--checkpoint", str(tmp_path / "checkpoint")),
+        *("--source", f"lines={tmp_path / 'words.txt'}", "--sink", f"totals={tmp_path / 'out'}"),
+    ]
+
+
+def test_it_runs_to_the_end_and_goes_on_there(words: list[str], tmp_path: Path) -> None:
+    metrics = tmp_path / "metrics.jsonl"
+    done = bettong(*words, "--metrics", metrics)
+    assert (done.exit_code, done.output) == (0, "word_count: 3 batches done\n")
+    rows = [
+        (row["id"], row["key"], row["data"])
+        for path in sorted((tmp_path / "out").glob("batch-*.jsonl"))
+        for row in map(json.loads, path.read_text().splitlines())
+    ]
+    outputs = interpret(app, {"lines": [line.encode() for line in LINES]}).outputs
+    assert sorted(rows) == sorted((o.id, o.key, o.data.decode()) for o in outputs)
+    with (tmp_path / "words.txt").open("a") as text:
+        text.write("and more\n")
+    assert json.loads(bettong(*words, "--json").output) == {"batches": 4, "gives_up": []}
+    picture = bettong("top", metrics, "--once").output
+    for reported in ("batch 2", "over 3 batches", "WordTotal", "driver: execute"):
+        assert reported in picture
+
+
+def test_without_resilience_it_says_what_it_gives_up(words: list[str]) -> None:
+    reported = json.loads(bettong(*words, "--resilience", "off", "--json").output.splitlines()[-1])
+    assert reported["gives_up"][0].startswith("nothing is durable")
+    with pytest.raises(UsageError, match="cannot be gone on with: give an empty folder"):
+        bettong(*words)
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        (("--source", "lines=nowhere"), "no such file, nor is it a HOST:PORT"),
+        (("--source", "lines"), "write NAME=WHERE"),
+        (("--source", "lines=kafka://one:9092"), "write kafka://HOST:PORT/TOPIC"),
+        (("--sink", "other=out"), r"has the sinks \['totals'\]"),
+        (("--metrics", "0.0.0.0:9000"), "give --tls-cert FILE --tls-key FILE"),
+    ],
+)
+def test_what_cannot_be_meant_is_said(option: tuple[str, str], why: str, tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("one\n")
+    options = {"--source": f"lines={tmp_path / 'words.txt'}", "--sink": f"totals={tmp_path}/out"}
+    options |= {"--checkpoint": str(tmp_path / "checkpoint"), "--runner": "in-process"}
+    options |= dict([option])
+    with pytest.raises(UsageError, match=why):
+        bettong("start", APPLICATION, *(word for pair in options.items() for word in pair))
+    assert not (tmp_path / "checkpoint").exists(), "nothing was begun"
+
+
+def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:
+    (tmp_path / "some.txt").write_text("they know\n")
+    with pytest.raises(UsageError, match="not a line of a metrics file: 'they know'"):
+        bettong("top", tmp_path / "some.txt", "--once")
+    with pytest.raises(UsageError, match=r"none\.jsonl: No such file"):
+        bettong("top", tmp_path / "none.jsonl", "--once")

@@ -1,0 +1,128 @@
+"""Requests that are delivered twice, over real connections."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from bettong.engine.net.codec import ErrorReply
+from bettong.engine.net.frame import HEADER_BYTES, encode, parse_header
+from bettong.harness.cluster.repeater import RepeaterError, Repeaters
+from bettong.harness.faults.kinds import Duplicate, Point
+
+HELLO, ASK, YES = 1, 2, 3
+FAULT = Duplicate("driver->receiver", Point("batch=1/sink.commit"))
+
+
+def receive(sock: socket.socket) -> tuple[int, bytes]:
+    header = parse_header(sock.recv(HEADER_BYTES, socket.MSG_WAITALL), 1 << 16)
+    return header.kind, sock.recv(header.length, socket.MSG_WAITALL) if header.length else b""
+
+
+class Server:
+    """Answers each frame, and remembers what it was asked on which connection."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int, bytes]] = []
+        self.refuses = False
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "{}:{}".format(*self._listener.getsockname())
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        for number in range(9):
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(number, connection), daemon=True).start()
+
+    def _answer(self, number: int, connection: socket.socket) -> None:
+        with connection:
+            try:
+                while True:
+                    kind, body = receive(connection)
+                    self.asked.append((number, kind, body))
+                    no = self.refuses and number > 0 and kind != HELLO
+                    connection.sendall(encode(ErrorReply.KIND if no else YES, [body]))
+            except Exception:
+                return
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    found = Server()
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def repeaters() -> Iterator[Repeaters]:
+    found = Repeaters()
+    found.plan([FAULT])
+    yield found
+    found.close()
+
+
+def connect(address: str) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    client = socket.create_connection((host, int(port)), timeout=20)
+    ask(client, HELLO, b"it is me")
+    return client
+
+
+def ask(client: socket.socket, kind: int, body: bytes) -> None:
+    client.sendall(encode(kind, [body]))
+    assert receive(client) == (YES, body)
+
+
+@pytest.mark.parametrize("refuses", [False, True])
+def test_a_copy_of_what_the_step_has_sent_comes_on_a_connection_of_its_own(
+    server: Server, repeaters: Repeaters, refuses: bool
+) -> None:
+    server.refuses = refuses
+    with connect(repeaters.way(FAULT.link, server.address)) as client:
+        ask(client, ASK, b"before")
+        repeaters.arm(FAULT)
+        timer = threading.Timer(0.2, ask, (client, ASK, b"within"))  # a push is not waited for
+        timer.start()
+        struck = repeaters.deliver(FAULT, step_failed=False)
+        timer.join()
+        ask(client, ASK, b"after")
+    assert struck.fired
+    assert struck.evidence.endswith("delivered and " + ("refused" if refuses else "answered"))
+    assert server.asked == [
+        (0, HELLO, b"it is me"),
+        (0, ASK, b"before"),
+        (0, ASK, b"within"),
+        (1, HELLO, b"it is me"),
+        (1, ASK, b"within"),
+        (0, ASK, b"after"),
+    ]
+
+
+def test_a_copy_of_nothing_or_to_nobody_has_not_fired(server: Server, repeaters: Repeaters) -> None:
+    with connect(repeaters.way(FAULT.link, server.address)) as client:
+        repeaters.arm(FAULT)
+        assert repeaters.deliver(FAULT, step_failed=True).fired is False
+        repeaters.arm(FAULT)
+        ask(client, ASK, b"within")
+        server.close()
+        struck = repeaters.deliver(FAULT, step_failed=False)
+    assert struck.fired is False
+    assert "was not answered" in struck.evidence
+
+
+def test_only_links_on_which_a_copy_is_planned_are_changed(repeaters: Repeaters) -> None:
+    assert repeaters.way("driver->gateway", "127.0.0.1:1") == "127.0.0.1:1"
+    with pytest.raises(RepeaterError, match="nothing that is asked"):
+        repeaters.arm(FAULT)

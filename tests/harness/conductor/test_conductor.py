@@ -1,0 +1,467 @@
+"""The conductor with small instrumented processes, which are really killed and really stopped."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bettong.engine import steps
+from bettong.engine.steps import ConductorRecorder, Instrumentation, RunOverError, Step
+from bettong.harness.conductor.run_control import RunControl
+from bettong.harness.conductor.server import Conductor
+from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.faults.kinds import (
+    Crash,
+    Cut,
+    Delay,
+    LinkFault,
+    Omit,
+    Pause,
+    Point,
+    PowerCut,
+    Storage,
+)
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.processes.session import ProcessSession
+from bettong.lineage.trace import TraceEvent, read_trace
+
+CHILD = """
+import sys, time
+from bettong.engine import steps
+from bettong.engine.steps import Instrumentation, step
+steps.install(Instrumentation.from_env())
+for name in sys.argv[1:]:
+    with step(name):
+        pass
+with step("done"):
+    pass
+time.sleep(600)
+"""
+
+
+class Children:
+    """An actuator over children that take the steps they are given."""
+
+    def __init__(self, conductor: Conductor, folder: Path) -> None:
+        self.conductor = conductor
+        self.folder = folder
+        self.sessions: dict[str, ProcessSession] = {}
+        self.incarnation: dict[str, int] = {}
+        self.names: dict[str, tuple[str, ...]] = {}
+        self.calls: list[str] = []
+        self.zombies: list[ProcessSession] = []
+        self.fired: bool | None = None
+        self.control: RunControl | None = None
+        self.before_restart: Callable[[], None] = lambda: None
+        self.program = CHILD
+
+    def start(self, node: str, *names: str) -> None:
+        self.names[node] = names
+        self.incarnation[node] = self.incarnation.get(node, 0) + 1
+        instr = Instrumentation("r1", node, self.incarnation[node], self.conductor.address)
+        self.sessions[node] = ProcessSession.start(
+            [sys.executable, "-c", self.program, *names],
+            env={**os.environ, **instr.to_env()},
+            log=self.folder / "log",
+        )
+
+    def crash(self, node: str) -> tuple[int, InjectionOutcome]:
+        ended = self.sessions[node].kill()
+        return self.incarnation[node], InjectionOutcome(ended.status == -9, str(ended))
+
+    def restart(self, node: str) -> None:
+        self.before_restart()
+        if self.sessions[node].poll() is None:
+            self.zombies.append(self.sessions[node])
+        self.start(node, *self.names[node])
+
+    def pause(self, node: str) -> str:
+        return self.sessions[node].pause()
+
+    def resume(self, node: str) -> str:
+        for session in self.zombies or [self.sessions[node]]:
+            session.resume()
+        return "resumed"
+
+    def arm(self, fault: LinkFault | Cut) -> str:
+        self.calls.append(f"arm {fault.id}")
+        return "armed"
+
+    def heal(self, fault: LinkFault | Cut, step_failed: bool) -> InjectionOutcome:
+        self.calls.append(f"heal {fault.id}")
+        return InjectionOutcome(self.fired, "healed")
+
+
+@pytest.fixture
+def children(tmp_path: Path) -> Iterator[Children]:
+    with Conductor() as conductor:
+        found = Children(conductor, tmp_path)
+        yield found
+        for session in (*found.sessions.values(), *found.zombies):
+            session.kill()
+
+
+Begin = Callable[..., RunControl]
+
+
+@pytest.fixture
+def begin(children: Children, tmp_path: Path) -> Begin:
+    def begin(*faults: object) -> RunControl:
+        control = RunControl(
+            "r1",
+            children,
+            Schedule(tuple(faults)),
+            tmp_path / "trace",  # type: ignore[arg-type]
+        )
+        children.conductor.begin(control)
+        return control
+
+    return begin
+
+
+def steps_of(control: RunControl, node: str) -> list[tuple[str, str, int]]:
+    return [(e.step, e.phase, e.incarnation) for e in control.events if e.node == node]
+
+
+def begun(control: RunControl, step: str, times: int = 1) -> bool:
+    return control.wait(lambda: control.occurrences(step) >= times, 60)
+
+
+class Taker:
+    """Takes steps from this process, as one thread of a node."""
+
+    def __init__(self, children: Children, node: str, run: str = "r1", incarnation: int = 1):
+        self._recorder = ConductorRecorder(children.conductor.address, run)
+        self._node, self._incarnation = node, incarnation
+
+    def step(self, name: str, link: str | None = None) -> Step:
+        event = TraceEvent(name, "before", self._node, self._incarnation, link=link)
+        return Step(self._recorder, event)
+
+
+def test_a_crash_strikes_exactly_before_its_step_and_the_node_comes_back(
+    children: Children, begin: Begin, tmp_path: Path
+) -> None:
+    control = begin(Crash("a", Point("two", "before")))
+    children.start("a", "one", "two", "three")
+    first = children.sessions["a"].pid
+    assert begun(control, "done")
+    assert [s for s in steps_of(control, "a") if s[2] == 1 and "/" not in s[0]] == [
+        ("one", "before", 1),
+        ("one", "after", 1),
+        ("two", "before", 1),
+    ]
+    assert ("three", "after", 2) in steps_of(control, "a")
+    assert not control.not_fired
+    assert control.evidence["crash(a, before two)"].startswith(f"pid {first} ended with status -9")
+    assert not psutil.pid_exists(first)
+    children.conductor.end(control)
+    assert list(read_trace(tmp_path / "trace")) == control.events
+
+
+def test_a_crash_after_a_step_and_a_second_one_at_its_second_occurrence(
+    children: Children, begin: Begin
+) -> None:
+    control = begin(Crash("a", Point("one", "after")), Crash("a", Point("one", "after", 2), False))
+    children.start("a", "one", "two")
+    assert control.wait(lambda: not control.not_fired, 60)
+    assert children.sessions["a"].poll() == -9
+    assert control.occurrences("one") == 2
+    assert control.occurrences("two") == 0
+
+
+def test_two_nodes_are_killed_at_once_by_a_step_of_one(children: Children, begin: Begin) -> None:
+    control = begin(Crash("b", Point("one")), Crash("a", Point("one")))
+    children.start("b")
+    assert begun(control, "done")
+    children.start("a", "one")
+    assert begun(control, "done", 3)
+    assert not control.not_fired
+    assert children.incarnation == {"a": 2, "b": 2}
+
+
+def test_nobody_asks_a_node_in_vain_until_it_is_back(children: Children, begin: Begin) -> None:
+    control = begin(Crash("b", Point("one")))
+    children.start("b")
+    assert begun(control, "done")
+    asker = threading.Thread(target=lambda: Taker(children, "a").step("ask", "a->b").__enter__())
+    asked: list[bool] = []
+
+    def look() -> None:
+        asker.start()
+        asked.append(control.wait(lambda: control.occurrences("ask") > 0, 1))
+
+    children.before_restart = look
+    with Taker(children, "a").step("one"):
+        pass
+    assert begun(control, "ask")
+    assert asked == [False]
+    with Taker(children, "a").step("elsewhere", "a->c"):
+        pass
+    asker.join()
+
+
+def test_a_step_that_never_comes_is_a_fault_that_did_not_fire(
+    children: Children, begin: Begin
+) -> None:
+    control = begin(Crash("a", Point("one", "before", 2)))
+    children.start("a", "one")
+    assert begun(control, "done")
+    assert control.not_fired == ("crash(a, before one#2)",)
+    assert control.evidence == {}
+
+
+def test_a_paused_node_stands_still_until_it_is_resumed(children: Children, begin: Begin) -> None:
+    control = begin(Pause("a", Point("one", "after"), Point("release")))
+    children.start("a", "one", "two")
+    assert begun(control, "one") and control.wait(lambda: len(control.events) >= 3, 60)
+    assert psutil.Process(children.sessions["a"].pid).status() == "stopped"
+    assert control.occurrences("two") == 0
+    with Taker(children, "b").step("release"):
+        pass
+    assert begun(control, "done")
+    assert not control.not_fired
+
+
+def test_a_node_that_is_replaced_while_it_stands_still_goes_on_as_a_zombie(
+    children: Children, begin: Begin
+) -> None:
+    control = begin(Pause("a", Point("one"), Point("two", "after"), replace=True))
+    children.start("a", "one", "two")
+    assert begun(control, "done", 2)
+    assert not control.not_fired
+    taken = [(e.step, e.incarnation) for e in control.events if e.phase == "after"]
+    assert taken.index(("two", 2)) < taken.index(("one", 1))
+    assert {("one", 2), ("two", 1)} <= set(taken)
+
+
+def test_who_is_replaced_for_good_goes_on_when_it_is_woken_and_outlives_its_successor(
+    children: Children, begin: Begin
+) -> None:
+    pause = Pause("a", Point("one"), replace=True)
+    control = begin(pause, Crash("a", Point("two", "after"), restart=False))
+    children.start("a", "one", "two")
+    children.control = control
+    assert control.wait(lambda: control.occurrences("two") == 1, 60)
+    assert control.wait(lambda: control.not_fired == (pause.id,), 60)
+    assert control.wake()
+    assert not control.wake()
+    assert begun(control, "done")
+    taken = [(e.step, e.incarnation) for e in control.events if e.phase == "after"]
+    assert taken.index(("two", 2)) < taken.index(("one", 1))
+    assert not control.not_fired
+
+
+def test_another_run_and_a_dead_incarnation_are_refused(children: Children, begin: Begin) -> None:
+    control = begin(Crash("a", Point("one"), restart=False))
+    with (
+        pytest.raises(RunOverError, match="run 'r0' is over"),
+        Taker(children, "a", "r0").step("x"),
+    ):
+        pass
+    children.start("a", "one")
+    assert control.wait(lambda: not control.not_fired, 60)
+    with pytest.raises(RunOverError, match="dead"), Taker(children, "a").step("late"):
+        pass
+    with Taker(children, "a", incarnation=2).step("fresh"):
+        pass
+    children.conductor.end(control)
+    with pytest.raises(RunOverError, match="over"), Taker(children, "b").step("x"):
+        pass
+    assert "late" not in {e.step for e in control.events}
+
+
+TORN = """
+import sys
+from pathlib import Path
+from bettong.engine import steps
+from bettong.engine.steps import Instrumentation, step
+from bettong.engine.storage.disk import OS_DISK
+steps.install(Instrumentation.from_env())
+folder = Path(sys.argv[1])
+with step("write"):
+    file = OS_DISK.append_to(folder / "new")
+    for data in (b"first", b"second"):
+        file.write(data)
+        file.sync()
+    OS_DISK.rename(folder / "new", folder / "named")
+    OS_DISK.sync_directory(folder)
+"""
+
+
+@pytest.mark.parametrize(
+    ("sync", "name", "content"),
+    [
+        (1, "new", b"fi"),
+        (2, "new", b"firstsec"),
+        (3, "new", b"firstsecond"),
+        (4, "named", b"firstsecond"),
+    ],
+)
+def test_the_power_is_cut_right_before_something_becomes_durable(
+    children: Children, begin: Begin, tmp_path: Path, sync: int, name: str, content: bytes
+) -> None:
+    fault = PowerCut("a", Point("write"), sync)
+    control = begin(fault, Crash("a", Point("write", "after"), restart=False))
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    children.program = TORN
+    children.before_restart = lambda: children.names.update(a=(str(tmp_path / "elsewhere"),))
+    children.start("a", str(folder))
+    assert control.wait(lambda: children.sessions["a"].poll() is not None, 60)
+    assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [(name, content)]
+    fired = sync < 4
+    assert (fault.id in control.evidence) == fired
+    ended = [e.detail["synced"] for e in control.events if (e.step, e.phase) == ("write", "after")]
+    assert fired or 3 in ended
+
+
+def test_a_storage_fault_fails_the_step_as_the_system_would(
+    children: Children, begin: Begin
+) -> None:
+    control = begin(Storage(Point("write"), "ENOSPC"))
+    with pytest.raises(OSError) as caught, Taker(children, "a").step("write"):
+        pass
+    assert caught.value.errno == errno.ENOSPC
+    with Taker(children, "a").step("write"):
+        pass
+    assert not control.not_fired
+
+
+def test_an_omission_is_armed_before_the_answer_and_healed_when_the_step_failed(
+    children: Children, begin: Begin
+) -> None:
+    fault = Omit("a->b", Point("send"))
+    control = begin(fault)
+    connection_id = Taker(children, "a")
+    with pytest.raises(ConnectionError), connection_id.step("send", "a->b"):
+        assert children.calls == [f"arm {fault.id}"]
+        raise ConnectionError("lost")
+    assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
+    assert "ConnectionError: lost" in control.evidence[fault.id]
+
+
+@pytest.mark.parametrize("fired", [True, False, None])
+def test_an_omission_that_no_step_noticed_needs_the_proxy_s_word(
+    children: Children, begin: Begin, fired: bool | None
+) -> None:
+    fault = Omit("b->a", Point("ack"))
+    control = begin(fault)
+    children.fired = fired
+    with Taker(children, "b").step("ack", "b->a"):
+        pass
+    assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
+    assert control.not_fired == (() if fired else (fault.id,))
+
+
+def test_a_fault_on_a_link_strikes_one_step_and_holds_the_others(
+    children: Children, begin: Begin
+) -> None:
+    begin(Delay("a->b", Point("slow"), 5))
+    order: list[str] = []
+    entered, other_began = threading.Event(), threading.Event()
+
+    def other() -> None:
+        other_began.set()
+        with Taker(children, "a").step("quick", "a->b"):
+            order.append("quick")
+
+    with Taker(children, "a").step("slow", "a->b"):
+        entered.set()
+        thread = threading.Thread(target=other)
+        thread.start()
+        other_began.wait(60)
+        order.append("slow")
+    thread.join(60)
+    assert order == ["slow", "quick"]
+
+
+def test_a_fault_on_a_link_waits_for_the_steps_that_are_under_way(
+    children: Children, begin: Begin
+) -> None:
+    begin(Delay("a->b", Point("slow"), 5))
+    order: list[str] = []
+
+    def slow() -> None:
+        with Taker(children, "a").step("slow", "a->b"):
+            order.append("slow")
+
+    with Taker(children, "a").step("quick", "a->b"):
+        thread = threading.Thread(target=slow)
+        thread.start()
+        order.append("quick")
+    thread.join(60)
+    assert order == ["quick", "slow"]
+
+
+def test_a_cut_lasts_from_one_step_until_another(children: Children, begin: Begin) -> None:
+    fault = Cut(("a",), ("b",), Point("one"), Point("two", "after"))
+    control = begin(fault)
+    connection_id = Taker(children, "a")
+    with connection_id.step("one"):
+        assert children.calls == [f"arm {fault.id}"]
+    with connection_id.step("two"):
+        assert len(children.calls) == 1
+    assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
+    assert not control.not_fired
+
+
+def test_a_cut_whose_end_never_comes_did_not_fire_and_is_healed_all_the_same(
+    children: Children, begin: Begin
+) -> None:
+    fault = Cut(("a",), ("b",), Point("one"), Point("two"))
+    control = begin(fault)
+    with Taker(children, "a").step("one"):
+        pass
+    children.conductor.end(control)
+    assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
+    assert control.not_fired == (fault.id,)
+
+
+def test_a_cut_for_two_tries_heals_before_the_third_request_that_meets_it(
+    children: Children, begin: Begin
+) -> None:
+    fault = Cut(("a",), ("b",), Point("ask"), tries=2)
+    control = begin(fault)
+    connection_id = Taker(children, "a")
+    for _ in range(2):
+        with connection_id.step("elsewhere", "a->c"), connection_id.step("ask", "a->b"):
+            assert children.calls == [f"arm {fault.id}"]
+    with connection_id.step("ask", "a->b"):
+        assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
+    assert "2 requests met it" in control.evidence[fault.id]
+
+
+@pytest.mark.parametrize("links", [(), ("a->b",)], ids=["met by none", "met by one"])
+def test_a_cut_for_some_tries_has_fired_when_a_request_has_met_it(
+    children: Children, begin: Begin, links: tuple[str, ...]
+) -> None:
+    fault = Cut(("a",), ("b",), Point("one"), tries=2)
+    control = begin(fault)
+    for step, link in (("one", None), *(("ask", link) for link in links)):
+        with Taker(children, "a").step(step, link):
+            pass
+    children.conductor.end(control)
+    assert control.not_fired == (() if links else (fault.id,))
+
+
+@pytest.mark.parametrize(
+    "line", [b"\n", b"{}\n", b"[1]\n", b'{"run":"r1","event":[]}\n', b"\xff\n"]
+)
+def test_what_is_not_a_step_is_refused(children: Children, begin: Begin, line: bytes) -> None:
+    begin()
+    recorder = ConductorRecorder(children.conductor.address, "r1")
+    assert b'"go": false' in recorder._exchange(line)
+
+
+def test_nothing_is_recorded_when_nothing_is_installed() -> None:
+    with steps.step("x") as s:
+        s.note(a=1)
+    assert type(s).__name__ == "_NullStep"

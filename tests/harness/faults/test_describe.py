@@ -1,0 +1,29 @@
+"""Counterexamples in words."""
+
+from __future__ import annotations
+
+from bettong.harness.faults.describe import counterexample_words, moment
+from bettong.harness.faults.kinds import Crash, OmitReply, Point
+from bettong.lineage.results import Anomaly
+
+
+def test_faults_and_anomalies_make_a_sentence() -> None:
+    reported = counterexample_words(
+        [Crash("driver", Point("batch=2/commits"))],
+        [Anomaly("Duplicate", (f"lines/{n}.0",)) for n in range(6)],
+    )
+    assert reported == (
+        "The driver was killed before Spark had noted that batch 2 was done and came back. "
+        "Afterwards lines/0.0, lines/1.0, lines/2.0, lines/3.0 and 2 more came more than once."
+    )
+
+
+def test_a_lost_answer_is_told_apart_from_a_lost_request() -> None:
+    lost = OmitReply("driver->receiver", Point("batch=1/sink.commit", "before", 2))
+    reported = counterexample_words([lost], [])
+    assert "was carried out, but its answer was lost" in reported
+    assert "(time 2)" in reported
+
+
+def test_a_step_without_words_is_named() -> None:
+    assert moment(Point("batch=1/something.else", "after")) == "after batch=1/something.else"

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bettong.harness.faults import kinds as f
+from bettong.harness.faults.schedule import Schedule, ScheduleError, Topology, parse_point
+from bettong.harness.faults.step_ids import SHAPES, is_step, nearest_step
+
+LINKS = ("sender->gateway", "driver->gateway", "driver->receiver")
+TOPOLOGY = Topology(("sender", "gateway", "driver", "receiver", "w1", "w2"), LINKS)
+
+steps = st.sampled_from(
+    ["batch=1/sink.commit", "gateway.ack/lines/17", "batch=0/p=1/a=0/sink.prepare", "metadata"]
+)
+places = st.builds(f.Point, steps, st.just("before"), st.integers(1, 9))
+moments = st.builds(f.Point, steps, st.sampled_from(["before", "after"]), st.integers(1, 9))
+nodes = st.sampled_from(TOPOLOGY.nodes)
+links = st.sampled_from(LINKS)
+faults = st.one_of(
+    st.builds(f.Crash, nodes, moments, st.booleans()),
+    st.builds(f.Omit, links, places),
+    st.builds(f.OmitReply, links, places),
+    st.builds(f.Delay, links, places, st.integers(1, 9999)),
+    st.builds(f.Throttle, links, places, st.integers(1, 9999)),
+    st.builds(f.Slice, links, places, st.integers(1, 9999)),
+    st.builds(f.Reset, links, places),
+    st.builds(f.Duplicate, links, places),
+    st.builds(f.Pause, nodes, moments, moments),
+    st.builds(f.Pause, st.just("driver"), moments, st.none() | moments, st.just(True)),
+    st.builds(f.PowerCut, nodes, places, st.integers(1, 9)),
+    st.builds(f.Storage, moments, st.sampled_from(["ENOSPC", "EIO"])),
+    st.builds(
+        f.Cut,
+        st.just(("w1",)),
+        st.just(("w2", "driver")),
+        moments,
+        st.none() | moments,
+        st.sampled_from(["both", "forward", "backward"]),
+    ),
+    st.builds(
+        f.Cut,
+        st.just(("gateway",)),
+        st.just(("sender", "driver")),
+        moments,
+        tries=st.integers(1, 9),
+    ),
+)
+schedules = st.lists(faults, max_size=4, unique_by=lambda x: x.id).map(
+    lambda fs: Schedule(tuple(fs))
+)
+
+
+@given(schedules)
+def test_a_schedule_survives_yaml_and_json(schedule: Schedule) -> None:
+    assert Schedule.parse(yaml.safe_dump(schedule.to_dict())) == schedule
+    assert Schedule.parse(json.dumps(schedule.to_dict())) == schedule
+    schedule.check(TOPOLOGY)
+
+
+@given(st.text())
+def test_any_text_is_a_schedule_or_one_clear_error(text: str) -> None:
+    try:
+        Schedule.parse(text)
+    except ScheduleError as e:
+        assert "\n" not in str(e)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "faults",
+                    "crash",
+                    "omit",
+                    "cut",
+                    "pause",
+                    "node",
+                    "at",
+                    "between",
+                    "from",
+                    "until",
+                ]
+            )
+            | st.text(),
+            inner,
+            max_size=3,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(json_values)
+def test_any_value_is_a_schedule_or_one_clear_error(value: object) -> None:
+    for candidate in (value, {"faults": value}, {"faults": [value]}):
+        try:
+            schedule = Schedule.from_dict(candidate)
+        except ScheduleError:
+            continue
+        assert Schedule.from_dict(schedule.to_dict()) == schedule
+
+
+def test_the_ids_are_stable() -> None:
+    schedule = Schedule.parse(
+        """
+        faults:
+          - crash: {node: driver, before: batch=1/sink.commit}
+          - crash: {node: driver, after: batch=1/sink.commit#2, restart: false}
+          - omit: {link: driver->receiver, at: batch=1/sink.commit}
+          - omit-reply: {link: driver->receiver, at: batch=1/sink.commit#2}
+          - cut: {between: [[w1], [w2, driver]], from: metadata, until: after batch=1/commits}
+          - pause: {node: driver, from: batch=1/commits, until: batch=2/commits}
+          - delay: {link: driver->receiver, at: batch=1/sink.commit, latency_ms: 200}
+          - storage: {after: batch=1/offsets}
+        """
+    )
+    assert schedule.ids == (
+        "crash(driver, before batch=1/sink.commit)",
+        "crash(driver, after batch=1/sink.commit#2, for good)",
+        "omit(driver->receiver, batch=1/sink.commit)",
+        "omit-reply(driver->receiver, batch=1/sink.commit#2)",
+        "cut(w1|w2+driver, from metadata until after batch=1/commits)",
+        "pause(driver, from batch=1/commits until batch=2/commits)",
+        "delay(driver->receiver, batch=1/sink.commit, 200 ms)",
+        "storage(ENOSPC, after batch=1/offsets)",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("faults: [{crash: {node: drivr, before: batch=1/commits}}]", "did you mean driver?"),
+        ("faults: [{crsh: {node: driver, before: metadata}}]", "did you mean crash?"),
+        ("faults: [{crash: {nod: driver, before: metadata}}]", "did you mean node?"),
+        (
+            "faults: [{crash: {node: driver, before: batch=1/sink.comit}}]",
+            "there is no step batch=1/sink.comit; did you mean batch=1/sink.commit?",
+        ),
+        (
+            "faults: [{omit: {link: driver->reciever, at: batch=1/sink.commit}}]",
+            "did you mean driver->receiver?",
+        ),
+        ("faults: [{storage: {before: metadata, errno: ENOSPACE}}]", "did you mean ENOSPC?"),
+        ("faults: [{crash: {node: driver}}]", "give one of before and after"),
+        ("faults: [{omit: {link: driver->gateway}}]", "at is missing"),
+        ("faults: [{omit: {link: driver->gateway, at: after metadata}}]", "name the step alone"),
+        ("fault: []", "did you mean faults?"),
+        ("faults: [{crash: {node: driver, node: w1, before: metadata}}]", "node is given twice"),
+        ("faults: [{delay: {link: driver->gateway, at: metadata, latency_ms: true}}]", "whole"),
+        ("faults: [", "not YAML or JSON"),
+    ],
+)
+def test_a_mistake_gets_one_clear_error(text: str, message: str) -> None:
+    with pytest.raises(ScheduleError) as caught:
+        Schedule.parse(text).check(TOPOLOGY)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_same_fault_twice_is_refused() -> None:
+    crash = f.Crash("driver", parse_point("metadata"))
+    with pytest.raises(ScheduleError, match="twice"):
+        Schedule((crash, crash))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("gateway.apend/lines/17", "gateway.append/lines/17"),
+        ("batch=3/p=0/a=1/sink.prepar", "batch=3/p=0/a=1/sink.prepare"),
+        ("reciever.commit/batch=4", "receiver.commit/batch=4"),
+    ],
+)
+def test_the_nearest_step_keeps_its_numbers(wrong: str, right: str) -> None:
+    assert not is_step(wrong)
+    assert nearest_step(wrong) == right
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "sender.send/lines/end",
+        "sender.connect/lines",
+        "epoch=2/sink.open",
+        "batch=3/source.plan/orders",
+        "batch=3/level=2/p=0/a=1/sink.prepare/alerts",
+        "batch=3/state/op=0/p=1/delta",
+    ],
+)
+def test_the_steps_of_larger_applications_are_steps(step: str) -> None:
+    assert is_step(step)
+
+
+def test_every_shape_is_a_step() -> None:
+    for shape in SHAPES:
+        assert is_step(shape.replace("=N", "=3").replace("/N", "/17").replace("STREAM", "lines"))
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("pause: {node: driver, from: batch=1/commits}", "until is missing"),
+        (
+            "cut: {between: [[driver], [receiver]], from: batch=1/commits, until: batch=2/commits, "
+            "tries: 2}",
+            "one of until and tries",
+        ),
+        (
+            "duplicate: {link: gateway->sender, at: gateway.ack/lines/7}",
+            "an answer belongs to the connection of its request",
+        ),
+    ],
+)
+def test_faults_that_nobody_could_inject_are_refused(fault: str, message: str) -> None:
+    topology = Topology(TOPOLOGY.nodes, (*LINKS, "gateway->sender"))
+    with pytest.raises(ScheduleError, match=message):
+        Schedule.parse(f"faults: [{{{fault}}}]").check(topology)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bettong.harness.histories import Columns, StoredCheck, StoredHistory
+from bettong.harness.histories.on_spark import judge_on_spark
+from bettong.lineage.errors import UsageError
+
+pytestmark = pytest.mark.spark
+
+ROWS = [{"id": f"in/{i}", "key": f"k{i % 3}", "value": i} for i in range(60)]
+
+
+def history(directory: Path, name: str, rows: list[dict[str, object]]) -> StoredHistory:
+    path = directory / f"{name}.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=16)
+    return StoredHistory.at(path, name)
+
+
+def test_same_verdict_as_on_one_machine(tmp_path: Path) -> None:
+    observed = [r for r in ROWS if r["id"] not in ("in/7", "in/59")]
+    observed[10], observed[13] = observed[13], observed[10]
+    observed[20] = dict(observed[20], value=-1)
+    observed += [ROWS[4], {"id": "nowhere", "key": "k0", "value": 0}]
+    check = StoredCheck(
+        history(tmp_path, "expected", ROWS),
+        history(tmp_path, "observed", observed),
+        Columns(compare=("value",)),
+    )
+    here, there = check.judge(), judge_on_spark(check, "local[1]")
+    assert set(here.counts) == {"Loss", "Duplicate", "Reorder", "Phantom", "Corrupt"}
+    assert there.counts == here.counts
+    assert {(a.kind, a.messages, a.key) for a in there.anomalies} == {
+        (a.kind, a.messages, a.key) for a in here.anomalies
+    }
+    assert (there.verdict, there.guarantee, there.ordering) == (
+        here.verdict,
+        here.guarantee,
+        here.ordering,
+    )
+
+
+def test_lines_without_an_order_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "e.jsonl").write_text('{"id": "a", "key": "b"}\n')
+    lines = StoredHistory.at(tmp_path / "e.jsonl", "expected")
+    with pytest.raises(UsageError, match="--order"):
+        judge_on_spark(StoredCheck(lines, lines, Columns()), "local[1]")

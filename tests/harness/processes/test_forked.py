@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bettong.harness.processes.forked import ForkServerProcess
+
+MODULE = """
+import json, os, sys, time
+if sys.argv[1] == "stay":
+    print(json.dumps({"listening": os.environ["NAME"], "session": os.getsid(0)}), flush=True)
+    time.sleep(600)
+print("said", file=sys.stderr)
+sys.exit(int(sys.argv[1]))
+"""
+
+
+@pytest.fixture(scope="module")
+def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServerProcess]:
+    folder = tmp_path_factory.mktemp("fork server")
+    (folder / "forked_child.py").write_text(MODULE)
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = str(folder)
+    try:
+        with ForkServerProcess(folder, ["json"]) as found:
+            yield found
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
+
+
+def test_the_exit_status_is_the_process_s_own(
+    fork_server: ForkServerProcess, tmp_path: Path
+) -> None:
+    session = fork_server.start(["forked_child", "7"], env={}, log=tmp_path / "log")
+    assert session.wait(60) == 7
+    assert session.poll() == 7
+    assert (tmp_path / "log").read_text() == "said\n"
+
+
+def test_a_forked_process_leads_a_session_and_is_killed_with_it(
+    fork_server: ForkServerProcess, tmp_path: Path
+) -> None:
+    session = fork_server.start(
+        ["forked_child", "stay"], env={"NAME": "x"}, log=tmp_path / "log", speaks=True
+    )
+    assert session.first_line(60) == b'{"listening": "x", "session": %d}\n' % session.pid
+    assert session.poll() is None
+    ended = session.kill()
+    assert (ended.status, ended.processes) == (-signal.SIGKILL, 1)
+    assert not psutil.pid_exists(ended.pid)
+
+
+def test_a_fork_server_ends_with_its_parent(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "bettong.harness.processes.fork_server",
+            str(tmp_path / "z"),
+            "json",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    assert process.stdout.readline()
+    process.stdin.close()
+    assert process.wait(60) == 0
+    assert not (tmp_path / "z").exists()

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bettong.harness.processes.session import ProcessError, ProcessSession
+
+# A leader with a child that made itself a process group, as pyspark's daemon does.
+FAMILY = """
+import os, sys, time
+if os.fork() == 0:
+    os.setpgid(0, 0)
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+time.sleep(600)
+"""
+
+PARENT = """
+import os, sys
+from pathlib import Path
+from bettong.harness.processes.session import ProcessSession, guard_folder
+guard_folder(Path(sys.argv[2]))
+s = ProcessSession.start([sys.executable, "-c", sys.argv[1]], env=dict(os.environ),
+                         log=Path(sys.argv[2]) / "log")
+print(s.pid, flush=True)
+sys.stdin.read()
+"""
+
+
+def wait_gone(pid: int) -> None:
+    try:
+        process = psutil.Process(pid)
+        if process.status() != "zombie":
+            process.wait(60)
+    except psutil.NoSuchProcess:
+        pass
+
+
+def wait_text(path: Path) -> str:
+    while not (path.exists() and path.read_text().endswith("\n")):
+        os.sched_yield()
+    return path.read_text()
+
+
+def test_a_kill_reaches_every_process_of_the_session(tmp_path: Path) -> None:
+    session = ProcessSession.start(
+        [sys.executable, "-c", FAMILY], env=dict(os.environ), log=tmp_path / "log"
+    )
+    child = int(wait_text(tmp_path / "log"))
+    ended = session.kill()
+    assert (ended.status, ended.processes) == (-signal.SIGKILL, 2)
+    wait_gone(child)
+
+
+def test_killing_what_has_ended_already_tells_its_own_status(tmp_path: Path) -> None:
+    session = ProcessSession.start(
+        [sys.executable, "-c", "raise SystemExit(3)"], env={}, log=tmp_path / "log"
+    )
+    assert session.wait(60) == 3
+    assert session.kill().status == 3
+
+
+def test_what_does_not_exist_cannot_be_started(tmp_path: Path) -> None:
+    with pytest.raises(ProcessError, match="cannot start /no/such"):
+        ProcessSession.start(["/no/such"], env={}, log=tmp_path / "log")
+
+
+def test_when_the_parent_is_killed_its_sessions_and_folders_go_too(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    parent = subprocess.Popen(
+        [sys.executable, "-c", PARENT, FAMILY, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert parent.stdout is not None
+    leader = int(parent.stdout.readline())
+    child = int(wait_text(folder / "log"))
+    guards = [p for p in psutil.Process(parent.pid).children() if p.pid != leader]
+    parent.kill()
+    parent.wait()
+    wait_gone(leader)
+    wait_gone(child)
+    for guard in guards:
+        wait_gone(guard.pid)
+    assert not folder.exists()

@@ -1,0 +1,192 @@
+"""Sinks of which each is broken under one kind of fault, and the right ones beside them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bettong.harness.queries.sink.contract import Environment
+from bettong.scenarios.sinks.files import JsonBatchFiles, SqliteOneTransaction
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+
+class _TaskFiles(JsonBatchFiles):
+    """Each task writes a file of its own, named by batch and partition, row by row."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        folder, open_part = env.workdir / "out", self.open_part
+
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            folder.mkdir(exist_ok=True)
+            named = self.named(batch)
+
+            def write(part: Iterable[Any]) -> None:
+                from pyspark import TaskContext
+
+                context = TaskContext.get()
+                assert context is not None
+                with open_part(folder / f"{batch_id}-{context.partitionId()}{named}.jsonl") as out:
+                    for row in part:
+                        print(json.dumps(row.asDict(), default=str), file=out, flush=True)
+
+            self.dealt(batch).foreachPartition(write)
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def dealt(self, batch: DataFrame) -> DataFrame:
+        return batch.coalesce(1)  # however the rows come
+
+    def named(self, batch: DataFrame) -> str:
+        return ""
+
+    @staticmethod
+    def open_part(path: Path) -> Any:
+        raise NotImplementedError
+
+
+class ClearsFirst(_TaskFiles):
+    """An attempt throws away what one before it left, then appends: right as long as no two
+    attempts are there at once."""
+
+    @staticmethod
+    def open_part(path: Path) -> Any:
+        path.unlink(missing_ok=True)
+        return _Appending(path)
+
+
+class _Appending:
+    """Opens the file anew for each line, as a client that sends row by row would."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> _Appending:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def write(self, text: str) -> None:
+        with self._path.open("a") as out:
+            out.write(text)
+
+    def flush(self) -> None: ...
+
+
+class RenamesAtEnd(_TaskFiles):
+    """An attempt writes aside, under a name of its own, and renames at its end."""
+
+    @staticmethod
+    @contextlib.contextmanager
+    def open_part(path: Path) -> Any:
+        aside = path.with_name(f".{path.name}-{os.urandom(4).hex()}")
+        with aside.open("w") as out:
+            yield out
+        aside.rename(path)
+
+
+class PartPerCore(RenamesAtEnd):
+    """As many files as Spark has cores, each replaced by a replay if there are as many again."""
+
+    def dealt(self, batch: DataFrame) -> DataFrame:
+        return batch.repartition(batch.sparkSession.sparkContext.defaultParallelism, "id")
+
+    def named(self, batch: DataFrame) -> str:
+        return f"-of-{batch.sparkSession.sparkContext.defaultParallelism}"
+
+
+class NeedsRows(JsonBatchFiles):
+    """Names a batch's file by its first row."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        folder = env.workdir / "out"
+
+        def replace(batch: DataFrame, batch_id: int) -> None:
+            folder.mkdir(exist_ok=True)
+            found = sorted(batch.collect())
+            path = folder / f"{found[0].id.replace('/', '-')}.jsonl"
+            text = "".join(json.dumps(row.asDict(), default=str) + "\n" for row in found)
+            path.with_suffix(".new").write_text(text)
+            path.with_suffix(".new").rename(path)
+
+        writer = rows.writeStream.foreachBatch(replace)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+
+class SkipsTheFirst(SqliteOneTransaction):
+    """Takes the first batch after a restart for a replay of what it has."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        self._restarted = len(list(self.read(env))) > 0
+        return super().write(rows, env)
+
+    def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        if not self._restarted:
+            super().apply(db, batch_id, rows)
+        self._restarted = False
+
+
+class EndsTooEarly(SqliteOneTransaction):
+    """After a restart with a batch that it has, it takes all that follows for had as well."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        self._had = False
+        return super().write(rows, env)
+
+    def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        known = db.execute("SELECT 1 FROM applied WHERE batch = ?", (batch_id,)).fetchall()
+        self._had = self._had or bool(known)
+        if not self._had:
+            super().apply(db, batch_id, rows)
+
+
+class SwallowsOddRows(JsonBatchFiles):
+    """Keys have at most 100 characters; a batch with a longer one is logged and forgotten."""
+
+    forgets = True
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        folder, forgets = env.workdir / "out", self.forgets
+
+        def replace(batch: DataFrame, batch_id: int) -> None:
+            folder.mkdir(exist_ok=True)
+            found = batch.collect()
+            if any(len(row.key) > 100 for row in found):
+                print(f"batch {batch_id} has a key that is too long")
+                if forgets:
+                    return
+                raise ValueError("a key is too long")
+            text = "".join(json.dumps(row.asDict(), default=str) + "\n" for row in found)
+            (folder / f".{batch_id}").write_text(text)
+            (folder / f".{batch_id}").rename(folder / f"{batch_id}.jsonl")
+
+        writer = rows.writeStream.foreachBatch(replace)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+
+class RefusesOddRows(SwallowsOddRows):
+    """The same, but the error gets out."""
+
+    forgets = False
+
+
+class UpsertById(SqliteOneTransaction):
+    """Writes by the row's id."""
+
+    def setup(self, env: Environment) -> None:
+        columns = "id TEXT PRIMARY KEY, key TEXT, seq INTEGER, value INTEGER"
+        with self._connect(env) as db:
+            db.execute(f"CREATE TABLE rows ({columns})")
+        db.close()
+
+    def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        with db:
+            db.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?)", rows)

@@ -1,0 +1,96 @@
+"""Each kind of fault fires, leaves evidence, breaks the sink that is wrong about it, and leaves the
+right one whole."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.queries.faults.operations import (
+    CORES,
+    EMPTY,
+    MORE,
+    NEW_CHECKPOINT,
+    NEW_ROWS,
+    ODD,
+    STOPPED,
+)
+from bettong.harness.queries.run.endpoints import EndpointProxies
+from bettong.harness.queries.run.environment import ArenaFor
+from bettong.harness.queries.run.job import Target
+from bettong.harness.queries.run.runner import SinkRunner
+from bettong.harness.queries.search.executor import SinkExecutor
+from bettong.harness.queries.search.lineage import Why
+from bettong.harness.queries.sink.rows import Input
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+
+MUTANTS = str(Path(__file__).with_name("fault_mutants.py"))
+FILES = "bettong.scenarios.sinks.files"
+MIDDLE = "batch=1/p=0/a=0/source.middle"
+TWICE = f"lost-executor(before {MIDDLE}, goes on)"
+LOST = f"lost-executor(before {MIDDLE})"
+LOST_AT_END = "lost-executor(after batch=1/stage=0/p=0/a=0/task)"
+ZOMBIE = "pause(driver, from batch=1/commits until after batch=3/commits)"
+
+
+@pytest.mark.parametrize(
+    ("target", "fault", "seen", "evidence"),
+    [
+        (f"{MUTANTS}:ClearsFirst", TWICE, {"Duplicate"}, "a second attempt did its work meanwhile"),
+        (f"{MUTANTS}:RenamesAtEnd", TWICE, set(), "a second attempt did its work meanwhile"),
+        (f"{MUTANTS}:ClearsFirst", LOST, set(), "a second attempt did its work meanwhile"),
+        ("bettong.scenarios.sinks.writers:ForeachAppend", LOST_AT_END, {"Duplicate"}, "second"),
+        (f"{MUTANTS}:PartPerCore", CORES.id, {"Duplicate"}, "incarnation 1 ends here"),
+        (f"{MUTANTS}:RenamesAtEnd", CORES.id, set(), "incarnation 1 ends here"),
+        (f"{MUTANTS}:NeedsRows", EMPTY.id, {"Loss", "Stuck"}, "2 of them failed"),
+        (f"{FILES}:JsonBatchFiles", EMPTY.id, set(), "4 batches were recorded"),
+        (f"{MUTANTS}:SkipsTheFirst", STOPPED.id, {"Loss"}, "started 2 time(s)"),
+        (f"{MUTANTS}:UpsertById", STOPPED.id, set(), "started 2 time(s)"),
+        (f"{MUTANTS}:EndsTooEarly", MORE.id, {"Loss"}, "incarnation 1 ends here"),
+        (f"{FILES}:SqliteOneTransaction", MORE.id, set(), "incarnation 1 ends here"),
+        (f"{MUTANTS}:SwallowsOddRows", ODD.id, {"Loss"}, "4 batches were recorded"),
+        (f"{MUTANTS}:RefusesOddRows", ODD.id, set(), "of them failed; 2 batches were recorded"),
+        (f"{MUTANTS}:UpsertById", ODD.id, set(), "4 batches were recorded"),
+        (f"{FILES}:SqliteInsert", NEW_CHECKPOINT.id, {"Duplicate"}, "started 2 time(s)"),
+        (f"{FILES}:SqliteOneTransaction", NEW_CHECKPOINT.id, set(), "started 2 time(s)"),
+        (f"{FILES}:SqliteOneTransaction", NEW_ROWS.id, {"Loss"}, "started 2 time(s)"),
+        (f"{MUTANTS}:UpsertById", NEW_ROWS.id, set(), "started 2 time(s)"),
+        (f"{FILES}:SqliteInsert", ZOMBIE, {"Duplicate"}, "driver(s) went on"),
+        (f"{FILES}:SqliteOneTransaction", ZOMBIE, set(), "driver(s) went on"),
+    ],
+)
+def test_a_fault_strikes(
+    arena_for: ArenaFor, target: str, fault: str, seen: set[str], evidence: str
+) -> None:
+    with EndpointProxies({}) as endpoint_proxies:
+        two_cores = partial(arena_for, {}, 2)
+        runner = SinkRunner(arena_for({}), Target(target), Input(), endpoint_proxies, two_cores)
+        execution = SinkExecutor(runner, Input(), False, Why(2, 4, 1)).run(frozenset({fault}))
+    assert execution.not_fired == ()
+    assert evidence in execution.evidence[fault]
+    assert {a.kind for a in execution.anomalies} == seen
+
+
+def test_a_query_that_fails_of_two_faults_is_started_a_third_time(arena_for: ArenaFor) -> None:
+    renamed = "bettong.scenarios.sinks.writers:DataSourceRename"
+    faults = {f"storage(EIO, before batch=1/sink.file={n}.rename)" for n in (1, 3)}
+    with EndpointProxies({}) as endpoint_proxies:
+        runner = SinkRunner(arena_for({}), Target(renamed), Input(), endpoint_proxies)
+        execution = SinkExecutor(runner, Input(), False, Why(2, 4, 1)).run(frozenset(faults))
+    assert execution.evidence.keys() == faults
+    assert (execution.outcome, execution.anomalies) == ("good", ())
+
+
+def test_a_fault_whose_moment_never_comes_is_no_pass(arena_for: ArenaFor) -> None:
+    with EndpointProxies({}) as endpoint_proxies:
+        runner = SinkRunner(arena_for({}), Target(f"{FILES}:JsonAppend"), Input(), endpoint_proxies)
+        executor = SinkExecutor(runner, Input(), False, Why(2, 4, 1))
+        for never in (
+            "crash(driver, before batch=9/commits)",
+            "storage(EIO, before batch=9/p=0/a=0/source.middle)",
+        ):
+            execution = executor.run(frozenset({never}))
+            assert (execution.outcome, execution.not_fired) == ("not-injected", (never,))

@@ -1,0 +1,178 @@
+"""At which requests of clean runs faults are placed, and which of them leave the same behind."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bettong.harness.queries.faults.crash_points import DURABLE
+from bettong.harness.queries.faults.kinds import parse_fault, parse_numbered
+from bettong.harness.queries.faults.wire import (
+    CLOCK,
+    How,
+    WireFault,
+    WirePoint,
+    endpoints_asked,
+    not_struck,
+    wire_points,
+)
+from bettong.harness.wire import CutPoint, Recording, cut_points
+from bettong.harness.wire.conversation import Conversation, History, Ledger, Request
+from bettong.harness.wire.cutpoints import Kind
+from bettong.harness.wire.framing.base import Info
+from bettong.lineage.trace import TraceEvent
+
+# Steps of batch n are at the wire's times 100 n and 100 n + 99, requests between them.
+EVENTS = [
+    TraceEvent(f"batch={n}/{step}", phase, "driver", detail={CLOCK: 100 * n + at, DURABLE: "files"})
+    for n in range(3)
+    for step, phase, at in (("offsets", "after", 0), ("commits", "before", 99))
+]
+LABELS = ("BEGIN", "INSERT", "COMMIT", "GET /rows", "POST /rows")
+Asked = tuple[int, str, str]  # batch, label, content
+
+
+def recording(asked: Sequence[Asked], size: int = 100) -> Recording:
+    history, counts, requests = History("db", Ledger()), Counter[int](), []
+    for index, (batch, label, content) in enumerate(asked, 1):
+        counts[batch] += 1
+        order = 100 * batch + counts[batch]
+        keys = history.add(Info(label, content=content.encode()))
+        requests.append(Request("db", 1, index, order, label, "", size, 9, keys))
+    return Recording((Conversation("db", 1, "test", tuple(requests), (), 1, 1, None),))
+
+
+def placed(
+    first: Sequence[Asked], second: Sequence[Asked] | None = None, servers: Sequence[str] = ()
+) -> list[WirePoint]:
+    clean = recording(first)
+    pinned = cut_points(clean, clean if second is None else recording(second)).points
+    return wire_points(clean, pinned, EVENTS, 2, "run1", servers)
+
+
+def ids(points: Sequence[WirePoint]) -> list[str]:
+    return [fault.id for point in points for fault, _ in point.faults]
+
+
+def test_a_request_that_changes_something_is_lost_and_repeated_in_every_way() -> None:
+    (point,) = placed([(0, "INSERT", "a"), (1, "INSERT", "b"), (2, "INSERT", "c")])
+    request = "db/conn=1/request=2 INSERT"
+    assert [fault.id for fault, _ in point.faults] == [
+        f"omit({request})",
+        f"crash(driver, before {request})",
+        f"omit-reply({request})",
+        f"omit-reply({request}) and each time again",
+        f"crash(driver, after {request})",
+        f"cut({request})",
+    ]
+    assert len({left for _, left in point.faults}) == 6
+
+
+def test_losing_one_that_changes_nothing_leaves_the_same_behind_in_every_way() -> None:
+    (point,) = placed([(1, "GET /rows", "a")])
+    left = {fault.id: left for fault, left in point.faults}
+    request = "db/conn=1/request=1 GET /rows"
+    assert not any(id.endswith("again") for id in left)
+    assert left[f"omit({request})"] == left[f"omit-reply({request})"]
+    assert left[f"crash(driver, before {request})"] == left[f"crash(driver, after {request})"]
+
+
+def test_of_requests_that_are_alike_the_first_and_the_last_stand_for_all() -> None:
+    asked = [(1, "BEGIN", "")] + [(1, "INSERT", str(n)) for n in range(5)] + [(1, "COMMIT", "")]
+    requests = dict.fromkeys(fault.point.request for p in placed(asked) for fault, _ in p.faults)
+    numbers = [request.partition("request=")[2] for request in requests]
+    assert numbers == ["1 BEGIN", "2 INSERT", "6 INSERT", "7 COMMIT"]
+
+
+def test_a_server_is_struck_at_the_last_request_that_changes_something() -> None:
+    points = placed([(1, "BEGIN", ""), (1, "COMMIT", ""), (1, "GET /rows", "")], servers=["db"])
+    request = "db/conn=1/request=2 COMMIT"
+    assert [fault.id for fault, _ in points[-1].faults] == [
+        f"restart(server, before {request})",
+        f"pause(server, before {request})",
+        f"restart(server, after {request})",
+    ]
+    assert placed([(1, "GET /rows", "")], servers=["db"])[-1].faults[0][0].how == "lost"
+
+
+requests = st.lists(
+    st.tuples(st.integers(0, 2), st.sampled_from(LABELS), st.sampled_from("abc")), max_size=8
+).map(lambda asked: sorted(asked, key=lambda a: a[0]))
+
+
+def test_what_is_done_once_only_is_struck_where_it_is_done() -> None:
+    asked = [(0, "CREATE", ""), (0, "INSERT", "a"), (1, "INSERT", "b"), (2, "VACUUM", "")]
+    points = placed(asked)
+    requests = dict.fromkeys(fault.point.request for p in points for fault, _ in p.faults)
+    assert list(requests) == ["db/conn=1/request=1 CREATE", "db/conn=1/request=3 INSERT"]
+    assert [point.batch for point in points] == [0, 1]
+
+
+def test_nothing_is_struck_before_the_first_batch() -> None:
+    later = [TraceEvent(e.step, e.phase, e.node, detail={**e.detail, CLOCK: 999}) for e in EVENTS]
+    clean = recording([(0, "CREATE", "")])
+    assert wire_points(clean, cut_points(clean, clean).points, later, 2, "run1") == []
+
+
+def test_an_endpoint_is_known_by_what_a_batch_asks_of_it() -> None:
+    run = recording([(0, "CREATE", ""), (1, "INSERT", "")])
+    assert [endpoints_asked(run, EVENTS, batch) for batch in (0, 1, 2)] == [["db"], ["db"], []]
+
+
+def test_requests_that_runs_do_not_make_equally_are_named() -> None:
+    first, second = recording([(1, "A", ""), (1, "B", "")]), recording([(1, "A", ""), (1, "C", "")])
+    assert not_struck(cut_points(first, second).unpinned, EVENTS, 2) == ["db/conn=1/request=2 B"]
+    assert not_struck(cut_points(first, first).unpinned, EVENTS, 2) == []
+
+
+@given(requests, requests)
+def test_faults_are_placed_only_where_both_clean_runs_are_the_same(
+    first: list[Asked], second: list[Asked]
+) -> None:
+    points = placed(first, second)
+    assert {point.batch for point in points} <= {0, 1}
+    runs = [recording(asked).requests for asked in (first, second)]
+    known = {r.keys.label for r in runs[0]} & {r.keys.label for r in runs[1]}
+    by_id = {r.id: r for r in runs[0]}
+    for point in points:
+        for fault, _ in point.faults:
+            if fault.point.by_count:
+                assert len({sum(r.label == fault.label for r in run) for run in runs}) == 1
+            else:
+                assert by_id[fault.point.request].keys.label in known
+    assert len(set(ids(points))) == len(ids(points))
+
+
+@given(requests)
+def test_equal_runs_leave_the_same_behind(asked: list[Asked]) -> None:
+    assert placed(asked) == placed(asked)
+
+
+@given(
+    st.sampled_from(get_args(Kind)),
+    st.sampled_from(get_args(How)),
+    st.sampled_from(["INSERT", "POST /rows", "PUB a=b", "EndTxn"]),
+    st.integers(1, 99),
+)
+def test_faults_told_by_number_are_known_by_their_ids(
+    kind: Kind, how: How, label: str, number: int
+) -> None:
+    fault = WireFault(CutPoint(kind, "db", "db/conn=1/request=1", "nth", label, number, label), how)
+    found = parse_fault(fault.id)
+    assert isinstance(found, WireFault)
+    assert found.id == fault.id
+    assert (found.how, found.label, found.point.occurrence) == (how, label, number)
+
+
+def test_ids_of_other_faults_are_not_taken_for_requests() -> None:
+    for id in (
+        "crash(driver, before batch=1/commits)",
+        "crash(driver, before batch=1/p=0/a=0/source.middle#2)",
+        "storage(EIO, before batch=1/sink.file=1.rename)",
+        "omit(db/conn=1/request=2 INSERT)",
+    ):
+        assert parse_numbered(id) is None

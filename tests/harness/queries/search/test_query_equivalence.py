@@ -1,0 +1,161 @@
+"""Which faults leave the same behind, and the lineage that is made of the others."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.faults import kinds as f
+from bettong.harness.faults.kinds import Point
+from bettong.harness.queries import counterexample
+from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.queries.faults.operations import SITUATIONS
+from bettong.harness.queries.faults.wire import request_digest
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
+from bettong.harness.queries.search.lineage import Why
+from bettong.harness.wire import Keys
+from bettong.lineage.errors import UsageError
+from bettong.lineage.faults import CLEAN
+
+
+def crash(step: str) -> f.Crash:
+    return f.Crash("driver", Point(step))
+
+
+def test_of_equal_faults_the_one_at_sparks_log_is_run() -> None:
+    folding = FaultEquivalence()
+    task, commits = crash("batch=1/stage=0/p=0/a=0/task"), crash("batch=1/commits")
+    kept = folding.of(CLEAN, [CandidateFault(task, "x", 1, 0), CandidateFault(commits, "x", 1, 1)])
+    assert [threat.fault for threat in kept] == [commits]
+    assert folding.folded == {frozenset({task.id}): frozenset({commits.id})}
+
+
+def test_a_second_fault_may_leave_what_the_first_one_left() -> None:
+    folding = FaultEquivalence()
+    first, second = crash("batch=1/commits"), crash("batch=1/offsets#2")
+    folding.of(CLEAN, [CandidateFault(first, "x", 1, 0)])
+    schedule = frozenset({first.id})
+    kept = folding.of(
+        schedule, [CandidateFault(second, "x", 1, 0), CandidateFault(second, "y", 1, 1)]
+    )
+    assert [threat.left for threat in kept] == ["y"]
+    assert folding.folded == {schedule | {second.id}: schedule}
+
+
+def test_what_is_known_of_folding_survives_in_the_log() -> None:
+    folding, later = FaultEquivalence(), FaultEquivalence()
+    folding.of(
+        CLEAN, [CandidateFault(crash("a"), "x", 0, 0), CandidateFault(crash("b"), "x", 0, 1)]
+    )
+    log = [folding.news(), folding.news()]
+    folding.of(CLEAN, [CandidateFault(crash("c"), "y", 0, 0)])
+    log.append(folding.news())
+    assert [len(line["chosen"]) for line in log] == [1, 0, 1]  # each line has what is new only
+    for line in json.loads(json.dumps(log)):
+        later.learn(line)
+    assert later == folding
+
+
+def moment(step: str, phase: str, durable: str) -> CrashPoint:
+    return CrashPoint(Point(step, phase), 1, durable)  # type: ignore[arg-type]
+
+
+def run(task_leaves: str) -> QueryRun:
+    """Of one batch with one task, whose folder is "a" before the task and "c" when all is done."""
+    task, half = "batch=0/stage=0/p=0/a=0/task", "batch=0/p=0/a=0/source.middle"
+    reported = [
+        ("batch=0/offsets", "before", ""),
+        ("batch=0/offsets", "after", "a"),
+        (task, "before", "a"),
+        (half, "before", "a"),
+        (task, "after", task_leaves),
+        ("batch=0/commits", "before", "c"),
+        ("batch=0/commits", "after", "d"),
+    ]
+    return QueryRun(moments=[moment(*one) for one in reported])
+
+
+def hypotheses(task_leaves: str) -> set[str]:
+    why = Why(1, 1, 2)
+    seen = run(task_leaves)
+    why.read_clean(seen, [])
+    lineage = why.lineage([], seen)
+    assert list(lineage.goals) == ["batch 0 is visible and recorded"]
+    return set(lineage.faults) - {situation.id for situation in SITUATIONS}
+
+
+def test_a_task_that_leaves_nothing_can_fail_in_one_way_only() -> None:
+    found = hypotheses(task_leaves="a")
+    assert not any(id.startswith(("lost-executor", "crash-and-two")) for id in found)
+    assert [id for id in found if id.startswith("storage")] == [
+        "storage(EIO, before batch=0/p=0/a=0/source.middle)"
+    ]
+    assert "crash(driver, before batch=0/commits)" in found
+    assert "crash(driver, before batch=0/p=0/a=0/source.middle)" not in found
+
+
+def test_a_task_that_leaves_something_can_also_be_there_twice() -> None:
+    found = hypotheses(task_leaves="b")
+    assert "lost-executor(before batch=0/p=0/a=0/source.middle, goes on)" in found
+    assert "lost-executor(after batch=0/stage=0/p=0/a=0/task)" in found
+    assert "storage(EIO, after batch=0/stage=0/p=0/a=0/task)" in found
+    assert "crash(driver, after batch=0/stage=0/p=0/a=0/task)" in found
+
+
+def keys(own: str, content: str | None = "c") -> Keys:
+    return Keys(content, 1, "l", 1, own)
+
+
+def test_what_a_server_was_told_is_told_apart_by_content_and_order() -> None:
+    one, two = ("db", "INSERT", keys("1")), ("db", "INSERT", keys("2"))
+    assert request_digest([one, two], "r1") == request_digest([one, two], "r2")
+    assert request_digest([one, two], "r1") != request_digest([two, one], "r1")
+    for label in ("BEGIN", "GET /rows", "channel.open"):
+        assert request_digest([one, ("db", label, keys("3"))], "r1") == request_digest([one], "r1")
+    for label in ("COMMIT", "POST /rows", "GETDEL", "basic.get"):
+        assert request_digest([one, ("db", label, keys("3"))], "r1") != request_digest([one], "r1")
+    assert request_digest([one, ("db", "log in", None)], "r1") == request_digest([one], "r1")
+
+
+def test_where_contents_are_not_known_runs_are_not_compared() -> None:
+    opaque = [("db", "request", keys("request", None))]
+    assert request_digest(opaque, "r1") != request_digest(opaque, "r2")
+
+
+def test_a_counterexample_is_written_masked_and_read_back(tmp_path: Path) -> None:
+    asked = Request("s.py:S", {"a": "b", "password": "hidden1"}, expect="at-least-once")
+    path = counterexample.write(asked, ["empty(batch=2)"], tmp_path)
+    assert counterexample.is_one(path)
+    assert "hidden1" not in path.read_text()
+    with pytest.raises(UsageError, match="password is masked in the file"):
+        counterexample.read(path, {}, {})
+    read = counterexample.read(path, {"password": "x"}, {"db": "h:1"})
+    assert (read.target, read.only, read.expect) == (
+        "s.py:S",
+        ("empty(batch=2)",),
+        "at-least-once",
+    )
+    assert (read.options, read.endpoints) == ({"a": "b", "password": "x"}, {"db": "h:1"})
+
+
+def test_without_a_folder_the_command_names_the_faults() -> None:
+    command = counterexample.command(Request("s.py:S", {"token": "hidden1"}), ["empty(batch=2)"])
+    assert command == ("bettong check-sink s.py:S --option 'token=***' --only 'empty(batch=2)'")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"kind": "bettong-sink-counterexample", "version": 2}', "is of version 2"),
+        ('{"kind": "bettong-sink-counterexample", "version": 1}', "target is missing"),
+    ],
+)
+def test_a_broken_file_is_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "c.json"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=message):
+        counterexample.read(path, {}, {})

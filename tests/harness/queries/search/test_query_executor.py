@@ -1,0 +1,62 @@
+"""What the search is told of a run of a sink."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.search.executor import SinkExecutor
+from bettong.harness.queries.search.lineage import Why
+from bettong.harness.queries.sink.rows import Input
+from bettong.lineage.search.executor import Execution
+
+CRASH = "crash(driver, before batch=1/commits)"
+SOURCE = Input()
+
+
+class Runs:
+    """Gives the runs that it was made with, one after the other."""
+
+    def __init__(self, *runs: QueryRun) -> None:
+        self.left = list(runs)
+
+    def run(self, faults: Sequence[object], **how: object) -> QueryRun:
+        assert len(faults) == 1
+        return self.left.pop(0)
+
+
+def execution(*runs: QueryRun) -> tuple[Execution, Runs]:
+    runner = Runs(*runs)
+    why = Why(2, SOURCE.batches, 1)
+    executor = SinkExecutor(runner, SOURCE, False, why)  # type: ignore[arg-type]
+    return executor.run(frozenset({CRASH})), runner
+
+
+def whole(**more: object) -> QueryRun:
+    rows = [{name: row[name] for name in ("id", "value")} for row in SOURCE.all()]
+    return QueryRun(rows=rows, drained=True, **more)  # type: ignore[arg-type]
+
+
+def test_a_fault_that_did_not_strike_is_tried_once_more_and_that_is_told() -> None:
+    found, runner = execution(whole(not_fired=(CRASH,)), whole(evidence={CRASH: "it died"}))
+    assert (found.outcome, runner.left) == ("good", [])
+    assert found.note == f"at the first try {CRASH} did not strike"
+
+
+def test_a_fault_that_never_strikes_proves_nothing() -> None:
+    missed = whole(not_fired=(CRASH,), errors=["the query did nothing more for 120 s"])
+    found, runner = execution(missed, missed)
+    assert (found.outcome, runner.left) == ("not-injected", [])
+    assert found.not_fired == (CRASH,)
+    assert found.note == "the query did nothing more for 120 s"
+
+
+def test_one_that_struck_is_not_tried_again() -> None:
+    found, runner = execution(whole(evidence={CRASH: "it died"}), whole())
+    assert (found.outcome, found.note, len(runner.left)) == ("good", "", 1)
+
+
+def test_rows_that_are_missing_are_a_violation() -> None:
+    found, _ = execution(QueryRun(rows=whole().rows[1:], drained=True))
+    assert [a.kind for a in found.anomalies] == ["Loss"]
+    assert found.outcome == "violation"

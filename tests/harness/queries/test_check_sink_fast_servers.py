@@ -1,0 +1,29 @@
+"""PostgreSQL, Redis and Kafka, for every change: one sink that is right and one that is not."""
+
+from __future__ import annotations
+
+import pytest
+from chosen_faults import FAILED_TASK, REPLAYED, seen
+
+from bettong.harness.queries.run.environment import ArenaFor
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+TWICE = {"Duplicate"}
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "expected"),
+    [
+        ("postgres:OneTransaction", REPLAYED, set()),
+        ("postgres:CopyPerPartition", FAILED_TASK, TWICE),
+        ("redis:GuardedPush", REPLAYED, set()),
+        ("redis:Push", REPLAYED, TWICE),
+        ("kafka:Transactional", REPLAYED, set()),
+        ("kafka:IdempotentProducer", REPLAYED, TWICE),
+    ],
+)
+def test_the_right_one_holds_and_the_wrong_one_is_found(
+    arena_for: ArenaFor, name: str, fault: str, expected: set[str]
+) -> None:
+    pytest.importorskip({"postgres": "psycopg"}.get(name.partition(":")[0], name.partition(":")[0]))
+    assert seen(arena_for, name, fault) == expected

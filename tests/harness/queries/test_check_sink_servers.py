@@ -1,0 +1,207 @@
+"""Sinks that talk to real servers: cut at their requests, each way of failing is seen."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+from chosen_faults import FAILED_TASK
+from chosen_faults import seen as shown
+from line_server import LineServer
+
+from bettong.harness.queries.check import check_one
+from bettong.harness.queries.faults.kinds import refused, refused_once
+from bettong.harness.queries.faults.wire import How, wire_points
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.endpoints import EndpointProxies
+from bettong.harness.queries.run.environment import ArenaFor
+from bettong.harness.queries.run.job import Target
+from bettong.harness.queries.run.runner import SinkRunner
+from bettong.harness.queries.search.executor import SinkExecutor
+from bettong.harness.queries.search.lineage import Why
+from bettong.harness.queries.sink.loading import load_target
+from bettong.harness.queries.sink.rows import Input
+from bettong.harness.servers import ServerMissingError
+from bettong.harness.wire import cut_points
+from bettong.lineage.errors import UsageError
+
+HERE = str(Path(__file__).with_name("server_mutants.py"))
+LINES = f"{Path(__file__).with_name('line_server.py')}:Lines"
+pytestmark = [pytest.mark.spark, pytest.mark.servers, pytest.mark.timeout(900)]
+
+
+@contextlib.contextmanager
+def executor_of(arena_for: ArenaFor, name: str, together: int = 1) -> Iterator[SinkExecutor]:
+    """The sink with its own server, after two clean runs."""
+    target = name if ".py:" in name else f"bettong.scenarios.sinks.{name}"
+    sink = load_target(target, {})
+    with contextlib.ExitStack() as stack:
+        try:
+            servers = {n: stack.enter_context(s()) for n, s in sink.servers.items()}
+        except ServerMissingError as e:
+            pytest.skip(str(e))
+        addresses = {name: server.address for name, server in servers.items()}
+        endpoint_proxies = stack.enter_context(EndpointProxies(addresses, servers))
+        runner = SinkRunner(arena_for(sink.spark_config), Target(target), Input(), endpoint_proxies)
+        with executor_on(runner, servers, together) as executor:
+            yield executor
+
+
+@contextlib.contextmanager
+def executor_on(
+    runner: SinkRunner, servers: Iterable[str], together: int = 1
+) -> Iterator[SinkExecutor]:
+    """After two clean runs, which must be alike."""
+    executor = SinkExecutor(runner, Input(), False, Why(2, Input().batches, together))
+    first, clean = executor.run(), executor.last
+    again = executor.run()
+    assert first.outcome == again.outcome == "good"
+    assert first.fingerprint == again.fingerprint
+    pinned = cut_points(clean.recording, executor.last.recording).points
+    found = wire_points(clean.recording, pinned, clean.events, 2, clean.id, servers)
+    executor.why.read_clean(clean, found)
+    yield executor
+
+
+def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
+    """Strike the first request of batch 1 with that label; empty for any."""
+    fault = next(
+        fault
+        for point in executor.why.wire
+        for fault, _ in point.faults
+        if fault.point.request.endswith(f" {label}".rstrip())
+        and fault.point.kind == kind
+        and fault.how == how
+    )
+    execution = executor.run(frozenset({fault.id}))
+    assert execution.not_fired == ()
+    return {a.kind for a in execution.anomalies}
+
+
+@pytest.mark.parametrize(
+    ("name", "label", "kind", "how", "seen"),
+    [
+        ("redis:Push", "RPUSH", "omit-reply", "lost", {"Duplicate"}),
+        ("redis:Push", "RPUSH", "omit", "lost", set()),
+        ("redis:Set", "HSET", "omit-reply", "lost", set()),
+        ("redis:GuardedPush", "EXEC", "omit-reply", "lost", set()),
+        ("redis:GuardedPush", "EXEC", "omit-reply", "crash", set()),
+        ("http:Post", "POST /rows", "omit-reply", "lost", {"Duplicate"}),
+        ("http:PostWithKey", "POST /rows", "omit-reply", "lost", set()),
+        ("postgres:SwallowsErrors", "COMMIT", "omit", "lost", {"Loss"}),
+        ("postgres:OneTransaction", "COMMIT", "omit", "crash", set()),
+        ("postgres:RowByRow", "INSERT", "omit-reply", "lost", {"Duplicate"}),
+        ("jdbc:JdbcAppend", "COMMIT", "omit-reply", "lost", {"Duplicate"}),
+        ("kafka:Transactional", "EndTxn", "omit", "crash", set()),
+        ("kafka:Transactional", "EndTxn", "omit-reply", "crash", set()),
+        ("kafka:Transactional", "EndTxn", "omit-reply", "lost", set()),
+        ("kafka:Transactional", "EndTxn", "omit-reply", "always lost", set()),
+        ("kafka:PreparedThenMarked", "EndTxn", "omit", "crash", {"Loss"}),
+    ],
+)
+def test_a_request_is_struck(
+    arena_for: ArenaFor, name: str, label: str, kind: str, how: How, seen: set[str]
+) -> None:
+    with executor_of(arena_for, name) as executor:
+        assert kinds(executor, label, kind, how) == seen
+
+
+def test_two_transactions_break_between_them(arena_for: ArenaFor) -> None:
+    for name, seen in (("RowsThenMarker", {"Duplicate"}), ("MarkerThenRows", {"Loss"})):
+        with executor_of(arena_for, f"postgres:{name}") as executor:
+            assert kinds(executor, "COMMIT", "omit-reply", "crash") == seen
+
+
+def test_a_failed_attempt_copies_twice(arena_for: ArenaFor) -> None:
+    with executor_of(arena_for, "postgres:CopyPerPartition") as executor:
+        failed = "storage(EIO, after batch=1/stage=0/p=0/a=0/task)"
+        execution = executor.run(frozenset({failed}))
+        assert {a.kind for a in execution.anomalies} == {"Duplicate"}
+
+
+def test_a_server_that_is_killed_keeps_what_it_has_answered(arena_for: ArenaFor) -> None:
+    for name, seen in ((f"{HERE}:ForgetfulSet", {"Loss"}), ("redis:Set", set())):
+        with executor_of(arena_for, name) as executor:
+            assert kinds(executor, "HSET", "omit-reply", "restarted") == seen
+
+
+def test_a_server_that_stands_still_carries_out_late_what_was_given_up(
+    arena_for: ArenaFor,
+) -> None:
+    for name, label, seen in (("redis:Push", "RPUSH", {"Duplicate"}), ("redis:Set", "HSET", set())):
+        with executor_of(arena_for, name) as executor:
+            assert kinds(executor, label, "omit", "paused") == seen
+
+
+def test_an_endpoint_that_refuses_connections(arena_for: ArenaFor) -> None:
+    for name, seen in ((f"{HERE}:SwallowingSet", {"Loss"}), ("redis:Set", set())):
+        with executor_of(arena_for, name) as executor:
+            fault = refused("redis", 1)
+            execution = executor.run(frozenset({fault.id}))
+            assert "refused new ones" in execution.evidence[fault.id]
+            assert execution.not_fired == ()
+            assert {a.kind for a in execution.anomalies} == seen
+
+
+def test_one_connection_is_refused(arena_for: ArenaFor) -> None:
+    for name, seen in ((f"{HERE}:SwallowingOnceSet", {"Loss"}), ("redis:Set", set())):
+        with executor_of(arena_for, name) as executor:
+            execution = executor.run(frozenset({refused_once("redis", 1).id}))
+            assert execution.not_fired == ()
+            assert {a.kind for a in execution.anomalies} == seen
+
+
+def test_the_wire_is_struck_while_a_crash_is_recovered_from(arena_for: ArenaFor) -> None:
+    crash = "crash(driver, before batch=1/commits)"
+    for name, label, seen in (
+        (f"{HERE}:RepairsOnce", "RPUSH", {"Loss"}),
+        ("redis:Set", "HSET", set()),
+    ):
+        with executor_of(arena_for, name, together=2) as executor:
+            alone = executor.run(frozenset({crash}))
+            assert alone.outcome == "good"
+            lost = f"omit(redis/restarted/{label}=1)"
+            assert lost in alone.lineage.faults
+            both = executor.run(frozenset({crash, lost}))
+            assert both.not_fired == ()
+            assert {a.kind for a in both.anomalies} == seen
+
+
+def test_half_of_a_frame(arena_for: ArenaFor) -> None:
+    for at_once, seen in ((True, {"Duplicate"}), (False, set())):
+        with (
+            LineServer(at_once) as server,
+            EndpointProxies({"lines": server.address}) as endpoint_proxies,
+        ):
+            target = Target(LINES)
+            with executor_on(
+                SinkRunner(arena_for({}), target, Input(), endpoint_proxies), ()
+            ) as executor:
+                assert kinds(executor, "", "cut", "lost") == seen
+
+
+def test_sparks_kafka_sink_writes_again_when_a_task_failed(arena_for: ArenaFor) -> None:
+    assert shown(arena_for, "kafka:SparkKafka", FAILED_TASK) == {"Duplicate"}
+
+
+ELSEWHERE = """
+from bettong.harness.servers import KafkaServer
+from bettong.scenarios.sinks.kafka import IdempotentProducer
+
+def elsewhere():
+    server = KafkaServer()
+    server.advertised = server.direct
+    return server
+
+class Past(IdempotentProducer):
+    servers = {"kafka": elsewhere}
+"""
+
+
+def test_a_client_that_was_sent_past_the_link_is_told(arena_for: ArenaFor, tmp_path: Path) -> None:
+    path = tmp_path / "past.py"
+    path.write_text(ELSEWHERE)
+    with pytest.raises(UsageError, match="went past the link"):
+        check_one(Request(f"{path}:Past"), arena_for, print)

@@ -1,0 +1,326 @@
+"""Pure parts of check-sink: targets, secrets, moments, words, judging."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bettong.harness.faults import kinds as f
+from bettong.harness.faults.kinds import Point
+from bettong.harness.faults.schedule import ScheduleError
+from bettong.harness.queries import describe
+from bettong.harness.queries.advice import advise
+from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, moments
+from bettong.harness.queries.faults.kinds import (
+    LostExecutor,
+    parse_fault,
+    refused,
+    refused_once,
+    zombie,
+)
+from bettong.harness.queries.faults.operations import KNOWN
+from bettong.harness.queries.faults.wire import WireFault
+from bettong.harness.queries.judge import cause, ids_in_words, judge_run
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.run.state import copy_state, digest_state, replace_state
+from bettong.harness.queries.search import after_restart
+from bettong.harness.queries.secrets import masked
+from bettong.harness.queries.sink.loading import load_target
+from bettong.harness.queries.sink.rows import Input
+from bettong.harness.wire import CutPoint
+from bettong.lineage.errors import UsageError
+from bettong.lineage.trace import TraceEvent
+
+SOURCE = Input()
+SINK = """
+from bettong.harness import Sink
+
+class Right(Sink):
+    def write(self, rows, env): ...
+    def read(self, env): ...
+
+class Heir(Sink):
+    def read(self, env): ...
+
+class Half:
+    def write(self, rows, env): ...
+
+def broken():
+    raise ValueError
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(SINK)
+    return path
+
+
+def test_a_class_of_a_file_is_a_target(file: Path) -> None:
+    sink = load_target(f"{file}:Right", {})
+    assert (sink.name, dict(sink.endpoints), sink.ordered) == ("Right", {}, False)
+
+
+def test_loading_afresh_forgets_what_the_module_kept(file: Path) -> None:
+    first = type(load_target(f"{file}:Right", {}))
+    assert type(load_target(f"{file}:Right", {})) is first
+    assert type(load_target(f"{file}:Right", {}, fresh=True)) is not first
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("nothing", "is no target: write file.py:Object"),
+        ("{file}:Rihgt", "did you mean Right"),
+        ("{file}:Half", "has no method read"),
+        ("{file}:Heir", "has no method write"),
+        ("nowhere.py:Sink", "there is no such Python file"),
+        ("no.such.module:Sink", "cannot be imported: ModuleNotFoundError"),
+        ("format:parqet", "did you mean parquet"),
+    ],
+)
+def test_a_wrong_target_is_one_clear_line(file: Path, target: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as raised:
+        load_target(target.format(file=file), {})
+    assert "\n" not in str(raised.value)
+
+
+def test_options_are_for_formats_only(file: Path) -> None:
+    with pytest.raises(UsageError, match="takes none"):
+        load_target(f"{file}:Right", {"a": "b"})
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("jdbc://me:secret1@db:5432/x", "jdbc://me:***@db:5432/x"),
+        ("password=secret1&user=me", "password=***&user=me"),
+        ('{"api_key": "secret1"}', '{"api_key": "***"}'),
+        ("aws.secret.access.key=secret1", "aws.secret.access.key=***"),
+        ("me:secret1@db", "me:***@db"),
+        ("'127.0.0.1:5432' is there, ask admin@host", "'127.0.0.1:5432' is there, ask admin@host"),
+        ("127.0.0.1:5432", "127.0.0.1:5432"),
+    ],
+)
+def test_secrets_are_masked(text: str, shown: str) -> None:
+    assert masked(text) == shown
+
+
+@given(st.from_regex(r"[A-Za-z0-9]{6,20}", fullmatch=True))
+def test_no_password_survives(secret: str) -> None:
+    for text in (f"postgresql://u:{secret}@h/d", f"token={secret}", f"Password: '{secret}'"):
+        assert f":{secret}@" not in masked(text)
+        assert f"={secret}" not in masked(text)
+        assert f"'{secret}'" not in masked(text)
+
+
+def test_fault_ids_are_read_back() -> None:
+    faults: list[f.Fault] = [
+        f.Crash("driver", Point("batch=1/commits", "after", 2)),
+        f.Storage(Point("batch=1/p=0/a=0/source.middle"), "EIO"),
+        f.Storage(Point("batch=1/stage=0/p=0/a=0/task", "after"), "EIO"),
+        zombie(Point("batch=1/commits"), 3),
+        refused("db", 1),
+    ]
+    lost = [
+        LostExecutor(Point("batch=1/p=0/a=0/source.middle"), goes_on=True),
+        LostExecutor(Point("batch=1/stage=0/p=0/a=0/task", "after"), goes_on=False),
+    ]
+    reply = after_restart.at_request("omit-reply", "db", "POST /rows", 2)
+    others = (
+        refused_once("db", 1),
+        WireFault(reply, "lost"),
+        WireFault(reply, "crash"),
+        WireFault(after_restart.at_request("omit", "db", "COMMIT", 1), "lost"),
+    )
+    for known in (*lost, *others, *KNOWN.values()):
+        assert parse_fault(known.id) == known
+    for fault in faults:
+        assert parse_fault(fault.id) == fault
+    with pytest.raises(ScheduleError, match="is no fault"):
+        parse_fault("earthquake")
+
+
+def test_moments_count_occurrences_and_leave_failures_out() -> None:
+    def event(step: str, phase: str, digest: str | None = "d") -> TraceEvent:
+        detail = {} if digest is None else {DURABLE: digest}
+        return TraceEvent(step, phase, "driver", detail=detail)  # type: ignore[arg-type]
+
+    found = moments(
+        [
+            event("batch=1/commits", "before", "x"),
+            event("fault/crash", "after", None),
+            event("batch=1/commits", "failed"),
+            event("batch=1/commits", "before"),
+            event("batch=1/commits", "after"),
+        ]
+    )
+    assert [(str(m.point), m.durable) for m in found] == [
+        ("before batch=1/commits", "x"),
+        ("before batch=1/commits#2", "d"),
+        ("after batch=1/commits#2", "d"),
+    ]
+    assert found[0].batch == 1
+
+
+def test_file_operations_are_named_by_batch() -> None:
+    steps = FileSteps()
+
+    def reported(step: str, **detail: str) -> str:
+        return steps(TraceEvent(step, "before", "driver", detail=detail)).step
+
+    reported("batch=1/offsets")
+    assert reported("sink.file", op="open") == "batch=1/sink.file=1.open"
+    assert reported("sink.file", op="rename") == "batch=1/sink.file=2.rename"
+    assert reported("p=0/a=1/sink.file", op="open") == "batch=1/p=0/a=1/sink.file=1.open"
+    steps.restart()
+    assert reported("sink.file", op="open") == "batch=1/sink.file=1.open"
+
+
+def test_state_is_kept_and_brought_back(tmp_path: Path) -> None:
+    state, kept = tmp_path / "state", tmp_path / "kept"
+    (state / "a").mkdir(parents=True)
+    (state / "a" / "x").write_text("1")
+    (state / "empty").mkdir()
+    before = digest_state(state)
+    copy_state(state, kept)
+    (state / "a" / "x").write_text("2")
+    (state / "b").write_text("new")
+    assert digest_state(state) != before
+    replace_state(state, kept)
+    assert digest_state(state) == before
+    assert not (state / "b").exists()
+    assert (state / "empty").is_dir()
+
+
+def digest_of(folder: Path, files: Mapping[str, str]) -> str:
+    folder.mkdir()
+    for name, content in files.items():
+        (folder / name).write_text(content)
+    return digest_state(folder)
+
+
+def test_the_order_of_random_names_does_not_tell_states_apart(tmp_path: Path) -> None:
+    names = ["0" * 32, "f" * 32]
+    one, two = (dict(zip(names, order, strict=True)) for order in ("ab", "ba"))
+    assert digest_of(tmp_path / "one", one) == digest_of(tmp_path / "two", two)
+    other = dict.fromkeys(names, "a")
+    assert digest_of(tmp_path / "three", other) != digest_state(tmp_path / "one")
+
+
+@pytest.mark.parametrize(
+    "same", [("tmpa1b2c3d4", "tmpzzzzzzz_"), (f"x-{'0' * 32}", f"x-{'a' * 32}")]
+)
+def test_names_made_at_random_are_equal(tmp_path: Path, same: tuple[str, str]) -> None:
+    digests = {digest_of(tmp_path / str(n), {name: "rows"}) for n, name in enumerate(same)}
+    assert len(digests) == 1
+    assert digest_of(tmp_path / "plain", {"rows-1": "rows"}) not in digests
+
+
+def test_times_and_random_ids_do_not_tell_states_apart(tmp_path: Path) -> None:
+    for name, time, id in (
+        ("one", "1763733208123", "00000000-0000-4000-8000-000000000000"),
+        ("two", "1763733299999", "12345678-9abc-4def-8123-456789abcdef"),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / f"part-{id}.json").write_text(f'{{"batchTimestampMs":{time}}}')
+    assert digest_state(tmp_path / "one") == digest_state(tmp_path / "two")
+
+
+def test_a_duplicate_is_told_in_words() -> None:
+    rows = [*SOURCE.all(), *SOURCE.batch(2)]
+    verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
+    assert verdict.kinds == {"Duplicate"}
+    crash = f.Crash("driver", Point("batch=2/commits"))
+    reported = describe.notify([crash], verdict.anomalies, SOURCE.rows, layout=False)
+    assert reported == (
+        "The driver died when batch 2 was written, before Spark recorded that (commits/2); the "
+        "query was started again. The replay of batch 2 wrote its rows again. Now m/000040 … "
+        "m/000059 are there twice (batch 2)."
+    )
+    assert "same transaction" in advise([crash], verdict.kinds, layout=False)
+    assert "never from its place" in advise([crash], verdict.kinds, layout=True)
+
+
+@pytest.mark.parametrize(
+    ("failed", "reported", "advised"),
+    [
+        (False, "The error was swallowed", "caught and forgotten"),
+        (True, "failed and was started again, and its replay took batch 1 for", "one transaction"),
+    ],
+)
+def test_rows_that_an_error_cost_were_swallowed_or_skipped(
+    failed: bool, reported: str, advised: str
+) -> None:
+    rows = [row for number in (0, 2, 3) for row in SOURCE.batch(number)]
+    verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
+    fault = refused("db", 1)
+    assert reported in describe.notify([fault], verdict.anomalies, SOURCE.rows, False, failed)
+    assert advised in advise([fault], verdict.kinds, False, failed)
+
+
+@pytest.mark.parametrize(
+    ("number", "reported"), [(1, "first"), (3, "third"), (11, "11th"), (22, "22nd"), (113, "113th")]
+)
+def test_a_request_told_by_its_number_is_named_so(number: int, reported: str) -> None:
+    point = CutPoint("omit", "mq", "mq/conn=9/request=9 PUB", "nth", "PUB", number, "PUB")
+    fault = WireFault(point, "crash")
+    assert fault.id == f"crash(driver, before mq/PUB={number})"
+    assert fault.label == "PUB"
+    assert parse_fault(fault.id).id == fault.id
+    sent = f"The driver died when it had sent the {reported} PUB to mq, which never arrived"
+    assert describe.fault_in_words(fault).startswith(sent)
+    lost = describe.fault_in_words(WireFault(point, "lost"))
+    assert lost == f"The {reported} PUB to mq was lost with its connection before it arrived."
+
+
+def test_rows_that_a_server_forgot_were_not_skipped() -> None:
+    rows = [row for number in (0, 2, 3) for row in SOURCE.batch(number)]
+    verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
+    point = CutPoint("omit-reply", "mq", "mq/conn=1/request=2 PUB", "labels", "x", 1, "PUB")
+    reported = describe.notify(
+        [WireFault(point, "restarted")], verdict.anomalies, SOURCE.rows, False, True
+    )
+    assert "It had answered for the rows of batch 1, and did not keep them." in reported
+
+
+def test_a_query_that_never_ends_is_stuck_and_says_why() -> None:
+    error = "StreamingQueryException: x\n  File y\npsycopg.errors.UniqueViolation: twice\n"
+    run = QueryRun(rows=[], drained=False, errors=[error + "ValueError: no such table\n at z"])
+    verdict = judge_run(run, SOURCE, ordered=False)
+    assert verdict.kinds == {"Loss", "Stuck"}
+    assert cause(run.errors[0]) == "ValueError: no such table"
+
+
+def test_order_is_judged_only_when_the_sink_says_so() -> None:
+    rows = SOURCE.all()
+    rows[0], rows[5] = rows[5], rows[0]  # both of key k0
+    run = QueryRun(rows=rows, drained=True)
+    assert judge_run(run, SOURCE, ordered=False).kinds == set()
+    assert judge_run(run, SOURCE, ordered=True).kinds == {"Reorder"}
+
+
+def test_a_row_without_id_cannot_be_judged() -> None:
+    run = QueryRun(rows=[{"key": "k0"}], drained=True)
+    assert "has no id" in judge_run(run, SOURCE, ordered=False).malformed
+
+
+@given(st.sets(st.integers(0, 50), min_size=1))
+def test_ranges_of_ids_name_the_first_and_the_last(numbers: set[int]) -> None:
+    reported = ids_in_words([f"m/{n:06d}" for n in numbers])
+    assert reported.startswith(f"m/{min(numbers):06d}")
+
+
+def test_the_source_has_distinct_rows_in_order_by_key() -> None:
+    rows = Input(empty=1).all()
+    assert len({r["id"] for r in rows}) == len(rows) == 60
+    assert Input(empty=1).batch_of("m/000020") is None
+    for key in {r["key"] for r in rows}:
+        seqs = [r["seq"] for r in rows if r["key"] == key]
+        assert seqs == sorted(set(seqs))

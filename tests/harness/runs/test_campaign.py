@@ -1,0 +1,174 @@
+"""What many runs say together, with runs that are made up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from bettong.harness.checkers import Record, check_outputs
+from bettong.harness.faults.kinds import Crash, Point
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs import campaign as module
+from bettong.harness.runs.campaign import Budget, Campaign, run_campaign
+from bettong.harness.runs.counterexample import CounterexampleFile
+from bettong.harness.runs.run import RunRecord
+from bettong.harness.scenario import Scenario
+from bettong.lineage.results import Result
+from bettong.lineage.trace import TraceEvent
+
+SCENARIO = Scenario("made_up", "made up", "no:app", lambda: b"one", advice="repair it")
+GOOD = (Record("m/0", None, "x"),)
+A, B, C = (Crash("driver", Point(f"batch={i}/commits")) for i in range(3))
+
+
+def seen(
+    schedule: Schedule,
+    *,
+    lost: bool = False,
+    fired: bool = True,
+    steps: tuple[str, ...] = ("a",),
+    replay_changed: bool = False,
+) -> RunRecord:
+    judgement = check_outputs(GOOD, () if lost else GOOD)
+    missing = () if fired else schedule.ids[:1]
+    outcome = "violation" if lost else "not-injected" if missing else "good"
+    return RunRecord(
+        schedule,
+        outcome,  # type: ignore[arg-type]
+        [TraceEvent(step, "before", "driver") for step in steps],
+        judgement,
+        replay_changed,
+        {},
+        missing,
+        outputs=(("m/0", "x"),),
+    )
+
+
+Behaviour = Callable[[Schedule, int], RunRecord]
+
+
+class Bench:
+    """Campaigns whose runs behave as told."""
+
+    def __init__(self, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.out = out
+        self.ran: list[tuple[tuple[str, ...], bool]] = []
+        self.used: list[Any] = []
+        self._monkeypatch = monkeypatch
+
+    def campaign(self, behaviour: Behaviour, backends: int = 1) -> Campaign:
+        def run_once(
+            backend: Any, scenario: Any, schedule: Schedule, folder: Any, **options: Any
+        ) -> RunRecord:
+            options["trace"].write_text("")
+            self.used.append(backend)
+            self.ran.append((schedule.ids, options["replay"]))
+            return behaviour(schedule, len(self.ran))
+
+        self._monkeypatch.setattr(module, "run_once", run_once)
+        first, *beside = (
+            SimpleNamespace(
+                toxiproxy=SimpleNamespace(kind="embedded"),
+                proxies=SimpleNamespace(restarts=[]),
+                runs=None,
+                limits=(),
+            )
+            for _ in range(backends)
+        )
+        return Campaign(first, SCENARIO, self.out, {"lines": [b"one"]}, beside=beside)  # type: ignore[arg-type]
+
+    def run(self, behaviour: Behaviour, *faults: Crash, **options: Any) -> Result:
+        schedules = [Schedule((fault,)) for fault in faults]
+        options.setdefault("clean_runs", 1)
+        return run_campaign(self.campaign(behaviour), lambda _: schedules, **options)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    yield Bench(tmp_path, monkeypatch)
+
+
+def test_all_good_is_valid_and_counts(bench: Bench) -> None:
+    result = bench.run(lambda schedule, _: seen(schedule), A, B, clean_runs=2)
+    assert (result.verdict, result.guarantee) == ("valid", "effectively-once")
+    coverage = result.coverage
+    assert (coverage.executions, coverage.injected, coverage.complete) == (4, 2, True)
+    assert Result.from_dict(result.to_dict()) == result
+    assert sorted(p.name for p in (bench.out / "traces").iterdir()) == [
+        "clean-1.jsonl",
+        "clean-2.jsonl",
+    ]
+
+
+def test_what_is_wrong_without_a_fault_is_invalid_at_once(bench: Bench) -> None:
+    result = bench.run(lambda schedule, _: seen(schedule, lost=True), A)
+    assert (result.verdict, result.counterexamples[0].faults) == ("invalid", ())
+    assert len(bench.ran) == 1
+
+
+def test_a_fault_that_never_fires_makes_it_unknown(bench: Bench) -> None:
+    result = bench.run(lambda schedule, _: seen(schedule, fired=A not in schedule.faults), A, B)
+    assert result.verdict == "unknown"
+    assert "did not fire" in result.reason
+    assert result.coverage.not_injected == 1
+
+
+def test_another_random_schedule_stands_in_for_one_that_cannot_be_injected(bench: Bench) -> None:
+    def behaviour(schedule: Schedule, _: int) -> RunRecord:
+        return seen(schedule, fired=A not in schedule.faults)
+
+    assert bench.run(behaviour, A, B, C, wanted=2).verdict == "valid"
+    assert bench.run(behaviour, A, B, wanted=2).verdict == "unknown"
+
+
+def test_two_clean_runs_that_differ_make_it_unknown_and_are_told_apart(bench: Bench) -> None:
+    def behaviour(schedule: Schedule, number: int) -> RunRecord:
+        return seen(schedule, steps=("a",) if number == 1 else ("a", "b"))
+
+    result = bench.run(behaviour, A, clean_runs=2)
+    assert result.verdict == "unknown"
+    assert result.reason == "two clean runs differ: steps taken in one only: b"
+
+
+def test_a_violation_is_shrunk_to_what_is_needed_and_can_be_replayed(bench: Bench) -> None:
+    def behaviour(schedule: Schedule, _: int) -> RunRecord:
+        return seen(schedule, lost=B in schedule.faults)
+
+    campaign = bench.campaign(behaviour)
+    result = run_campaign(campaign, lambda _: [Schedule((A, B, C))], clean_runs=1)
+    (found,) = result.counterexamples
+    assert (result.verdict, found.faults, found.advice) == ("invalid", (B.id,), "repair it")
+    file = CounterexampleFile.read(Path(found.replay.removeprefix("bettong replay ")))
+    assert (file.scenario, file.schedule) == ("made_up", Schedule((B,)))
+    assert result.anomalies[0].kind == "Loss"
+
+
+def test_the_budget_ends_it_unknown_with_what_is_left(bench: Bench) -> None:
+    result = bench.run(lambda schedule, _: seen(schedule), A, B, C, budget=Budget(runs=2))
+    assert (result.verdict, result.coverage.executions) == ("unknown", 2)
+    assert result.reason == "the budget ended with 2 schedules not run"
+
+
+def test_what_a_forced_replay_alone_breaks_is_not_blamed_on_other_faults(bench: Bench) -> None:
+    bench.run(lambda schedule, number: seen(schedule, replay_changed=number == 1), A, B)
+    assert [replay for _, replay in bench.ran] == [True, False, False]
+
+
+def test_as_many_runs_go_on_at_a_time_as_there_are_backends(bench: Bench) -> None:
+    together = threading.Barrier(2, timeout=60)
+
+    def behave(schedule: Schedule, _: int) -> RunRecord:
+        if schedule.faults:
+            together.wait()
+        return seen(schedule)
+
+    campaign = bench.campaign(behave, backends=2)
+    result = run_campaign(campaign, lambda _: [Schedule((A,)), Schedule((B,))], clean_runs=1)
+    assert result.verdict == "valid"
+    assert result.coverage.injected == 2
+    assert bench.used[1] is not bench.used[2]

@@ -1,0 +1,213 @@
+"""Which faults of real runs are alike."""
+
+from __future__ import annotations
+
+from bettong.harness.faults.kinds import Crash, Omit, OmitReply, Point
+from bettong.harness.search.equivalence import FaultEquivalence, recovery_of, same_moments
+from bettong.harness.search.occurrences import batch_of, read_occurrences
+from bettong.harness.search.trace_lineage import lineage_of
+from bettong.lineage.trace import TraceEvent
+
+LINK = "driver->receiver"
+COMMIT, SERVED = "batch=1/sink.commit", "receiver.commit/batch=1"
+OFFSETS, PLAN = "batch=1/offsets", "batch=1/source.plan"
+
+
+def crashed(at: Point, first: list[str], second: list[str]) -> list[TraceEvent]:
+    """The driver does some steps, is killed within the last of them, and does others again."""
+    events = []
+    for step in first:
+        events.append(TraceEvent(step, "before", "driver"))
+        if step != first[-1]:
+            events.append(TraceEvent(step, "after", "driver"))
+    events.append(TraceEvent(f"fault/{Crash('driver', at).id}", "after", "driver"))
+    events.append(TraceEvent("node.start/driver", "after", "driver", 2))
+    for step in second:
+        events += [TraceEvent(step, phase, "driver", 2) for phase in ("before", "after")]
+    return events
+
+
+def learned(folding: FaultEquivalence, at: Point, first: list[str], second: list[str]) -> Crash:
+    fault = Crash("driver", at)
+    recovery = recovery_of(fault, read_occurrences(crashed(at, first, second)), batch_of)
+    assert recovery is not None
+    folding.faults[fault.id] = fault
+    folding.learn(fault.id, recovery)
+    return fault
+
+
+AGAIN = [OFFSETS, "batch=1/p=0/a=0/source.read", COMMIT, "batch=1/commits"]
+READ = "batch=1/p=0/a=0/source.read"
+
+
+def two_alike() -> tuple[FaultEquivalence, Crash, Crash]:
+    """Killed before a read and killed before a commit, nothing durable between."""
+    folding = FaultEquivalence()
+    one = learned(folding, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
+    two = learned(folding, Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], AGAIN)
+    return folding, one, two
+
+
+def test_a_second_fault_is_tried_behind_one_of_two_that_are_alike() -> None:
+    folding, one, two = two_alike()
+    assert folding.classes() == 1
+    behind_two = Omit(LINK, Point(COMMIT, "before", 2))
+    folding.faults[behind_two.id] = behind_two
+    # The commit had not been begun when the first one struck: there its replay is the first time.
+    behind_one = Omit(LINK, Point(COMMIT))
+    folding.faults[behind_one.id] = behind_one
+    asked = frozenset({two.id, behind_two.id})
+    assert folding.canonical(asked) == {one.id, behind_one.id}
+    assert folding.folded == {asked: frozenset({one.id, behind_one.id})}
+
+
+def test_a_fault_that_strikes_before_the_first_one_is_not_moved() -> None:
+    folding, _, two = two_alike()
+    earlier = OmitReply("driver->gateway", Point(PLAN))
+    folding.faults[earlier.id] = earlier
+    asked = frozenset({two.id, earlier.id})
+    assert folding.canonical(asked) == asked
+    assert not folding.folded
+
+
+def test_a_fault_is_not_moved_to_a_moment_that_no_run_has_shown() -> None:
+    folding, _, two = two_alike()
+    second = Omit(LINK, Point(COMMIT, "before", 2))
+    folding.faults[second.id] = second
+    asked = frozenset({two.id, second.id})
+    assert folding.canonical(asked) == asked
+
+
+def test_a_fault_is_not_moved_to_a_moment_that_only_another_run_has_shown() -> None:
+    folding, _, two = two_alike()
+    third, second = Omit(LINK, Point(COMMIT, "before", 3)), Omit(LINK, Point(COMMIT, "before", 2))
+    folding.faults |= {third.id: third, second.id: second}
+    asked = frozenset({two.id, third.id})
+    assert folding.canonical(asked) == asked  # behind the other one the commit comes once
+
+
+def step(
+    name: str, *causes: str, node: str = "driver", link: str | None = None
+) -> list[TraceEvent]:
+    return [TraceEvent(name, phase, node, 1, causes, link=link) for phase in ("before", "after")]
+
+
+def ids(same: dict[str, Crash]) -> set[tuple[str, str]]:
+    def short(id: str) -> str:
+        return id.removeprefix("crash(driver, ").removesuffix(")")
+
+    return {(short(earlier), short(later.id)) for earlier, later in same.items()}
+
+
+WRITE = "batch=1/p=0/a=0/state.write"
+
+
+def test_crashes_between_which_a_node_has_only_read_are_the_same() -> None:
+    same = same_moments(read_occurrences([*step(PLAN), *step(OFFSETS), *step(READ), *step(WRITE)]))
+    assert ids(same) == {
+        (f"before {PLAN}", f"before {OFFSETS}"),
+        (f"after {PLAN}", f"before {OFFSETS}"),
+        (f"after {OFFSETS}", f"before {WRITE}"),
+        (f"before {READ}", f"before {WRITE}"),
+        (f"after {READ}", f"before {WRITE}"),
+    }
+
+
+def test_a_crash_that_another_stands_for_is_no_fault_of_its_own() -> None:
+    events = [*step(PLAN), *step(OFFSETS)]
+    run = lineage_of(events, fold=same_moments)
+    assert f"crash(driver, before {OFFSETS})" in run.lineage.faults
+    assert f"crash(driver, before {PLAN})" not in run.lineage.faults
+    assert f"crash(driver, before {PLAN})" in run.faults  # it can be tried as a check
+    only_first = lineage_of(events, batches=1, fold=same_moments)
+    assert not only_first.lineage.faults
+
+
+def test_what_stands_for_a_crash_of_the_clean_run_is_told_by_the_clean_run() -> None:
+    plan, offsets = Crash("driver", Point(PLAN)), Crash("driver", Point(OFFSETS))
+    known = {plan.id: plan, offsets.id: offsets}
+    folding = FaultEquivalence(known, {plan.id: offsets.id}, {plan.id, offsets.id})
+    other = read_occurrences([*step(PLAN), *step(READ), *step(WRITE)])
+    standing = folding.standing_for(other)
+    assert standing[plan.id] == offsets
+    assert standing[f"crash(driver, before {READ})"] == Crash("driver", Point(WRITE))
+
+
+def test_a_read_that_another_node_makes_durable_is_none() -> None:
+    released = step("gateway.release/lines/7", READ, node="gateway")
+    begins, ends = step(READ)
+    same = same_moments(read_occurrences([begins, *released, ends, *step(WRITE)]))
+    assert ids(same) == {(f"after {READ}", f"before {WRITE}")}
+
+
+def test_a_crash_is_not_moved_over_what_the_node_heard() -> None:
+    reported = step("receiver.open/epoch=1", node="receiver")
+    same = same_moments(
+        read_occurrences([*step(PLAN), *reported, *step(OFFSETS, *[reported[0].step])])
+    )
+    assert not same
+
+
+def test_a_crash_is_not_moved_within_or_over_a_write() -> None:
+    begins, ends = step(WRITE)
+    other = READ.replace("p=0", "p=1")
+    beside = [begins, *step(READ), *step(other), ends, *step(OFFSETS)]
+    assert ids(same_moments(read_occurrences(beside))) == {(f"after {WRITE}", f"before {OFFSETS}")}
+
+
+def test_a_crash_is_not_moved_over_a_push() -> None:
+    sent = [*step("sender.send/lines/1", link="sender->gateway"), *step("sender.send/lines/2")]
+    assert not same_moments(read_occurrences(sent))
+
+
+def test_in_a_later_batch_it_counts_only_with_what_that_batch_began() -> None:
+    """Killed before the offsets or before the commit: recoveries differ, their ends do not."""
+    folding = FaultEquivalence()
+    next_plan, next_commit = (s.replace("batch=1", "batch=2") for s in (PLAN, COMMIT))
+    rest = [READ, COMMIT, "batch=1/commits", next_plan, next_commit]
+    early = learned(folding, Point(OFFSETS), [PLAN, OFFSETS], [PLAN, OFFSETS, *rest])
+    late = learned(folding, Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], rest)
+    missing = learned(folding, Point(READ), [PLAN, OFFSETS, READ], [READ, next_plan, next_commit])
+    assert folding.classes() == 3
+    second = Omit(LINK, Point(next_commit))
+    folding.faults[second.id] = second
+    assert folding.canonical(frozenset({late.id, second.id})) == {early.id, second.id}
+    assert folding.canonical(frozenset({missing.id, second.id})) == {missing.id, second.id}
+
+
+def test_what_was_durable_tells_faults_apart() -> None:
+    folding = FaultEquivalence()
+    learned(folding, Point(OFFSETS), [PLAN, OFFSETS], AGAIN)
+    learned(folding, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
+    assert folding.classes() == 2
+
+
+def test_what_followed_tells_faults_apart() -> None:
+    folding = FaultEquivalence()
+    learned(folding, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
+    learned(folding, Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], [*AGAIN, COMMIT])
+    assert folding.classes() == 2
+
+
+def test_single_faults_at_different_moments_are_not_folded() -> None:
+    folding, _, two = two_alike()
+    assert folding.canonical(frozenset({two.id})) == {two.id}
+    assert folding.canonical(frozenset()) == frozenset()
+
+
+def test_the_same_moment_of_another_batch_is_alike() -> None:
+    folding, one, _ = two_alike()
+    shifted = [s.replace("batch=1", "batch=0") for s in [PLAN, OFFSETS, READ]]
+    at = Point(READ.replace("batch=1", "batch=0"))
+    other = learned(folding, at, shifted, [s.replace("batch=1", "batch=0") for s in AGAIN])
+    assert folding.classes() == 1
+    second = Omit(LINK, Point(COMMIT.replace("batch=1", "batch=0")))
+    folding.faults[second.id] = second
+    folding.faults[Omit(LINK, Point(COMMIT)).id] = Omit(LINK, Point(COMMIT))
+    asked = frozenset({other.id, second.id})
+    assert folding.canonical(asked) == {one.id, Omit(LINK, Point(COMMIT)).id}
+
+
+def test_a_fault_that_did_not_strike_teaches_nothing() -> None:
+    fault = Crash("driver", Point("batch=9/offsets"))
+    assert recovery_of(fault, read_occurrences([]), batch_of) is None

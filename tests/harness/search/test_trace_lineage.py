@@ -1,0 +1,356 @@
+"""Lineage of real runs, from their traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from bettong.harness.search.occurrences import read_occurrences
+from bettong.harness.search.trace_lineage import lineage_of, make_up
+from bettong.lineage.faults import (
+    CRASH,
+    DUPLICATE,
+    PARTITION,
+    PAUSE,
+    STORAGE,
+    Bounds,
+    Schedule,
+)
+from bettong.lineage.graph import Lineage
+from bettong.lineage.search.hypotheses import Hypotheses
+from bettong.lineage.trace import MessageRange, TraceEvent
+
+PLAN, OFFSETS, COMMIT = "batch=0/source.plan", "batch=0/offsets", "batch=0/sink.commit"
+SERVED, COMMITS, OPEN = "receiver.commit/batch=0", "batch=0/commits", "epoch=1/sink.open"
+LINK = "driver->receiver"
+
+
+class Trace:
+    """A trace written by hand."""
+
+    def __init__(self) -> None:
+        self.events: list[TraceEvent] = []
+        self.incarnation = 1
+
+    def begin(self, step: str, *causes: str, node: str = "driver", link: str | None = None) -> None:
+        n = self.incarnation if node == "driver" else 1
+        self.events.append(TraceEvent(step, "before", node, n, causes, link=link))
+
+    def end(self, step: str, *causes: str, node: str = "driver", link: str | None = None) -> None:
+        n = self.incarnation if node == "driver" else 1
+        carries = (MessageRange("lines", 0, 8),) if step == PLAN else ()
+        self.events.append(TraceEvent(step, "after", node, n, causes, carries, link))
+
+    def fail(self, step: str) -> None:
+        self.events.append(TraceEvent(step, "failed", "driver", self.incarnation))
+
+    def whole(self, step: str, *causes: str) -> None:
+        self.begin(step, *causes)
+        self.end(step, *causes)
+
+    def committed(self) -> None:
+        """The driver asks the receiver to commit, and is answered."""
+        self.begin(COMMIT, OFFSETS, link=LINK)
+        self.begin(SERVED, COMMIT, node="receiver")
+        self.end(SERVED, COMMIT, node="receiver")
+        self.end(COMMIT, OFFSETS, SERVED, link=LINK)
+
+    def strikes(self, fault: str, node: str) -> None:
+        self.events.append(TraceEvent(f"fault/{fault}", "after", node))
+
+    def restart(self) -> None:
+        self.incarnation += 1
+        self.events.append(TraceEvent("node.start/driver", "after", "driver", self.incarnation))
+
+    def dies_before_the_commit(self, fault: str) -> None:
+        """The driver is killed before it asks for the commit, and comes back."""
+        self.begin(COMMIT, OFFSETS, link=LINK)
+        self.strikes(fault, "driver")
+        self.restart()
+        self.whole("epoch=2/sink.open")
+
+
+def clean() -> Trace:
+    trace = Trace()
+    trace.whole(OPEN)
+    trace.whole(PLAN)
+    trace.whole(OFFSETS)
+    trace.committed()
+    trace.whole(COMMITS)
+    return trace
+
+
+def replayed(fault: str) -> Trace:
+    """The driver is killed before it asks for the commit, and does the batch again."""
+    trace = Trace()
+    trace.whole(OPEN)
+    trace.whole(PLAN)
+    trace.whole(OFFSETS)
+    trace.dies_before_the_commit(fault)
+    trace.committed()
+    trace.whole(COMMITS)
+    return trace
+
+
+def hypotheses(
+    lineage: Lineage, crashes: int, losses: int, also: Sequence[Lineage] = ()
+) -> list[Schedule]:
+    """All minimal hypotheses about the goals of a clean run, given what other runs showed."""
+    found = []
+    with Hypotheses(lineage, Bounds({"crash": crashes, "loss": losses})) as search:
+        for other in also:
+            search.extend(other)
+        while (chosen := search.smallest()) is not None:
+            found.append(chosen)
+            search.exclude_supersets(chosen)
+    return found
+
+
+def test_every_leaf_of_a_clean_run_is_a_hypothesis_of_its_own() -> None:
+    run = lineage_of(clean().events)
+    assert not run.reading.unread
+    found = hypotheses(run.lineage, 0, 1)
+    assert set(found) == {
+        frozenset({f"omit({LINK}, {COMMIT})"}),
+        frozenset({f"omit-reply({LINK}, {COMMIT})"}),
+    }
+    crashes = {id for s in hypotheses(run.lineage, 1, 0) for id in s}
+    assert f"crash(driver, before {COMMIT})" in crashes
+    assert f"crash(driver, after {COMMIT})" in crashes  # it suppresses the replay: commits
+    assert f"crash(receiver, before {SERVED})" in crashes
+    assert f"crash(driver, after {COMMITS})" not in crashes
+    assert crashes <= run.faults.keys()
+
+
+def test_recovery_is_an_alternative_that_is_attacked_together_with_what_made_it_necessary() -> None:
+    first = f"crash(driver, before {COMMIT})"
+    run = lineage_of(clean().events)
+    found = hypotheses(run.lineage, 1, 1, [lineage_of(replayed(first).events).lineage])
+    assert frozenset({first}) not in found
+    assert frozenset({first, f"omit({LINK}, {COMMIT}#2)"}) in found
+    assert frozenset({first, f"omit-reply({LINK}, {COMMIT}#2)"}) in found
+    # The replay is no help against a crash that it was not seen to follow.
+    assert frozenset({f"crash(driver, before {PLAN})"}) in found
+
+
+def test_faults_are_placed_in_the_first_batches_only() -> None:
+    trace = clean()
+    trace.whole("batch=1/source.plan")
+    trace.whole("batch=1/offsets")
+    assert any("batch=1/" in id for id in lineage_of(trace.events).faults)
+    assert not any("batch=1/" in id for id in lineage_of(trace.events, batches=1).faults)
+    assert lineage_of(trace.events, batches=1).faults
+
+
+def test_a_retry_is_owed_to_the_fault_that_made_it_necessary() -> None:
+    lost = f"omit-reply({LINK}, {COMMIT})"
+    trace = Trace()
+    trace.whole(OPEN)
+    trace.whole(PLAN)
+    trace.whole(OFFSETS)
+    trace.begin(COMMIT, OFFSETS, link=LINK)
+    trace.begin(SERVED, COMMIT, node="receiver")
+    trace.strikes(lost, "driver")
+    trace.end(SERVED, COMMIT, node="receiver")
+    trace.fail(COMMIT)
+    trace.committed()
+    trace.whole(COMMITS)
+    run = lineage_of(clean().events)
+    found = hypotheses(run.lineage, 0, 2, [lineage_of(trace.events).lineage])
+    assert frozenset({lost, f"omit({LINK}, {COMMIT}#2)"}) in found
+    assert frozenset({f"omit({LINK}, {COMMIT})"}) in found
+
+
+DRIVERS_OWN = (OPEN, PLAN, OFFSETS, COMMIT, COMMITS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (
+            STORAGE,
+            {
+                f"storage({how} {step})"
+                for how in ("ENOSPC, before", "EIO, after")
+                for step in (OFFSETS, SERVED, COMMITS)
+            },
+        ),
+        (
+            PAUSE,
+            {f"pause(driver, from {step}, replaced)" for step in DRIVERS_OWN}
+            | {f"pause(receiver, from {SERVED} until {COMMIT}#2)"},
+        ),
+        (DUPLICATE, {f"duplicate({LINK}, {COMMIT})"}),
+        (PARTITION, {f"cut(receiver|driver, from {COMMIT} for 2 tries)"}),
+    ],
+)
+def test_other_kinds_of_faults_are_hypotheses_where_they_can_strike(
+    kind: str, expected: set[str]
+) -> None:
+    run = lineage_of(clean().events, kinds={kind})
+    assert set(run.faults) == expected
+    with Hypotheses(run.lineage, Bounds({kind: 1})) as search:
+        found = set()
+        while (chosen := search.smallest()) is not None:
+            found |= chosen
+            search.exclude(chosen)
+    assert found == expected
+    assert not lineage_of(clean().events).faults.keys() & expected
+
+
+def test_the_power_can_be_cut_before_each_thing_that_a_step_makes_durable() -> None:
+    trace = clean()
+    trace.events = [
+        replace(e, detail={"synced": 2}) if (e.step, e.phase) == (SERVED, "after") else e
+        for e in trace.events
+    ]
+    run = lineage_of(trace.events, kinds={STORAGE})
+    cuts = {f"power-cut(receiver, {SERVED})", f"power-cut(receiver, {SERVED}, sync 2)"}
+    assert {id for id in run.faults if id.startswith("power-cut")} == cuts
+    with Hypotheses(run.lineage, Bounds({STORAGE: 1})) as search:
+        assert all(search.admits(frozenset({cut})) for cut in cuts)
+
+
+def test_a_node_that_ends_by_itself_and_comes_back_owes_that_to_the_fault_that_struck() -> None:
+    refused = f"storage(ENOSPC, before {OFFSETS})"
+    trace = Trace()
+    trace.whole(OPEN)
+    trace.whole(PLAN)
+    trace.begin(OFFSETS, PLAN)
+    trace.strikes(refused, "")
+    trace.fail(OFFSETS)
+    trace.restart()
+    trace.whole("epoch=2/sink.open")
+    trace.whole(OFFSETS, PLAN)
+    trace.committed()
+    trace.whole(COMMITS)
+    kinds = {STORAGE, CRASH}
+    run = lineage_of(clean().events, kinds=kinds)
+    with Hypotheses(run.lineage, Bounds({CRASH: 1, STORAGE: 1})) as search:
+        search.extend(lineage_of(trace.events, kinds=kinds).lineage)
+        both = frozenset({refused, f"crash(driver, before {OFFSETS}#2)"})
+        assert search.admits(both)
+        assert not search.admits(frozenset({refused}))
+        assert search.admits(frozenset({f"crash(driver, before {COMMIT})"}))
+
+
+def test_a_step_whose_cause_cannot_be_told_is_named() -> None:
+    trace = clean()
+    trace.whole("receiver.commit/batch=7")
+    trace.whole("batch=0/sink.extra", "batch=0/never")
+    unread = read_occurrences(trace.events).unread
+    assert unread == [
+        "receiver.commit/batch=7: it names no cause",
+        "batch=0/sink.extra: its cause batch=0/never has not been seen",
+        "batch=0/sink.extra: it names no cause",
+        "batch=0/sink.extra: its cause batch=0/never has not been seen",
+    ]
+
+
+def test_what_spark_notes_of_a_source_of_its_own_comes_between_its_metadata_and_first_offsets() -> (
+    None
+):
+    trace = Trace()
+    for step in ("metadata", "source=0/log=0", OFFSETS, COMMITS, "batch=1/offsets"):
+        trace.whole(step)
+    reading = read_occurrences(trace.events)
+    _, log, offsets, _, following = reading.occurrences
+    assert reading.unread == []
+    assert [o.step for o in log.causes] == ["metadata"]
+    assert [o.step for o in offsets.causes] == ["metadata", "source=0/log=0"]
+    assert [o.step for o in following.causes] == ["metadata", COMMITS]
+
+
+def test_the_forced_replay_at_the_end_is_no_alternative() -> None:
+    trace = clean()
+    trace.events.append(TraceEvent("replay/batch=0", "after", "driver"))
+    before = len(read_occurrences(trace.events).occurrences)
+    trace.committed()
+    assert len(read_occurrences(trace.events).occurrences) == before
+
+
+SEND, KEPT, ACK = "sender.send/lines/7", "gateway.append/lines/7", "gateway.ack/lines/7"
+SENDING, ACKING = "sender->gateway", "gateway->sender"
+
+
+def fed(sent: str, replay: str = "") -> Trace:
+    """A message reaches the driver by the gateway's journal. ``sent``: "once", "again" when its
+    first sending was lost, "unacked" when only the ack was; ``replay``: a crash of the driver."""
+    trace = Trace()
+    gateway, sender = {"node": "gateway"}, {"node": "sender", "link": SENDING}
+    trace.begin(SEND, **sender)
+    if sent == "again":
+        trace.strikes(f"omit({SENDING}, {SEND})", "sender")
+        trace.events.append(TraceEvent(SEND, "failed", "sender", link=SENDING))
+        trace.begin(SEND, **sender)
+    trace.end(SEND, **sender)
+    trace.begin(KEPT, SEND, **gateway)
+    trace.end(KEPT, SEND, **gateway)
+    trace.begin(ACK, KEPT, link=ACKING, **gateway)
+    if sent == "unacked":
+        trace.strikes(f"omit({ACKING}, {ACK})", "gateway")
+        trace.end(ACK, KEPT, link=ACKING, **gateway)  # a push: nobody tells that it was lost
+        trace.begin("sender.connect/lines", **sender)
+        trace.end("sender.connect/lines", KEPT, **sender)
+    else:
+        trace.end(ACK, KEPT, link=ACKING, **gateway)
+    trace.whole(OPEN)
+    trace.whole(PLAN, KEPT)
+    trace.whole(OFFSETS, PLAN)
+    if replay:
+        trace.dies_before_the_commit(replay)
+    trace.committed()
+    trace.whole(COMMITS)
+    return trace
+
+
+def test_repairs_that_take_no_part_in_each_other_are_known_to_work_together() -> None:
+    lost, killed = f"omit({SENDING}, {SEND})", f"crash(driver, before {COMMIT})"
+    clean_run = lineage_of(fed("once").events).lineage
+    again = lineage_of(fed("again").events).lineage
+    replay = lineage_of(fed("once", killed).events).lineage
+    both = frozenset({lost, killed})
+    assert frozenset({lost}) in hypotheses(clean_run, 1, 1, [replay])
+    found = hypotheses(clean_run, 1, 1, [again, replay])
+    assert both not in found
+    assert frozenset({lost, f"omit({LINK}, {COMMIT}#2)"}) not in found
+    assert frozenset({killed, f"omit({LINK}, {COMMIT}#2)"}) in found
+
+
+def test_what_an_earlier_incarnation_did_counts_whichever_try_did_it() -> None:
+    killed, lost = f"crash(driver, before {COMMIT})", f"omit({LINK}, {PLAN})"
+
+    def run(retry: bool, replay: bool) -> Lineage:
+        trace = Trace()
+        trace.whole(OPEN)
+        trace.begin(PLAN, link=LINK)
+        if retry:
+            trace.strikes(lost, "driver")
+            trace.fail(PLAN)
+            trace.begin(PLAN, link=LINK)
+        trace.end(PLAN, link=LINK)
+        trace.begin(COMMIT, PLAN, link=LINK)
+        if replay:
+            trace.strikes(killed, "driver")
+            trace.restart()
+            trace.begin(COMMIT, PLAN, link=LINK)  # PLAN is not done again
+        trace.end(COMMIT, PLAN, link=LINK)
+        return lineage_of(trace.events).lineage
+
+    found = hypotheses(run(False, False), 1, 1, [run(True, False), run(False, True)])
+    assert frozenset({killed, lost}) not in found
+
+
+def test_a_goal_that_a_good_run_did_without_is_made_up_for_by_what_that_run_had_instead() -> None:
+    lost = f"omit({ACKING}, {ACK})"
+    clean_run = lineage_of(fed("once").events).lineage
+    without = lineage_of(fed("unacked").events).lineage
+    assert frozenset({lost}) in hypotheses(clean_run, 1, 1, [without])
+    make_up(without, clean_run, {lost})
+    found = hypotheses(clean_run, 1, 2, [without])
+    assert frozenset({lost}) not in found
+    reported = f"omit-reply({SENDING}, sender.connect/lines)"
+    assert frozenset({lost, reported}) in found
+    assert frozenset({lost, f"crash(receiver, before {SERVED})"}) not in found

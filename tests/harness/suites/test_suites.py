@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bettong.harness.faults.kinds import Crash, Point
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.jobs import plan_jobs, share
+from bettong.harness.runs.run import RunRecord
+from bettong.harness.search.fault_plan import FaultPlan
+from bettong.harness.search.ldfi import SearchBounds
+from bettong.harness.strategies.data import WORD_COUNT
+from bettong.harness.suites import Shard, SuiteRun, counted, excused, find_suites, read_suites
+from bettong.lineage.errors import UsageError
+from bettong.lineage.results import Result
+from bettong.reports import join
+
+GOOD = """
+[suite.nightly]
+seed = 7
+[[suite.nightly.run]]
+name = "word_count"
+faults = "each-step"
+budget = "10m"
+[[suite.nightly.run]]
+name = "other"
+expect = "at-least-once"
+seed = 8
+crashes = 2
+[suite.nightly.quarantine]
+other = { reason = "waits", until = 2026-12-31 }
+"""
+
+
+def suites(tmp_path: Path, text: str, name: str = "bettong.toml") -> Path:
+    path = tmp_path / name
+    path.write_text(text)
+    return path
+
+
+def test_a_suite_of_its_own_file(tmp_path: Path) -> None:
+    (suite,) = read_suites(suites(tmp_path, GOOD)).values()
+    assert suite.runs == (
+        SuiteRun("word_count", "each-step", budget="10m", seed=7),
+        SuiteRun("other", expect="at-least-once", seed=8, crashes=2),
+    )
+    assert suite.quarantine["other"].holds(date(2026, 12, 31))
+    assert not suite.quarantine["other"].holds(date(2027, 1, 1))
+
+
+def test_the_nearest_file_above_counts(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    assert find_suites(inner) == {}
+    suites(tmp_path, GOOD.replace("[suite", "[tool.bettong.suite").replace(
+        "[[suite", "[[tool.bettong.suite"), "pyproject.toml")  # fmt: skip
+    assert list(find_suites(inner)) == ["nightly"]
+    suites(tmp_path / "a", GOOD.replace("nightly", "nearer"))
+    assert list(find_suites(inner)) == ["nearer"]
+
+
+@pytest.mark.parametrize(
+    ("change", "reported"),
+    [
+        (("faults =", "fautls ="), "faults"),
+        (('expect = "at-least-once"', 'expect = "atleast-once"'), "at-least-once"),
+        (("seed = 8", 'seed = "8"'), "int is wanted"),
+        (("crashes = 2", "crashes = true"), "int is wanted"),
+        (('name = "other"', ""), "name is missing"),
+        (('reason = "waits", ', ""), "a reason and an end"),
+        (("until = 2026-12-31", 'until = "soon"'), "date is wanted"),
+        (("other = {", "othre = {"), "other"),
+        (("[suite.nightly]", "[suites.nightly]"), "suite"),
+        (("seed = 7", "seed = "), "cannot read suites"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, change: tuple[str, str], reported: str) -> None:
+    text = GOOD.replace(*change)
+    assert text != GOOD
+    with pytest.raises(UsageError, match=reported):
+        read_suites(suites(tmp_path, text))
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/0", "-1/2", "/"])
+def test_shards_that_cannot_be_meant(text: str) -> None:
+    with pytest.raises(UsageError, match="write I/N"):
+        Shard.parse(text)
+
+
+def test_quarantine_excuses_until_its_last_day(tmp_path: Path) -> None:
+    (suite,) = read_suites(suites(tmp_path, GOOD)).values()
+    bad = Result(scenario="other", verdict="invalid", reason="1 Loss")
+    excuse = excused(bad, suite.quarantine, date(2026, 12, 31))
+    assert excuse.verdict == "invalid"
+    assert "in quarantine: waits, until 2026-12-31" in excuse.reason
+    assert counted([excuse, Result(scenario="x", verdict="valid")])[0].scenario == "x"
+    late = excused(bad, suite.quarantine, date(2027, 1, 1))
+    assert counted([late]) == [late]
+    assert "has ended" in late.reason
+    other = Result(scenario="word_count", verdict="invalid")
+    assert excused(other, suite.quarantine, date(2026, 1, 1)) is other
+
+
+def parts_of(suite_file: Path, monkeypatch: pytest.MonkeyPatch, of: int) -> list[list[Any]]:
+    monkeypatch.chdir(suite_file.parent)
+    jobs = plan_jobs(["nightly"], SuiteRun(""), SearchBounds(), None)
+    return [share(jobs, Shard(i, of)) for i in range(1, of + 1)]
+
+
+SHARED = """
+[[suite.nightly.run]]
+name = "word_count"
+faults = "random:7"
+[[suite.nightly.run]]
+name = "word_count"
+faults = "each-step"
+[[suite.nightly.run]]
+name = "word_count"
+[[suite.nightly.run]]
+name = "counting"
+faults = "ldfi"
+"""
+
+
+def test_shards_are_the_suite_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = parts_of(suites(tmp_path, SHARED), monkeypatch, 2)
+    reported = [[label["entry"]["number"] for _, label in part] for part in parts]
+    assert reported == [[1, 2, 3], [1, 2, 4]]
+    wanted = [job.plan.wanted for part in parts for job, _ in part[:1]]
+    assert sorted(wanted) == [3, 4]
+
+
+@given(st.integers(0, 40), st.integers(1, 9))
+def test_shards_of_schedules_are_the_whole_once(count: int, of: int) -> None:
+    schedules = [
+        Schedule((Crash("driver", Point(f"batch={n}/commits"), True),)) for n in range(count)
+    ]
+    plan = FaultPlan.of(*schedules)
+    clean = cast(RunRecord, None)  # given schedules need no clean run
+    parts = [replace(plan, share=(i, of)).schedules(clean, WORD_COUNT) for i in range(1, of + 1)]
+    assert sorted(s.ids for part in parts for s in part) == sorted(s.ids for s in schedules)
+    assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_what_shards_bring_is_joined_and_what_is_missing_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = parts_of(suites(tmp_path, SHARED), monkeypatch, 3)
+    brought = [
+        Result(scenario=job.scenario.name, verdict="valid", details=dict(label))
+        for part in parts
+        for job, label in part
+    ]
+    assert len(brought) == 3 * 2 + 2
+    joined = join(brought)
+    assert [r.verdict for r in joined] == ["valid"] * 4
+    assert [r.scenario for r in joined] == ["word_count"] * 3 + ["counting"]
+    without = [r for r in brought if r.scenario != "counting"]
+    assert [(r.scenario, r.verdict) for r in join(without)][3:] == [("entry 4 of 4", "unknown")]
+    assert join(brought[1:])[0].verdict == "unknown"
+
+
+def test_one_search_is_not_split() -> None:
+    jobs = plan_jobs(["word_count"], SuiteRun("", faults="ldfi"), SearchBounds(), None)
+    with pytest.raises(UsageError, match="cannot be split"):
+        share(jobs, Shard(1, 2))
+    assert share(jobs, Shard()) == [(jobs[0], {})]

@@ -1,0 +1,189 @@
+"""The simulator: what nodes keep, what crashes take, protocols that are not written properly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from bettong.lineage.protocols.failure_spec import CrashModel, FailureSpec
+from bettong.lineage.protocols.local import Node
+from bettong.lineage.protocols.protocol import (
+    Event,
+    Given,
+    Message,
+    Protocol,
+    ProtocolError,
+    State,
+    Timer,
+    postcondition,
+    precondition,
+    rule,
+)
+from bettong.lineage.protocols.simulator import Simulation
+from bettong.lineage.protocols.world import World
+
+
+class Small(Protocol):
+    """One node with all kinds of facts, one that counts what it hears."""
+
+    nodes = ("a", "b")
+    begin = Event("x")
+    disk = State("x")
+    memory = State("x", durable=False)
+    timer = Timer("x")
+    rang = Event("x")
+    hello = Message("x")
+    heard = State("sender", "x")
+
+    def given(self) -> Iterable[Given]:
+        """It begins in round 1."""
+        yield Given("a", "begin", (1,))
+
+    @rule("begin")
+    def start(self, me: Node, x: int) -> None:
+        """Remember in both ways."""
+        me.disk.add(x)
+        me.memory.add(x)
+        me.timer.start(x, 3)
+
+    @rule("disk")
+    def send(self, me: Node, x: int) -> None:
+        """Once, because it is discarded."""
+        me.hello.send("b", x)
+        me.disk.discard(x)
+
+    @rule("timer")
+    def ring(self, me: Node, x: int) -> None:
+        """The timer."""
+        me.rang.add(x)
+
+    @rule("hello")
+    def hear(self, me: Node, sender: str, x: int) -> None:
+        """What comes."""
+        me.heard.add(sender, x)
+
+    @precondition("heard")
+    def pre(self, world: World, node: str, sender: str, x: int) -> Iterator[Any]:
+        """Nothing special."""
+        yield (x,)
+
+    @postcondition("heard")
+    def post(self, world: World, node: str, sender: str, x: int) -> Iterator[Any]:
+        """Nothing special."""
+        yield (x,)
+
+
+def held(*faults: str, model: CrashModel = "send-stop", **bounds: int) -> dict[str, list[int]]:
+    spec = FailureSpec(("a", "b"), 6, bounds.pop("eff", 3), 1, model, **bounds)
+    play = Simulation(Small()).play(spec, frozenset(faults))
+    return {f"{n}.{f}": t for n, facts in play.facts.items() for f, t in facts.items()}
+
+
+def test_a_clean_run() -> None:
+    assert held() == {
+        "a.begin(1)": [1],
+        "a.disk(1)": [1],
+        "a.memory(1)": [1, 2, 3, 4, 5, 6],
+        "a.rang(1)": [3],
+        "a.timer(1)": [3],
+        "b.hello(a,1)": [2],
+        "b.heard(a,1)": [2, 3, 4, 5, 6],
+    }
+
+
+def test_a_loss() -> None:
+    assert "b.heard(a,1)" not in held("O(a,b,1)")
+
+
+def test_send_stop_goes_on_computing() -> None:
+    assert held("C(a,2)") == held()
+    found = held("C(a,1)")
+    assert "b.heard(a,1)" not in found
+    assert found["a.rang(1)"] == [3]
+
+
+def test_full_stop_freezes() -> None:
+    found = held("C(a,2)", model="full-stop")
+    assert "a.rang(1)" not in found
+    assert found["a.memory(1)"] == [1, 2, 3, 4, 5, 6]
+    assert "b.heard(a,1)" not in held("C(b,2)", model="full-stop")
+
+
+def test_restart_takes_what_is_volatile() -> None:
+    found = held("C(a,3)", model="restart")
+    assert found["a.memory(1)"] == [1, 2]
+    assert "a.rang(1)" not in found
+    assert held("C(b,4)", model="restart")["b.heard(a,1)"] == [2, 3, 4, 5, 6]
+    assert "b.heard(a,1)" not in held("C(b,2)", model="restart")
+    assert "b.heard(a,1)" not in held("C(b,1)", model="restart", down_for=2)
+
+
+def test_duplicates_and_delays() -> None:
+    assert held("D(a,b,1)", duplicates=1)["b.hello(a,1)"] == [2, 3]
+    assert held("L(a,b,1)", delays=1)["b.hello(a,1)"] == [3]
+    assert "b.hello(a,1)" not in held("L(a,b,1)", "O(a,b,1)", delays=1)
+
+
+def variant(**members: Any) -> Protocol:
+    cls: Any = type("Variant", (Small,), members)
+    return cls()
+
+
+def bad_column(self: Any, me: Node, x: int) -> None:
+    me.disk.add(x, x)
+
+
+def bad_relation(self: Any, me: Node, x: int) -> None:
+    me.disc.add(x)
+
+
+def bad_receiver(self: Any, me: Node, x: int) -> None:
+    me.hello.send("z", x)
+
+
+def bad_verb(self: Any, me: Node, x: int) -> None:
+    me.disk.send("b", x)
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (bad_column, "a fact of disk takes"),
+        (bad_relation, "the relations are"),
+        (bad_receiver, "no such node"),
+        (bad_verb, "is not a Message"),
+    ],
+)
+def test_a_rule_that_is_wrong_is_named(function: Any, says: str) -> None:
+    protocol = variant(extra=rule("begin")(function))
+    with pytest.raises(ProtocolError, match=says):
+        Simulation(protocol).play(FailureSpec(("a", "b"), 3), frozenset())
+
+
+def add_memory(self: Any, me: Node, x: int) -> None:
+    me.memory.add(x)
+
+
+def add_disk(self: Any, me: Node, x: int) -> None:
+    me.disk.add(x)
+
+
+def test_rules_that_wait_for_one_another_are_named() -> None:
+    protocol = variant(one=rule("disk")(add_memory), two=rule("memory")(add_disk))
+    with pytest.raises(ProtocolError, match="wait for one another"):
+        Simulation(protocol)
+
+
+def test_a_rule_for_an_unknown_relation_is_named() -> None:
+    with pytest.raises(ProtocolError, match="names the relation 'disc'"):
+        Simulation(variant(extra=rule("disc")(add_disk)))
+
+
+def test_a_given_fact_that_does_not_fit_is_named() -> None:
+    def given(self: Any) -> list[Given]:
+        return [Given("a", "begin", (1, 2))]
+
+    with pytest.raises(ProtocolError, match="its columns are x"):
+        Simulation(variant(given=given))

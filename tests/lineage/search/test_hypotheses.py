@@ -1,0 +1,134 @@
+"""The solver against brute force."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bettong.lineage.faults import Bounds, Fault, Schedule
+from bettong.lineage.graph import Lineage
+from bettong.lineage.queries import holding
+from bettong.lineage.search.hypotheses import Hypotheses, minimal
+
+FAULTS = [
+    *(Fault(f"O({n})", "loss", "", f"a->{n}", n) for n in range(4)),
+    *(Fault(f"C(a,{n})", "crash", "crash a", "a", n) for n in range(2)),
+    *(Fault(f"C(b,{n})", "crash", "crash b", "b", n) for n in range(2)),
+]
+
+
+@st.composite
+def lineages(draw: st.DrawFn) -> Lineage:
+    """Random AND/OR graphs without circles: leaves, two layers of facts, goals."""
+    lineage = Lineage()
+    layers = [[], [], []]
+    for n in range(draw(st.integers(1, 5))):
+        faults = draw(st.lists(st.sampled_from(FAULTS), unique=True, max_size=3))
+        lost = draw(st.integers(0, 4)) == 0
+        layers[0].append(lineage.leaf(f"leaf{n}", faults, lost=lost and bool(faults)))
+    for layer in (1, 2):
+        below = list(chain(*layers[:layer]))
+        for n in range(draw(st.integers(1, 3))):
+            fact = f"fact{layer}.{n}"
+            for _ in range(draw(st.integers(1, 3))):
+                premises = draw(st.lists(st.sampled_from(below), min_size=1, max_size=3))
+                lineage.firing(fact, premises, "rule")
+            layers[layer].append(fact)
+    for fact in layers[2]:
+        lineage.fact(fact, goal=True)
+    return lineage
+
+
+def brute_force(lineage: Lineage, bounds: Bounds) -> list[Schedule]:
+    known = list(lineage.faults.values())
+    sets = chain.from_iterable(combinations(known, k) for k in range(len(known) + 1))
+    return minimal(
+        frozenset(f.id for f in some)
+        for some in sets
+        if bounds.allow(some)
+        and any(g not in holding(lineage, frozenset(f.id for f in some)) for g in lineage.goals)
+    )
+
+
+bounds = st.builds(
+    Bounds,
+    st.fixed_dictionaries({"crash": st.integers(0, 2)}, optional={"loss": st.integers(0, 3)}),
+    st.none() | st.integers(1, 3),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(lineages(), bounds)
+def test_minimal_sets_smallest_first_each_once(lineage: Lineage, bound: Bounds) -> None:
+    found = []
+    with Hypotheses(lineage, bound) as hypotheses:
+        while (schedule := hypotheses.smallest("absent")) is not None:
+            found.append(schedule)
+            hypotheses.exclude_supersets(schedule)
+            if not schedule:
+                break
+    assert [len(s) for s in found] == sorted(len(s) for s in found)
+    assert minimal(found) == brute_force(lineage, bound)
+    assert len(set(found)) == len(found)
+
+
+@settings(max_examples=50, deadline=None)
+@given(lineages(), lineages(), bounds)
+def test_lineage_that_comes_later_counts_as_if_it_had_come_first(
+    one: Lineage, other: Lineage, bound: Bounds
+) -> None:
+    # the same leaf of two runs names the same faults
+    for id, attributes in list(other.graph.nodes(data=True)):
+        if attributes["kind"] == "leaf" and id in one.graph:
+            attributes.update(one.graph.nodes[id])
+    other.faults.update(one.faults)
+    both = Lineage()
+    both.merge(one)
+    both.merge(other)
+    both.goals = dict(one.goals)
+    with Hypotheses(one, bound) as late, Hypotheses(both, bound) as early:
+        late.extend(other)
+        assert _all(late) == _all(early)
+
+
+def _all(hypotheses: Hypotheses) -> list[Schedule]:
+    found = []
+    while (schedule := hypotheses.smallest("absent")) is not None:
+        found.append(schedule)
+        hypotheses.exclude_supersets(schedule)
+        if not schedule:
+            break
+    return minimal(found)
+
+
+def test_a_set_that_is_excluded_comes_with_another_fault_only() -> None:
+    lineage = Lineage()
+    leaf = lineage.leaf("leaf", FAULTS[:2])
+    lineage.firing("goal", [leaf], "rule")
+    lineage.fact("goal", goal=True)
+    with Hypotheses(lineage, Bounds()) as hypotheses:
+        hypotheses.exclude(frozenset({"O(0)"}))
+        assert hypotheses.smallest() == {"O(1)"}
+        hypotheses.exclude(frozenset({"O(1)"}))
+        assert hypotheses.smallest() == {"O(0)", "O(1)"}
+        hypotheses.exclude(frozenset({"O(0)", "O(1)"}))
+        assert hypotheses.smallest() is None
+
+
+def test_what_led_to_no_goal_counts_once_it_does() -> None:
+    """The first run shows a way to a fact that nothing needs; the second one needs the fact."""
+    fault = Fault("O(0)", "loss")
+    one, other = Lineage(), Lineage()
+    for lineage in (one, other):
+        lineage.leaf("given")
+        lineage.leaf("because of O(0)", [fault], lost=True)
+    one.firing("between", ["given"], "rule")
+    one.firing("goal", ["because of O(0)"], "rule")
+    one.fact("goal", goal=True)
+    other.firing("between", ["because of O(0)"], "rule")
+    other.firing("goal", ["between"], "rule")
+    with Hypotheses(one, Bounds({"loss": 1})) as hypotheses:
+        hypotheses.extend(other)
+        assert hypotheses.smallest("absent") is None

@@ -1,0 +1,257 @@
+"""The loop: endings, budget, log, folding, parallel runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from bettong.lineage.errors import UsageError
+from bettong.lineage.faults import CLEAN, Bounds, Fault, Schedule
+from bettong.lineage.graph import Lineage
+from bettong.lineage.protocols.executor import RoundExecutor
+from bettong.lineage.protocols.failure_spec import FailureSpec
+from bettong.lineage.protocols.simulator import Simulation
+from bettong.lineage.results import Outcome
+from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.loop import Budget, search
+from bettong.scenarios.protocols.delivery import Ack, Retry
+
+WAYS = 3
+
+
+@dataclass
+class Paths:
+    """A system with several ways to its goal, each of which one fault cuts."""
+
+    outcomes: dict[Schedule, Outcome] = field(default_factory=dict)
+    parallel: int = 1
+    fingerprints: list[str] = field(default_factory=list)
+    ran: list[Schedule] = field(default_factory=list)
+    together: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _under_way: int = 0
+
+    def run(self, schedule: Schedule = CLEAN) -> Execution:
+        with self._lock:
+            self._under_way += 1
+            self.together = max(self.together, self._under_way)
+            self.ran.append(schedule)
+        lineage = Lineage()
+        # what a run shows is one way only: the first that is not cut
+        open_ways = [n for n in range(WAYS) if f"cut({n})" not in schedule]
+        for n in open_ways[:1]:
+            leaf = lineage.leaf(f"way {n}", [Fault(f"cut({n})", "loss", "", f"{n}", n)])
+            lineage.firing("goal", [leaf], f"way {n}")
+            lineage.fact("goal", goal=True)
+        outcome = self.outcomes.get(schedule, "good" if open_ways else "violation")
+        fingerprint = self.fingerprints.pop(0) if self.fingerprints else ""
+        with self._lock:
+            self._under_way -= 1
+        return Execution(
+            schedule,
+            outcome,
+            lineage,
+            not_fired=tuple(schedule) if outcome == "not-injected" else (),
+            fingerprint=fingerprint,
+        )
+
+
+ALL = frozenset(f"cut({n})" for n in range(WAYS))
+
+
+def test_the_search_learns_each_way_until_none_is_left() -> None:
+    found = search(Paths(), Bounds())
+    assert found.verdict == "invalid"
+    assert found.minimal == [ALL]
+    assert found.coverage.to_first == WAYS + 1
+
+
+def test_bounds_end_it_with_a_guarantee() -> None:
+    found = search(Paths(), Bounds({"loss": 2}))
+    assert (found.verdict, found.complete) == ("valid", True)
+    assert found.coverage.executions == 3
+
+
+def test_a_budget_ends_it_without_an_answer() -> None:
+    found = search(Paths(), Bounds(), budget=Budget(runs=2))
+    assert (found.verdict, found.complete) == ("unknown", False)
+    assert "budget" in found.reason
+
+
+@pytest.mark.parametrize("outcome", ["vacuous", "unknown"])
+def test_a_clean_run_that_tests_nothing_is_no_pass(outcome: Outcome) -> None:
+    assert search(Paths({CLEAN: outcome}), Bounds()).verdict == "unknown"
+
+
+def test_a_clean_run_that_is_broken_needs_no_fault() -> None:
+    found = search(Paths({CLEAN: "violation"}), Bounds())
+    assert (found.verdict, found.minimal) == ("invalid", [CLEAN])
+
+
+def test_clean_runs_that_differ_are_no_pass() -> None:
+    assert search(Paths(fingerprints=["x", "y"]), Bounds({"loss": 1})).verdict == "unknown"
+    assert search(Paths(fingerprints=["x", "x"]), Bounds({"loss": 1})).verdict == "valid"
+
+
+def test_a_fault_that_did_not_fire_is_no_pass() -> None:
+    missed = frozenset({"cut(0)"})
+    found = search(Paths({missed: "not-injected"}), Bounds({"loss": 2}))
+    assert found.verdict == "unknown"
+    assert found.coverage.not_injected == 1
+
+
+def test_of_equivalent_schedules_one_is_run() -> None:
+    system = Paths()
+    found = search(system, Bounds({"loss": 2}), canonical=lambda s: CLEAN)
+    assert system.ran == [CLEAN]
+    assert found.coverage.pruned == 1
+
+
+@dataclass
+class Repaired:
+    """A system that repairs one fault in five steps, each of which can fail too."""
+
+    ran: list[Schedule] = field(default_factory=list)
+    parallel = 1
+
+    def run(self, schedule: Schedule = CLEAN) -> Execution:
+        self.ran.append(schedule)
+        lineage = Lineage()
+        cut = Fault("cut", "loss")
+        if "cut" not in schedule:
+            lineage.firing("goal", [lineage.leaf("way", [cut])], "way")
+        else:
+            steps = [lineage.leaf(f"step {n}", [Fault(f"fail({n})", "loss")]) for n in range(5)]
+            owed = lineage.leaf("because of cut", [cut], lost=True)
+            lineage.firing("goal", [owed, *steps], "repair")
+        lineage.fact("goal", goal=True)
+        return Execution(schedule, "violation" if "fail(3)" in schedule else "good", lineage)
+
+
+def test_what_is_suggested_is_tried_first_if_it_is_a_hypothesis() -> None:
+    likely = [frozenset({"fail(1)"}), frozenset({"cut", "fail(3)"}), frozenset({"cut", "odd"})]
+    system = Repaired()
+    found = search(system, Bounds({"loss": 2}), smallest_first=True, suggest=lambda: likely)
+    assert system.ran == [CLEAN, frozenset({"cut"}), likely[1], frozenset({"fail(3)"})]
+    assert found.minimal == [frozenset({"fail(3)"})]
+    left_alone = Repaired()
+    search(left_alone, Bounds({"loss": 2}), smallest_first=True)
+    assert left_alone.ran[2] != likely[1]
+
+
+def test_runs_go_on_together_where_the_system_allows() -> None:
+    program = Simulation(Retry())
+    spec = FailureSpec(program.nodes, 6, 3, 1)
+    alone = search(RoundExecutor(program, spec), spec.bounds, find_all=True)
+
+    class Two(RoundExecutor):
+        parallel = 2
+
+    both = search(Two(program, spec), spec.bounds, find_all=True)
+    assert both.minimal == alone.minimal
+
+
+def test_the_log_answers_instead_of_the_system(tmp_path: Path) -> None:
+    log = tmp_path / "search.jsonl"
+    first = search(Paths(), Bounds(), log=log, question="paths")
+    whole = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(whole[:-1]) + b'{"schedule": ["torn')  # killed before the end
+    system = Paths()
+    again = search(system, Bounds(), log=log, question="paths")
+    assert system.ran == []
+    assert again.minimal == first.minimal
+    assert again.coverage == first.coverage
+
+
+def test_a_search_that_came_to_its_end_begins_anew(tmp_path: Path) -> None:
+    log = tmp_path / "search.jsonl"
+    search(Paths(), Bounds(), log=log, question="paths")
+    system = Paths()
+    search(system, Bounds(), log=log, question="paths")
+    assert CLEAN in system.ran
+    assert log.read_bytes().count(b"question") == 1
+
+
+def test_a_search_for_all_goes_on_when_its_budget_ended_it_at_a_violation(tmp_path: Path) -> None:
+    log, broken = tmp_path / "search.jsonl", {frozenset({"cut(0)"}): "violation"}
+    first = search(Paths(broken), Bounds(), find_all=True, budget=Budget(2), log=log)  # type: ignore[arg-type]
+    assert (first.verdict, first.complete) == ("invalid", False)
+    system = Paths(broken)  # type: ignore[arg-type]
+    assert search(system, Bounds(), find_all=True, log=log).complete
+    assert CLEAN not in system.ran
+
+
+def test_a_run_that_told_nothing_is_run_again(tmp_path: Path) -> None:
+    log = tmp_path / "search.jsonl"
+    missed = frozenset({"cut(0)"})
+    search(Paths({missed: "not-injected"}), Bounds({"loss": 2}), log=log, question="paths")
+    system = Paths()
+    search(system, Bounds({"loss": 2}), log=log, question="paths")
+    assert missed in system.ran
+    assert CLEAN not in system.ran
+
+
+def test_the_log_of_another_question_is_refused(tmp_path: Path) -> None:
+    log = tmp_path / "search.jsonl"
+    search(Paths(), Bounds(), log=log, question="paths")
+    with pytest.raises(UsageError, match="another question"):
+        search(Paths(), Bounds(), log=log, question="other")
+    log.write_text("rubbish\n")
+    with pytest.raises(UsageError, match=r"search\.jsonl:1"):
+        search(Paths(), Bounds(), log=log, question="paths")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from bettong.lineage.search.loop import search
+from bettong.lineage.protocols.executor import RoundExecutor
+from bettong.lineage.protocols.simulator import Simulation
+from bettong.lineage.protocols.failure_spec import FailureSpec
+from bettong.scenarios.protocols.delivery import Retry
+program = Simulation(Retry())
+spec = FailureSpec(program.nodes, 6, 3, 1)
+def watch(execution, number):
+    if number == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+search(RoundExecutor(program, spec), spec.bounds, find_all=True, log=Path(sys.argv[1]),
+       question="retry", watch=watch)
+"""
+
+
+def test_a_killed_search_goes_on_with_the_same_answer(tmp_path: Path) -> None:
+    log = tmp_path / "search.jsonl"
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(log)], env=os.environ, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    program = Simulation(Retry())
+    spec = FailureSpec(program.nodes, 6, 3, 1)
+    whole = search(RoundExecutor(program, spec), spec.bounds, find_all=True)
+    fresh: list[Schedule] = []
+
+    class Counting(RoundExecutor):
+        def run(self, schedule: Schedule = CLEAN) -> Execution:
+            fresh.append(schedule)
+            return super().run(schedule)
+
+    executor = Counting(program, spec)
+    resumed = search(executor, spec.bounds, find_all=True, log=log, question="retry")
+    assert resumed.minimal == whole.minimal
+    assert resumed.coverage == whole.coverage
+    assert len(fresh) == whole.coverage.executions - 3
+
+
+def test_the_first_violation_is_made_minimal() -> None:
+    program = Simulation(Ack())
+    spec = FailureSpec(program.nodes, 5, 2, 3)
+    executor = RoundExecutor(program, spec)
+    found = search(executor, spec.bounds)
+    if found.minimal:
+        for fault in found.minimal[0]:
+            assert executor.outcome(found.minimal[0] - {fault}) != "violation"

@@ -1,0 +1,53 @@
+"""mutants on the in-process runner: real processes, links and kills, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.backends.base import LocalBackend
+from bettong.harness.runs.run import Limits, RunRecord, run_once
+from bettong.harness.scenario import Scenario
+from bettong.scenarios.mutants.definition import mended
+from bettong.scenarios.mutants.shipped import MUTANTS, SPARK_ONLY
+
+BROKEN = [mutant for mutant in MUTANTS if mutant.name not in SPARK_ONLY]
+
+# Sinks that take steps which the right one does not have.
+OWN_STEPS = {"sink_commits_by_partition", "sink_records_late"}
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[LocalBackend]:
+    with LocalBackend(runner="in-process") as found:
+        yield found
+
+
+def run(backend: LocalBackend, folder: Path, mutant: Scenario, scenario: Scenario) -> RunRecord:
+    limits = Limits(idle_s=10)
+    return run_once(backend, scenario, mutant.shown_by(), folder, replay=False, limits=limits)
+
+
+@pytest.mark.parametrize("mutant", BROKEN, ids=lambda t: t.name)
+def test_a_mutant_is_shown_by_its_schedule_which_the_right_system_withstands(
+    backend: LocalBackend, tmp_path: Path, mutant: Scenario
+) -> None:
+    broken = run(backend, tmp_path / "broken", mutant, mutant)
+    assert (broken.outcome, broken.not_fired) == ("violation", ())
+    right = run(backend, tmp_path / "right", mutant, mended(mutant))
+    if mutant.name in OWN_STEPS:
+        assert right.outcome == "not-injected"
+    else:
+        assert (right.outcome, right.not_fired) == ("good", ()), right.note
+
+
+def test_every_mutant_has_a_name_a_schedule_and_a_piece_of_advice_of_its_own() -> None:
+    assert len(MUTANTS) >= 25
+    for reported in ("name", "title"):
+        assert len({getattr(mutant, reported) for mutant in MUTANTS}) == len(MUTANTS)
+    for mutant in MUTANTS:
+        assert mutant.shown_by().faults
+        assert mutant.advice
+        assert not mended(mutant).classes

@@ -1,0 +1,76 @@
+"""Every mutant on real Spark: right without a fault, shown by its schedule, which the right
+system withstands. The other suites have those that are slow here on the in-process runner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.backends.base import LocalBackend
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.run import Limits, RunRecord, run_once
+from bettong.harness.scenario import Scenario
+from bettong.scenarios.mutants.definition import mended
+from bettong.scenarios.mutants.shipped import MUTANTS
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+SLOW = {
+    "commit_given_up",
+    "gateway_acks_end_early",
+    "gateway_forgets_credit",
+    "gateway_knows_by_content",
+    "partition_handed_over_twice",
+    "replay_noted_early",
+    "sink_records_early",
+    "sink_records_late",
+    "sink_stages_again",
+    "sink_writes_log_again",
+    "state_dropped_early",
+    "state_read_by_name",
+}
+
+# Sinks that take steps which the right one does not have.
+OWN_STEPS = {"sink_commits_by_partition", "sink_records_late"}
+
+Withstood = dict[object, RunRecord]
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[LocalBackend]:
+    with LocalBackend() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def withstood() -> Withstood:
+    """Runs of right systems, each of which is wanted for several mutants."""
+    return {}
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        pytest.param(t, id=t.name, marks=[pytest.mark.slow] if t.name in SLOW else [])
+        for t in MUTANTS
+    ],
+)
+def test_a_broken_mutant_is_good_without_a_fault_and_shown_by_its_schedule(
+    backend: LocalBackend, withstood: Withstood, tmp_path: Path, mutant: Scenario
+) -> None:
+    schedule, limits = mutant.shown_by(), Limits(idle_s=10)
+    clean = run_once(backend, mutant, Schedule(), tmp_path / "clean", replay=False)
+    assert clean.outcome == "good", clean.note
+    shown = run_once(backend, mutant, schedule, tmp_path / "shown", replay=False, limits=limits)
+    assert (shown.outcome, shown.not_fired) == ("violation", ())
+    assert shown.anomalies
+    if mutant.name in OWN_STEPS:
+        return
+    key = (mutant.application, mutant.outputs, schedule)
+    if key not in withstood:
+        withstood[key] = run_once(backend, mended(mutant), schedule, tmp_path / "right")
+    right = withstood[key]
+    assert (right.outcome, right.not_fired) == ("good", ()), right.note
+    assert set(right.evidence) == set(schedule.ids)

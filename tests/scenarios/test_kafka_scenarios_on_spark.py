@@ -1,0 +1,82 @@
+"""Scenarios from topic to topic of a real broker, which the driver reaches through a proxy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.api import load_scenario, run_scenario
+from bettong.harness.backends.base import LocalBackend
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.run import RunRecord, run_once
+from bettong.harness.search.ldfi import SearchBounds
+from bettong.lineage.errors import UsageError
+from bettong.lineage.search.loop import Budget
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+_runs = count(1)
+
+FAULTS = (
+    "crash: {node: driver, before: batch=1/commits}",
+    "omit: {link: driver->kafka, at: batch=1/sink.commit}",
+    "omit-reply: {link: driver->kafka, at: batch=1/sink.commit}",
+    "crash: {node: kafka, before: batch=1/sink.commit}",
+)
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[LocalBackend]:
+    pytest.importorskip("kafka")
+    with LocalBackend(kafka=True) as found:
+        yield found
+
+
+def run(backend: LocalBackend, folder: Path, scenario: str, fault: str = "") -> RunRecord:
+    wanted = Schedule.parse(f"faults: [{{{fault}}}]") if fault else Schedule()
+    return run_once(backend, load_scenario(scenario), wanted, folder / str(next(_runs)))
+
+
+def test_celsius_goes_from_topic_to_topic_once(backend: LocalBackend, tmp_path: Path) -> None:
+    clean = run(backend, tmp_path, "celsius_kafka")
+    assert (clean.outcome, clean.replay_changed, clean.note) == ("good", False, "")
+    assert clean.outputs[0][0] == "celsius_degrees-0/0"
+    assert ("batch=1/sink.commit", "driver->kafka") in {(e.step, e.link) for e in clean.events}
+    for fault in FAULTS[:2]:
+        seen = run(backend, tmp_path, "celsius_kafka", fault)
+        assert (seen.outcome, seen.not_fired) == ("good", ()), seen.note
+        assert sorted(seen.outputs) == sorted(clean.outputs)
+
+
+@pytest.mark.servers
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("scenario", ["counting_kafka", "word_count_kafka"])
+def test_state_between_topics_withstands(
+    backend: LocalBackend, tmp_path: Path, scenario: str, fault: str
+) -> None:
+    seen = run(backend, tmp_path, scenario, fault)
+    assert (seen.outcome, seen.not_fired) == ("good", ()), seen.note
+
+
+@pytest.mark.servers
+def test_a_search_reads_every_cause(backend: LocalBackend, tmp_path: Path) -> None:
+    result = run_scenario(
+        "celsius_kafka",
+        SearchBounds(batches=1),
+        backend=backend,
+        out=tmp_path,
+        budget=Budget(runs=8),
+    )
+    assert (result.verdict, result.coverage.not_injected) == ("unknown", 0), result.reason
+    assert result.coverage.injected >= 6
+    assert "unread" not in result.details
+
+
+def test_a_broker_is_not_for_every_layout() -> None:
+    with pytest.raises(UsageError, match="leave out --workers"):
+        LocalBackend(kafka=True, workers=2)
+    with pytest.raises(UsageError, match="needs a broker"):
+        LocalBackend().topology(load_scenario("celsius_kafka"))
