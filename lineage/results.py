@@ -201,9 +201,10 @@ class Result:
     tool_version: str = field(default_factory=tool_version)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, as ``result.json`` holds them."""
+        """Plain JSON values, as ``result.json`` holds them; ``assumptions`` stands there also
+        under its former name, which scripts know."""
         value: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return value
+        return {**value, "rests_on": value["assumptions"]}
 
     def write(self, directory: Path) -> Path:
         """Write ``result.json`` into the directory and return its path."""
@@ -235,7 +236,7 @@ class Result:
 
         return cls(
             **{
-                **value,
+                **{name: part for name, part in value.items() if name != "rests_on"},
                 "anomalies": anomalies(value["anomalies"]),
                 "counterexamples": tuple(
                     Counterexample(
@@ -260,7 +261,7 @@ class Result:
                     )
                     for r in value["runs"]
                 ),
-                "rests_on": tuple(value["rests_on"]),
+                "assumptions": tuple(value.get("assumptions", value["rests_on"])),
             }
         )
 

@@ -158,7 +158,7 @@ def _unpack_items(header: dict[str, Any], body: memoryview) -> Items:
         table, hashes = _read(reader)
         keys = KeyColumn(codes, table.to_pylist(), hashes.to_numpy())
     rest = list(columns)
-    pickled = reader.notify() < reader.size()
+    pickled = reader.tell() < reader.size()
     values = unpack_values(
         header["values"],
         header["count"],

@@ -152,7 +152,7 @@ def _request_in_words(fault: WireFault) -> str:
     return f"{fault.label or 'request'} (request {number} of connection {connection} to {endpoint})"
 
 
-def notify(
+def explain(
     faults: Sequence[AnyFault],
     anomalies: Sequence[Anomaly],
     rows_per_batch: int,

@@ -109,7 +109,7 @@ class QueryVerdict:
         for situation, execution in anew:
             found = execution.anomalies
             level = guarantee_of({a.kind for a in found})
-            text = describe.notify([situation], found, self.source.rows, False) if found else ""
+            text = describe.explain([situation], found, self.source.rows, False) if found else ""
             reported[situation.id] = {"guarantee": level, "words": text}
         return {"new_checkpoint": reported} if reported else {}
 
@@ -196,7 +196,7 @@ class QueryVerdict:
             anomalies=execution.anomalies[:_ANOMALIES_SHOWN],
             schedule={"faults": list(ids)},
             replay=counterexample.command(self.request, ids),
-            words=describe.notify(faults, execution.anomalies, self.source.rows, layout, failed),
+            words=describe.explain(faults, execution.anomalies, self.source.rows, layout, failed),
             advice=advise(faults, kinds, layout, failed),
             trace=execution.trace,
         )

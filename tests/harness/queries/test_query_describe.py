@@ -238,7 +238,7 @@ def test_a_duplicate_is_told_in_words() -> None:
     verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
     assert verdict.kinds == {"Duplicate"}
     crash = f.Crash("driver", Point("batch=2/commits"))
-    reported = describe.notify([crash], verdict.anomalies, SOURCE.rows, layout=False)
+    reported = describe.explain([crash], verdict.anomalies, SOURCE.rows, layout=False)
     assert reported == (
         "The driver died when batch 2 was written, before Spark recorded that (commits/2); the "
         "query was started again. The replay of batch 2 wrote its rows again. Now m/000040 … "
@@ -261,7 +261,7 @@ def test_rows_that_an_error_cost_were_swallowed_or_skipped(
     rows = [row for number in (0, 2, 3) for row in SOURCE.batch(number)]
     verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
     fault = refused("db", 1)
-    assert reported in describe.notify([fault], verdict.anomalies, SOURCE.rows, False, failed)
+    assert reported in describe.explain([fault], verdict.anomalies, SOURCE.rows, False, failed)
     assert advised in advise([fault], verdict.kinds, False, failed)
 
 
@@ -284,7 +284,7 @@ def test_rows_that_a_server_forgot_were_not_skipped() -> None:
     rows = [row for number in (0, 2, 3) for row in SOURCE.batch(number)]
     verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
     point = CutPoint("omit-reply", "mq", "mq/conn=1/request=2 PUB", "labels", "x", 1, "PUB")
-    reported = describe.notify(
+    reported = describe.explain(
         [WireFault(point, "restarted")], verdict.anomalies, SOURCE.rows, False, True
     )
     assert "It had answered for the rows of batch 1, and did not keep them." in reported
