@@ -22,9 +22,8 @@ ALLOWED = {
         "bettong.lineage.trace",
     },
     "harness": {"bettong.harness", "bettong.engine", "bettong.lineage"},
-    "harness/bench/": FRONT | {"bettong.scenarios"},  # loaded by name: measures what ships
     "harness/cli/": FRONT,
-    "harness/pytest_plugin.py": FRONT,
+    "harness/pytest_plugin/": FRONT,
     "harness/testing.py": FRONT,
 }
 
