@@ -41,7 +41,7 @@ _MODULES = {
         "replay",
         "run_scenario",
     ),
-    "backends.local": ("LocalBackend",),
+    "backends.base": ("LocalBackend",),
     "catalog": ("CatalogEntry",),
     "backends.docker": ("DockerBackend",),
     "faults.kinds": (

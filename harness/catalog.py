@@ -6,7 +6,8 @@ group ``bettong.catalog``, so that users ship scenarios of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Any, Literal, TypeVar
@@ -17,6 +18,12 @@ from bettong.lineage.nearest import one_of
 T = TypeVar("T")
 Kind = Literal["scenario", "suite", "protocol", "sink", "bench"]
 GROUP = "bettong.catalog"
+FORMER_NAMES: Mapping[str, str] = {
+    "bettong.scenarios.sinks.twins": "bettong.scenarios.sinks.mutants",
+    "broken_twins": "mutants",
+    "twins": "shipped-mutants",
+}
+"""What people may have scripted, and what it is called today."""
 
 
 class CatalogError(BettongError):
@@ -74,4 +81,12 @@ def entries(kind: Kind | None = None) -> list[CatalogEntry]:
 def find(name: str, *kinds: Kind) -> CatalogEntry:
     """The entry of that name; raises UsageError with the nearest name."""
     known = {e.name: e for e in entries() if e.kind in kinds}
-    return known[one_of(name, tuple(known), " or ".join(kinds))]
+    return known[one_of(current_name(name), tuple(known), " or ".join(kinds))]
+
+
+def current_name(name: str) -> str:
+    """The name that a thing goes by today; standard error says so when it has changed."""
+    if name not in FORMER_NAMES:
+        return name
+    print(f"bettong: {name} is called {FORMER_NAMES[name]} now", file=sys.stderr)
+    return FORMER_NAMES[name]

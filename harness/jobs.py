@@ -15,7 +15,7 @@ from typing import Any
 
 from bettong.harness.api import Progress, load_scenario, run_scenario
 from bettong.harness.backends.choice import BackendChoice
-from bettong.harness.catalog import entries
+from bettong.harness.catalog import current_name, entries
 from bettong.harness.scenario import Scenario
 from bettong.harness.search.fault_plan import FaultPlan, parse_plan
 from bettong.harness.search.ldfi import SearchBounds
@@ -87,7 +87,7 @@ def plan_jobs(
     suites = _suites()
     scenarios = [e.name for e in entries("scenario")]
     asked: list[tuple[SuiteRun, Suite | None]] = []
-    for name in names:
+    for name in map(current_name, names):
         one_of(name, (*scenarios, *suites), "scenario or suite")
         suite = suites.get(name)
         asked += (

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
+from bettong.harness.catalog import current_name
 from bettong.harness.queries.sink.contract import Sink, format_sink
 from bettong.harness.servers import ServerMissingError
 from bettong.lineage.errors import UsageError
@@ -33,6 +34,7 @@ def load_target(target: str, options: Mapping[str, str], *, fresh: bool = False)
         raise UsageError(
             f"{target!r} is no target: write file.py:Object, module:Object or format:NAME"
         )
+    where = current_name(where)
     if where == "format":
         one_of(name, _FILE_FORMATS, "format")
         return format_sink(name, **options)

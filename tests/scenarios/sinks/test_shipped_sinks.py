@@ -13,7 +13,7 @@ from bettong.scenarios.sinks import SHIPPED, Shipped, entries
 from bettong.scenarios.sinks.measured import MEASURED
 from bettong.scenarios.sinks.shipped import table
 
-PAGE = Path(__file__).parents[2] / "docs" / "check-your-sink.md"
+PAGE = Path(__file__).parents[3] / "docs" / "check-your-sink.md"
 # Sinks whose clients are optional: the import fails where they are not installed.
 CLIENTS = {
     "duckdb": "duckdb",
