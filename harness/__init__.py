@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from bettong.harness.queries.sink.contract import format_sink as format_sink
     from bettong.harness.scenario import Resource as Resource
     from bettong.harness.scenario import Scenario as Scenario
-    from bettong.harness.search.ldfi import SearchBounds as SearchBounds
+    from bettong.harness.search.bounds import SearchBounds as SearchBounds
+    from bettong.harness.search.bounds import bounds_of as bounds_of
 
 _MODULES = {
     "api": (
@@ -60,7 +61,10 @@ _MODULES = {
         "Scenario",
     ),
     "faults.schedule": ("Schedule",),
-    "search.ldfi": ("Reach",),
+    "search.bounds": (
+        "SearchBounds",
+        "bounds_of",
+    ),
     "queries.check": ("check_sink",),
     "queries.sink.contract": (
         "Environment",

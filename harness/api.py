@@ -14,8 +14,9 @@ from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.harness.runs.run import Limits, RunRecord
 from bettong.harness.scenario import Scenario
 from bettong.harness.search import exhaustive
+from bettong.harness.search.bounds import SearchBounds, bounds_of
 from bettong.harness.search.fault_plan import FaultPlan, parse_plan
-from bettong.harness.search.ldfi import LOG, SearchBounds, search_scenario
+from bettong.harness.search.ldfi import LOG, search_scenario
 from bettong.lineage.results import Guarantee, Result
 from bettong.lineage.search.loop import Budget
 
@@ -41,8 +42,8 @@ def run_scenario(
     Args:
         scenario: one, or its name in the catalog.
         faults: ``none``, ``each-step``, ``random:N``, the name of a schedule's file or of a
-            folder of them, a schedule, or
-            how far a lineage-driven search is to go.
+            folder of them, a schedule, ``ldfi`` for a lineage-driven search within the standard
+            bounds, or how far one is to go.
         backend: where it runs, entered already; good for any number of calls.
         beside: further ones, so that as many runs more go on at a time.
         out: folder for result.json, traces and counterexamples.
@@ -58,6 +59,8 @@ def run_scenario(
     """
     found = load_scenario(scenario)
     topology = backend.topology(found)
+    if faults == "ldfi":
+        faults = bounds_of()
     if isinstance(faults, SearchBounds):
         resume = (out / LOG).exists() or (out / exhaustive.LOG).exists()
         campaign = _campaign(

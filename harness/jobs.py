@@ -17,9 +17,9 @@ from bettong.harness.api import Progress, load_scenario, run_scenario
 from bettong.harness.backends.choice import BackendChoice
 from bettong.harness.catalog import current_name, entries
 from bettong.harness.scenario import Scenario
+from bettong.harness.search.bounds import BOUNDS, SearchBounds, bounds_of
 from bettong.harness.search.fault_plan import FaultPlan, parse_plan
-from bettong.harness.search.ldfi import SearchBounds
-from bettong.harness.suites import BOUNDS, Shard, Suite, SuiteRun, excused, find_suites
+from bettong.harness.suites import Shard, Suite, SuiteRun, excused, find_suites
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of
 from bettong.lineage.results import Result
@@ -78,7 +78,7 @@ def plan_jobs(
 
     Args:
         options: of the scenarios that are named themselves.
-        reach: of lineage-driven searches; a suite's own bounds win.
+        reach: whether lineage-driven searches find all, and what they are compared with.
         out: folder for the results; by default ``bettong-out``, and in it one for each job.
         where: on which backend.
 
@@ -197,5 +197,7 @@ def _job(
     if run.faults != "ldfi":
         plan = parse_plan(run.faults, run.seed, topology)
         return Job(scenario, run, plan, out, suite, where)
-    given = {name: value for name in BOUNDS if (value := getattr(run, name)) is not None}
-    return Job(scenario, run, replace(reach, **given), out, suite, where)
+    given = {name: getattr(run, name) for name in BOUNDS}
+    bounds = bounds_of(run.bounds, given)
+    asked = replace(bounds, find_all=reach.find_all, exhaustive=reach.exhaustive)
+    return Job(scenario, run, asked, out, suite, where)

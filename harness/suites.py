@@ -26,14 +26,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
+from bettong.harness.search.bounds import BOUNDS, PROFILE_NAMES
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of
 from bettong.lineage.results import GUARANTEES, Guarantee, Result
 
 T = TypeVar("T")
 OWN_FILE = "bettong.toml"
-BOUNDS = ("crashes", "losses", "batches", "pauses", "storage", "duplicates", "partitions")
-"""What bounds a lineage-driven search."""
 
 
 class SuiteError(UsageError):
@@ -47,6 +46,7 @@ class SuiteRun:
     Attributes:
         name: of a scenario, protocol or sink.
         budget: a number of runs or a time such as ``5m``.
+        bounds: the profile of a lineage-driven search; single bounds win.
     """
 
     name: str
@@ -63,6 +63,8 @@ class SuiteRun:
     storage: int | None = None
     duplicates: int | None = None
     partitions: int | None = None
+    together: int | None = None
+    bounds: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +190,8 @@ def _run(value: Any, seed: int, where: str) -> SuiteRun:
         _of(given, kind, f"{where}.{key}")
     if table.get("expect", GUARANTEES[0]) not in GUARANTEES:
         one_of(str(table["expect"]), GUARANTEES, f"{where}.expect")
+    if "bounds" in table:
+        one_of(table["bounds"], PROFILE_NAMES, f"{where}.bounds", SuiteError)
     return SuiteRun(**{"seed": seed, **table})
 
 

@@ -17,6 +17,7 @@ from bettong.harness.queries.check import check_one, unusable
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import spark_environments
 from bettong.harness.queries.secrets import masked
+from bettong.harness.search.bounds import DEFAULT, PROFILE_NAMES, PROFILES
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.results import GUARANTEES, Guarantee, Result
 from bettong.reports import write_index, write_reports
@@ -106,11 +107,16 @@ _OUT = Path("bettong-out")
     help="The level that is asked for; less exits 1.",
 )
 @click.option(
+    "--bounds",
+    type=click.Choice(PROFILE_NAMES),
+    default=DEFAULT,
+    show_default=True,
+    help="quick: one fault at a time; standard: two; thorough: three.",
+)
+@click.option(
     "--together",
     type=click.IntRange(1, 3),
-    default=2,
-    show_default=True,
-    help="How many faults may strike together.",
+    help="How many faults may strike together, in place of what --bounds says.",
 )
 @click.option(
     "--budget",
@@ -141,7 +147,8 @@ def command(
     options: tuple[str, ...],
     endpoints: tuple[str, ...],
     expect: Guarantee,
-    together: int,
+    bounds: str,
+    together: int | None,
     budget: str,
     only: tuple[str, ...],
     real_kills: bool,
@@ -160,7 +167,7 @@ def command(
         options=pairs(options, "--option"),
         endpoints=pairs(endpoints, "--endpoint"),
         expect=expect,
-        faults=together,
+        faults=together or PROFILES[bounds].together or 1,
         budget=parse_budget(budget),
         only=only,
         real=real_kills,

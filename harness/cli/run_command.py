@@ -14,20 +14,14 @@ from bettong.harness.backends.base import Runner
 from bettong.harness.backends.choice import BackendChoice, Kind
 from bettong.harness.cli.output import RunProgress, exit_code, notify
 from bettong.harness.jobs import carry_out, plan_jobs
-from bettong.harness.search.ldfi import SearchBounds
+from bettong.harness.search.bounds import PROFILE_NAMES, SearchBounds
 from bettong.harness.suites import Shard, SuiteRun, counted
 from bettong.lineage.results import GUARANTEES, Guarantee
 
 
-def _bound(option: str, default: int, what: str, least: int = 0) -> Callable[[FC], FC]:
-    """An option that bounds a lineage-driven search."""
-    return click.option(
-        option,
-        type=click.IntRange(least),
-        default=default,
-        show_default=True,
-        help=f"ldfi: {what}",
-    )
+def _bound(option: str, what: str, least: int = 0) -> Callable[[FC], FC]:
+    """An option that bounds a lineage-driven search, in place of what ``--bounds`` says of it."""
+    return click.option(option, type=click.IntRange(least), metavar="N", help=f"ldfi: {what}")
 
 
 @click.command("run")
@@ -41,18 +35,27 @@ def _bound(option: str, default: int, what: str, least: int = 0) -> Callable[[FC
     "the first two batches, N random schedules, or those of a schedule's file or of a "
     "folder of them.",
 )
-@_bound("--crashes", 1, "crashes that may strike in one run.")
-@_bound("--losses", 1, "lost requests or answers in one run.")
-@_bound("--batches", 2, "faults strike in the first so many batches.", least=1)
+@click.option(
+    "--bounds",
+    type=click.Choice(PROFILE_NAMES),
+    help="ldfi: quick tries one fault at a time: a crash, a loss, a storage fault, a power cut, a "
+    "pause. standard, the default, tries also two of different kinds together. thorough tries "
+    "up to three, two of them alike, with repeated requests and partitions. The options below "
+    "win; a count of faults without --bounds is the whole of it, with one crash and one loss "
+    "unless they say otherwise.",
+)
+@_bound("--crashes", "crashes that may strike in one run.")
+@_bound("--losses", "lost requests or answers in one run.")
+@_bound("--batches", "faults strike in the first so many batches.", least=1)
 @_bound(
     "--pauses",
-    0,
     "drivers that stand still, are replaced, and go on beside their successors; servers that stand "
     "still until they are asked again.",
 )
-@_bound("--storage", 0, "writes that a disk refuses, or that a power cut tears or loses.")
-@_bound("--duplicates", 0, "requests that are delivered twice.")
-@_bound("--partitions", 0, "nodes cut off from those that ask them, for two tries.")
+@_bound("--storage", "writes that a disk refuses, or that a power cut tears or loses.")
+@_bound("--duplicates", "requests that are delivered twice.")
+@_bound("--partitions", "nodes cut off from those that ask them, for two tries.")
+@_bound("--together", "faults of all kinds in one run.", least=1)
 @click.option("--find-all", is_flag=True, help="ldfi: all minimal counterexamples.")
 @click.option(
     "--exhaustive",
@@ -113,13 +116,15 @@ def _bound(option: str, default: int, what: str, least: int = 0) -> Callable[[FC
 def command(
     names: tuple[str, ...],
     faults: str,
-    crashes: int,
-    losses: int,
-    batches: int,
-    pauses: int,
-    storage: int,
-    duplicates: int,
-    partitions: int,
+    bounds: str | None,
+    crashes: int | None,
+    losses: int | None,
+    batches: int | None,
+    pauses: int | None,
+    storage: int | None,
+    duplicates: int | None,
+    partitions: int | None,
+    together: int | None,
     find_all: bool,
     exhaustive: Literal["singles", "pairs"] | None,
     workers: int,
@@ -157,6 +162,8 @@ def command(
             storage,
             duplicates,
             partitions,
+            together,
+            bounds,
         ),
         SearchBounds(find_all=find_all, exhaustive=exhaustive or ""),
         out,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from bettong.harness.suites import BOUNDS
+from bettong.harness.search.bounds import BOUNDS
 
 if TYPE_CHECKING:
     from bettong.lineage.results import Guarantee
@@ -45,11 +45,20 @@ class Case:
 
 def cases_of(marker: pytest.Mark, test: pytest.Item) -> dict[str, Case]:
     given: dict[str, Any] = dict(marker.kwargs)
-    unknown = set(given) - {"scenario", "faults", "expect", "seed", "input_file", "budget", *BOUNDS}
+    unknown = set(given) - {
+        "scenario",
+        "faults",
+        "expect",
+        "seed",
+        "input_file",
+        "budget",
+        "bounds",
+        *BOUNDS,
+    }
     if marker.args or unknown or "scenario" not in given:
         raise pytest.UsageError(
             f"{test.nodeid}: @pytest.mark.bettong takes scenario=…, faults=…, expect=…, seed=…, "
-            f"input_file=…, budget=…, {'=…, '.join(BOUNDS)}=… by name"
+            f"input_file=…, budget=…, bounds=…, {'=…, '.join(BOUNDS)}=… by name"
             f"{': not ' + ', '.join(unknown) if unknown else ''}"
         )
     scenario, faults = given.pop("scenario"), given.pop("faults", "none")

@@ -29,7 +29,7 @@ from bettong.harness.pytest_plugin.fixtures import (
     bettong_toxiproxy,
 )
 from bettong.harness.pytest_plugin.searches import Reporting, Selection, SubTests
-from bettong.harness.suites import BOUNDS
+from bettong.harness.search.bounds import BOUNDS
 
 if TYPE_CHECKING:
     from bettong.harness.backends.base import LocalBackend
@@ -91,7 +91,7 @@ def bettong_run(request: pytest.FixtureRequest) -> RunCase:
         from bettong.harness.api import run_scenario
         from bettong.harness.jobs import parse_budget
 
-        options = {k: v for k, v in case.options.items() if k not in BOUNDS}
+        options = {k: v for k, v in case.options.items() if k not in ("bounds", *BOUNDS)}
         if "budget" in options:
             options["budget"] = parse_budget(str(options["budget"]))
         return run_scenario(
@@ -110,10 +110,11 @@ def bettong_run(request: pytest.FixtureRequest) -> RunCase:
 def _faults(case: Case) -> Any:
     """The faults as :func:`bettong.harness.api.run_scenario` takes them."""
     from bettong.harness.faults.schedule import Schedule
-    from bettong.harness.search.ldfi import SearchBounds
+    from bettong.harness.search.bounds import bounds_of
 
     if case.faults == "ldfi":
-        return SearchBounds(**{k: v for k, v in case.options.items() if k in BOUNDS})
+        given = {k: v for k, v in case.options.items() if k in BOUNDS}
+        return bounds_of(case.options.get("bounds"), given)
     return case.faults if isinstance(case.faults, str) else Schedule.from_dict(case.faults)
 
 

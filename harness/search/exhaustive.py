@@ -22,9 +22,10 @@ from bettong.harness.faults.kinds import Crash, Fault, Omit, OmitReply, points
 from bettong.harness.faults.schedule import Schedule, Topology
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.run import RunRecord
+from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.enumeration import each_step, faults_at
 from bettong.harness.search.executor import impossible
-from bettong.harness.search.ldfi import SearchBounds, question
+from bettong.harness.search.ldfi import question
 from bettong.harness.search.leaves import kind_of
 from bettong.harness.search.occurrences import Reading, read_occurrences
 from bettong.harness.search.trace_lineage import message_batches

@@ -6,18 +6,18 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from bettong.harness.checkers import guarantee_of
 from bettong.harness.faults.describe import counterexample_words
 from bettong.harness.runs.campaign import CRASH_MODEL, Campaign
 from bettong.harness.runs.counterexample import CounterexampleFile
+from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.executor import ScenarioExecutor
-from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE, Bounds
 from bettong.lineage.faults import Schedule as FaultIds
 from bettong.lineage.results import Counterexample, Guarantee, Result, tool_version
 from bettong.lineage.search.executor import Execution
@@ -26,43 +26,6 @@ from bettong.lineage.search.loop import Budget, search
 
 LOG = "search.jsonl"
 _SAMPLE = 3
-
-
-@dataclass(frozen=True, slots=True)
-class SearchBounds:
-    """How far the search goes.
-
-    Attributes:
-        crashes, losses, pauses, storage, duplicates, partitions: how many of each may strike
-            together.
-        batches: they strike in the first so many batches.
-        find_all: go on after the first counterexample until all minimal ones are known.
-        exhaustive: run every single fault at every step as well, or every pair, and compare.
-    """
-
-    crashes: int = 1
-    losses: int = 1
-    batches: int = 2
-    find_all: bool = False
-    exhaustive: Literal["", "singles", "pairs"] = ""
-    pauses: int = 0
-    storage: int = 0
-    duplicates: int = 0
-    partitions: int = 0
-
-    @property
-    def bounds(self) -> Bounds:
-        more = {
-            PAUSE: self.pauses,
-            STORAGE: self.storage,
-            DUPLICATE: self.duplicates,
-            PARTITION: self.partitions,
-        }
-        asked = {kind: most for kind, most in more.items() if most}
-        return Bounds({CRASH: self.crashes, LOSS: self.losses, **asked})
-
-    def words(self) -> str:
-        return f"{self.bounds.words()}, in the first {self.batches} batches"
 
 
 def search_scenario(

@@ -23,9 +23,10 @@ from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.run import Limits, RunRecord
 from bettong.harness.scenario import Scenario
+from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.enumeration import each_step, random_schedules
 from bettong.harness.search.fault_plan import EACH_STEP_BATCHES
-from bettong.harness.search.ldfi import SearchBounds, search_scenario
+from bettong.harness.search.ldfi import search_scenario
 from bettong.harness.search.leaves import kind_of
 from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE
 from bettong.lineage.results import Anomaly, environment

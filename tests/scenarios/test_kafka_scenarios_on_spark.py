@@ -12,7 +12,7 @@ from bettong.harness.api import load_scenario, run_scenario
 from bettong.harness.backends.base import LocalBackend
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.run import RunRecord, run_once
-from bettong.harness.search.ldfi import SearchBounds
+from bettong.harness.search.bounds import SearchBounds
 from bettong.lineage.errors import UsageError
 from bettong.lineage.search.loop import Budget
 

@@ -10,7 +10,7 @@ import pytest
 
 from bettong.harness import cli
 from bettong.harness.jobs import parse_budget, plan_jobs, share
-from bettong.harness.search.ldfi import SearchBounds
+from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.suites import Shard, SuiteRun
 from bettong.lineage.errors import UsageError
 from bettong.lineage.search.loop import Budget

@@ -13,8 +13,8 @@ from bettong.harness.api import run_scenario
 from bettong.harness.backends.base import LocalBackend
 from bettong.harness.faults.kinds import Crash, Omit, Point
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.exhaustive import LOG, Everything, Told, compare, left_nothing
-from bettong.harness.search.ldfi import SearchBounds
 from bettong.harness.search.occurrences import Occurrence, Reading, Restart, StruckStep
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Result, Verdict

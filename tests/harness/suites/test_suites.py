@@ -13,8 +13,8 @@ from bettong.harness.faults.kinds import Crash, Point
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.jobs import plan_jobs, share
 from bettong.harness.runs.run import RunRecord
+from bettong.harness.search.bounds import SearchBounds, bounds_of
 from bettong.harness.search.fault_plan import FaultPlan
-from bettong.harness.search.ldfi import SearchBounds
 from bettong.harness.strategies.data import WORD_COUNT
 from bettong.harness.suites import Shard, SuiteRun, counted, excused, find_suites, read_suites
 from bettong.lineage.errors import UsageError
@@ -146,6 +146,14 @@ def test_shards_of_schedules_are_the_whole_once(count: int, of: int) -> None:
     parts = [replace(plan, share=(i, of)).schedules(clean, WORD_COUNT) for i in range(1, of + 1)]
     assert sorted(s.ids for part in parts for s in part) == sorted(s.ids for s in schedules)
     assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_the_bounds_of_a_search_have_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = SHARED + 'bounds = "quick"\npauses = 0\n'
+    (part,) = parts_of(suites(tmp_path, own), monkeypatch, 1)
+    assert part[3][0].plan == bounds_of("quick", {"pauses": 0})
+    with pytest.raises(UsageError, match=r"bounds.*did you mean quick"):
+        parts_of(suites(tmp_path, SHARED + 'bounds = "quik"'), monkeypatch, 1)
 
 
 def test_what_shards_bring_is_joined_and_what_is_missing_is_told(

@@ -1,0 +1,100 @@
+"""How far a lineage-driven search goes: bounds that a user need not know, by name, and each of them
+by itself for those who do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal
+
+from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE, Bounds
+from bettong.lineage.nearest import one_of
+
+DEFAULT = "standard"
+
+COUNTS: Mapping[str, str] = MappingProxyType(
+    {
+        "crashes": CRASH,
+        "losses": LOSS,
+        "pauses": PAUSE,
+        "storage": STORAGE,
+        "duplicates": DUPLICATE,
+        "partitions": PARTITION,
+    }
+)
+"""How many faults of a kind may strike in one run."""
+
+BOUNDS = (*COUNTS, "together", "batches")
+"""What bounds a search, each an option of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchBounds:
+    """How far the search goes.
+
+    Attributes:
+        crashes, losses, pauses, storage, duplicates, partitions: how many of each may strike
+            in one run; a power cut counts as storage.
+        together: how many faults of all kinds may strike in one run; None for as many as the
+            counts allow.
+        batches: they strike in the first so many batches.
+        find_all: go on after the first counterexample until all minimal ones are known.
+        exhaustive: run every single fault at every step as well, or every pair, and compare.
+    """
+
+    crashes: int = 1
+    losses: int = 1
+    batches: int = 2
+    find_all: bool = False
+    exhaustive: Literal["", "singles", "pairs"] = ""
+    pauses: int = 0
+    storage: int = 0
+    duplicates: int = 0
+    partitions: int = 0
+    together: int | None = None
+
+    @property
+    def bounds(self) -> Bounds:
+        """As the search counts: crashes and losses always, the others where they are asked for."""
+        counts = {kind: getattr(self, name) for name, kind in COUNTS.items()}
+        asked = {k: most for k, most in counts.items() if most or k in (CRASH, LOSS)}
+        return Bounds(asked, self.together)
+
+    def words(self) -> str:
+        """What a verdict rests on."""
+        return f"{self.bounds.words()}, in the first {self.batches} batches"
+
+
+_EACH = SearchBounds(pauses=1, storage=1)
+PROFILES: Mapping[str, SearchBounds] = MappingProxyType(
+    {
+        "quick": replace(_EACH, together=1),
+        "standard": replace(_EACH, together=2),
+        "thorough": replace(
+            _EACH, crashes=2, losses=2, duplicates=1, partitions=1, together=3, batches=3
+        ),
+    }
+)
+"""``quick``: one fault. ``standard``: one or two, of different kinds. ``thorough``: up to three, of
+every kind, also in a third batch."""
+PROFILE_NAMES = tuple(PROFILES)
+
+
+def bounds_of(
+    profile: str | None = None, given: Mapping[str, int | None] | None = None
+) -> SearchBounds:
+    """The bounds of a profile, with single bounds in place of its own.
+
+    Args:
+        profile: its name; None for the default one. But where counts of faults are given and no
+            profile is, these are the whole of it: a crash and a loss unless they say otherwise,
+            and none of the other kinds that they do not name.
+        given: by :data:`BOUNDS`; None where it is not given.
+
+    Raises UsageError for a profile that there is none of.
+    """
+    own: dict[str, Any] = {k: n for k, n in (given or {}).items() if n is not None}
+    if profile is None and own.keys() & COUNTS.keys():
+        return SearchBounds(**own)
+    return replace(PROFILES[one_of(profile or DEFAULT, PROFILE_NAMES, "bounds")], **own)

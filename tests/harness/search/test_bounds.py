@@ -1,0 +1,46 @@
+"""Bounds by name, and single ones in place of theirs."""
+
+from __future__ import annotations
+
+import pytest
+
+from bettong.harness.search.bounds import PROFILES, SearchBounds, bounds_of
+from bettong.lineage.errors import UsageError
+from bettong.lineage.faults import CRASH, LOSS, PAUSE, STORAGE, Fault
+
+EACH = [Fault(kind, kind) for kind in (CRASH, LOSS, PAUSE, STORAGE)]
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_profile_tries_each_of_the_kinds_that_strike_real_systems(profile: str) -> None:
+    bounds = bounds_of(profile).bounds
+    assert all(bounds.allow([fault]) for fault in EACH)
+
+
+def test_each_profile_goes_further_than_the_one_before() -> None:
+    pairs = [(a, b) for a in EACH for b in EACH if a.kind < b.kind]
+    assert not any(bounds_of("quick").bounds.allow(pair) for pair in pairs)
+    assert all(bounds_of("standard").bounds.allow(pair) for pair in pairs)
+    twice = [Fault("crash 1", CRASH), Fault("crash 2", CRASH)]
+    assert not bounds_of("standard").bounds.allow(twice)
+    assert bounds_of("thorough").bounds.allow([*twice, Fault("loss", LOSS)])
+
+
+def test_the_standard_profile_is_the_default() -> None:
+    assert bounds_of() == bounds_of("standard") == PROFILES["standard"]
+    assert bounds_of(given={"batches": 3, "crashes": None}).pauses == 1
+
+
+def test_a_single_bound_wins_over_the_profile() -> None:
+    found = bounds_of("quick", {"pauses": 0, "batches": 1})
+    assert (found.pauses, found.batches, found.storage, found.together) == (0, 1, 1, 1)
+
+
+def test_counts_without_a_profile_are_the_whole_of_it() -> None:
+    assert bounds_of(given={"losses": 2}) == SearchBounds(crashes=1, losses=2)
+    assert bounds_of(given={"storage": 1, "batches": 3}) == SearchBounds(storage=1, batches=3)
+
+
+def test_a_misspelt_profile_gets_the_nearest() -> None:
+    with pytest.raises(UsageError, match="did you mean standard"):
+        bounds_of("standart")
