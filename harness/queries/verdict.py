@@ -13,7 +13,7 @@ from bettong.harness.queries import counterexample, describe
 from bettong.harness.queries.advice import advise, mechanism
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.search.executor import OTHER_LAYOUT, SinkExecutor
+from bettong.harness.queries.search.executor import OTHER_LAYOUT, QueryExecutor
 from bettong.harness.queries.sink.contract import Sink
 from bettong.harness.queries.sink.rows import Input
 from bettong.lineage.faults import Schedule
@@ -44,7 +44,7 @@ class QueryVerdict:
 
     def conclude(
         self,
-        executor: SinkExecutor,
+        executor: QueryExecutor,
         findings: Findings,
         sampled: Sequence[Execution] = (),
         anew: Sequence[tuple[OperationalEvent, Execution]] = (),
@@ -126,7 +126,7 @@ class QueryVerdict:
         ended = "; the budget ended before all were tried" if left else ""
         return f"{reported} under every fault set within the bounds{ended}"
 
-    def _rests_on(self, executor: SinkExecutor, sampled: Sequence[Execution]) -> tuple[str, ...]:
+    def _rests_on(self, executor: QueryExecutor, sampled: Sequence[Execution]) -> tuple[str, ...]:
         request = self.request
         kept = "the state kept at its exact moment, every counterexample shown again by SIGKILL"
         folded = executor.why.folding.folded
@@ -159,7 +159,7 @@ class QueryVerdict:
             )
         return tuple(reported)
 
-    def _ways(self, executor: SinkExecutor, violations: Sequence[Execution]) -> list[Execution]:
+    def _ways(self, executor: QueryExecutor, violations: Sequence[Execution]) -> list[Execution]:
         """One violation for each way of failing, the same ones every time: kinds of anomalies, and
         mechanism; the smallest, then the earliest. Two faults together only tell something when
         none alone shows the same."""
@@ -181,7 +181,7 @@ class QueryVerdict:
         return list(chosen.values())
 
     def _counterexample(
-        self, executor: SinkExecutor, execution: Execution
+        self, executor: QueryExecutor, execution: Execution
     ) -> Counterexample | None:
         """The violation told, when it shows again with every crash a SIGKILL."""
         faults = [executor.fault(id) for id in sorted(execution.schedule)]
@@ -213,7 +213,7 @@ def _unjudged(execution: Execution) -> str:
     return f"{named(execution.schedule)}: {'; '.join(filter(None, (missing, execution.note)))}"
 
 
-def _folded(executor: SinkExecutor) -> dict[str, list[str]]:
+def _folded(executor: QueryExecutor) -> dict[str, list[str]]:
     """For each fault set that stands for others, those others; a sample of them."""
     found: dict[str, list[str]] = {}
     for equal, run in executor.why.folding.folded.items():
@@ -223,7 +223,7 @@ def _folded(executor: SinkExecutor) -> dict[str, list[str]]:
     return found
 
 
-def _coverage(executor: SinkExecutor, findings: Findings) -> Coverage:
+def _coverage(executor: QueryExecutor, findings: Findings) -> Coverage:
     executions = findings.executions
     outcomes = [e.outcome for e in executions]
     struck = [e.outcome for e in executions if e.schedule]

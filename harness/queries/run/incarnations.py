@@ -8,7 +8,6 @@ from typing import Any
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.queries.run.driver_control import DRIVER, DriverControl
-from bettong.harness.queries.run.job import CALL
 from bettong.harness.queries.secrets import masked
 from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
@@ -28,6 +27,7 @@ class Incarnations:
     Args:
         driver: the node, as the run's faults know it.
         pools: of the first incarnation's host, and of the later ones'.
+        asked: the conductor's address, and the function that does an incarnation.
         starts: called before each start with the number that the incarnation will have.
     """
 
@@ -36,13 +36,13 @@ class Incarnations:
         driver: DriverControl,
         pools: tuple[DriverPool, DriverPool],
         run: str,
-        conductor: str,
+        asked: tuple[str, str],
         starts: Callable[[], None],
     ) -> None:
         self._driver = driver
         self._pools = pools
         self._run = run
-        self._conductor = conductor
+        self._conductor, self._call = asked
         self._starts = starts
         self._jobs: dict[int, Future[Any]] = {}
         self._hosts: dict[DriverHost, DriverPool] = {}
@@ -56,7 +56,7 @@ class Incarnations:
         self._starts()
         number = driver.takes_over(host)
         instrumentation = Instrumentation(self._run, DRIVER, number, self._conductor)
-        job = host.submit(CALL, arguments(number), instrumentation)
+        job = host.submit(self._call, arguments(number), instrumentation)
         self._jobs[number] = job
         job.add_done_callback(lambda _: driver.signals.put(("ended", number)))
         return number
@@ -105,7 +105,7 @@ class Incarnations:
     def ask(self, arguments: Mapping[str, Any]) -> Any:
         """A job that is no incarnation. Raises JobError, TimeoutError."""
         host = self._driver.host or self._acquire(self._pools[1])
-        return host.run(CALL, arguments, timeout=INCARNATION_S)
+        return host.run(self._call, arguments, timeout=INCARNATION_S)
 
     def release(self, spoilt: bool) -> None:
         """Give the hosts back; spoilt ones are of no use to anybody else."""

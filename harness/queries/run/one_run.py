@@ -6,7 +6,7 @@ import queue
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from bettong.harness.conductor.run_control import RunControl
@@ -22,16 +22,12 @@ from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import SparkEnvironment
 from bettong.harness.queries.run.incarnations import INCARNATION_S, Incarnations
 from bettong.harness.queries.run.injector import FaultInjector
-from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.state import digest_state
-from bettong.harness.queries.sink.rows import Input
+from bettong.harness.queries.run.workload import Workload
 from bettong.harness.spark.driver import JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.lineage.trace import TraceEvent
-
-_MOST_INCARNATIONS = 8
-
 
 _ORDINARY = OperationalEvent("", "")
 
@@ -49,16 +45,14 @@ class OneRun:
         self,
         spark_environment: SparkEnvironment,
         pools: tuple[DriverPool, DriverPool],
-        target: Target,
-        source: Input,
+        workload: Workload,
         endpoint_proxies: EndpointProxies,
         faults: Sequence[AnyFault],
         replay_layout: int,
         real: bool,
     ) -> None:
         self._arena = spark_environment
-        self._target = target
-        self._source = source
+        self._workload = workload
         self._wires = endpoint_proxies
         self._faults = faults
         self._replay_layout = replay_layout
@@ -82,13 +76,16 @@ class OneRun:
         schedule = Schedule((*placed, *self._situation.placed))
         self._control = RunControl(self._id, self._driver, schedule, None, self._observe)
         address = spark_environment.conductor.address
-        self._incarnations = Incarnations(self._driver, pools, self._id, address, self._starts)
+        self._incarnations = Incarnations(
+            self._driver, pools, self._id, (address, workload.call), self._starts
+        )
 
     def run(self) -> QueryRun:
         """Raises SinkError when the sink cannot even set up or read back."""
         begun = time.monotonic()
         self._state.mkdir(parents=True)
         self._wires.begin()
+        self._workload.begin(self._id, self._state, self._situation)
         self._arena.conductor.begin(self._control)
         try:
             self._strikes.arm()
@@ -109,6 +106,7 @@ class OneRun:
             self._strikes.release()
             # A host that has lost sight of itself holds tasks for ever.
             self._incarnations.release(spoilt=self._loses)
+            self._workload.end()
             shutil.rmtree(self._state, ignore_errors=True)
         result = self._result
         result.events = self._control.events
@@ -119,7 +117,8 @@ class OneRun:
     # --- what happens while the query runs
 
     def _observe(self, event: TraceEvent) -> TraceEvent:
-        """Called at each event while its process waits: note what is durable now."""
+        """Called at each event while its process waits: feed the query, note what is durable."""
+        self._workload.observe(event)
         durable = f"{digest_state(self._state)} {self._wires.request_digest(self._id)}"
         detail = {**event.detail, DURABLE: durable, CLOCK: self._wires.clock()}
         named = self._files(self._stages(replace(event, detail=detail)))
@@ -145,7 +144,8 @@ class OneRun:
 
     def _until_drained(self) -> None:
         self._start("setup", "write")
-        while self._driver.incarnation < _MOST_INCARNATIONS:
+        while self._driver.incarnation < self._workload.most_incarnations:
+            errors = len(self._result.errors)
             try:
                 signal, number = self._driver.signals.get(timeout=INCARNATION_S)
             except queue.Empty:
@@ -161,7 +161,8 @@ class OneRun:
                 continue  # a zombie; or one whose links were cut before its crash was told of
             elif self._take_result(number):
                 committed, before = self._commits(), self._ended_at
-                self._result.drained = committed == self._source.batches
+                failed = len(self._result.errors) > errors
+                self._result.drained = self._workload.drained(committed, failed)
                 self._ended_at = committed, self._struck()
                 if self._result.drained or self._ended_at == before:
                     return  # or it has failed again without a fault, and would for ever
@@ -184,6 +185,7 @@ class OneRun:
         return self._incarnations.start(arguments)
 
     def _starts(self) -> None:
+        self._workload.starts(self._driver.incarnation + 1)
         self._stages.restart()
         self._files.restart()
         self._strikes.starts()
@@ -191,16 +193,12 @@ class OneRun:
 
     def _arguments(self, parts: Sequence[str], number: int) -> dict[str, Any]:
         layout = 0 if number == 1 else self._replay_layout
-        source = self._situation.input(self._source, number)
-        if self._anew:
-            source = self._situation.again(self._source)
         return {
-            "target": asdict(self._target),
             "directory": str(self._state),
             "run_id": self._id,
             "addresses": self._addresses,
-            "source": {**asdict(source), "layout": layout},
             "parts": list(parts),
+            **self._workload.arguments(number, layout, self._anew),
         }
 
     def _take_result(self, number: int) -> bool:
@@ -217,7 +215,7 @@ class OneRun:
     def _commits(self) -> int:
         """How many batches Spark has recorded as done."""
         steps = {e.step for e in self._control.events if e.phase == "after"}
-        return sum(f"batch={n}/commits" in steps for n in range(self._source.batches))
+        return sum(step.endswith("/commits") for step in steps)
 
     def _struck(self) -> int:
         """How many faults have struck so far."""

@@ -1,4 +1,4 @@
-"""Runs of one sink, one after the other."""
+"""Runs of one query, one after the other."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from bettong.harness.queries.run.environment import SparkEnvironment
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.one_run import OneRun
+from bettong.harness.queries.run.workload import SinkWorkload, Workload
 from bettong.harness.queries.sink.rows import Input
 
 
-class SinkRunner:
-    """Runs one sink, again and again.
+class QueryRunner:
+    """Runs one query, again and again.
 
-    ``two_cores`` gives the arena of runs in which two tasks are to be there at once.
+    ``two_cores`` gives the environment of runs in which two tasks are to be there at once.
     """
 
     def __init__(
         self,
         spark_environment: SparkEnvironment,
-        target: Target,
-        source: Input,
+        workload: Workload,
         endpoint_proxies: EndpointProxies,
         two_cores: Callable[[], SparkEnvironment] | None = None,
     ) -> None:
         self._arena = spark_environment
-        self._target = target
-        self._source = source
+        self._workload = workload
         self._wires = endpoint_proxies
         self._two_cores = two_cores or (lambda: spark_environment)
 
@@ -58,11 +57,26 @@ class SinkRunner:
         run = OneRun(
             self._arena,
             (first, later),
-            self._target,
-            self._source,
+            self._workload,
             self._wires,
             faults,
             replay_layout,
             real,
         )
         return run.run()
+
+
+class SinkRunner(QueryRunner):
+    """Runs one sink on the rows of a source."""
+
+    def __init__(
+        self,
+        spark_environment: SparkEnvironment,
+        target: Target,
+        source: Input,
+        endpoint_proxies: EndpointProxies,
+        two_cores: Callable[[], SparkEnvironment] | None = None,
+    ) -> None:
+        super().__init__(
+            spark_environment, SinkWorkload(target, source), endpoint_proxies, two_cores
+        )

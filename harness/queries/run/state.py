@@ -40,9 +40,10 @@ def replace_state(folder: Path, kept: Path) -> None:
 
 
 def digest_state(folder: Path) -> str:
-    """A digest of names and contents, in which times and random ids count as equal: moments that
-    have the same digest leave the same behind, in one run and in several."""
-    entries = []
+    """A digest of names and contents, in which times, random ids and the run's own name (that of
+    the folder) count as equal: moments that have the same digest leave the same behind, in one run
+    and in several."""
+    entries, run = [], folder.name.encode()
     for path in _walk(folder):
         if path.name.endswith(".crc") or _UNFINISHED.search(str(path)):
             continue
@@ -50,7 +51,9 @@ def digest_state(folder: Path) -> str:
         with contextlib.suppress(FileNotFoundError, IsADirectoryError):
             content = path.read_bytes()
         name = _UNPINNED.sub(b"?", str(path.relative_to(folder)).encode())
-        entries.append((name, hashlib.sha256(_UNPINNED.sub(b"?", content)).digest()))
+        entries.append(
+            (name, hashlib.sha256(_UNPINNED.sub(b"?", content.replace(run, b"?"))).digest())
+        )
     return hashlib.sha256(repr(sorted(entries)).encode()).hexdigest()
 
 

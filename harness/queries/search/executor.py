@@ -1,4 +1,4 @@
-"""A sink as the search of ``lineage/`` sees it: run a fault set, judge it, say why it held."""
+"""A query as the search of ``lineage/`` sees it: run a fault set, judge it, say why it held."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bettong.harness.queries.faults.kinds import AnyFault, parse_fault
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.judge import SinkVerdict, cause, fingerprint, judge_run
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.queries.run.runner import SinkRunner
+from bettong.harness.queries.run.runner import QueryRunner
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.rows import Input
 from bettong.lineage.faults import CLEAN, Schedule
@@ -23,21 +23,26 @@ from bettong.lineage.search.executor import Execution
 OTHER_LAYOUT = 1
 
 
+Judge = Callable[[Sequence[AnyFault], QueryRun], SinkVerdict]
+
+
 @dataclass
-class SinkExecutor:
-    """Runs fault sets on one sink.
+class QueryExecutor:
+    """Runs fault sets on one query.
 
     Attributes:
         why: reads lineage out of runs.
+        judge: judges a run by what it was given, under these faults.
+        fingerprint: equal for clean runs that are alike.
         clean: executions of clean runs that were made before the search asks for them.
         last: the latest run.
         traces: where the traces of runs that are not good are kept, if anywhere.
     """
 
-    runner: SinkRunner
-    source: Input
-    ordered: bool
+    runner: QueryRunner
     why: Why
+    judge: Judge
+    fingerprint: Callable[[QueryRun], str] = fingerprint
     real: bool = False
     reported: Callable[[Execution], None] = lambda execution: None
     clean: list[Execution] = field(default_factory=list)
@@ -77,7 +82,7 @@ class SinkExecutor:
             anomalies=verdict.anomalies,
             evidence=run.evidence,
             not_fired=run.not_fired,
-            fingerprint=fingerprint(run) if not schedule else "",
+            fingerprint=self.fingerprint(run) if not schedule else "",
             seconds=round(run.seconds, 3),
             trace=None if good else self._keep_trace(schedule, run),
             note=note,
@@ -101,14 +106,6 @@ class SinkExecutor:
         """Take in an execution, a fresh one or one from the log."""
         self.why.folding.learn(execution.details.get("folding", {}))
 
-    def judge(self, faults: Sequence[AnyFault], run: QueryRun) -> SinkVerdict:
-        """Judge a run by the rows that it was given."""
-        source, refusable = self.source, False
-        for fault in faults:
-            if isinstance(fault, OperationalEvent):
-                source, refusable = fault.expected(source), fault.refusable
-        return judge_run(run, source, self.ordered, refusable)
-
     def killed(self, faults: Sequence[AnyFault], layout: int) -> SinkVerdict:
         """What the faults show when every crash is a SIGKILL."""
         return self.judge(faults, self.runner.run(faults, replay_layout=layout, real=True))
@@ -130,3 +127,26 @@ class SinkExecutor:
         name = f"traces/{digest}.jsonl"  # the same when a search goes on that was interrupted
         run.write_trace(self.traces / name)
         return name
+
+
+class SinkExecutor(QueryExecutor):
+    """Runs fault sets on one sink, judged by the rows that it was given."""
+
+    def __init__(
+        self,
+        runner: QueryRunner,
+        source: Input,
+        ordered: bool,
+        why: Why,
+        real: bool = False,
+        reported: Callable[[Execution], None] = lambda execution: None,
+        traces: Path | None = None,
+    ) -> None:
+        def judge(faults: Sequence[AnyFault], run: QueryRun) -> SinkVerdict:
+            given, refusable = source, False
+            for fault in faults:
+                if isinstance(fault, OperationalEvent):
+                    given, refusable = fault.expected(source), fault.refusable
+            return judge_run(run, given, ordered, refusable)
+
+        super().__init__(runner, why, judge, real=real, reported=reported, traces=traces)

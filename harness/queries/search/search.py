@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.search.executor import SinkExecutor
+from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.harness.queries.sink.loading import source_of
 from bettong.lineage.faults import Bounds
 from bettong.lineage.results import tool_version
@@ -20,7 +20,7 @@ _SAMPLE = 2
 
 
 def search(
-    executor: SinkExecutor, request: Request, sample: Callable[[Execution], None]
+    executor: QueryExecutor, request: Request, sample: Callable[[Execution], None]
 ) -> Findings:
     """Try all that the lineage of the clean run, and of every run that stays good, puts up.
 
@@ -59,7 +59,7 @@ def _question(request: Request) -> str:
 
 
 def _check_folding(
-    executor: SinkExecutor, findings: Findings, sample: Callable[[Execution], None]
+    executor: QueryExecutor, findings: Findings, sample: Callable[[Execution], None]
 ) -> None:
     """Run a few of the fault sets that were folded: each must end as the one did that stands for
     it."""
