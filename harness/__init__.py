@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bettong.harness.backends.base import LocalBackend as LocalBackend
     from bettong.harness.backends.docker import DockerBackend as DockerBackend
     from bettong.harness.catalog import CatalogEntry as CatalogEntry
+    from bettong.harness.faults.fault import Fault as Fault
     from bettong.harness.faults.kinds import Crash as Crash
     from bettong.harness.faults.kinds import Cut as Cut
     from bettong.harness.faults.kinds import Delay as Delay
@@ -24,8 +25,13 @@ if TYPE_CHECKING:
     from bettong.harness.faults.kinds import Omit as Omit
     from bettong.harness.faults.kinds import OmitReply as OmitReply
     from bettong.harness.faults.kinds import Pause as Pause
-    from bettong.harness.faults.kinds import Point as Point
     from bettong.harness.faults.kinds import PowerCut as PowerCut
+    from bettong.harness.faults.kinds import Reset as Reset
+    from bettong.harness.faults.kinds import Slice as Slice
+    from bettong.harness.faults.kinds import Storage as Storage
+    from bettong.harness.faults.kinds import Throttle as Throttle
+    from bettong.harness.faults.point import Point as Point
+    from bettong.harness.faults.registry import register as register
     from bettong.harness.faults.schedule import Schedule as Schedule
     from bettong.harness.queries.check import check_sink as check_sink
     from bettong.harness.queries.sink.contract import Environment as Environment
@@ -53,9 +59,15 @@ _MODULES = {
         "Omit",
         "OmitReply",
         "Pause",
-        "Point",
         "PowerCut",
+        "Reset",
+        "Slice",
+        "Storage",
+        "Throttle",
     ),
+    "faults.fault": ("Fault",),
+    "faults.point": ("Point",),
+    "faults.registry": ("register",),
     "scenario": (
         "Resource",
         "Scenario",

@@ -34,7 +34,7 @@ from bettong.harness.cluster.scenario_cluster import (
     RunCluster,
 )
 from bettong.harness.conductor.server import Conductor
-from bettong.harness.faults.schedule import Topology
+from bettong.harness.faults.point import Topology
 from bettong.harness.processes.addresses import free_ports
 from bettong.harness.processes.session import guard_folder, unguard_folder
 from bettong.harness.scenario import Scenario

@@ -11,15 +11,14 @@ from bettong.harness.cluster.links import Links
 from bettong.harness.cluster.nodes import Node, NodeError, log_tail
 from bettong.harness.cluster.repeater import Repeaters
 from bettong.harness.conductor.run_control import RunControl
-from bettong.harness.faults import kinds as f
-from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
 from bettong.lineage.trace import TraceEvent
 
 MOST_RESTARTS = 5
 
 
 class Cluster:
-    """An :class:`~bettong.harness.conductor.run_control.Actuator`, and the supervisor of the nodes.
+    """An :class:`~bettong.harness.faults.actuator.Actuator`, and the supervisor of the nodes.
 
     Attributes:
         control: the book of the run, set before the first node is started.
@@ -91,13 +90,19 @@ class Cluster:
         """Whether a node that was taken for dead, and goes on, has not ended yet."""
         return any(zombie.poll() is None for zombie in self._risen)
 
-    def arm(self, fault: f.LinkFault | f.Cut) -> str:
-        if isinstance(fault, f.Duplicate):
-            return self.repeaters.arm(fault)
-        return self.links.arm(fault)
+    def disturb(self, fault: str, link: str, disturbance: Disturbance) -> str:
+        return self.links.disturb(fault, link, disturbance)
 
-    def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> InjectionOutcome:
-        if isinstance(fault, f.Duplicate):
+    def partition(
+        self, fault: str, left: tuple[str, ...], right: tuple[str, ...], direction: Direction
+    ) -> str:
+        return self.links.partition(fault, left, right, direction)
+
+    def repeat(self, fault: str, link: str) -> str:
+        return self.repeaters.repeat(fault, link)
+
+    def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
+        if self.repeaters.repeats(fault):
             return self.repeaters.deliver(fault, step_failed)
         return self.links.heal(fault, step_failed)
 

@@ -11,14 +11,11 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, product
 
-from bettong.harness.faults import kinds as f
-from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
 from bettong.harness.toxiproxy import Armed, ProxiedLink, Proxy, Stream, Toxic, Toxiproxy
-from bettong.harness.toxiproxy import spec as toxics
 from bettong.lineage.errors import BettongError
 
 STRIKE_TIMEOUT = 3.0
@@ -68,27 +65,36 @@ class Links:
             proxies.append(made)
         return "{}:{}".format(*made.address)
 
-    def arm(self, fault: f.LinkFault | f.Cut) -> str:
-        """Put a fault in force; the evidence. Raises LinkError when nothing travels there."""
-        if isinstance(fault, f.Cut):
-            armed = list(self._cut(fault))
-        else:
-            armed = [leg.proxy.arm(_toxic(fault, leg.stream)) for leg in self._legs_of(fault.link)]
-        self._armed[fault.id] = armed
-        if isinstance(fault, f.Omit | f.OmitReply | f.Reset) and (
-            frozenset(fault.link.split("->")) in self._persistent
-        ):
-            threading.Thread(target=self._heal_when_fired, args=(fault.id,), daemon=True).start()
-        if isinstance(fault, f.Cut) and fault.direction == "both":
-            return "; ".join(_refusal(a.link.address) for a in armed)
-        return f"in force on {', '.join('{}:{}'.format(*a.link.address) for a in armed)}"
+    def disturb(self, fault: str, link: str, disturbance: Disturbance) -> str:
+        """Put a toxic on a link; the evidence. Raises LinkError when nothing travels there."""
+        legs = self._legs(link)
+        if not legs:
+            raise LinkError(f"nothing travels on the link {link}")
+        armed = [leg.proxy.arm(_toxic(disturbance, leg.stream)) for leg in legs]
+        self._armed[fault] = armed
+        if disturbance.loses and frozenset(link.split("->")) in self._persistent:
+            threading.Thread(target=self._heal_when_fired, args=(fault,), daemon=True).start()
+        return _in_force(armed)
 
-    def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> InjectionOutcome:
+    def partition(
+        self, fault: str, left: tuple[str, ...], right: tuple[str, ...], direction: Direction
+    ) -> str:
+        """Cut nodes off from each other; the evidence. Raises LinkError when nothing travels
+        between them."""
+        legs = [leg for a, b in product(left, right) for leg in self._legs(f"{a}->{b}")]
+        if not legs:
+            raise LinkError(f"{fault}: nothing travels between these nodes")
+        self._armed[fault] = armed = [_cut(leg, direction) for leg in legs]
+        if direction == "both":
+            return "; ".join(_refusal(a.link.address) for a in armed)
+        return _in_force(armed)
+
+    def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
         """End a fault. When the step it strikes waits for no reply, first wait (not long) until
         the proxy has seen what the step has sent."""
-        armed = self._armed.pop(fault.id)
+        armed = self._armed.pop(fault)
         deadline = time.monotonic() + STRIKE_TIMEOUT
-        while not (step_failed or isinstance(fault, f.Cut) or _fired(armed)):
+        while not (step_failed or _fired(armed)):
             if time.monotonic() > deadline:
                 break
             time.sleep(_POLL_S)
@@ -129,25 +135,15 @@ class Links:
             _Leg(p, "downstream") for p in self._proxies.get((b, a), [])
         ]
 
-    def _legs_of(self, link: str) -> list[_Leg]:
-        legs = self._legs(link)
-        if not legs:
-            raise LinkError(f"nothing travels on the link {link}")
-        return legs
 
-    def _cut(self, fault: f.Cut) -> Iterator[Armed]:
-        pairs = list(product(fault.left, fault.right))
-        legs = [leg for a, b in pairs for leg in self._legs(f"{a}->{b}")]
-        if not legs:
-            raise LinkError(f"{fault.id}: nothing travels between these nodes")
-        for leg in legs:
-            match fault.direction:
-                case "both":
-                    yield leg.proxy.refuse()
-                case "forward":
-                    yield leg.proxy.hold(leg.stream)
-                case "backward":
-                    yield leg.proxy.hold(_OTHER[leg.stream])
+def _cut(leg: _Leg, direction: Direction) -> Armed:
+    if direction == "both":
+        return leg.proxy.refuse()
+    return leg.proxy.hold(leg.stream if direction == "forward" else _OTHER[leg.stream])
+
+
+def _in_force(armed: list[Armed]) -> str:
+    return f"in force on {', '.join('{}:{}'.format(*a.link.address) for a in armed)}"
 
 
 def _fired(armed: list[Armed]) -> bool:
@@ -165,20 +161,7 @@ def _refusal(address: tuple[str, int]) -> str:
     raise LinkError("{}:{} still accepts connections after its cut".format(*address))
 
 
-def _toxic(fault: f.LinkFault, stream: Stream) -> Toxic:
+def _toxic(disturbance: Disturbance, stream: Stream) -> Toxic:
     name = f"fault-{next(_toxics)}"  # evidence is kept by name, also after healing
-    match fault:
-        case f.Omit():
-            return toxics.limit_data(0, stream, name)
-        case f.OmitReply():
-            return toxics.limit_data(0, _OTHER[stream], name)
-        case f.Duplicate():
-            raise LinkError(f"{fault.id}: a proxy of bytes cannot tell a request to repeat it")
-        case f.Delay():
-            return toxics.latency(fault.latency_ms, 0, stream, name)
-        case f.Throttle():
-            return toxics.bandwidth(fault.rate_kb, stream, name)
-        case f.Slice():
-            return toxics.slicer(fault.size, 0, 0, stream, name)
-        case _:
-            return toxics.reset_peer(0, stream, name)
+    struck = _OTHER[stream] if disturbance.of_reply else stream
+    return Toxic(disturbance.toxic, struck, disturbance.attributes, name)

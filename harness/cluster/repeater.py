@@ -20,7 +20,6 @@ from bettong.engine.net.codec import ErrorReply
 from bettong.engine.net.errors import FrameError
 from bettong.engine.net.frame import HEADER_BYTES, parse_header
 from bettong.harness.faults.actuator import InjectionOutcome
-from bettong.harness.faults.kinds import Duplicate, Fault
 from bettong.lineage.errors import BettongError
 
 ANSWER_TIMEOUT = 5.0
@@ -166,10 +165,11 @@ class Repeaters:
         self._host = host
         self._links: set[str] = set()
         self._made: dict[str, list[Repeater]] = {}
+        self._armed: dict[str, list[Repeater]] = {}
 
-    def plan(self, faults: Iterable[Fault]) -> None:
-        """Stand before the links of these faults, when they are made."""
-        self._links |= {fault.link for fault in faults if isinstance(fault, Duplicate)}
+    def plan(self, links: Iterable[str]) -> None:
+        """Stand before these links, when they are made."""
+        self._links |= set(links)
 
     def way(self, link: str, address: str) -> str:
         """The address that the client has to use in place of the link's own."""
@@ -179,18 +179,23 @@ class Repeaters:
         self._made.setdefault(link, []).append(made)
         return made.address
 
-    def arm(self, fault: Duplicate) -> str:
+    def repeat(self, fault: str, link: str) -> str:
         """Remember what is sent on the link; the evidence."""
-        found = self._made.get(fault.link, [])
+        found = self._made.get(link, [])
         if not found:
-            raise RepeaterError(f"{fault.id}: nothing that is asked on this link comes twice")
+            raise RepeaterError(f"{fault}: nothing that is asked on this link comes twice")
         for repeater in found:
             repeater.arm()
+        self._armed[fault] = found
         return f"in force on {', '.join(repeater.address for repeater in found)}"
 
-    def deliver(self, fault: Duplicate, step_failed: bool) -> InjectionOutcome:
+    def repeats(self, fault: str) -> bool:
+        """Whether this fault is in force here."""
+        return fault in self._armed
+
+    def deliver(self, fault: str, step_failed: bool) -> InjectionOutcome:
         """Deliver the copy."""
-        reported = [repeater.deliver(step_failed) for repeater in self._made[fault.link]]
+        reported = [repeater.deliver(step_failed) for repeater in self._armed.pop(fault)]
         return next((struck for struck in reported if struck.fired), reported[0])
 
     def close(self) -> None:

@@ -18,8 +18,7 @@ from bettong.harness.cluster.driver_node import DriverNode
 from bettong.harness.cluster.nodes import CommandNode, Node
 from bettong.harness.cluster.repeater import Repeaters
 from bettong.harness.conductor.run_control import RunControl
-from bettong.harness.faults import kinds as f
-from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.faults.actuator import Direction, InjectionOutcome
 from bettong.harness.scenario import Component, Scenario
 
 if TYPE_CHECKING:
@@ -98,7 +97,9 @@ class RunCluster(Cluster):
     def begin(self, control: RunControl) -> None:
         """Start every node: first the servers, then those that connect to them."""
         self.control = control
-        self.repeaters.plan(control.schedule.faults)
+        self.repeaters.plan(
+            link for fault in control.schedule.faults for link in fault.repeated_links
+        )
         instrumentation = Instrumentation(
             run=control.run, conductor=self._backend.conductor.address
         )
@@ -114,16 +115,18 @@ class RunCluster(Cluster):
         senders = (self._sender(s, n, instrumentation) for s, n in self._scenario.senders.items())
         self._start_all([self._driver(instrumentation), *senders])
 
-    def arm(self, fault: f.LinkFault | f.Cut) -> str:
-        evidence = [super().arm(fault)]
-        if isinstance(fault, f.Cut):
+    def partition(
+        self, fault: str, left: tuple[str, ...], right: tuple[str, ...], direction: Direction
+    ) -> str:
+        evidence = [super().partition(fault, left, right, direction)]
+        if direction == "both":
             links = self._backend.topology(self._scenario).links
-            self._off[fault.id] = alone = cut_off(fault, links)
+            self._off[fault] = alone = cut_off(left, right, links)
             evidence += [self._backend.platform.disconnect(node) for node in alone]
         return "; ".join(filter(None, evidence))
 
-    def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> InjectionOutcome:
-        self._reconnect(fault.id)
+    def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
+        self._reconnect(fault)
         return super().heal(fault, step_failed)
 
     def close(self) -> None:
@@ -231,12 +234,8 @@ class RunCluster(Cluster):
             list(threads.map(self.start, [node.name for node in nodes]))
 
 
-def cut_off(cut: f.Cut, links: Sequence[str]) -> tuple[str, ...]:
-    """The nodes that a cut in both directions leaves without any of these links."""
-    if cut.direction != "both":
-        return ()
-    crossing = {frozenset(pair) for pair in product(cut.left, cut.right)}
+def cut_off(left: Sequence[str], right: Sequence[str], links: Sequence[str]) -> tuple[str, ...]:
+    """The nodes that a partition in both directions leaves without any of these links."""
+    crossing = {frozenset(pair) for pair in product(left, right)}
     pairs = {frozenset(link.split("->")) for link in links}
-    return tuple(
-        node for node in (*cut.left, *cut.right) if {p for p in pairs if node in p} <= crossing
-    )
+    return tuple(node for node in (*left, *right) if {p for p in pairs if node in p} <= crossing)

@@ -84,10 +84,10 @@ class StepAdmission:
         with self._changed:
             self._dead[node] = max(incarnation, self._dead.get(node, 0))
 
-    def exempt(self, node: str, at: TraceEvent) -> None:
+    def exempt(self, node: str, at: TraceEvent | None) -> None:
         """The present incarnation lives beside those that follow, whatever becomes of these."""
         with self._changed:
-            own = at.incarnation if at.node == node else self._book.incarnation(node)
+            own = at.incarnation if at and at.node == node else self._book.incarnation(node)
             self._spared.add((node, own))
 
     def close_link_pair(self, connection_id: int, link: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from bettong.harness.faults import kinds as f
-from bettong.harness.faults.kinds import Fault, Point
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.trace import TraceEvent
 
@@ -17,7 +17,7 @@ class Planned:
 
     Attributes:
         since: when it came into force, in seconds of a monotonic clock.
-        met: how many requests have met a cut.
+        met: how many requests have met it.
     """
 
     fault: Fault
@@ -36,10 +36,15 @@ class PlannedFaults:
         self._starts: dict[Point, list[Planned]] = {}
         self._ends: dict[Point, list[Planned]] = {}
         for planned in self._all:
-            start, *end = f.points(planned.fault)
+            start, *end = planned.fault.points
             self._starts.setdefault(start, []).append(planned)
             for until in end:
                 self._ends.setdefault(until, []).append(planned)
+
+    @property
+    def reports(self) -> tuple[str, ...]:
+        """What the steps' ids begin with by which processes say what a fault has made of them."""
+        return tuple({p.fault.reports for p in self._all if p.fault.reports})
 
     def __iter__(self) -> Iterator[Planned]:
         return iter(self._all)
@@ -55,17 +60,17 @@ class PlannedFaults:
         return tuple(p.fault.id for p in self._all if not p.done)
 
     def crossed(self, event: TraceEvent) -> list[Planned]:
-        """Somebody begins a request: the cuts that heal before it, having lost what they are to."""
-        healed = []
+        """Somebody begins a request: the faults that end before it, having lost what they are
+        to."""
+        ended = []
         for planned in self._all:
-            cut = planned.fault
-            if not (planned.in_force and isinstance(cut, f.Cut) and cut.crosses(event.link)):
+            if not (planned.in_force and planned.fault.crosses(event.link)):
                 continue
-            if cut.tries is not None and planned.met >= cut.tries:
-                healed.append(planned)
+            if planned.fault.worn_off(planned.met):
+                ended.append(planned)
             else:
                 planned.met += 1
-        return healed
+        return ended
 
     def due(self, event: TraceEvent, occurrence: int) -> tuple[list[Planned], list[Planned]]:
         """Those that end at this moment, and those that begin."""

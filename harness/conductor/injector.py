@@ -5,28 +5,17 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from bettong.harness.conductor.admission import StepAdmission
 from bettong.harness.conductor.event_log import OpenStep
 from bettong.harness.conductor.fault_status import Planned, PlannedFaults
-from bettong.harness.faults import kinds as f
+from bettong.harness.conductor.run_actuator import AdmittingActuator
 from bettong.harness.faults.actuator import Actuator
-from bettong.harness.faults.kinds import Fault
+from bettong.harness.faults.fault import Begun, Go
+from bettong.harness.faults.registry import to_entry
 from bettong.lineage.trace import TraceEvent
 
-
-@dataclass(frozen=True, slots=True)
-class Go:
-    """The answer to a step that may go on; with ``errno`` it fails as the system would, with
-    ``cut`` the power is cut before so many things have become durable."""
-
-    errno: int | None = None
-    cut: int = 0
-
-
 GO = Go()
-POWER_CUT = "power-cut/"
 
 
 class Injection:
@@ -66,14 +55,10 @@ class Injection:
                 if event.phase != "before":
                     self._step_ended(taken, event)
                 for planned in ends:
-                    self._heal(planned)
-                answers = [self._begin(connection_id, taken, planned) for planned in starts]
-                for planned in starts:
-                    match planned.fault:
-                        case f.Crash(node=node, restart=True):
-                            self._restart_later(node)
-                        case f.Pause(node=node, replace=True):
-                            self._restart_later(node)
+                    self._end(planned)
+                run = AdmittingActuator(self._actuator, self._gate, taken.event)
+                answers = [self._begin(connection_id, taken, planned, run) for planned in starts]
+                self._restart_later(run)
             except Exception as e:
                 self._fail(e)
                 raise
@@ -85,88 +70,62 @@ class Injection:
         """End what was in force within steps of a process that is gone."""
         with self._acting:
             for planned in held:
-                self._heal(planned, "the process ended within the step")
+                self._end(planned, "the process ended within the step")
 
     def wake(self) -> bool:
         """Let those go on that stand still until everybody else has done their work; whether
         there were any."""
         with self._acting:
-            in_force = [
-                p
-                for p in self._planned
-                if p.in_force and isinstance(p.fault, f.Pause) and p.fault.until is None
-            ]
-            for planned in in_force:
-                self._heal(planned)
-            return bool(in_force)
+            waiting = [p for p in self._planned if p.in_force and p.fault.until_idle]
+            for planned in waiting:
+                self._end(planned)
+            return bool(waiting)
 
     def end(self) -> None:
         """End whatever is still in force: the run is over."""
         with self._acting:
             for planned in self._planned:
                 if planned.in_force and not planned.done:
-                    # A cut without an end lasts, one that has lost something has struck; any other
-                    # fault had an end that never came.
-                    cut = planned.fault if isinstance(planned.fault, f.Cut) else None
-                    lasts = cut is not None and cut.until is None
-                    struck = cut is not None and (cut.tries is None or planned.met > 0)
-                    self._heal(planned, "the run ended", done=lasts and struck)
+                    # Most had an end, which never came.
+                    done = planned.fault.lasts(planned.met)
+                    self._end(planned, "the run ended", done=done)
 
-    def _begin(self, connection_id: int, taken: OpenStep, planned: Planned) -> Go | None:
-        """Put a fault in force; the answer to the step, if the fault is one."""
-        fault = planned.fault
-        match fault:
-            case f.Crash():
-                self._kill(planned, fault.node, fault.restart)
-            case f.Pause():
-                if fault.replace:
-                    self._gate.exempt(fault.node, taken.event)
-                self._in_force(planned, self._actuator.pause(fault.node))
-            case f.Cut():
-                planned.met = int(fault.crosses(taken.event.link))
-                self._in_force(planned, self._actuator.arm(fault))
-            case f.Storage():
-                self._in_force(planned, f"the step failed with {fault.errno}", done=True)
-                return Go(fault.code)
-            case f.PowerCut() if fault.node == taken.event.node:
-                planned.in_force = True
-                return Go(cut=fault.sync)
-            case f.PowerCut():
-                pass  # another node takes this step
-            case _:
-                self._gate.close_link_pair(connection_id, fault.link)
-                taken.held.append(planned)
-                self._in_force(planned, self._actuator.arm(fault))
-        return None
-
-    def power_cut(self, event: TraceEvent) -> None:
-        """A process says that its power was cut, and what was lost of what it had written."""
+    def reported(self, event: TraceEvent) -> None:
+        """A process says what a fault in force has made of it."""
         with self._acting:
             for planned in self._planned:
-                fault = planned.fault
-                if not (isinstance(fault, f.PowerCut) and planned.in_force):
+                if not planned.in_force:
                     continue
-                if event.step != f"{POWER_CUT}{fault.at.step}":
-                    continue
-                planned.evidence.append(f"lost: {event.detail.get('lost')}")
+                run = AdmittingActuator(self._actuator, self._gate, event)
                 try:
-                    self._kill(planned, fault.node, restart=True)
+                    begun = planned.fault.reported(event, run)
+                    if begun is not None:
+                        self._in_force(planned, begun)
                 except Exception as e:
                     self._fail(e)
                     raise
-                self._restart_later(fault.node)
+                self._restart_later(run)
 
-    def _kill(self, planned: Planned, node: str, restart: bool) -> None:
-        if restart:
-            self._gate.goes_down(node)
-        incarnation, struck = self._actuator.crash(node)
-        self._gate.mark_dead(node, incarnation)
-        self._in_force(planned, struck.evidence, done=bool(struck.fired))
+    def _begin(
+        self, connection_id: int, taken: OpenStep, planned: Planned, run: AdmittingActuator
+    ) -> Go | None:
+        """Put a fault in force; the answer to the step, if the fault is in it."""
+        fault = planned.fault
+        if fault.link_held is not None:
+            self._gate.close_link_pair(connection_id, fault.link_held)
+            taken.held.append(planned)
+        planned.met = int(fault.crosses(taken.event.link))
+        begun = fault.begin(run)
+        if begun is None:
+            return None
+        self._in_force(planned, begun)
+        return begun.answer
 
-    def _in_force(self, planned: Planned, evidence: str, done: bool = False) -> None:
-        planned.in_force, planned.done, planned.since = True, done, time.monotonic()
-        planned.evidence.append(evidence)
-        self._note_fault(planned, evidence)
+    def _in_force(self, planned: Planned, begun: Begun) -> None:
+        planned.in_force, planned.done, planned.since = True, begun.done, time.monotonic()
+        if begun.evidence:
+            planned.evidence.append(begun.evidence)
+            self._note_fault(planned, begun.evidence)
 
     def _step_ended(self, taken: OpenStep, event: TraceEvent) -> None:
         """The step within which faults were in force has come to its end."""
@@ -174,42 +133,31 @@ class Injection:
         for planned in taken.held:
             took = (time.monotonic() - planned.since) * 1000
             error = event.detail.get("error", "no word why")
-            self._heal(planned, f"step failed: {error}" if failed else f"step took {took:.0f} ms")
+            seen = f"step failed: {error}" if failed else f"step took {took:.0f} ms"
+            self._end(planned, seen, step_failed=failed)
         taken.held.clear()
 
-    def _heal(self, planned: Planned, seen: str = "", done: bool = True) -> None:
+    def _end(
+        self, planned: Planned, seen: str = "", done: bool = True, step_failed: bool = False
+    ) -> None:
         if not planned.in_force:
             return
         planned.in_force = False
-        fault = planned.fault
-        evidence = []
-        match fault:
-            case f.Pause():
-                evidence = [self._actuator.resume(fault.node)]
-            case f.Crash() | f.Storage() | f.PowerCut():
-                pass
-            case f.Cut():
-                evidence = [f"{planned.met} requests met it"] if fault.tries is not None else []
-                evidence.append(self._actuator.heal(fault, step_failed=True).evidence)
-            case _:
-                failed = seen.startswith("step failed")
-                if not failed:
-                    self._gate.open_link_pair(
-                        fault.link
-                    )  # what is lost may be another step's: a reply
-                healed = self._actuator.heal(fault, failed)
-                self._gate.open_link_pair(fault.link)
-                evidence = [healed.evidence]
-                silent = isinstance(fault, f.Omit | f.OmitReply | f.Reset) and not failed
-                if healed.fired is False or (healed.fired is None and silent):
-                    done = False
-        planned.done = done
-        planned.evidence += [text for text in (seen, *evidence) if text]
+        fault, link = planned.fault, planned.fault.link_held
+        if link is not None and not step_failed:
+            self._gate.open_link_pair(link)  # what is lost may be another step's: a reply
+        run = AdmittingActuator(self._actuator, self._gate)
+        ended = fault.end(run, planned.met, step_failed)
+        if link is not None:
+            self._gate.open_link_pair(link)
+        planned.done = done and ended.fired
+        planned.evidence += [text for text in (seen, *ended.evidence) if text]
         self._note_fault(planned, "; ".join(planned.evidence[1:]) or "healed")
 
-    def _restart_later(self, node: str) -> None:
-        """Start a node again while the run goes on."""
-        threading.Thread(target=self._restart, args=(node,), daemon=True).start()
+    def _restart_later(self, run: AdmittingActuator) -> None:
+        """Start nodes again that are to come back, while the run goes on."""
+        for node in run.to_restart:
+            threading.Thread(target=self._restart, args=(node,), daemon=True).start()
 
     def _restart(self, node: str) -> None:
         try:
@@ -225,19 +173,7 @@ class Injection:
             TraceEvent(
                 f"fault/{planned.fault.id}",
                 "before" if lasts else "after",
-                _where(planned.fault),
-                detail={"evidence": evidence},
+                planned.fault.noted_at,
+                detail={"evidence": evidence, "fault": to_entry(planned.fault)},
             )
         )
-
-
-def _where(fault: Fault) -> str:
-    match fault:
-        case f.Crash() | f.Pause() | f.PowerCut():
-            return fault.node
-        case f.Cut():
-            return fault.left[0]
-        case f.Storage():
-            return ""
-        case _:
-            return fault.link.partition("->")[0]

@@ -15,8 +15,9 @@ from pathlib import Path
 from bettong.harness.conductor.admission import StepAdmission
 from bettong.harness.conductor.event_log import EventLog
 from bettong.harness.conductor.fault_status import PlannedFaults
-from bettong.harness.conductor.injector import GO, POWER_CUT, Go, Injection
+from bettong.harness.conductor.injector import GO, Injection
 from bettong.harness.faults.actuator import Actuator
+from bettong.harness.faults.fault import Go
 from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.trace import TraceEvent
 
@@ -120,10 +121,10 @@ class RunControl:
         """
         if self._normalise is not None:
             event = self._normalise(event)
-        if event.step.startswith(POWER_CUT):
+        if event.step.startswith(self._planned.reports):
             with self._changed:
                 self._gate.refuse_the_dead(event)
-            self._injection.power_cut(event)
+            self._injection.reported(event)
             return None
         with self._changed:
             self._gate.refuse_the_dead(event)

@@ -15,8 +15,8 @@ import threading
 from itertools import count
 from typing import Any
 
-from bettong.harness.conductor.injector import Go
 from bettong.harness.conductor.run_control import RunControl
+from bettong.harness.faults.fault import Go
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import TraceError, TraceEvent
 

@@ -1,11 +1,12 @@
-"""What does to nodes and links what faults ask for."""
+"""What does to nodes and links what faults ask for, and what came of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
 
-from bettong.harness.faults import kinds as f
+Direction = Literal["both", "forward", "backward"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +17,43 @@ class InjectionOutcome:
     evidence: str
 
 
-class Actuator(Protocol):
-    """Does to nodes and links what a fault asks. Every call returns when its effect is in force
-    and tells the evidence for it. A fault that cannot be put in force raises BettongError."""
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """What a fault does to the bytes of a link, as a toxic of Toxiproxy.
+
+    Attributes:
+        toxic: the toxic's type, e.g. ``latency``.
+        attributes: the toxic's own, in its units.
+        of_reply: it strikes what comes back, not what is asked.
+        loses: what it strikes is lost. A client that asks again by itself within one step loses
+            it once, and not until the step has ended.
+    """
+
+    toxic: str
+    attributes: Mapping[str, int] = field(default_factory=dict)
+    of_reply: bool = False
+    loses: bool = False
+
+
+class LinkActuator(Protocol):
+    """Does to links what faults ask. What is in force is known by the fault's id; every call
+    returns the evidence for it, and raises BettongError when nothing can be put in force."""
+
+    def disturb(self, fault: str, link: str, disturbance: Disturbance) -> str: ...
+    def partition(
+        self, fault: str, left: tuple[str, ...], right: tuple[str, ...], direction: Direction
+    ) -> str: ...
+    def repeat(self, fault: str, link: str) -> str:
+        """What is asked on the link from now on is delivered a second time when this is healed."""
+
+    def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
+        """End it. When the step did not fail, as it waits for no reply, first wait until the fault
+        has struck what the step has sent."""
+
+
+class Actuator(LinkActuator, Protocol):
+    """Does to nodes and links what faults ask. Every call returns when its effect is in force and
+    gives the evidence for it. A fault that cannot be put in force raises BettongError."""
 
     def crash(self, node: str) -> tuple[int, InjectionOutcome]:
         """Kill a node: its incarnation that is dead now, and whether it lived until then."""
@@ -28,7 +63,22 @@ class Actuator(Protocol):
 
     def pause(self, node: str) -> str: ...
     def resume(self, node: str) -> str: ...
-    def arm(self, fault: f.LinkFault | f.Cut) -> str: ...
-    def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> InjectionOutcome:
-        """Mend the link. When the step did not fail, as it waits for no reply, first wait until
-        the fault has struck what the step has sent."""
+
+
+class RunActuator(LinkActuator, Protocol):
+    """The actuator as the faults of one run use it, at one of its steps: processes that must not
+    go on do not, and nodes that are to come back do so while the run goes on."""
+
+    @property
+    def node(self) -> str:
+        """The node that takes the step."""
+
+    @property
+    def link(self) -> str | None:
+        """The link that the step's request travels on."""
+
+    def crash(self, node: str, restart: bool) -> InjectionOutcome: ...
+    def pause(self, node: str, replace: bool) -> str:
+        """Stop a node where it stands; ``replace``: a supervisor starts another one meanwhile."""
+
+    def resume(self, node: str) -> str: ...

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from bettong.harness.faults import kinds as f
-from bettong.harness.faults.kinds import Point
+from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor, RefusedOnce
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.faults.wire import WireFault

@@ -11,22 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
-from bettong.harness.faults.kinds import (
-    DRIVER,
-    Crash,
-    Duplicate,
-    Fault,
-    Omit,
-    OmitReply,
-    Pause,
-    Point,
-    Storage,
-    repeats,
-)
-from bettong.harness.faults.schedule import Schedule, Topology
-from bettong.harness.faults.step_ids import is_push, is_stored
+from bettong.harness.faults import registry
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.point import Topology
+from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.errors import BettongError
-from bettong.lineage.faults import CLASSIC, CRASH, DUPLICATE, LOSS, PAUSE, STORAGE
+from bettong.lineage.faults import CLASSIC
 from bettong.lineage.trace import TraceEvent
 
 _OF_BATCH = re.compile(r"(?:^|/)batch=(\d+)(?:/|$)")
@@ -69,30 +59,14 @@ def steps_of_batch(events: Sequence[TraceEvent], batch: int) -> list[TraceEvent]
 def faults_at(
     event: TraceEvent, topology: Topology, kinds: AbstractSet[str] = CLASSIC, occurrence: int = 1
 ) -> Iterator[Fault]:
-    """Every single fault at a step: the node that takes it killed before and after it, and, where
-    it is a request, the node at the other end too, the request lost, and its reply lost. Where
-    their kinds are asked for, the driver replaced while it stands still, the write refused, and
-    the request delivered twice.
+    """Every single fault at a step, of the kinds that are asked for: the node that
+    takes it killed before and after it, and, where it is a request, the node at the other end too,
+    the request lost, and its reply lost; the driver replaced while it stands still, the write
+    refused, the request delivered twice.
     """
-    before, after = (Point(event.step, phase, occurrence) for phase in ("before", "after"))
-    link = event.link or ""
-    for node in topology.nodes:
-        if CRASH in kinds and node in (event.node, *link.split("->")):
-            yield Crash(node, before)
-            yield Crash(node, after)
-    if PAUSE in kinds and event.node == DRIVER:
-        yield Pause(event.node, before, replace=True)
-    if STORAGE in kinds and is_stored(event.step, event.link):
-        yield Storage(before, "ENOSPC")
-        yield Storage(after, "EIO")
-    if link not in topology.links:
-        return
-    if LOSS in kinds:
-        yield Omit(link, before)
-        if not is_push(event.step):
-            yield OmitReply(link, before)
-    if DUPLICATE in kinds and repeats(link):
-        yield Duplicate(link, before)
+    for kind in registry.kinds().values():
+        if kind.bound in kinds:
+            yield from kind.singles(event, topology, occurrence)
 
 
 def each_step(

@@ -22,8 +22,9 @@ from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
-from bettong.harness.faults import kinds as harness
-from bettong.harness.faults.kinds import Fault, Point
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.kinds import Crash
+from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import is_push, message_of
 from bettong.harness.search.leaves import Batches
 from bettong.harness.search.occurrences import (
@@ -79,10 +80,10 @@ def _absolute(step: str, batch: int | None, epoch: int) -> str:
 
 def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery | None:
     """What followed a fault in a run that had no other; None when it did not strike."""
-    struck = next((s.position for s in reading.struck if s.fault == fault.id), None)
+    struck = next((s.position for s in reading.struck if s.fault.id == fault.id), None)
     if struck is None:
         return None
-    struck_step = harness.points(fault)[0].step
+    struck_step = fault.points[0].step
     batch = batch_at(struck_step)
     earlier = [o for o in reading.occurrences if o.begun <= struck]
     later = [o for o in reading.occurrences if o.begun > struck]
@@ -105,9 +106,7 @@ def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery |
         for o in later
         if here(o)
     ]
-    signature = _digest(
-        type(fault).__name__, _struck_at(fault), *sorted(durable), "", *sorted(after)
-    )
+    signature = _digest(fault.kind, fault.place, *sorted(durable), "", *sorted(after))
     before, taken = (Counter(o.step for o in some) for some in (earlier, reading.occurrences))
     settled = "" if batch is None else _settled(reading, batch, struck, here)
     return Recovery(batch, epoch, dict(before), dict(taken), signature, settled)
@@ -141,17 +140,7 @@ def _digest(*reported: str) -> str:
     return blake2b("\n".join(reported).encode(), digest_size=12).hexdigest()
 
 
-def _struck_at(fault: Fault) -> str:
-    match fault:
-        case harness.Crash(node=node) | harness.Pause(node=node) | harness.PowerCut(node=node):
-            return node
-        case harness.Cut() | harness.Storage():
-            return fault.id
-        case _:
-            return fault.link
-
-
-def same_moments(reading: Reading) -> dict[str, harness.Crash]:
+def same_moments(reading: Reading) -> dict[str, Fault]:
     """Crashes, each with the later one that is the same: all that the node did between the two
     was to read, so that nothing is left of it."""
     events: dict[tuple[str, int], list[tuple[int, bool, Occurrence]]] = {}
@@ -167,7 +156,7 @@ def same_moments(reading: Reading) -> dict[str, harness.Crash]:
         for cause in o.causes
         if cause.node != o.node
     }
-    found: dict[str, harness.Crash] = {}
+    found: dict[str, Fault] = {}
     for reported in events.values():
         reported.sort(key=lambda event: event[0])
         found |= _same_of_node(reported, effects)
@@ -176,8 +165,8 @@ def same_moments(reading: Reading) -> dict[str, harness.Crash]:
 
 def _same_of_node(
     reported: Sequence[tuple[int, bool, Occurrence]], effects: AbstractSet[tuple[str, int]]
-) -> dict[str, harness.Crash]:
-    found: dict[str, harness.Crash] = {}
+) -> dict[str, Fault]:
+    found: dict[str, Fault] = {}
     later: Occurrence | None = None  # a crash just before it is the same as one here
     writing = 0  # how many steps that change something go on here
     for position, begins, o in reversed(reported):
@@ -189,7 +178,7 @@ def _same_of_node(
         if later is not None and not _heard(later, position) and not is_push(o.step):
             here = Point(o.step, "before" if begins else "after", o.number)
             stands = Point(later.step, "before", later.number)
-            found[harness.Crash(o.node, here).id] = harness.Crash(o.node, stands)
+            found[Crash(o.node, here).id] = Crash(o.node, stands)
         elif begins and not writing:
             later = o
         if not begins and not reads:
@@ -203,13 +192,6 @@ def _heard(occurrence: Occurrence, since: int) -> bool:
     return any(
         c.node != occurrence.node and (c.ended or c.begun) > since for c in occurrence.causes
     )
-
-
-def _at(fault: Fault, point: Point) -> Fault | None:
-    """The fault moved to another moment; None for faults that span two."""
-    if isinstance(fault, harness.Cut | harness.Pause):
-        return None
-    return replace(fault, at=point)
 
 
 @dataclass(slots=True)
@@ -247,9 +229,9 @@ class FaultEquivalence:
         found = []
         for id, recovery in self._recoveries.items():
             fault = self.faults[id]
-            point = harness.points(fault)[0]
+            point = fault.points[0]
             next_time = recovery.before.get(point.step, 0) + 1
-            moved = _at(fault, replace(point, occurrence=next_time))
+            moved = fault.moved(replace(point, occurrence=next_time))
             shown = next_time <= recovery.taken.get(point.step, 0)
             if shown and moved is not None and moved.id in self.faults:
                 found.append(frozenset({id, self.same_moment.get(moved.id, moved.id)}))
@@ -268,11 +250,11 @@ class FaultEquivalence:
                 return moved
         return schedule
 
-    def standing_for(self, reading: Reading) -> dict[str, harness.Crash]:
+    def standing_for(self, reading: Reading) -> dict[str, Fault]:
         """Crashes of a run, each with the one that stands for it."""
         own = {id: crash for id, crash in same_moments(reading).items() if id not in self.clean}
-        reported = {id: self.faults[b] for id, b in self.same_moment.items() if id in self.clean}
-        return own | {id: b for id, b in reported.items() if isinstance(b, harness.Crash)}
+        known = {id: self.faults[b] for id, b in self.same_moment.items() if id in self.clean}
+        return own | known
 
     def _moved(self, first: str, second: str) -> Schedule | None:
         """Both faults, the second on the way of the first one's recovery, moved to the run that
@@ -280,7 +262,7 @@ class FaultEquivalence:
         recovery, fault = self._recoveries.get(first), self.faults.get(second)
         if recovery is None or fault is None:
             return None
-        point = harness.points(fault)[0]
+        point = fault.points[0]
         again = point.occurrence - recovery.before.get(point.step, 0)
         if again < 1:
             return None  # it strikes before the first one does
@@ -293,7 +275,7 @@ class FaultEquivalence:
         step = _absolute(relative, target.batch, target.epoch)
         for place in (_PARTITION.sub("p=0", step), step):
             number = target.before.get(place, 0) + again
-            moved = _at(fault, Point(place, point.phase, number))
+            moved = fault.moved(Point(place, point.phase, number))
             shown = number <= target.taken.get(place, 0)
             if shown and moved is not None and moved.id in self.faults:
                 return frozenset({chosen, self.same_moment.get(moved.id, moved.id)})

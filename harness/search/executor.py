@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
-from bettong.harness.faults.kinds import Fault, points
+from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.run import RunRecord
@@ -40,7 +40,7 @@ def impossible(seen: RunRecord, reading: Reading) -> tuple[str, ...]:
     came = {(o.step, o.number, "before") for o in reading.occurrences}
     came |= {(o.step, o.number, "after") for o in reading.occurrences if o.ended is not None}
     for fault in seen.schedule.faults:
-        point = points(fault)[0]
+        point = fault.points[0]
         if fault.id in seen.not_fired and (point.step, point.occurrence, point.phase) in came:
             return ()
     return seen.not_fired
@@ -83,7 +83,7 @@ class ScenarioExecutor:
         self.campaign.forget(seen)
         outcome, not_fired, note = seen.outcome, seen.not_fired, seen.note
         if schedule and outcome == "good" and self.clean is not None:
-            make_up(read.lineage, self.clean, schedule)
+            make_up(read.lineage, self.clean, seen.schedule.faults)
         never = impossible(seen, read.reading)
         if never:
             outcome, not_fired = "good", ()

@@ -18,15 +18,15 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from bettong.harness.faults.kinds import Crash, Fault, Omit, OmitReply, points
-from bettong.harness.faults.schedule import Schedule, Topology
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.point import Topology
+from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.run import RunRecord
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.enumeration import each_step, faults_at
 from bettong.harness.search.executor import impossible
 from bettong.harness.search.ldfi import question
-from bettong.harness.search.leaves import kind_of
 from bettong.harness.search.occurrences import Reading, read_occurrences
 from bettong.harness.search.trace_lineage import message_batches
 from bettong.lineage.errors import UsageError
@@ -155,7 +155,7 @@ class _Space:
             (id,) = reported.ids
             for fault in reported.then:
                 both = (first[id], fault)
-                bounded = [BoundedFault(f.id, kind_of(f.id)) for f in both]
+                bounded = [BoundedFault(f.id, f.bound) for f in both]
                 if fault.id != id and self._reach.bounds.allow(bounded):
                     pairs.setdefault(frozenset(f.id for f in both), Schedule(both))
         return list(pairs.values())
@@ -171,9 +171,9 @@ class _Space:
     def _then(self, seen: RunRecord, reading: Reading) -> Iterator[Fault]:
         """The faults that can strike when the only one of this run has, or after that."""
         (own,) = seen.schedule.faults
-        start = points(own)[0]
+        start = own.points[0]
         batch_of = message_batches(seen.events)
-        struck = next((s.position for s in reading.struck if s.fault == own.id), None)
+        struck = next((s.position for s in reading.struck if s.fault.id == own.id), None)
         if struck is None:
             return
         for o in reading.occurrences:
@@ -182,7 +182,7 @@ class _Space:
                 continue
             event = seen.events[o.begun]
             for fault in faults_at(event, self._topology, self._kinds, o.number):
-                point = points(fault)[0]
+                point = fault.points[0]
                 at = o.begun if point.phase == "before" else o.ended
                 if at is not None and (at > struck or point == start):
                     yield fault
@@ -192,18 +192,19 @@ def left_nothing(seen: RunRecord, reading: Reading) -> bool:
     """Whether all that did not strike in a run was to lose a request, or its reply, while an end
     of its link was dead of the other fault, or on the connection that had died with it: nothing was
     left to be lost."""
-    killed = {f.id: f.node for f in seen.schedule.faults if isinstance(f, Crash)}
-    deaths = [(killed[s.fault], s.position) for s in reading.struck if s.fault in killed]
+    deaths = [(node, s.position) for s in reading.struck for node in s.fault.kills]
     left = [f for f in seen.schedule.faults if f.id in seen.not_fired]
 
     def void(loss: Fault) -> bool:
-        return isinstance(loss, Omit | OmitReply) and any(
-            o.begun < _connected(reading, node, loss.link, since)
+        (at, *_) = loss.points
+        return loss.loses and any(
+            o.begun < _connected(reading, node, link, since)
             and (o.ended is None or since < o.ended)
             for o in reading.occurrences
-            if (o.step, o.number) == (loss.at.step, loss.at.occurrence)
+            if (o.step, o.number) == (at.step, at.occurrence)
+            for link in loss.links
             for node, since in deaths
-            if node in loss.link.split("->")
+            if node in link.split("->")
         )
 
     return seen.outcome == "not-injected" and all(map(void, left))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from bettong.harness.faults.schedule import Schedule, Topology
+from bettong.harness.faults.point import Topology
+from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.run import RunRecord
 from bettong.harness.search.enumeration import each_step, random_schedules
 from bettong.lineage.errors import UsageError

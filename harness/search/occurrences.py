@@ -14,6 +14,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.registry import parse_fault
 from bettong.harness.faults.step_ids import split_name
 from bettong.lineage.trace import MessageRange, TraceEvent
 
@@ -107,7 +109,7 @@ class Restart:
 class StruckStep:
     """A fault that was in force from this place of the trace on."""
 
-    fault: str
+    fault: Fault
     node: str
     position: int
 
@@ -155,8 +157,9 @@ class _Reader:
         return self._reading
 
     def _fault(self, event: TraceEvent, position: int) -> None:
-        fault = event.step.removeprefix("fault/")
-        if all(s.fault != fault for s in self._reading.struck):
+        known = {s.fault.id for s in self._reading.struck}
+        if event.step.removeprefix("fault/") not in known:
+            fault = parse_fault(event.detail.get("fault"), f"the trace's {event.step}")
             self._reading.struck.append(StruckStep(fault, event.node, position))
 
     def _begin(self, event: TraceEvent, position: int) -> None:

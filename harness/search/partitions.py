@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bettong.harness.faults.kinds import Cut, Point
+from bettong.harness.faults.fault import TakenStep
+from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import is_push, message_of
 from bettong.harness.search.occurrences import Occurrence, Reading
 
-_TRIES = 2
+Between = tuple[tuple[str, ...], tuple[str, ...], Point]
 _CONNECT = "sender.connect/"
 
 
@@ -21,6 +22,7 @@ class Partitions:
     """The cuts of one run, by the requests that they lose."""
 
     def __init__(self, reading: Reading) -> None:
+        self._taken = {(o.step, o.number): o for o in reading.occurrences}
         requests = [o for o in reading.occurrences if o.link is not None]
         self._of_step: dict[str, list[Occurrence]] = {}
         self._clients: dict[str, set[str]] = {}
@@ -28,16 +30,22 @@ class Partitions:
             client, server = _ends(o)
             self._of_step.setdefault(o.step, []).append(o)
             self._clients.setdefault(server, set()).add(client)
-        self._cuts: dict[str, list[Cut]] = {}
+        self._cuts: dict[str, list[Between]] = {}
         for o in requests:
             self._place(o)
 
-    def losing(self, request: Occurrence) -> Sequence[Cut]:
-        """The cuts that lose this request."""
-        return self._cuts.get(request.name, ())
+    def apart(self, step: TakenStep) -> Sequence[Between]:
+        """The two sides of each partition that loses this request, and when it begins."""
+        return self._cuts.get(Point(step.step, "before", step.number).place, ())
 
-    def tried_again(self, request: Occurrence) -> Point:
-        """When a client that gets no answer begins to ask again."""
+    def tried_again(self, step: TakenStep) -> Point | None:
+        """When the client that has asked a server for this step, and gets no answer, begins to ask
+        again."""
+        o = self._taken[step.step, step.number]
+        asked = (c for c in o.causes if (c.link or "").endswith(f"->{o.node}"))
+        request = next((c for c in asked if not c.done_at(o.begun) or is_push(c.step)), None)
+        if request is None:
+            return None
         connect = _connect(request)
         if connect is None:
             return Point(request.step, "before", request.number + 1)
@@ -51,7 +59,7 @@ class Partitions:
         again = self._tried_next(request)
         for lost in (request, again):
             if lost is not None:
-                cuts = [Cut((server,), side, start, tries=_TRIES) for side in sides]
+                cuts = [((server,), side, start) for side in sides]
                 self._cuts.setdefault(lost.name, []).extend(cuts)
 
     def _tried_next(self, request: Occurrence) -> Occurrence | None:

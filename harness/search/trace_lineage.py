@@ -20,14 +20,13 @@ preventing an output loses it, preventing such a fact can duplicate it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
-from bettong.harness.faults import kinds as harness
-from bettong.harness.faults.kinds import Point
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import is_push, message_of
 from bettong.harness.search.leaves import Batches, LeafBuilder, owed
 from bettong.harness.search.occurrences import (
@@ -77,14 +76,14 @@ class RunLineage:
         faults: the harness's faults by id, to be put into schedules.
         reading: the occurrences that it was read from.
         batch: tells the batch of a step.
-        same: crashes, each with the one that stands for it.
+        same: faults, each with the one that stands for it.
     """
 
     lineage: Lineage
-    faults: dict[str, harness.Fault]
+    faults: dict[str, Fault]
     reading: Reading
     batch: Batches
-    same: Mapping[str, harness.Crash]
+    same: Mapping[str, Fault]
 
 
 @dataclass(slots=True)
@@ -98,13 +97,13 @@ class _Builder:
     def build(self) -> RunLineage:
         moments = self._moments()
         restarts = {r.position: r for r in self.reading.restarts}
-        strikes: dict[int, str] = {s.position: s.fault for s in self.reading.struck}
-        killed: dict[str, str] = {}
+        strikes: dict[int, Fault] = {s.position: s.fault for s in self.reading.struck}
+        killed: dict[str, Fault] = {}
         struck = self.leaves.struck
         for position in range(len(self.events)):
             if position in strikes:
                 struck.append(strikes[position])
-                for node in _killed_by(strikes[position]):
+                for node in strikes[position].takes_away:
                     killed[node] = strikes[position]
             if position in restarts:
                 restart = restarts[position]
@@ -174,7 +173,7 @@ class _Builder:
                 if cause.link is not None and cause.link.endswith(f"->{of.node}"):
                     yield self.leaves.request(cause)
 
-    def _live_until(self, occurrence: Occurrence, phase: harness.PointPhase) -> str:
+    def _live_until(self, occurrence: Occurrence, phase: PointPhase) -> str:
         """The fact that the node lives at this moment. Its id is a digest of all the moments it
         has lived through, so that runs merge as far as they agree and no circle can arise."""
         who = (occurrence.node, occurrence.incarnation)
@@ -190,15 +189,15 @@ class _Builder:
         return fact
 
 
-def make_up(lineage: Lineage, clean: Lineage, struck: Iterable[str]) -> None:
+def make_up(lineage: Lineage, clean: Lineage, struck: Iterable[Fault]) -> None:
     """Say of a run that stayed good what it had instead of the clean run's goals that it did not
     reach: an ack that was lost is not given again when the next connection tells the same.
 
     Such a goal then holds as well because of the faults that struck, as long as everything that
     happened only in this run does.
     """
-    schedule = frozenset(struck)
-    held = holding(lineage, schedule)
+    faults = {fault.id: fault for fault in struck}
+    held = holding(lineage, frozenset(faults))
     missed = [goal for goal in clean.goals if goal not in held]
     if not missed:
         return
@@ -207,7 +206,7 @@ def make_up(lineage: Lineage, clean: Lineage, struck: Iterable[str]) -> None:
         for fact, kind in lineage.graph.nodes(data="kind")
         if kind == FACT and fact.startswith("done(") and fact in held and fact not in clean.graph
     ]
-    premises = [*(owed(lineage, fault) for fault in sorted(schedule)), *instead]
+    premises = [*(owed(lineage, faults[id]) for id in sorted(faults)), *instead]
     for goal in missed:
         lineage.fact(goal, goal=True, label=str(clean.attributes(goal)["label"]))
         lineage.firing(goal, premises, "made up for")
@@ -217,15 +216,10 @@ def _at_all(step: str) -> str:
     return f"done({step}) at all"
 
 
-def _killed_by(fault: str) -> Iterable[str]:
-    found = re.match(r"(?:crash|pause|power-cut)\((.+?), ", fault)
-    return (found[1],) if found else ()
-
-
 def lineage_of(
     events: Iterable[TraceEvent],
     batches: int | None = None,
-    fold: Callable[[Reading], Mapping[str, harness.Crash]] = lambda _: {},
+    fold: Callable[[Reading], Mapping[str, Fault]] = lambda _: {},
     kinds: AbstractSet[str] = CLASSIC,
 ) -> RunLineage:
     """The lineage of a run from its trace.

@@ -9,19 +9,19 @@ from typing import Any
 from hypothesis import strategies as st
 
 from bettong.harness.checkers.records import Record
+from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds import (
     Crash,
     Cut,
     Delay,
     Duplicate,
-    Fault,
     Omit,
     OmitReply,
     Pause,
-    Point,
     Storage,
 )
-from bettong.harness.faults.schedule import Schedule, Topology
+from bettong.harness.faults.point import Point, Topology
+from bettong.harness.faults.schedule import Schedule
 from bettong.harness.strategies.pipelines import numbers, pipelines
 from bettong.lineage.results import AnomalyKind
 

@@ -27,7 +27,6 @@ from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.enumeration import each_step, random_schedules
 from bettong.harness.search.fault_plan import EACH_STEP_BATCHES
 from bettong.harness.search.ldfi import search_scenario
-from bettong.harness.search.leaves import kind_of
 from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE
 from bettong.lineage.results import Anomaly, environment
 from bettong.lineage.search.loop import Budget
@@ -125,7 +124,7 @@ def _measured(backend: LocalBackend, mutant: Scenario, most: int) -> Found:
 
 def reach_for(mutant: Scenario) -> SearchBounds:
     """The default bounds, widened by what the mutant's own schedule has."""
-    counts = Counter(kind_of(fault.id) for fault in mutant.shown_by().faults)
+    counts = Counter(fault.bound for fault in mutant.shown_by().faults)
     return SearchBounds(
         crashes=max(1, counts[CRASH]),
         losses=max(1, counts[LOSS]),

@@ -18,7 +18,7 @@ from bettong.engine import steps
 from bettong.engine.steps import Instrumentation, step
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.server import Conductor
-from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
 from bettong.lineage.errors import BettongError
 from bettong.lineage.results import environment
 
@@ -42,10 +42,18 @@ class _NoFaults:
     def resume(self, node: str) -> str:
         raise NotImplementedError
 
-    def arm(self, fault: object) -> str:
+    def disturb(self, fault: str, link: str, disturbance: Disturbance) -> str:
         raise NotImplementedError
 
-    def heal(self, fault: object, step_failed: bool) -> InjectionOutcome:
+    def partition(
+        self, fault: str, left: tuple[str, ...], right: tuple[str, ...], direction: Direction
+    ) -> str:
+        raise NotImplementedError
+
+    def repeat(self, fault: str, link: str) -> str:
+        raise NotImplementedError
+
+    def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
         raise NotImplementedError
 
 

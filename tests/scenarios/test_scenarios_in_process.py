@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bettong.harness.backends.base import LocalBackend
-from bettong.harness.faults.schedule import Schedule, ScheduleError
+from bettong.harness.faults.errors import ScheduleError
+from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.run import run_once
 from bettong.harness.scenario import Scenario
 from bettong.harness.search.fault_plan import parse_plan

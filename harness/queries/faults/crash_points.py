@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from bettong.harness.faults.kinds import Point, PointPhase
+from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.queries.sink.probes import STEP
 from bettong.lineage.trace import TraceEvent
 

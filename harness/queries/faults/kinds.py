@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from bettong.harness.faults import kinds as f
-from bettong.harness.faults.kinds import Fault, Point
-from bettong.harness.faults.schedule import ScheduleError, parse_point
+from bettong.harness.faults.errors import ScheduleError
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.operations import KNOWN, OperationalEvent
 from bettong.harness.queries.faults.wire import How, WireFault
@@ -120,17 +121,17 @@ def parse_fault(id: str) -> AnyFault:
     if on_wire := parse_numbered(id):
         return on_wire
     if found := _CRASH.match(id):
-        return f.Crash(DRIVER, parse_point(found[1]))
+        return f.Crash(DRIVER, Point.parse(found[1]))
     if found := _STORAGE.match(id):
-        return f.Storage(parse_point(found[1]), "EIO")
+        return f.Storage(Point.parse(found[1]), "EIO")
     if found := _PAUSE.match(id):
-        return f.Pause(DRIVER, parse_point(found[1]), parse_point(found[2]))
+        return f.Pause(DRIVER, Point.parse(found[1]), Point.parse(found[2]))
     if found := _LOST.match(id):
-        return LostExecutor(parse_point(f"{found[1]} {found[2]}"), goes_on=bool(found[3]))
+        return LostExecutor(Point.parse(f"{found[1]} {found[2]}"), goes_on=bool(found[3]))
     if found := _REFUSED.match(id):
-        return f.Cut((DRIVER,), (found[1],), parse_point(found[2]))
+        return f.Cut((DRIVER,), (found[1],), Point.parse(found[2]))
     if found := _REFUSED_ONCE.match(id):
-        return RefusedOnce(found[1], parse_point(found[2]))
+        return RefusedOnce(found[1], Point.parse(found[2]))
     raise ScheduleError(f"{id!r} is no fault of check-sink: copy one from a result")
 
 

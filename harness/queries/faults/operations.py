@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from bettong.harness.faults.kinds import Crash, Point
+from bettong.harness.faults.kinds import Crash
+from bettong.harness.faults.point import Point
 from bettong.harness.queries.sink.rows import Input
 
 

@@ -8,13 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from bettong.harness.faults import kinds as f
-from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
 from bettong.harness.queries.run.state import copy_state, replace_state
 from bettong.harness.spark.driver import DriverHost
+from bettong.lineage.errors import BettongError
 
 DRIVER = "driver"
 Signal = Literal["ended", "crashed", "paused"]
+
+
+class NotOnWireError(BettongError):
+    """A fault that cannot strike what a query asks of its endpoints."""
 
 
 class DriverControl:
@@ -35,7 +39,7 @@ class DriverControl:
         state: Path,
         real: bool,
         cut_links: Callable[[int], None],
-        refuse: Callable[[f.Cut, int], str],
+        refuse: Callable[[str, str, int], str],
     ) -> None:
         self._state = state
         self._real = real
@@ -100,11 +104,18 @@ class DriverControl:
             host.resume()
         return f"{len(self.paused)} driver(s) went on"
 
-    def arm(self, fault: f.LinkFault | f.Cut) -> str:
-        """An endpoint refuses the driver's connections."""
-        assert isinstance(fault, f.Cut), fault.id
-        return self._refuse(fault, self.incarnation)
+    def partition(
+        self, fault: str, left: tuple[str, ...], right: tuple[str, ...], direction: Direction
+    ) -> str:
+        """Endpoints refuse the driver's connections."""
+        return "; ".join(self._refuse(fault, endpoint, self.incarnation) for endpoint in right)
 
-    def heal(self, fault: f.LinkFault | f.Cut, step_failed: bool) -> InjectionOutcome:
+    def disturb(self, fault: str, link: str, disturbance: Disturbance) -> str:
+        raise NotOnWireError(f"{fault}: a query's requests are struck one by one, not its links")
+
+    def repeat(self, fault: str, link: str) -> str:
+        raise NotOnWireError(f"{fault}: a query's requests are not delivered twice")
+
+    def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
         """It has ended with the incarnation that it struck."""
         return InjectionOutcome(True, "")

@@ -83,13 +83,12 @@ class FaultInjector:
         server.pause()
         self._last(fault.id, server.resume)
 
-    def refuse(self, fault: f.Cut, run: str, incarnation: int) -> str:
+    def refuse(self, fault: str, endpoint: str, run: str, incarnation: int) -> str:
         """From now on the endpoint refuses connections."""
-        (endpoint,) = fault.right
         refusal = self.endpoint_proxies.refuse(run, incarnation, endpoint)
-        self._last(fault.id, refusal.heal)
-        self.evidence[fault.id] = f"{endpoint} closed its connections and refused new ones"
-        return self.evidence[fault.id]
+        self._last(fault, refusal.heal)
+        self.evidence[fault] = f"{endpoint} closed its connections and refused new ones"
+        return self.evidence[fault]
 
     def _last(self, id: str, end: Callable[[], object]) -> None:
         """A fault that lasts has struck: for the first time, or again."""

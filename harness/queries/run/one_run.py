@@ -11,7 +11,6 @@ from typing import Any
 
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.stage_numbers import StageNumbers
-from bettong.harness.faults.kinds import Cut
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, moments
 from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor, RefusedOnce
@@ -132,8 +131,8 @@ class OneRun:
     def _cut_links(self, incarnation: int) -> None:
         self._wires.cut(self._id, incarnation)
 
-    def _refuse(self, fault: Cut, incarnation: int) -> str:
-        return self._strikes.refuse(fault, self._id, incarnation)
+    def _refuse(self, fault: str, endpoint: str, incarnation: int) -> str:
+        return self._strikes.refuse(fault, endpoint, self._id, incarnation)
 
     def _lose_executor(self) -> str:
         assert self._driver.host is not None

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from bettong.harness.faults.kinds import Crash, Storage, points
+from bettong.harness.faults.kinds import Crash, Storage
 from bettong.harness.queries.faults.kinds import AnyFault
 from bettong.lineage.faults import Schedule
 
@@ -86,5 +86,5 @@ class FaultEquivalence:
 def _telling(threat: CandidateFault) -> tuple[int, int]:
     """Of equal faults the one at a step of Spark's own log is understood best."""
     fault = threat.fault
-    step = points(fault)[0].step if isinstance(fault, Crash | Storage) else ""
+    step = fault.points[0].step if isinstance(fault, Crash | Storage) else ""
     return (0 if step.endswith(("/commits", "/offsets")) else 1, threat.time)

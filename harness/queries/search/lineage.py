@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from bettong.harness.faults.kinds import Crash, Fault, Storage, points
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.kinds import Crash, Storage
 from bettong.harness.queries.faults.crash_points import CrashPoint, batch_of
 from bettong.harness.queries.faults.kinds import (
     AnyFault,
@@ -146,7 +147,7 @@ class Why:
 
     def _batch_struck(self, fault: AnyFault) -> int | None:
         if isinstance(fault, Crash | Storage):
-            return batch_of(points(fault)[0].step)
+            return batch_of(fault.points[0].step)
         if isinstance(fault, WireFault) and fault.how == "crash":
             return next((p.batch for p in self.wire for f, _ in p.faults if f == fault), None)
         return None
@@ -198,7 +199,8 @@ def _follows(moment: CrashPoint, first: AnyFault, run: QueryRun) -> bool:
     """Whether a moment came after a fault had struck."""
     if isinstance(first, Crash | WireFault):
         return moment.incarnation > 1
-    at = points(first)[0]  # type: ignore[arg-type]  # one that is placed at a step
+    assert isinstance(first, Fault), first.id  # one that is placed at a step
+    at = first.points[0]
     struck = [i for i, m in enumerate(run.moments) if m.point == at]
     # A step that failed after its work is no moment; the attempt that follows it is.
     again = [i for i, m in enumerate(run.moments) if "/a=1/" in m.point.step]

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from bettong.harness.cluster.links import LinkError, Links
-from bettong.harness.faults.kinds import Cut, Delay, Omit, OmitReply, Point, Reset
+from bettong.harness.faults.kinds import Cut, Delay, Omit, OmitReply, Reset
+from bettong.harness.faults.point import Point
 from bettong.harness.toxiproxy import ToxiproxyServer
 
 AT = Point("step")
@@ -90,9 +91,9 @@ def test_an_omitted_request_does_not_arrive_and_its_bytes_are_the_evidence(
     caller = Caller(address)
     assert caller.ask(b"one\n") == b"one\n"
     fault = Omit("a->b", AT)
-    links.arm(fault)
+    fault.arm(links)
     assert caller.ask(b"two\n") == b""
-    struck = links.heal(fault, step_failed=True)
+    struck = links.heal(fault.id, step_failed=True)
     assert (struck.fired, struck.evidence) == (True, "4 bytes held back")
     assert Caller(address).ask(b"three\n") == b"three\n"
     assert echo.seen == [b"one\n", b"three\n"]
@@ -101,29 +102,29 @@ def test_an_omitted_request_does_not_arrive_and_its_bytes_are_the_evidence(
 def test_an_omitted_reply_is_of_a_request_that_arrived(links: Links, echo: Echo) -> None:
     address = links.connect("a", "b", echo.address)
     fault = OmitReply("a->b", AT)
-    links.arm(fault)
+    fault.arm(links)
     assert Caller(address).ask(b"two\n") == b""
-    assert links.heal(fault, step_failed=True).fired
+    assert links.heal(fault.id, step_failed=True).fired
     assert echo.seen == [b"two\n"]
 
 
 def test_what_b_sends_a_travels_on_the_connection_that_a_opened(links: Links, echo: Echo) -> None:
     address = links.connect("a", "b", echo.address)
     fault = Omit("b->a", AT)
-    links.arm(fault)
+    fault.arm(links)
     assert Caller(address).ask(b"two\n") == b""
-    assert links.heal(fault, step_failed=False).fired
+    assert links.heal(fault.id, step_failed=False).fired
     assert echo.seen == [b"two\n"]
 
 
 def test_a_second_fault_does_not_take_the_first_one_s_evidence(links: Links, echo: Echo) -> None:
     address = links.connect("a", "b", echo.address)
     first, second = Omit("a->b", AT), Omit("a->b", Point("other"))
-    links.arm(first)
+    first.arm(links)
     Caller(address).ask(b"two\n")
-    assert links.heal(first, step_failed=True).fired
-    links.arm(second)
-    assert links.heal(second, step_failed=True).fired is False
+    assert links.heal(first.id, step_failed=True).fired
+    second.arm(links)
+    assert links.heal(second.id, step_failed=True).fired is False
 
 
 def test_a_cut_closes_and_refuses_until_it_is_healed(links: Links, echo: Echo) -> None:
@@ -131,11 +132,11 @@ def test_a_cut_closes_and_refuses_until_it_is_healed(links: Links, echo: Echo) -
     caller = Caller(address)
     assert caller.ask(b"one\n") == b"one\n"
     fault = Cut(("a",), ("b",), AT)
-    assert links.arm(fault) == f"{address} refuses connections"
+    assert fault.arm(links) == f"{address} refuses connections"
     assert caller.ask(b"two\n") == b""
     with pytest.raises(ConnectionRefusedError):
         Caller(address)
-    assert links.heal(fault, step_failed=True).evidence == "1 connections closed"
+    assert links.heal(fault.id, step_failed=True).evidence == "1 connections closed"
     assert Caller(address).ask(b"three\n") == b"three\n"
 
 
@@ -147,9 +148,9 @@ def test_a_cut_of_one_way_loses_what_goes_that_way(
     caller = Caller(address)
     assert caller.ask(b"one\n") == b"one\n"
     fault = Cut(("a",), ("b",), AT, direction=direction)  # type: ignore[arg-type]
-    links.arm(fault)
+    fault.arm(links)
     caller.socket.sendall(b"two\n")
-    links.heal(fault, step_failed=True)
+    links.heal(fault.id, step_failed=True)
     assert caller.socket.recv(1) == b""
     assert Caller(address).ask(b"three\n") == b"three\n"
     assert (b"two\n" in echo.seen) is arrives
@@ -158,21 +159,21 @@ def test_a_cut_of_one_way_loses_what_goes_that_way(
 def test_other_faults_are_carried_by_their_toxics(links: Links, echo: Echo) -> None:
     address = links.connect("a", "b", echo.address)
     delay, reset = Delay("a->b", AT, 1), Reset("a->b", AT)
-    links.arm(delay)
+    delay.arm(links)
     assert Caller(address).ask(b"one\n") == b"one\n"
-    assert links.heal(delay, step_failed=False).fired
-    links.arm(reset)
+    assert links.heal(delay.id, step_failed=False).fired
+    reset.arm(links)
     assert Caller(address).ask(b"two\n") == b""
-    assert links.heal(reset, step_failed=True).fired
+    assert links.heal(reset.id, step_failed=True).fired
 
 
 def test_a_link_on_which_nothing_travels_is_named(links: Links) -> None:
     with pytest.raises(LinkError, match="x->y"):
-        links.arm(Omit("x->y", AT))
+        Omit("x->y", AT).arm(links)
 
 
 def test_mending_heals_what_was_left_in_force(links: Links, echo: Echo) -> None:
     address = links.connect("a", "b", echo.address)
-    links.arm(Cut(("a",), ("b",), AT))
+    Cut(("a",), ("b",), AT).arm(links)
     links.mend()
     assert Caller(address).ask(b"one\n") == b"one\n"

@@ -12,7 +12,8 @@ import pytest
 from bettong.engine.net.codec import ErrorReply
 from bettong.engine.net.frame import HEADER_BYTES, encode, parse_header
 from bettong.harness.cluster.repeater import RepeaterError, Repeaters
-from bettong.harness.faults.kinds import Duplicate, Point
+from bettong.harness.faults.kinds import Duplicate
+from bettong.harness.faults.point import Point
 
 HELLO, ASK, YES = 1, 2, 3
 FAULT = Duplicate("driver->receiver", Point("batch=1/sink.commit"))
@@ -68,7 +69,7 @@ def server() -> Iterator[Server]:
 @pytest.fixture
 def repeaters() -> Iterator[Repeaters]:
     found = Repeaters()
-    found.plan([FAULT])
+    found.plan(FAULT.repeated_links)
     yield found
     found.close()
 
@@ -92,10 +93,10 @@ def test_a_copy_of_what_the_step_has_sent_comes_on_a_connection_of_its_own(
     server.refuses = refuses
     with connect(repeaters.way(FAULT.link, server.address)) as client:
         ask(client, ASK, b"before")
-        repeaters.arm(FAULT)
+        FAULT.arm(repeaters)
         timer = threading.Timer(0.2, ask, (client, ASK, b"within"))  # a push is not waited for
         timer.start()
-        struck = repeaters.deliver(FAULT, step_failed=False)
+        struck = repeaters.deliver(FAULT.id, step_failed=False)
         timer.join()
         ask(client, ASK, b"after")
     assert struck.fired
@@ -112,12 +113,12 @@ def test_a_copy_of_what_the_step_has_sent_comes_on_a_connection_of_its_own(
 
 def test_a_copy_of_nothing_or_to_nobody_has_not_fired(server: Server, repeaters: Repeaters) -> None:
     with connect(repeaters.way(FAULT.link, server.address)) as client:
-        repeaters.arm(FAULT)
-        assert repeaters.deliver(FAULT, step_failed=True).fired is False
-        repeaters.arm(FAULT)
+        FAULT.arm(repeaters)
+        assert repeaters.deliver(FAULT.id, step_failed=True).fired is False
+        FAULT.arm(repeaters)
         ask(client, ASK, b"within")
         server.close()
-        struck = repeaters.deliver(FAULT, step_failed=False)
+        struck = repeaters.deliver(FAULT.id, step_failed=False)
     assert struck.fired is False
     assert "was not answered" in struck.evidence
 
@@ -125,4 +126,4 @@ def test_a_copy_of_nothing_or_to_nobody_has_not_fired(server: Server, repeaters:
 def test_only_links_on_which_a_copy_is_planned_are_changed(repeaters: Repeaters) -> None:
     assert repeaters.way("driver->gateway", "127.0.0.1:1") == "127.0.0.1:1"
     with pytest.raises(RepeaterError, match="nothing that is asked"):
-        repeaters.arm(FAULT)
+        FAULT.arm(repeaters)

@@ -16,18 +16,9 @@ from bettong.engine import steps
 from bettong.engine.steps import ConductorRecorder, Instrumentation, RunOverError, Step
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.server import Conductor
-from bettong.harness.faults.actuator import InjectionOutcome
-from bettong.harness.faults.kinds import (
-    Crash,
-    Cut,
-    Delay,
-    LinkFault,
-    Omit,
-    Pause,
-    Point,
-    PowerCut,
-    Storage,
-)
+from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
+from bettong.harness.faults.kinds import Crash, Cut, Delay, Omit, Pause, PowerCut, Storage
+from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.processes.session import ProcessSession
 from bettong.lineage.trace import TraceEvent, read_trace
@@ -90,12 +81,22 @@ class Children:
             session.resume()
         return "resumed"
 
-    def arm(self, fault: LinkFault | Cut) -> str:
-        self.calls.append(f"arm {fault.id}")
+    def disturb(self, fault: str, link: str, disturbance: Disturbance) -> str:
+        self.calls.append(f"arm {fault}")
         return "armed"
 
-    def heal(self, fault: LinkFault | Cut, step_failed: bool) -> InjectionOutcome:
-        self.calls.append(f"heal {fault.id}")
+    def partition(
+        self, fault: str, left: tuple[str, ...], right: tuple[str, ...], direction: Direction
+    ) -> str:
+        self.calls.append(f"arm {fault}")
+        return "armed"
+
+    def repeat(self, fault: str, link: str) -> str:
+        self.calls.append(f"arm {fault}")
+        return "armed"
+
+    def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
+        self.calls.append(f"heal {fault}")
         return InjectionOutcome(self.fired, "healed")
 
 

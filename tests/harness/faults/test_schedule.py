@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.harness.faults import kinds as f
-from bettong.harness.faults.schedule import Schedule, ScheduleError, Topology, parse_point
+from bettong.harness.faults.errors import ScheduleError
+from bettong.harness.faults.point import Point, Topology
+from bettong.harness.faults.schedule import Schedule
 from bettong.harness.faults.step_ids import SHAPES, is_step, nearest_step
 
 LINKS = ("sender->gateway", "driver->gateway", "driver->receiver")
@@ -17,8 +19,8 @@ TOPOLOGY = Topology(("sender", "gateway", "driver", "receiver", "w1", "w2"), LIN
 steps = st.sampled_from(
     ["batch=1/sink.commit", "gateway.ack/lines/17", "batch=0/p=1/a=0/sink.prepare", "metadata"]
 )
-places = st.builds(f.Point, steps, st.just("before"), st.integers(1, 9))
-moments = st.builds(f.Point, steps, st.sampled_from(["before", "after"]), st.integers(1, 9))
+places = st.builds(Point, steps, st.just("before"), st.integers(1, 9))
+moments = st.builds(Point, steps, st.sampled_from(["before", "after"]), st.integers(1, 9))
 nodes = st.sampled_from(TOPOLOGY.nodes)
 links = st.sampled_from(LINKS)
 faults = st.one_of(
@@ -166,7 +168,7 @@ def test_a_mistake_gets_one_clear_error(text: str, message: str) -> None:
 
 
 def test_the_same_fault_twice_is_refused() -> None:
-    crash = f.Crash("driver", parse_point("metadata"))
+    crash = f.Crash("driver", Point.parse("metadata"))
     with pytest.raises(ScheduleError, match="twice"):
         Schedule((crash, crash))
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.harness.faults import kinds as f
-from bettong.harness.faults.kinds import Point
-from bettong.harness.faults.schedule import ScheduleError
+from bettong.harness.faults.errors import ScheduleError
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.point import Point
 from bettong.harness.queries import describe
 from bettong.harness.queries.advice import advise
 from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, moments
@@ -120,7 +121,7 @@ def test_no_password_survives(secret: str) -> None:
 
 
 def test_fault_ids_are_read_back() -> None:
-    faults: list[f.Fault] = [
+    faults: list[Fault] = [
         f.Crash("driver", Point("batch=1/commits", "after", 2)),
         f.Storage(Point("batch=1/p=0/a=0/source.middle"), "EIO"),
         f.Storage(Point("batch=1/stage=0/p=0/a=0/task", "after"), "EIO"),

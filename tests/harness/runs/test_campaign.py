@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from bettong.harness.checkers import Record, check_outputs
-from bettong.harness.faults.kinds import Crash, Point
+from bettong.harness.faults.kinds import Crash
+from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs import campaign as module
 from bettong.harness.runs.campaign import Budget, Campaign, run_campaign

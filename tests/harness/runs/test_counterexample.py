@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bettong.harness.faults.kinds import Crash, Point
+from bettong.harness.faults.kinds import Crash
+from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.lineage.errors import UsageError

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bettong.harness.faults.schedule import Topology
+from bettong.harness.faults.point import Topology
 from bettong.harness.search.enumeration import (
     BatchUnknownError,
     each_step,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bettong.harness.faults.kinds import Crash, Omit, OmitReply, Point
+from bettong.harness.faults.kinds import Crash, Omit, OmitReply
+from bettong.harness.faults.point import Point
+from bettong.harness.faults.registry import to_entry
 from bettong.harness.search.equivalence import FaultEquivalence, recovery_of, same_moments
 from bettong.harness.search.occurrences import batch_of, read_occurrences
 from bettong.harness.search.trace_lineage import lineage_of
@@ -20,7 +22,10 @@ def crashed(at: Point, first: list[str], second: list[str]) -> list[TraceEvent]:
         events.append(TraceEvent(step, "before", "driver"))
         if step != first[-1]:
             events.append(TraceEvent(step, "after", "driver"))
-    events.append(TraceEvent(f"fault/{Crash('driver', at).id}", "after", "driver"))
+    crash = Crash("driver", at)
+    events.append(
+        TraceEvent(f"fault/{crash.id}", "after", "driver", detail={"fault": to_entry(crash)})
+    )
     events.append(TraceEvent("node.start/driver", "after", "driver", 2))
     for step in second:
         events += [TraceEvent(step, phase, "driver", 2) for phase in ("before", "after")]

@@ -11,7 +11,8 @@ import pytest
 
 from bettong.harness.api import run_scenario
 from bettong.harness.backends.base import LocalBackend
-from bettong.harness.faults.kinds import Crash, Omit, Point
+from bettong.harness.faults.kinds import Crash, Omit
+from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.exhaustive import LOG, Everything, Told, compare, left_nothing
@@ -112,7 +113,7 @@ def test_a_loss_where_an_end_of_the_link_is_dead_had_nothing_to_lose(
             Occurrence(loss.at.step, 1, "sender", 1, loss.link, begun=4, ended=7),
         ],
         [Restart("gateway", 2, back)],
-        [StruckStep(crash.id, "gateway", killed)],
+        [StruckStep(crash, "gateway", killed)],
     )
     seen = SimpleNamespace(
         outcome="not-injected", schedule=Schedule((crash, loss)), not_fired=(loss.id,)

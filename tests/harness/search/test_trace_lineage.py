@@ -7,6 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from bettong.harness.faults.kinds import Crash, Omit, OmitReply, Storage
+from bettong.harness.faults.point import Point
+from bettong.harness.faults.registry import to_entry
 from bettong.harness.search.occurrences import read_occurrences
 from bettong.harness.search.trace_lineage import lineage_of, make_up
 from bettong.lineage.faults import (
@@ -25,6 +28,19 @@ from bettong.lineage.trace import MessageRange, TraceEvent
 PLAN, OFFSETS, COMMIT = "batch=0/source.plan", "batch=0/offsets", "batch=0/sink.commit"
 SERVED, COMMITS, OPEN = "receiver.commit/batch=0", "batch=0/commits", "epoch=1/sink.open"
 LINK = "driver->receiver"
+SEND, KEPT, ACK = "sender.send/lines/7", "gateway.append/lines/7", "gateway.ack/lines/7"
+SENDING, ACKING = "sender->gateway", "gateway->sender"
+STRIKING = {
+    fault.id: fault
+    for fault in (
+        Crash("driver", Point(COMMIT)),
+        Omit(LINK, Point(PLAN)),
+        Omit(SENDING, Point(SEND)),
+        Omit(ACKING, Point(ACK)),
+        OmitReply(LINK, Point(COMMIT)),
+        Storage(Point(OFFSETS), "ENOSPC"),
+    )
+}
 
 
 class Trace:
@@ -58,7 +74,8 @@ class Trace:
         self.end(COMMIT, OFFSETS, SERVED, link=LINK)
 
     def strikes(self, fault: str, node: str) -> None:
-        self.events.append(TraceEvent(f"fault/{fault}", "after", node))
+        detail = {"fault": to_entry(STRIKING[fault])}
+        self.events.append(TraceEvent(f"fault/{fault}", "after", node, detail=detail))
 
     def restart(self) -> None:
         self.incarnation += 1
@@ -271,10 +288,6 @@ def test_the_forced_replay_at_the_end_is_no_alternative() -> None:
     assert len(read_occurrences(trace.events).occurrences) == before
 
 
-SEND, KEPT, ACK = "sender.send/lines/7", "gateway.append/lines/7", "gateway.ack/lines/7"
-SENDING, ACKING = "sender->gateway", "gateway->sender"
-
-
 def fed(sent: str, replay: str = "") -> Trace:
     """A message reaches the driver by the gateway's journal. ``sent``: "once", "again" when its
     first sending was lost, "unacked" when only the ack was; ``replay``: a crash of the driver."""
@@ -348,7 +361,7 @@ def test_a_goal_that_a_good_run_did_without_is_made_up_for_by_what_that_run_had_
     clean_run = lineage_of(fed("once").events).lineage
     without = lineage_of(fed("unacked").events).lineage
     assert frozenset({lost}) in hypotheses(clean_run, 1, 1, [without])
-    make_up(without, clean_run, {lost})
+    make_up(without, clean_run, [STRIKING[lost]])
     found = hypotheses(clean_run, 1, 2, [without])
     assert frozenset({lost}) not in found
     reported = f"omit-reply({SENDING}, sender.connect/lines)"

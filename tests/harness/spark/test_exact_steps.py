@@ -15,6 +15,8 @@ from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.server import Conductor
 from bettong.harness.faults import kinds as f
 from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
@@ -56,7 +58,7 @@ def normalised(event: TraceEvent) -> TraceEvent:
 
 
 def start(
-    conductor: Conductor, driver: DriverHost, job: str, workdir: Path, *faults: f.Fault
+    conductor: Conductor, driver: DriverHost, job: str, workdir: Path, *faults: Fault
 ) -> tuple[RunControl, Future[Any]]:
     control = RunControl("test", KillsDriver(driver), Schedule(faults), None, normalised)
     conductor.begin(control)
@@ -69,8 +71,8 @@ def reported(control: RunControl) -> list[str]:
     return [f"{e.phase} {e.step}" for e in control.events if not e.step.startswith("fault/")]
 
 
-def crash(point: str, phase: f.PointPhase) -> f.Crash:
-    return f.Crash("driver", f.Point(point, phase), restart=False)
+def crash(point: str, phase: PointPhase) -> f.Crash:
+    return f.Crash("driver", Point(point, phase), restart=False)
 
 
 TASK = "batch=1/stage=0/p=1/a=0/task"
@@ -93,7 +95,7 @@ def test_driver_dies_exactly_there(
     driver: DriverHost,
     tmp_path: Path,
     step: str,
-    phase: f.PointPhase,
+    phase: PointPhase,
     offsets: int,
     commits: int,
     replayed: list[str],
@@ -153,7 +155,7 @@ def test_state_files_are_steps(conductor: Conductor, driver: DriverHost, tmp_pat
 
 
 def test_full_disk_at_offsets(conductor: Conductor, driver: DriverHost, tmp_path: Path) -> None:
-    full = f.Storage(f.Point("batch=1/offsets"))
+    full = f.Storage(Point("batch=1/offsets"))
     control, job = start(conductor, driver, "foreach_batch", tmp_path, full)
     with pytest.raises(JobError, match="No space left on device"):
         job.result(60)

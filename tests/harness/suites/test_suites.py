@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bettong.harness.faults.kinds import Crash, Point
+from bettong.harness.faults.kinds import Crash
+from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.jobs import plan_jobs, share
 from bettong.harness.runs.run import RunRecord

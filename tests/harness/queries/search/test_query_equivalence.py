@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bettong.harness.faults import kinds as f
-from bettong.harness.faults.kinds import Point
+from bettong.harness.faults.point import Point
 from bettong.harness.queries import counterexample
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.operations import SITUATIONS

@@ -1,0 +1,243 @@
+"""What every kind of fault has: one class says how it is written, what it strikes, how it begins
+and ends, and where a search may try it.
+
+A fault is a frozen value with a stable ``id``, placed in logical time: at which step, before or
+after it, the how-manieth time it is taken.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+from bettong.harness.faults.actuator import RunActuator
+from bettong.harness.faults.entry import Entry
+from bettong.harness.faults.point import Point, Topology
+from bettong.lineage.faults import LOSS
+from bettong.lineage.trace import TraceEvent
+
+Premise = Literal["arrives", "answered", "ends", "lives before", "lives after"]
+"""What a step rests on: its request arrives, its reply arrives, it ends well besides that, its node
+lives just before and just after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """The answer to a step that may go on; with ``errno`` it fails as the system would, with
+    ``cut`` the power is cut before so many things have become durable."""
+
+    errno: int | None = None
+    cut: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A fault is in force.
+
+    Attributes:
+        evidence: for that; empty while it has struck nothing yet.
+        done: it has struck already, whatever comes.
+        answer: to the step at which it begins, where the fault is in the answer.
+    """
+
+    evidence: str
+    done: bool = False
+    answer: Go | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A fault is no longer in force.
+
+    Attributes:
+        evidence: what it did.
+        fired: whether it has struck, as far as this shows.
+    """
+
+    evidence: Sequence[str] = ()
+    fired: bool = True
+
+
+class TakenStep(Protocol):
+    """A step that a run has taken, as a search reads it from the trace."""
+
+    @property
+    def step(self) -> str: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def node(self) -> str: ...
+    @property
+    def link(self) -> str | None: ...
+    @property
+    def synced(self) -> int:
+        """How many things it has made durable, one after the other."""
+
+
+class TakenSteps(Protocol):
+    """What a search knows of a whole run."""
+
+    def apart(self, step: TakenStep) -> Iterable[tuple[tuple[str, ...], tuple[str, ...], Point]]:
+        """The two sides of each partition that loses this request, and when it begins."""
+
+    def tried_again(self, step: TakenStep) -> Point | None:
+        """When whoever has asked for this step, and gets no answer, begins to ask again."""
+
+
+class Fault(ABC):
+    """One fault of one kind.
+
+    Attributes:
+        kind: its name in schedule files, the first word of its id.
+        bound: what the bounds of a search count it as.
+        needed, optional: its fields in a schedule file.
+        premises: those of a step's premises that it can take away.
+        reports: what a step's id begins with by which a process says what this fault has made of
+            it, where the process itself carries it out.
+    """
+
+    __slots__ = ()
+
+    kind: ClassVar[str]
+    bound: ClassVar[str] = LOSS
+    needed: ClassVar[tuple[str, ...]] = ()
+    optional: ClassVar[tuple[str, ...]] = ()
+    premises: ClassVar[tuple[Premise, ...]] = ()
+    reports: ClassVar[str] = ""
+
+    # --- how it is written
+
+    @property
+    @abstractmethod
+    def id(self) -> str:
+        """Stable: the same in every run, ``KIND(…)``."""
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, entry: Entry) -> Self:
+        """The fault of a schedule file's entry; raises ScheduleError."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The entry, as :meth:`parse` takes it: JSON values only."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """What happened, as a clause for someone who has never seen the system."""
+
+    # --- what it strikes
+
+    @property
+    @abstractmethod
+    def points(self) -> tuple[Point, ...]:
+        """The moments that it names, the one at which it begins first."""
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The nodes that it names."""
+        return ()
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The links that it names."""
+        return ()
+
+    @property
+    def repeated_links(self) -> tuple[str, ...]:
+        """Links whose requests it delivers twice: something has to stand before these from the
+        beginning of the run."""
+        return ()
+
+    @property
+    def place(self) -> str:
+        """What it strikes: faults that leave different things behind strike different places."""
+        return self.id
+
+    @property
+    def noted_at(self) -> str:
+        """The node at which the trace notes it; empty for none."""
+        named = (*self.nodes, *(link.partition("->")[0] for link in self.links), "")
+        return named[0]
+
+    @property
+    def kills(self) -> tuple[str, ...]:
+        """Nodes whose processes it ends."""
+        return ()
+
+    @property
+    def takes_away(self) -> tuple[str, ...]:
+        """Nodes that it takes away: what they do next, their successors do."""
+        return self.kills
+
+    @property
+    def loses(self) -> bool:
+        """Whether what it strikes on its links is lost."""
+        return False
+
+    @property
+    def link_held(self) -> str | None:
+        """The link that nobody else may use while it lasts, which is as long as its step."""
+        return None
+
+    @property
+    def until_idle(self) -> bool:
+        """Whether it ends when all others have done their work."""
+        return False
+
+    def crosses(self, link: str | None) -> bool:
+        """Whether what travels on a link meets it while it lasts."""
+        return False
+
+    def worn_off(self, met: int) -> bool:
+        """Whether it ends before a request meets it, as so many have."""
+        return False
+
+    def lasts(self, met: int) -> bool:
+        """Whether it has struck although it is in force when the run ends."""
+        return False
+
+    def check(self, topology: Topology) -> None:  # noqa: B027 - most have nothing to refuse
+        """Raise ScheduleError for what nobody could inject, although each name exists."""
+
+    # --- how it strikes
+
+    @abstractmethod
+    def begin(self, run: RunActuator) -> Begun | None:
+        """Put it in force at its moment; None when it strikes nothing there."""
+
+    def reported(self, event: TraceEvent, run: RunActuator) -> Begun | None:
+        """A process says, while this is in force, what became of it; None when that is not of
+        this fault."""
+        return None
+
+    def end(self, run: RunActuator, met: int, step_failed: bool) -> Ended:
+        """End it.
+
+        Args:
+            met: how many requests have met it.
+            step_failed: whether the step that it has struck has failed.
+        """
+        return Ended()
+
+    # --- where a search tries it
+
+    @classmethod
+    def singles(cls, event: TraceEvent, topology: Topology, occurrence: int) -> Iterable[Fault]:
+        """Every fault of this kind at a step that a run has begun with this event."""
+        return ()
+
+    @classmethod
+    def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Fault]:
+        """The faults of this kind that take one premise of a step away."""
+        return ()
+
+    @property
+    def spares_step(self) -> bool:
+        """Whether the step can end well although this has struck it."""
+        return False
+
+    def moved(self, point: Point) -> Fault | None:
+        """The same fault at another moment; None for one that spans two."""
+        return None

@@ -1,0 +1,48 @@
+"""The kinds of faults that there are: one class in one file each."""
+
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.kinds.crash import Crash
+from bettong.harness.faults.kinds.cut import Cut
+from bettong.harness.faults.kinds.delay import Delay
+from bettong.harness.faults.kinds.duplicate import Duplicate
+from bettong.harness.faults.kinds.omit import Omit
+from bettong.harness.faults.kinds.omit_reply import OmitReply
+from bettong.harness.faults.kinds.pause import Pause
+from bettong.harness.faults.kinds.power_cut import PowerCut
+from bettong.harness.faults.kinds.reset import Reset
+from bettong.harness.faults.kinds.slice import Slice
+from bettong.harness.faults.kinds.storage import Storage
+from bettong.harness.faults.kinds.throttle import Throttle
+
+__all__ = [
+    "SHIPPED",
+    "Crash",
+    "Cut",
+    "Delay",
+    "Duplicate",
+    "Fault",
+    "Omit",
+    "OmitReply",
+    "Pause",
+    "PowerCut",
+    "Reset",
+    "Slice",
+    "Storage",
+    "Throttle",
+]
+
+SHIPPED: tuple[type[Fault], ...] = (
+    Crash,
+    Pause,
+    Storage,
+    PowerCut,
+    Omit,
+    OmitReply,
+    Cut,
+    Duplicate,
+    Delay,
+    Throttle,
+    Slice,
+    Reset,
+)
+"""In the order in which a search tries them."""

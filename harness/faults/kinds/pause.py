@@ -1,0 +1,107 @@
+"""A node stands still."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from bettong.harness.faults.actuator import RunActuator
+from bettong.harness.faults.entry import Entry
+from bettong.harness.faults.errors import ScheduleError
+from bettong.harness.faults.fault import Begun, Ended, Fault, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.point import DRIVER, Point, Topology, span
+from bettong.harness.faults.wording import moment
+from bettong.lineage.faults import PAUSE
+from bettong.lineage.trace import TraceEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Pause(Fault):
+    """SIGSTOP of every process of a node, then SIGCONT: what it held in flight goes on late.
+
+    Attributes:
+        until: when it goes on; None: when all others have done their work.
+        replace: whether a supervisor takes the node for dead meanwhile and starts another one of
+            its name; what goes on late is a zombie then.
+    """
+
+    kind: ClassVar[str] = "pause"
+    bound: ClassVar[str] = PAUSE
+    needed: ClassVar[tuple[str, ...]] = ("node", "from")
+    optional: ClassVar[tuple[str, ...]] = ("until", "replace")
+    premises: ClassVar[tuple[Premise, ...]] = ("lives before",)
+
+    node: str
+    start: Point
+    until: Point | None = None
+    replace: bool = False
+
+    @property
+    def id(self) -> str:
+        replaced = ", replaced" if self.replace else ""
+        return f"pause({self.node}, {span(self.start, self.until)}{replaced})"
+
+    @classmethod
+    def parse(cls, entry: Entry) -> Pause:
+        replace = entry.flag("replace", False)
+        if "until" not in entry and not replace:
+            raise entry.error("until is missing; only who is replaced may go on at the end")
+        until = entry.point("until") if "until" in entry else None
+        start = entry.point("from")
+        return cls(entry.text("node"), start, until, replace)
+
+    def to_dict(self) -> dict[str, Any]:
+        until = {} if self.until is None else {"until": self.until.short}
+        last = {"replace": True} if self.replace else {}
+        return {"node": self.node, "from": self.start.short, **until, **last}
+
+    def describe(self) -> str:
+        beside = ", while another one took its place" if self.replace else ""
+        last = moment(self.until) if self.until else "all others had done their work"
+        return f"the {self.node} stood still from {moment(self.start)} until {last}{beside}"
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        return (self.start,) if self.until is None else (self.start, self.until)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return (self.node,)
+
+    @property
+    def place(self) -> str:
+        return self.node
+
+    @property
+    def takes_away(self) -> tuple[str, ...]:
+        return (self.node,)
+
+    @property
+    def until_idle(self) -> bool:
+        return self.until is None
+
+    def check(self, topology: Topology) -> None:
+        if self.replace and self.node != DRIVER:
+            raise ScheduleError(f"{self.id}: only a driver can be replaced while it stands still")
+
+    def begin(self, run: RunActuator) -> Begun:
+        return Begun(run.pause(self.node, self.replace))
+
+    def end(self, run: RunActuator, met: int, step_failed: bool) -> Ended:
+        return Ended([run.resume(self.node)])
+
+    @classmethod
+    def singles(cls, event: TraceEvent, topology: Topology, occurrence: int) -> Iterable[Pause]:
+        if event.node == DRIVER:
+            yield cls(event.node, Point(event.step, "before", occurrence), replace=True)
+
+    @classmethod
+    def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Pause]:
+        """The driver is replaced meanwhile; a server goes on when the client that has asked for
+        this step is about to ask again."""
+        start = Point(step.step, "before", step.number)
+        if step.node == DRIVER:
+            yield cls(step.node, start, replace=True)
+        elif (again := run.tried_again(step)) is not None:
+            yield cls(step.node, start, again)
