@@ -34,6 +34,17 @@ if TYPE_CHECKING:
     from bettong.harness.faults.registry import register as register
     from bettong.harness.faults.schedule import Schedule as Schedule
     from bettong.harness.queries.check import check_sink as check_sink
+    from bettong.harness.queries.job.check import check_job as check_job
+    from bettong.harness.queries.job.compare import Bag as Bag
+    from bettong.harness.queries.job.compare import OuterBag as OuterBag
+    from bettong.harness.queries.job.compare import Table as Table
+    from bettong.harness.queries.job.contract import Job as Job
+    from bettong.harness.queries.job.inputs import Files as Files
+    from bettong.harness.queries.job.inputs import Recorded as Recorded
+    from bettong.harness.queries.job.inputs import Rows as Rows
+    from bettong.harness.queries.job.inputs import Topic as Topic
+    from bettong.harness.queries.job.oracles import Clean as Clean
+    from bettong.harness.queries.job.oracles import OnePerKey as OnePerKey
     from bettong.harness.queries.sink.contract import Environment as Environment
     from bettong.harness.queries.sink.contract import Sink as Sink
     from bettong.harness.queries.sink.contract import foreach_batch_sink as foreach_batch_sink
@@ -78,6 +89,11 @@ _MODULES = {
         "bounds_of",
     ),
     "queries.check": ("check_sink",),
+    "queries.job.check": ("check_job",),
+    "queries.job.compare": ("Bag", "OuterBag", "Table"),
+    "queries.job.contract": ("Job",),
+    "queries.job.inputs": ("Files", "Recorded", "Rows", "Topic"),
+    "queries.job.oracles": ("Clean", "OnePerKey"),
     "queries.sink.contract": (
         "Environment",
         "Sink",

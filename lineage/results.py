@@ -192,7 +192,7 @@ class Result:
     started_at: str = ""
     duration_s: float = 0.0
     environment: Mapping[str, str] = field(default_factory=environment)
-    kind: Literal["scenario", "sink", "protocol", "check"] = "scenario"
+    kind: Literal["scenario", "sink", "job", "protocol", "check"] = "scenario"
     expected: Guarantee | None = None
     reason: str = ""
     assumptions: tuple[str, ...] = ()

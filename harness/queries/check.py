@@ -8,32 +8,27 @@ from pathlib import Path
 
 from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS, OperationalEvent
 from bettong.harness.queries.faults.wire import not_struck, wire_points
-from bettong.harness.queries.judge import cause
 from bettong.harness.queries.request import Progress, Request
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import ArenaFor, spark_environments
 from bettong.harness.queries.run.job import Target
-from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import SinkRunner
 from bettong.harness.queries.search.executor import SinkExecutor
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.search.search import search
 from bettong.harness.queries.secrets import masked
+from bettong.harness.queries.sense import VacuousError, difference, expect_sense
 from bettong.harness.queries.sink.contract import Sink
 from bettong.harness.queries.sink.loading import load_target
 from bettong.harness.queries.sink.rows import Input
-from bettong.harness.queries.verdict import QueryVerdict, named
+from bettong.harness.queries.verdict import QueryVerdict, Subject, named
 from bettong.harness.servers import ServerMissingError
 from bettong.harness.wire import cut_points
-from bettong.lineage.errors import BettongError, UsageError
+from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLEAN
 from bettong.lineage.results import Guarantee, Result
 from bettong.lineage.search.executor import Execution
 from bettong.lineage.search.findings import Findings
-
-
-class VacuousError(BettongError):
-    """The clean run proves nothing. Exit code 3."""
 
 
 def check_sink(
@@ -61,7 +56,7 @@ def check_one(request: Request, arena_for: ArenaFor, progress: Progress) -> Resu
     with contextlib.ExitStack() as stack:
         try:
             sink = load_target(request.target, request.options)
-            answer = QueryVerdict(request, sink, Input())
+            answer = QueryVerdict(request, _subject(sink.name, bool(sink.ordered)))
             endpoints = {**sink.endpoints, **request.endpoints}
             servers = {}
             for name, server in sink.servers.items():
@@ -83,9 +78,12 @@ def unusable(request: Request, error: BettongError) -> Result:
 
 
 def _before_it_is_loaded(request: Request) -> QueryVerdict:
-    nameless = Sink()
-    nameless.name = request.target.rpartition(":")[2]
-    return QueryVerdict(request, nameless, Input())
+    return QueryVerdict(request, _subject(request.target.rpartition(":")[2], False))
+
+
+def _subject(name: str, ordered: bool) -> Subject:
+    source = Input()
+    return Subject(name, "sink", ordered, source.rows, source.batches)
 
 
 class _Check:
@@ -104,7 +102,7 @@ class _Check:
         self._sink = sink
         self._answer = answer
         self._progress = progress
-        self._source = answer.source
+        self._source = Input()
         self._wires = endpoint_proxies
         target = Target(request.target, dict(request.options), (str(Path.cwd()),))
         spark_environment, two = (
@@ -151,7 +149,7 @@ class _Check:
         executor = self._executor
         first = executor.run()
         run = executor.last
-        self._expect_sense(run)
+        expect_sense(self._sink.name, run)
         if first.outcome == "unknown":
             raise VacuousError(
                 f"{self._sink.name}: what read() returned cannot be judged: {first.note}: it must "
@@ -163,7 +161,7 @@ class _Check:
         if again.fingerprint != first.fingerprint:
             raise VacuousError(
                 f"{self._sink.name}: two runs without faults differ: "
-                f"{_difference(run, executor.last)}: nothing can be concluded"
+                f"{difference(run, executor.last)}: nothing can be concluded"
             )
         found, window = cut_points(run.recording, executor.last.recording), self._request.window
         servers = self._wires.servers
@@ -174,51 +172,8 @@ class _Check:
         executor.clean = [baseline, again]
         return baseline
 
-    def _expect_sense(self, run: QueryRun) -> None:
-        name = self._sink.name
-        if not any(e.step == "batch=0/offsets" for e in run.events):
-            raise VacuousError(
-                f"{name}: no batch was begun: {run.errors[0] if run.errors else 'no error'}"
-            )
-        if not run.drained:
-            why = cause(run.errors[-1]) if run.errors else "it does not end"
-            raise VacuousError(f"{name}: the query fails without any fault: {why}")
-        if run.unused:
-            raise UsageError(
-                f"{name}: no byte crossed the link to {', '.join(run.unused)}: connect to "
-                f"env.address({run.unused[0]!r}) instead of the server's own address"
-            )
-        if run.left:
-            raise UsageError(
-                f"{name}: its client asked {', '.join(run.left)} where to go and went past the "
-                "link: have the broker advertise itself as localhost or 127.0.0.1, with the port "
-                "of the endpoint"
-            )
-        if not run.checkpoint_used:
-            raise UsageError(
-                f"{name}: its query does not use env.checkpoint: "
-                'give it .option("checkpointLocation", env.checkpoint)'
-            )
-        if run.unreadable:
-            raise UsageError(
-                f"{name}: read() fails after a run without faults: {cause(run.unreadable)}"
-            )
-        if not run.rows:
-            raise VacuousError(
-                f"{name}: read() returned nothing after a run without faults: "
-                "it must return the rows that are in the target"
-            )
-
     def _anew(self) -> list[tuple[OperationalEvent, Execution]]:
         """What becomes of rows when the checkpoint is lost, if that is asked."""
         asked = NEW_CHECKPOINT.id in self._request.also
         situations = (NEW_CHECKPOINT, NEW_ROWS) if asked else ()
         return [(x, self._executor.run(frozenset({x.id}))) for x in situations]
-
-
-def _difference(first: QueryRun, second: QueryRun) -> str:
-    a, b = ([f"{e.phase} {e.step}" for e in r.events] for r in (first, second))
-    if sorted(a) != sorted(b):
-        odd = sorted(set(a) ^ set(b))
-        return f"their steps do, e.g. {odd[0] if odd else 'how often one is taken'}"
-    return "the rows that were read back do"

@@ -1,4 +1,5 @@
-"""Counterexample files of check-sink: the sink, the faults, and what it takes to run them again."""
+"""Counterexample files of check-sink and check-job: the target, the faults, and what it takes to
+run them again."""
 
 from __future__ import annotations
 
@@ -7,23 +8,27 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.secrets import MASK, masked
 from bettong.lineage.errors import UsageError
 
-KIND = "bettong-sink-counterexample"
+KINDS: Mapping[str, Literal["sink", "job"]] = {
+    "bettong-sink-counterexample": "sink",
+    "bettong-job-counterexample": "job",
+}
 _FIELDS = {"target": str, "options": dict, "endpoints": dict, "faults": list}
 
 
 def is_one(path: Path) -> bool:
-    """Whether a file is a counterexample of check-sink; False, too, when it cannot be read."""
+    """Whether a file is a counterexample of check-sink or check-job; False, too, when it cannot
+    be read."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return False
-    return isinstance(value, dict) and value.get("kind") == KIND
+    return isinstance(value, dict) and value.get("kind") in KINDS
 
 
 def clear(folder: Path) -> None:
@@ -38,7 +43,7 @@ def write(request: Request, faults: Sequence[str], folder: Path) -> Path:
     number = 1 + sum(1 for _ in folder.glob("counterexample-*.json"))
     path = folder / f"counterexample-{number}.json"
     value = {
-        "kind": KIND,
+        "kind": f"bettong-{request.contract}-counterexample",
         "version": 1,
         "target": request.target,
         "options": _masked(request.options),
@@ -66,7 +71,8 @@ def read(path: Path, options: Mapping[str, str], endpoints: Mapping[str, str]) -
         if MASK in str(text):
             raise UsageError(f"{path}: {name} is masked in the file: give --option {name}=VALUE")
     request = Request(value["target"], given[0], given[1], only=tuple(value["faults"]))
-    return replace(request, expect=value.get("expect", request.expect))
+    expect = value.get("expect", request.expect)
+    return replace(request, expect=expect, contract=KINDS[value["kind"]])
 
 
 def command(request: Request, faults: Sequence[str]) -> str:
@@ -75,7 +81,7 @@ def command(request: Request, faults: Sequence[str]) -> str:
     if request.out is not None:
         file = request.replayed or write(request, faults, request.out)
         return shlex.join(["bettong", "replay", str(file)])
-    words = ["bettong", "check-sink", request.target]
+    words = ["bettong", f"check-{request.contract}", request.target]
     for option, pairs in (("--option", request.options), ("--endpoint", request.endpoints)):
         for name, value in _masked(pairs).items():
             words += [option, f"{name}={value}"]

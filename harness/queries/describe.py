@@ -210,7 +210,8 @@ def _how(
 
 def _batches(anomalies: Sequence[Anomaly], rows_per_batch: int, kind: str = "") -> list[int]:
     ids = [id for a in anomalies if kind in ("", a.kind) for id in a.messages]
-    return sorted({int(i.partition("/")[2]) // rows_per_batch for i in ids if i[2:].isdigit()})
+    made = [id for id in ids if rows_per_batch and id.startswith("m/") and id[2:].isdigit()]
+    return sorted({int(id[2:]) // rows_per_batch for id in made})
 
 
 def _outcome(anomalies: Sequence[Anomaly], rows_per_batch: int) -> str:

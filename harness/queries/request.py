@@ -1,10 +1,11 @@
-"""What is asked about a sink."""
+"""What is asked about a sink or a job."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from bettong.lineage.results import Guarantee
 from bettong.lineage.search.loop import Budget
@@ -28,6 +29,8 @@ class Request:
         real: every crash is SIGKILL.
         also: further questions: ``new-checkpoint``.
         out: where traces, counterexamples and the log of the search are kept, if anywhere.
+        contract: what the target is: a sink or a job.
+        clean_only: run it without faults only.
         replayed: the counterexample's file that this question comes from, if any.
     """
 
@@ -43,3 +46,5 @@ class Request:
     also: tuple[str, ...] = ()
     out: Path | None = None
     replayed: Path | None = None
+    contract: Literal["sink", "job"] = "sink"
+    clean_only: bool = False

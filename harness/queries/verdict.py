@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from bettong.harness.checkers import guarantee_of, satisfies
 from bettong.harness.queries import counterexample, describe
@@ -14,8 +14,6 @@ from bettong.harness.queries.advice import advise, mechanism
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.search.executor import OTHER_LAYOUT, QueryExecutor
-from bettong.harness.queries.sink.contract import Sink
-from bettong.harness.queries.sink.rows import Input
 from bettong.lineage.faults import Schedule
 from bettong.lineage.results import Counterexample, Coverage, Guarantee, Result, Run, Verdict
 from bettong.lineage.search.executor import Execution
@@ -26,13 +24,35 @@ _ANOMALIES_OF_A_RUN = 5
 _SOME = 5
 
 
+@dataclass(frozen=True)
+class Subject:
+    """What is judged.
+
+    Attributes:
+        ordered: whether the order of rows is judged.
+        rows: in each batch, where Bettong makes them.
+        batches: of a run.
+        oracle: what says which output is right, where the job does.
+        envelope: what of its output depends on how batches are cut, a sentence each.
+        more: what the verdict takes for granted beside what all verdicts do.
+    """
+
+    name: str
+    kind: Literal["sink", "job"]
+    ordered: bool = False
+    rows: int = 0
+    batches: int = 0
+    oracle: str = ""
+    envelope: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+
+
 @dataclass
 class QueryVerdict:
     """Draws the conclusion. The clock begins when it is made."""
 
     request: Request
-    sink: Sink
-    source: Input
+    subject: Subject
     _begun: float = field(default_factory=time.monotonic)
     _started_at: str = field(
         default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds")
@@ -76,7 +96,7 @@ class QueryVerdict:
             verdict,
             self._reason(guarantee, len(violations), unsure, left),
             guarantee=guarantee,
-            ordering="per-key" if self.sink.ordered and "Reorder" not in kinds else "none",
+            ordering="per-key" if self.subject.ordered and "Reorder" not in kinds else "none",
             anomalies=shown[0][0].anomalies[:_ANOMALIES_SHOWN] if shown else (),
             counterexamples=tuple(reported for _, reported in shown),
             coverage=_coverage(executor, findings),
@@ -88,13 +108,14 @@ class QueryVerdict:
                 "folded": _folded(executor),
                 "folded_and_run": [named(e.schedule) for e in sampled],
                 **self._anew(anew),
+                **self._of_a_job(),
             },
         )
 
     def _result(self, verdict: Verdict, reason: str, **more: Any) -> Result:
         return Result(
-            scenario=self.sink.name,
-            kind="sink",
+            scenario=self.subject.name,
+            kind=self.subject.kind,
             verdict=verdict,
             expected=self.request.expect,
             reason=reason,
@@ -103,19 +124,39 @@ class QueryVerdict:
             **more,
         )
 
+    def without_faults(self, clean: Execution, runs: int) -> Result:
+        """What runs without faults tell: what depends on how batches are cut."""
+        varies = len(self.subject.envelope)
+        told = f"{varies} thing(s) of its output depend on how batches are cut" if varies else ""
+        return self._result(
+            "valid",
+            f"{self.subject.name} gives {told or 'the same'} in {runs} runs without a fault; "
+            "no fault was tried",
+            guarantee="effectively-once",
+            runs=(_line(clean),),
+            coverage=Coverage(executions=runs),
+            assumptions=self.subject.more,
+            details=self._of_a_job(),
+        )
+
+    def _of_a_job(self) -> dict[str, object]:
+        if self.subject.kind != "job":
+            return {}
+        return {"oracle": self.subject.oracle, "envelope": list(self.subject.envelope)}
+
     def _anew(self, anew: Sequence[tuple[OperationalEvent, Execution]]) -> dict[str, object]:
         """What became of rows when the checkpoint was lost: another question, told apart."""
         reported = {}
         for situation, execution in anew:
             found = execution.anomalies
             level = guarantee_of({a.kind for a in found})
-            text = describe.explain([situation], found, self.source.rows, False) if found else ""
+            text = describe.explain([situation], found, self.subject.rows, False) if found else ""
             reported[situation.id] = {"guarantee": level, "words": text}
         return {"new_checkpoint": reported} if reported else {}
 
     def _reason(self, guarantee: Guarantee, broken: int, unsure: Sequence[str], left: bool) -> str:
         level = f"is {guarantee}" if guarantee != "none" else "gives no guarantee"
-        reported = f"{self.sink.name} {level}"
+        reported = f"{self.subject.name} {level}"
         if broken and guarantee != "effectively-once":
             return f"{reported}: {broken} minimal fault set(s) lower it"
         if unsure:
@@ -132,7 +173,7 @@ class QueryVerdict:
         folded = executor.why.folding.folded
         reported = [
             f"at most {request.faults} faults together, in the first {request.window} of "
-            f"{self.source.batches} batches; a second one strikes while the first is recovered "
+            f"{self.subject.batches} batches; a second one strikes while the first is recovered "
             "from, in the first task if in any, at the last request that changes something if at "
             "any",
             f"a crash is {'SIGKILL' if request.real else kept}",
@@ -140,6 +181,7 @@ class QueryVerdict:
             "of writing a file were tried where Python writes it",
             "replays deal the same rows to other partitions, in another order across keys",
         ]
+        reported += self.subject.more
         if folded:
             reported.append(
                 f"{len(folded)} fault sets were not run because one that leaves the same behind "
@@ -196,7 +238,7 @@ class QueryVerdict:
             anomalies=execution.anomalies[:_ANOMALIES_SHOWN],
             schedule={"faults": list(ids)},
             replay=counterexample.command(self.request, ids),
-            words=describe.explain(faults, execution.anomalies, self.source.rows, layout, failed),
+            words=describe.explain(faults, execution.anomalies, self.subject.rows, layout, failed),
             advice=advise(faults, kinds, layout, failed),
             trace=execution.trace,
         )

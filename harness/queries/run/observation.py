@@ -31,6 +31,7 @@ class QueryRun:
         recording: what crossed the wires.
         starts: the wires' logical time at the start of each incarnation.
         id: the run's own name.
+        facts: what each incarnation that ended tells of its query.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -48,6 +49,7 @@ class QueryRun:
     recording: Recording = field(default_factory=lambda: Recording(()))
     starts: list[int] = field(default_factory=list)
     id: str = ""
+    facts: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
 
     def write_trace(self, path: Path) -> None:

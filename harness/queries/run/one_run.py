@@ -207,6 +207,8 @@ class OneRun:
             return False
         if done["error"] is not None:
             self._result.errors.append(done["error"])
+        if done.get("facts"):
+            self._result.facts.append(done["facts"])
         if done.get("looked") is not None:
             self._result.looks.append((f"restart {number - 1}", done["looked"]))
         return True

@@ -47,6 +47,7 @@ class Why:
         endpoints: those that the window's last batch of the clean run asks.
         not_struck: the requests of the clean runs that no fault can be placed at.
         in_tasks: whether the sink's tasks leave anything behind themselves.
+        tail: batches after the window in which faults strike too, those that close what is open.
         times: when each fault strikes, in the order of the run in which it could.
     """
 
@@ -59,13 +60,14 @@ class Why:
         self.endpoints: list[str] = []
         self.not_struck: list[str] = []
         self.in_tasks = False
+        self.tail: frozenset[int] = frozenset()
         self.times: dict[str, int] = {}
 
     def lineage(self, faults: Sequence[AnyFault], run: QueryRun) -> Lineage:
         """The lineage of a run that went well although these faults struck."""
         schedule: Schedule = frozenset(fault.id for fault in faults)
         lineage = Lineage()
-        way: dict[int, list[str]] = {n: [] for n in range(self.window)}
+        way: dict[int, list[str]] = {n: [] for n in (*range(self.window), *sorted(self.tail))}
         for fault in faults:
             struck = lineage.leaf(f"{fault.id} struck", [for_search(fault, 0)], lost=True)
             for leaves in way.values():
@@ -80,8 +82,9 @@ class Why:
             together = [for_search(t.fault, t.time) for t in group]
             self.times.update({x.id: self.times.get(x.id, x.time) for x in together})
             leaf = lineage.leaf("neither " + " nor ".join(x.id for x in together), together)
-            for later in range(batch, self.window):
-                way[later].append(leaf)
+            for later in way:
+                if later >= batch:
+                    way[later].append(leaf)
         for batch in sorted(way.keys() & _recorded(run.moments)):
             goal = lineage.fact(f"batch {batch} is visible and recorded", goal=True)
             lineage.firing(goal, way[batch], "write")
@@ -91,7 +94,9 @@ class Why:
         """What could strike a run without faults."""
         time = 0
         for time, moment in enumerate(run.moments):
-            if moment.batch is not None and moment.batch < self.window:
+            if moment.batch is not None and (
+                moment.batch < self.window or moment.batch in self.tail
+            ):
                 for fault in faults_at(moment):
                     left = self._left(fault, moment, run)
                     if not isinstance(fault, LostExecutor) or self._loses(moment):
@@ -114,7 +119,7 @@ class Why:
 
     def _besides(self) -> Iterator[AnyFault]:
         """What strikes no single moment: situations, zombies, servers that refuse connections."""
-        yield from SITUATIONS
+        yield from self._events()
         if self.in_tasks:
             yield CORES
         last = self.window - 1
@@ -125,6 +130,10 @@ class Why:
         for endpoint in self.endpoints:
             yield refused(endpoint, last)
             yield refused_once(endpoint, last)
+
+    def _events(self) -> Iterator[AnyFault]:
+        """What the day brings."""
+        yield from SITUATIONS
 
     def _second(self, faults: Sequence[AnyFault], run: QueryRun) -> Iterator[CandidateFault]:
         """What could strike while the first fault, in the last batch of the window, is being

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from bettong.harness.catalog import current_name
 from bettong.harness.queries.sink.contract import Sink, format_sink
@@ -40,22 +41,27 @@ def load_target(target: str, options: Mapping[str, str], *, fresh: bool = False)
         return format_sink(name, **options)
     if options:
         raise UsageError(f"--option is for format:NAME; {target} takes none")
+    sink: Sink = load_object(where, name, fresh)
+    for method in _METHODS:
+        own = getattr(sink, method, None)
+        if not callable(own) or getattr(own, "__func__", None) is getattr(Sink, method):
+            raise UsageError(f"{target}: has no method {method}: see bettong.harness.Sink")
+    return _named(sink, name)
+
+
+def load_object(where: str, name: str, fresh: bool) -> Any:
+    """What a file or module calls by a name; a class is called to make one. Raises UsageError."""
     module = _file(Path(where), fresh) if where.endswith(".py") else _module(where, fresh)
     if not hasattr(module, name):
         public = [n for n in vars(module) if not n.startswith("_")]
         one_of(name, public, f"{where}: object")
     found = getattr(module, name)
     try:
-        sink = found() if isinstance(found, type) else found
+        return found() if isinstance(found, type) else found
     except ServerMissingError:
         raise  # it says itself what is missing
     except Exception as e:
-        raise UsageError(f"{target}: cannot be made: {type(e).__name__}: {e}") from e
-    for method in _METHODS:
-        own = getattr(sink, method, None)
-        if not callable(own) or getattr(own, "__func__", None) is getattr(Sink, method):
-            raise UsageError(f"{target}: has no method {method}: see bettong.harness.Sink")
-    return _named(sink, name)
+        raise UsageError(f"{where}:{name}: cannot be made: {type(e).__name__}: {e}") from e
 
 
 def source_of(target: str) -> str:

@@ -1,0 +1,282 @@
+"""``check_job``: is this whole streaming job effectively-once?"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from bettong.harness.queries.faults.kinds import AnyFault
+from bettong.harness.queries.faults.wire import not_struck, wire_points
+from bettong.harness.queries.job.contract import Job
+from bettong.harness.queries.job.envelope import columns_of, differ, envelope
+from bettong.harness.queries.job.expectation import Facts, expectation
+from bettong.harness.queries.job.inputs import Recorded, Topic
+from bettong.harness.queries.job.judge import Judged
+from bettong.harness.queries.job.lineage import JobWhy
+from bettong.harness.queries.job.loading import load_job
+from bettong.harness.queries.job.oracles import VARIANTS, Clean
+from bettong.harness.queries.job.rules import Row
+from bettong.harness.queries.job.workload import OTHERS, PLAIN, JobWorkload, Variant
+from bettong.harness.queries.judge import SinkVerdict
+from bettong.harness.queries.request import Progress, Request
+from bettong.harness.queries.run.endpoints import EndpointProxies
+from bettong.harness.queries.run.environment import ArenaFor, spark_environments
+from bettong.harness.queries.run.job import Target
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.run.runner import QueryRunner
+from bettong.harness.queries.search.executor import QueryExecutor
+from bettong.harness.queries.search.search import search
+from bettong.harness.queries.secrets import masked
+from bettong.harness.queries.sense import VacuousError, difference, expect_sense
+from bettong.harness.queries.verdict import QueryVerdict, Subject, named
+from bettong.harness.servers import ServerMissingError
+from bettong.harness.servers.server import Server
+from bettong.harness.wire import cut_points
+from bettong.lineage.errors import BettongError
+from bettong.lineage.faults import CLEAN
+from bettong.lineage.results import Guarantee, Result
+from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.findings import Findings
+
+_SETTINGS = {
+    # A user's plan is Spark's own plan; its default of 200 partitions would cost minutes a batch.
+    "spark.sql.adaptive.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+
+def check_job(
+    target: str,
+    *,
+    expect: Guarantee = "effectively-once",
+    progress: Progress = lambda line: None,
+    **more: object,
+) -> Result:
+    """Judge one streaming job; the arguments are those of :class:`Request`.
+
+    Raises UsageError for a target that cannot be used.
+    """
+    request = Request(target, expect=expect, contract="job", **more)  # type: ignore[arg-type]
+    with spark_environments(progress) as arena_for:
+        return check_one_job(request, arena_for, progress)
+
+
+def check_one_job(request: Request, arena_for: ArenaFor, progress: Progress) -> Result:
+    """Judge one job with drivers that several checks share.
+
+    What the machine lacks for it makes the answer unknown, its reason begins with ``skipped:``.
+    """
+    answer = QueryVerdict(request, Subject(request.target.rpartition(":")[2], "job"))
+    with contextlib.ExitStack() as stack:
+        try:
+            job = load_job(request.target)
+            answer.subject = replace(answer.subject, name=job.name)
+            endpoints = {**job.endpoints, **request.endpoints}
+            servers: dict[str, Server] = {}
+            for name, server in job.servers.items():
+                if name not in endpoints:
+                    progress(f"starting {name}")
+                    servers[name] = stack.enter_context(server())
+                    endpoints[name] = servers[name].address
+            proxies = stack.enter_context(EndpointProxies(endpoints, servers))
+            brokers = {
+                given.server: getattr(servers.get(given.server), "direct", endpoints[given.server])
+                for given in job.inputs.values()
+                if isinstance(given, Topic)
+            }
+            nonce = "" if brokers.keys() <= servers.keys() else secrets.token_hex(3)
+            workload = JobWorkload(
+                Target(request.target, {}, (str(Path.cwd()),)), job, brokers, nonce
+            )
+            return _Check(request, job, answer, arena_for, progress, proxies, workload).result()
+        except ServerMissingError as e:
+            return answer.unknown(masked(f"skipped: {e}"))
+        except VacuousError as e:
+            return answer.unknown(masked(str(e)))
+
+
+def unusable_job(request: Request, error: BettongError) -> Result:
+    """The answer for a target that cannot be used, where others are judged beside it."""
+    subject = Subject(request.target.rpartition(":")[2], "job")
+    return QueryVerdict(request, subject).unknown(masked(str(error)))
+
+
+@dataclass
+class _CleanRuns:
+    """Runs without a fault, by variant."""
+
+    rows: dict[str, Sequence[Row]] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+class _Check:
+    """One job being judged."""
+
+    def __init__(
+        self,
+        request: Request,
+        job: Job,
+        answer: QueryVerdict,
+        arena_for: ArenaFor,
+        progress: Progress,
+        proxies: EndpointProxies,
+        workload: JobWorkload,
+    ) -> None:
+        self._request, self._job, self._answer = request, job, answer
+        self._progress, self._wires, self._workload = progress, proxies, workload
+        self._judged: Judged | None = None
+        settings = {**_SETTINGS, **job.spark_config}
+        self._environment = arena_for(settings)
+        self._two = partial(arena_for, settings, 2)
+        self._why = JobWhy(request.window, 0, request.faults)
+        self._executor = QueryExecutor(
+            self._runner(workload),
+            self._why,
+            self._judge,
+            fingerprint=_fingerprint,
+            real=request.real,
+            reported=self._told,
+            traces=request.out,
+        )
+
+    def _runner(self, workload: JobWorkload) -> QueryRunner:
+        return QueryRunner(self._environment, workload, self._wires, self._two)
+
+    def _judge(self, faults: Sequence[AnyFault], run: QueryRun) -> SinkVerdict:
+        return SinkVerdict((), ()) if self._judged is None else self._judged.run(run)
+
+    def _told(self, execution: Execution) -> None:
+        kinds = ", ".join(sorted({a.kind for a in execution.anomalies}))
+        self._progress(
+            f"{named(execution.schedule)}: {execution.outcome}{': ' + kinds if kinds else ''}"
+        )
+
+    def result(self) -> Result:
+        """The verdict. Raises VacuousError, UsageError, SinkError."""
+        executor = self._executor
+        clean = self._clean_runs()
+        if clean.outcome == "violation":
+            findings = Findings(clean, [clean])
+            findings.minimal = [CLEAN]
+            return self._answer.conclude(executor, findings)
+        if self._request.clean_only:
+            return self._answer.without_faults(clean, self._runs)
+        if self._request.only:
+            chosen = frozenset(executor.fault(id).id for id in self._request.only)
+            found = executor.run(chosen)
+            only = Findings(clean, [found])
+            only.minimal = [chosen] if found.outcome == "violation" else []
+            return self._answer.conclude(executor, only)
+        self._progress("searching")
+        sampled: list[Execution] = []
+        findings = search(executor, self._request, sampled.append)
+        return self._answer.conclude(executor, findings, sampled)
+
+    def _clean_runs(self) -> Execution:
+        """Runs without faults: what they have in common is what later runs are held against."""
+        executor, name = self._executor, self._job.name
+        first = executor.run()
+        run = executor.last
+        self._expect_sense(run)
+        again = executor.run()
+        other = executor.last
+        self._expect_sense(other)
+        if again.fingerprint != first.fingerprint:
+            raise VacuousError(
+                f"{name}: two runs without faults differ: {difference(run, other)}: nothing can "
+                "be concluded"
+            )
+        rows: dict[str, Sequence[Row]] = {PLAIN.name: run.rows}
+        odd = differ(self._job.compare, run.rows, other.rows)
+        if odd:
+            raise VacuousError(
+                f"{name}: two runs without faults differ: {_of_two(odd)}: declare such a column "
+                "in free=, or nothing can be concluded"
+            )
+        facts = Facts.of(run.facts)
+        for variant in self._variants(facts):
+            rows[variant.name] = self._varied(variant)
+        found = envelope(self._job.compare, rows)
+        self._runs = len(rows) + 1
+        told = expectation(
+            self._job, self._workload, facts, found, self._environment, rows[PLAIN.name]
+        )
+        self._answer.subject = replace(
+            self._answer.subject,
+            batches=_batches(run),
+            envelope=found.varying,
+            oracle=told.oracle,
+            more=(*self._tells(rows), *told.assumptions),
+        )
+        self._judged = told.judged
+        verdict = self._judged.run(run)
+        if verdict.anomalies:
+            return replace(first, outcome="violation", anomalies=verdict.anomalies)
+        points, window = cut_points(run.recording, other.recording), self._request.window
+        wire = wire_points(
+            run.recording, points.points, run.events, window, run.id, self._wires.servers
+        )
+        self._why.batches = _batches(run)
+        self._why.tail = frozenset({self._why.batches - 1}) if facts.stateful else frozenset()
+        self._why.read_clean(run, wire)
+        self._why.not_struck = not_struck(points.unpinned, run.events, window)
+        baseline = executor.prepared(first, run)
+        executor.clean = [baseline, again]
+        return baseline
+
+    _runs: int = 0
+
+    def _variants(self, facts: Facts) -> list[Variant]:
+        """Those that the oracle asks for and that can change something."""
+        oracle = self._job.oracle
+        asked = oracle.variants if isinstance(oracle, Clean) else VARIANTS
+        if any(isinstance(given, Recorded) for given in self._job.inputs.values()):
+            asked = tuple(v for v in asked if v not in ("merged", "restart"))
+        if not facts.stateful:
+            asked = tuple(v for v in asked if v in ("merged", "restart"))
+        return [OTHERS[name] for name in asked]
+
+    def _varied(self, variant: Variant) -> list[Row]:
+        self._progress(f"without faults: {variant.name}")
+        run = self._runner(replace(self._workload, variant=variant)).run()
+        try:
+            self._expect_sense(run)
+        except VacuousError as e:
+            raise VacuousError(f"{e} (with {variant.name})") from e
+        return list(run.rows)
+
+    def _tells(self, rows: Mapping[str, Sequence[Row]]) -> tuple[str, ...]:
+        return (
+            f"held against {len(rows) + 1} runs without a fault: {', '.join(rows)}",
+            "each feeding step is one micro-batch: the next one is put in place when the last "
+            "one is recorded as done",
+        )
+
+    def _expect_sense(self, run: QueryRun) -> None:
+        expect_sense(self._job.name, run)
+        if run.facts and not any(each.get("rows") for each in run.facts):
+            raise VacuousError(f"{self._job.name}: its query has read no row of its inputs")
+
+
+def _of_two(text: str) -> str:
+    return text.replace(" is another with another", " is another each time")
+
+
+def _batches(run: QueryRun) -> int:
+    """How many micro-batches were recorded, those without data too."""
+    steps = {e.step for e in run.events if e.phase == "after"}
+    return sum(step.endswith("/commits") for step in steps)
+
+
+def _fingerprint(run: QueryRun) -> str:
+    """Equal for runs that took the same steps; their rows are compared as the job says."""
+    steps = sorted(f"{e.phase} {e.step}" for e in run.events)
+    return hashlib.sha256(repr(steps).encode()).hexdigest()[:16]
+
+
+__all__ = ["check_job", "check_one_job", "columns_of", "unusable_job"]

@@ -1,0 +1,176 @@
+"""The envelope of clean runs: what is the same in all of them is judged exactly, what varies is
+free, and is told.
+
+Runs of one job without a fault, with batches cut in other ways, may give other outputs: a first
+value, the time of a batch, the number of updates. What an output does not promise between two
+clean runs cannot be a fault's doing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from bettong.harness.queries.job.compare import Bag, Compare, OuterBag, Table
+from bettong.harness.queries.job.rules import (
+    Cell,
+    Expected,
+    Row,
+    cell_of,
+    latest_of_each,
+    near,
+    shown,
+)
+
+_SAME = "the same twice"
+_MOST_COLUMNS = 8
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """What clean runs have in common.
+
+    Attributes:
+        expected: it.
+        varying: what depends on how batches are cut, a sentence each.
+        blind: why nothing can be judged any more, or empty.
+    """
+
+    expected: Expected
+    varying: tuple[str, ...] = ()
+    blind: str = ""
+
+
+def envelope(compare: Compare, runs: Mapping[str, Sequence[Row]]) -> Envelope:
+    """The envelope of clean runs by the name of their variant; the first one is the plain run."""
+    if isinstance(compare, Table):
+        return _of_tables(compare, runs)
+    return _of_bags(compare, runs)
+
+
+def columns_of(compare: Compare, rows: Sequence[Row]) -> list[str]:
+    """The columns that are compared of bags: those that are named, else all that are there."""
+    named = list(compare.columns) if isinstance(compare, Bag) else []
+    found = list(dict.fromkeys(name for row in rows for name in row))
+    return [name for name in named or found if name not in compare.free]
+
+
+def _of_bags(compare: Bag | OuterBag, runs: Mapping[str, Sequence[Row]]) -> Envelope:
+    plain, *others = runs.items()
+    columns = columns_of(compare, plain[1])
+    for count in range(min(len(columns), _MOST_COLUMNS) + 1):
+        for freed in combinations(columns, count):
+            kept = [name for name in columns if name not in freed]
+            if all(_same(plain[1], rows, kept, compare.tolerance) for _, rows in others):
+                return _with_columns_freed(plain[1], freed, kept, runs, columns, compare)
+    return _with_rows_freed(runs, columns, compare)
+
+
+def _same(a: Sequence[Row], b: Sequence[Row], columns: Sequence[str], tolerance: float) -> bool:
+    from bettong.harness.queries.job.rules import bag_difference
+
+    return len(a) == len(b) and not bag_difference(Expected(a), b, columns, tolerance).anomalies
+
+
+def _with_columns_freed(
+    rows: Sequence[Row],
+    freed: Sequence[str],
+    kept: Sequence[str],
+    runs: Mapping[str, Sequence[Row]],
+    columns: Sequence[str],
+    compare: Bag | OuterBag,
+) -> Envelope:
+    plain = next(iter(runs.values()))
+    names = [n for n, r in runs.items() if not _same(plain, r, columns, compare.tolerance)]
+    free = frozenset((*freed, *compare.free))
+    varying = [f"the column {name} is another with {_listed(names)}" for name in freed]
+    blind = ""
+    if freed and not kept:
+        blind = "every column depends on how batches are cut: nothing of a row can be judged"
+    return Envelope(Expected(rows, free=free), tuple(varying), blind)
+
+
+def _with_rows_freed(
+    runs: Mapping[str, Sequence[Row]], columns: Sequence[str], compare: Bag | OuterBag
+) -> Envelope:
+    """How many rows there are varies: those of every run must be there, others may."""
+    counts = {name: Counter(cell_of(r, columns) for r in rows) for name, rows in runs.items()}
+    example = {cell_of(r, columns): r for rows in runs.values() for r in rows}
+    least, most = Counter[Cell](), Counter[Cell]()
+    for cell in example:
+        times = [count[cell] for count in counts.values()]
+        least[cell], most[cell] = min(times), max(times)
+    must = [example[cell] for cell in example for _ in range(least[cell])]
+    optional = [example[cell] for cell in example for _ in range(most[cell] - least[cell])]
+    sizes = ", ".join(f"{len(rows)} with {name}" for name, rows in runs.items())
+    some = "; ".join(shown(row, columns) for row in optional[:3])
+    told = f"which rows there are varies: {sizes}; for instance {some}"
+    blind = "" if must else "no row is the same in all clean runs: nothing can be judged"
+    free = frozenset(compare.free)
+    return Envelope(Expected(must, optional, free=free, open=True), (told,), blind)
+
+
+def _of_tables(compare: Table, runs: Mapping[str, Sequence[Row]]) -> Envelope:
+    tables = {name: table_of(compare, rows) for name, rows in runs.items()}
+    plain = next(iter(tables.values()))
+    free_cells: set[tuple[Cell, str]] = set()
+    by_column: dict[str, set[str]] = defaultdict(set)
+    optional, varying = [], []
+    keys = dict.fromkeys(cell for table in tables.values() for cell in table)
+    for cell in keys:
+        missing = [name for name, table in tables.items() if cell not in table]
+        rows = [(name, table[cell]) for name, table in tables.items() if cell in table]
+        for column in rows[0][1]:
+            if column in compare.free or column in compare.key:
+                continue
+            other = [
+                n
+                for n, row in rows
+                if not near(rows[0][1][column], row.get(column), compare.tolerance)
+            ]
+            if other:
+                free_cells.add((cell, column))
+                by_column[column].update(other)
+        if missing:
+            optional.append(rows[0][1])
+            varying.append(f"{shown(rows[0][1], compare.key)} is not there with {_listed(missing)}")
+    for column, names in by_column.items():
+        some = sum(1 for _, name in free_cells if name == column)
+        varying.append(
+            f"the column {column} of {some} key(s) is another with {_listed(sorted(names))}"
+        )
+    must = [row for cell, row in plain.items() if all(cell in table for table in tables.values())]
+    free = frozenset((*compare.free, *([compare.latest] if compare.latest else [])))
+    judged = [
+        (cell, name)
+        for cell, row in plain.items()
+        for name in row
+        if name not in compare.key and name not in free
+    ]
+    blind = ""
+    if not must or (judged and all(cell in free_cells for cell in judged)):
+        blind = "every value depends on how batches are cut: nothing of a row can be judged"
+    return Envelope(
+        Expected(must, optional, free, frozenset(free_cells), open=bool(optional)),
+        tuple(varying),
+        blind,
+    )
+
+
+def table_of(compare: Table, rows: Sequence[Row]) -> dict[Cell, Row]:
+    """The rows of a clean run by their key, updates folded."""
+    if compare.latest:
+        rows = latest_of_each(rows, compare.key, compare.latest)
+    return {cell_of(row, compare.key): row for row in rows}
+
+
+def differ(compare: Compare, first: Sequence[Row], second: Sequence[Row]) -> str:
+    """In what two runs of the same variant differ, or nothing."""
+    found = envelope(compare, {"one run": first, "another": second})
+    return found.varying[0] if found.varying else ""
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)

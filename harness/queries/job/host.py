@@ -1,0 +1,220 @@
+"""What a driver host does for a job under test: one incarnation of its query, its batch form."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bettong.engine import steps
+from bettong.engine.steps import Instrumentation
+from bettong.harness.queries.job.contract import Job, JobEnvironment
+from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
+from bettong.harness.queries.job.loading import load_job
+from bettong.harness.queries.sink import probes
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+CALL = f"{__name__}:incarnation"
+BATCH = f"{__name__}:batch"
+_ERROR_CHARS = 2_000
+_WATERMARK = re.compile(r"EventTimeWatermark (?:\S+, )?'?`?(\w+)#\d+\w*: \w+, (.+)")
+_STATEFUL = re.compile(
+    r"(StateStoreSave|StreamingSymmetricHashJoin|StreamingDeduplicate\w*|FlatMapGroupsWithState"
+    r"|FlatMapGroupsInPandasWithState|TransformWithState\w*|StreamingGlobalLimit)"
+)
+
+
+def incarnation(
+    spark: SparkSession,
+    *,
+    target: Mapping[str, Any],
+    directory: str,
+    run_id: str,
+    addresses: Mapping[str, tuple[str, int]],
+    paths: Mapping[str, str],
+    topics: Mapping[str, str],
+    settings: Mapping[str, str],
+    parts: Iterable[str],
+) -> dict[str, Any]:
+    """Do some of ``setup``, ``write``, ``read``, ``teardown``, in that order.
+
+    Returns ``error``: why the query failed, or None; ``facts``: what its plan and progress tell;
+    ``rows``: what a reader sees at the end.
+    """
+    job = _job(target)
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    workdir = Path(directory) / "work"
+    workdir.mkdir(parents=True, exist_ok=True)
+    env = JobEnvironment(
+        spark=spark,
+        checkpoint=str(Path(directory) / "checkpoint"),
+        workdir=workdir,
+        run_id=run_id,
+        addresses={name: (host, port) for name, (host, port) in addresses.items()},
+        paths=paths,
+        topics=topics,
+    )
+    frames = {name: partial(_stream, env, name, given) for name, given in job.inputs.items()}
+    object.__setattr__(env, "frames", frames)
+    done: dict[str, Any] = {"error": None}
+    if "setup" in parts:
+        job.setup(env)
+    if "write" in parts:
+        probes.aim(workdir, steps.installed())
+        try:
+            done["error"], done["facts"] = _write(job, env)
+        finally:
+            probes.aim(None, Instrumentation())
+    if "read" in parts:
+        done["rows"] = [plain(row) for row in job.read(env)]
+    if "teardown" in parts:
+        job.teardown(env)
+    return done
+
+
+def batch(
+    spark: SparkSession,
+    *,
+    target: Mapping[str, Any],
+    directory: str,
+    inputs: Mapping[str, Mapping[str, str]],
+) -> list[dict[str, Any]]:
+    """What ``transform`` makes of plain frames.
+
+    Args:
+        inputs: for each the file of its rows, as JSON lines, and their schema.
+    """
+    job = _job(target)
+    frames: dict[str, Callable[[], DataFrame]] = {
+        name: partial(spark.read.schema(given["schema"]).json, given["path"])
+        for name, given in inputs.items()
+    }
+    workdir = Path(directory)
+    env = JobEnvironment(spark, str(workdir), workdir, "batch", {}, frames=frames, static=True)
+    return [plain(row) for row in job.transform(env).collect()]
+
+
+def _job(target: Mapping[str, Any]) -> Job:
+    sys.path[:] = [*sys.path, *(p for p in target["path"] if p not in sys.path)]
+    return load_job(target["name"], fresh=True)
+
+
+def _stream(env: JobEnvironment, name: str, given: StepInput | Recorded) -> DataFrame:
+    from pyspark.sql.functions import col, from_json
+
+    spark = env.spark
+    if isinstance(given, Recorded):
+        short = given.source
+        if not isinstance(short, str):
+            spark.dataSource.register(short)
+            short = short.name()
+        return spark.readStream.format(short).options(**given.options).load()
+    if isinstance(given, Topic):
+        host, port = env.address(given.server)
+        records = (
+            spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", f"{host}:{port}")
+            .option("subscribe", env.topic(name))
+            .option("startingOffsets", "earliest")
+            .load()
+        )
+        value = from_json(col("value").cast("string"), given.schema)
+        return records.select(value.alias("row")).select("row.*")
+    format = given.format if isinstance(given, Files) else "json"
+    reader = spark.readStream.schema(given.schema).format(format)
+    if isinstance(given, Files):
+        header = {"header": "true"} if format == "csv" else {}
+        reader = reader.options(**{**header, **given.options})
+    return reader.option("maxFilesPerTrigger", 1).load(env.path(name))
+
+
+def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
+    query = None
+    facts: dict[str, Any] = {}
+    try:
+        query = job.build(env)
+        if not hasattr(query, "processAllAvailable"):
+            found, query = type(query).__name__, None
+            raise TypeError(
+                f"it returned {found}: build() and write() return the query that start() gives"
+            )
+        _until_done(query)
+    except Exception as e:
+        return f"{type(e).__name__}: {e}"[:_ERROR_CHARS], facts
+    finally:
+        if query is not None:
+            facts.update(_facts(query))
+            query.stop()
+    return None, facts
+
+
+def _until_done(query: StreamingQuery) -> None:
+    if query.isActive:
+        query.processAllAvailable()
+    elif (error := query.exception()) is not None:
+        raise error
+
+
+def _facts(query: StreamingQuery) -> dict[str, Any]:
+    """What the plan and the progress of a query tell of it."""
+    try:
+        execution = query._jsq.query() if hasattr(query._jsq, "query") else query._jsq
+        plan = str(execution.explainInternal(True))
+        progress = [p.json for p in query.recentProgress]
+    except Exception:
+        return {}
+    import json
+
+    dropped, rows = 0, 0
+    for text in progress:
+        value = json.loads(text)
+        rows += int(value.get("numInputRows") or 0)
+        for operator in value.get("stateOperators", ()):
+            dropped += int(operator.get("numRowsDroppedByWatermark") or 0)
+    return {
+        "watermarks": sorted(set(_WATERMARK.findall(plan))),
+        "stateful": sorted(set(_STATEFUL.findall(plan))),
+        "processing_time": "ProcessingTime" in plan,
+        "dropped": dropped,
+        "rows": rows,
+    }
+
+
+def plain(row: Any) -> dict[str, Any]:
+    """A row of an output as JSON values."""
+    values = row.asDict() if hasattr(row, "asDict") else dict(row)
+    return {str(name): _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, bytes | bytearray):
+        return bytes(value).hex()
+    if hasattr(value, "asDict"):
+        return plain(value)
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_plain(part) for part in value]
+    if hasattr(value, "item"):
+        return _plain(value.item())
+    return str(value)

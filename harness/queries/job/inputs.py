@@ -1,0 +1,187 @@
+"""What a job under test is fed: files, a topic, rows, or a source of its own; step by step.
+
+All inputs take their step of the same number at once, and a step is put in place while the query
+waits for it, so that one step is one micro-batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, ClassVar
+
+from bettong.harness.queries.job.made_rows import Row, as_text, columns_of, make_rows
+from bettong.lineage.errors import UsageError
+from bettong.lineage.nearest import one_of
+
+_STEPS = 4
+_PER_STEP = 5
+FORMATS = ("json", "csv", "parquet")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Fed:
+    """Rows and how they are cut into steps.
+
+    Attributes:
+        schema: of the rows, as DDL; needed where rows are given.
+        per_step: rows a step; 5 unless said.
+        steps: how many steps of rows are made, where rows are not given.
+        closing: a last step of one row that closes what waits for the watermark: a row, of which
+            columns may be left out, or just its event time.
+    """
+
+    schema: str = ""
+    per_step: int = _PER_STEP
+    steps: int = _STEPS
+    closing: Row | str | datetime | None = None
+
+    def dealt(self, given: str | Sequence[Row]) -> list[list[Row]]:
+        """The rows of each step, the closing one left out; raises UsageError."""
+        if self.per_step < 1 or self.steps < 1:
+            raise UsageError("an input has at least one step of at least one row")
+        if isinstance(given, str):
+            rows = list(make_rows(given, self.per_step * self.steps))
+        else:
+            rows = [{name: as_text(value) for name, value in row.items()} for row in given]
+        if not rows:
+            raise UsageError("an input without rows proves nothing: give rows, or a schema")
+        known = columns_of(self.ddl(given))
+        for row in rows:
+            for name in row:
+                one_of(name, tuple(known), "column")
+        return [rows[at : at + self.per_step] for at in range(0, len(rows), self.per_step)]
+
+    def ddl(self, given: str | Sequence[Row]) -> str:
+        """The schema; raises UsageError when nothing says it."""
+        if isinstance(given, str):
+            return given
+        if not self.schema:
+            raise UsageError("rows are given without schema=: write e.g. schema='id STRING'")
+        return self.schema
+
+    def closing_row(self, given: str | Sequence[Row]) -> Row | None:
+        """The closing row with all its columns, or None; raises UsageError."""
+        if self.closing is None:
+            return None
+        columns = columns_of(self.ddl(given))
+        whole = self.dealt(given)[-1][-1]
+        if isinstance(self.closing, dict):
+            for name in self.closing:
+                one_of(name, tuple(columns), "column of the closing row")
+            own = {name: as_text(value) for name, value in self.closing.items()}
+            return {**whole, **own}
+        at = next((name for name, kind in columns.items() if kind.startswith("timestamp")), None)
+        if at is None:
+            raise UsageError("closing= is a time, and no column is a TIMESTAMP: give a whole row")
+        return {**whole, at: as_text(self.closing)}
+
+
+class StepInput:
+    """What all inputs that are fed step by step have in common."""
+
+    kind: ClassVar[str] = ""
+    given: str | Sequence[Row]
+    fed: _Fed
+
+    @property
+    def schema(self) -> str:
+        """Of the rows, as DDL."""
+        return self.fed.ddl(self.given)
+
+    @property
+    def steps(self) -> list[list[Row]]:
+        """The rows of each step; the closing one is a step of its own."""
+        closing = self.closing
+        return [*self.fed.dealt(self.given), *([[closing]] if closing else [])]
+
+    @property
+    def rows(self) -> list[Row]:
+        """All rows but the closing one."""
+        return [row for step in self.fed.dealt(self.given) for row in step]
+
+    @property
+    def closing(self) -> Row | None:
+        """The closing row."""
+        return self.fed.closing_row(self.given)
+
+
+class Rows(StepInput):
+    """Rows that Bettong hands over itself, for jobs that read no particular source::
+
+    Rows("id STRING, at TIMESTAMP")                       # made for you
+    Rows([{"id": "a"}, {"id": "b"}], schema="id STRING")  # your own
+    """
+
+    kind = "rows"
+
+    def __init__(self, rows: str | Sequence[Row], **dealt: Any) -> None:
+        self.given, self.fed = rows, _Fed(**dealt)
+
+
+class Files(StepInput):
+    """Files of a folder, one a step, each put in place by one rename.
+
+    Args:
+        format: ``json`` (a row a line), ``csv`` (with a header) or ``parquet``.
+        rows: rows of your own, or a schema as DDL for which rows are made.
+        options: of Spark's reader, for ``env.input``.
+    """
+
+    kind = "files"
+
+    def __init__(
+        self,
+        format: str,
+        rows: str | Sequence[Row],
+        options: Mapping[str, str] | None = None,
+        **dealt: Any,
+    ) -> None:
+        self.format = one_of(format, FORMATS, "format of files")
+        self.options = dict(options or {})
+        self.given, self.fed = rows, _Fed(**dealt)
+
+
+class Topic(StepInput):
+    """A Kafka topic of its own for every run; each row is a record whose value is JSON.
+
+    Args:
+        name: the topic is called after it: ``env.topic(name of the input)`` says how.
+        rows: rows of your own, or a schema as DDL for which rows are made.
+        partitions: of the topic; rows with the same key are in the same one.
+        key: the column that is the record's key, or none.
+        server: the name of the broker's endpoint.
+    """
+
+    kind = "topic"
+
+    def __init__(
+        self,
+        name: str,
+        rows: str | Sequence[Row],
+        partitions: int = 1,
+        key: str = "",
+        server: str = "kafka",
+        **dealt: Any,
+    ) -> None:
+        if partitions < 1:
+            raise UsageError(f"topic {name}: it has at least one partition")
+        self.name, self.partitions, self.key, self.server = name, partitions, key, server
+        self.given, self.fed = rows, _Fed(**dealt)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A source of the user's own, which decides itself what a batch is: a Python ``DataSource``
+    class, or the short name of a format that Spark knows.
+
+    Before anything else, the rows between two of its offsets are read twice and must be equal.
+    """
+
+    source: Any
+    options: Mapping[str, str] = field(default_factory=dict)
+    kind: ClassVar[str] = "recorded"
+
+
+Input = StepInput | Recorded

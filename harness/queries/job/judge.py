@@ -1,0 +1,98 @@
+"""What the output of a job shows, held against what it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bettong.harness.checkers import stuck
+from bettong.harness.queries.job.compare import Bag, Compare, OuterBag, Table
+from bettong.harness.queries.job.envelope import columns_of
+from bettong.harness.queries.job.oracles import OnePerKey
+from bettong.harness.queries.job.rules import (
+    Difference,
+    Expected,
+    Row,
+    bag_difference,
+    both_matched_and_not,
+    latest_of_each,
+    one_per_key,
+    table_difference,
+)
+from bettong.harness.queries.judge import SinkVerdict, cause
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.lineage.results import Anomaly
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What outputs of a job are held against.
+
+    Attributes:
+        compare: how.
+        expected: by the batch form, the user's function or the envelope of clean runs.
+        once: one row a key, among these given rows.
+        columns: of the clean run's output.
+        left: of an outer join, the columns of the side whose rows are all there.
+    """
+
+    compare: Compare
+    expected: Expected
+    once: tuple[OnePerKey, Sequence[Row]] | None = None
+    columns: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    def difference(self, seen: Sequence[Row]) -> Difference:
+        """What is wrong with an output."""
+        if self.once is not None:
+            oracle, given = self.once
+            return one_per_key(given, seen, oracle.key)
+        if isinstance(self.compare, Table):
+            if self.compare.latest:
+                seen = latest_of_each(seen, self.compare.key, self.compare.latest)
+            return table_difference(self.expected, seen, self.compare.key, self.compare.tolerance)
+        columns = self.columns or columns_of(self.compare, self.expected.must)
+        found = bag_difference(self.expected, seen, columns, self.compare.tolerance)
+        if isinstance(self.compare, OuterBag):
+            both = both_matched_and_not(seen, self.left)
+            known = {a.messages for a in found.anomalies}
+            found.anomalies += [a for a in both if a.messages not in known]
+        return found
+
+    def run(self, run: QueryRun) -> SinkVerdict:
+        """Judge one run."""
+        if run.unreadable:
+            unreadable = Anomaly("Violation", seen=cause(run.unreadable), note="read() fails")
+            return SinkVerdict((unreadable,), ())
+        found = self.difference(run.rows)
+        anomalies = list(found.anomalies)
+        if not run.drained:
+            why = cause(run.errors[-1]) if run.errors else "it does not end"
+            lost = [message for a in anomalies if a.kind == "Loss" for message in a.messages]
+            anomalies = [a for a in anomalies if a.kind != "Loss"]  # what is not done yet
+            anomalies.append(stuck(why, lost))
+        if found.unjudged and not anomalies:
+            some = f"{len(found.unjudged)} row(s) are in no clean run, e.g. {found.unjudged[0]}"
+            return SinkVerdict(
+                (), (), f"{some}: which rows there are depends on how batches are cut"
+            )
+        return SinkVerdict(tuple(anomalies), ())
+
+
+def bag_of(expected: Mapping[str, Sequence[Row]], columns: Sequence[str]) -> Expected:
+    """What batch runs say: rows of all of them must be there, rows of some may."""
+    from collections import Counter
+
+    from bettong.harness.queries.job.rules import cell_of
+
+    counts = [Counter(cell_of(row, columns) for row in rows) for rows in expected.values()]
+    example = {cell_of(r, columns): r for rows in expected.values() for r in rows}
+    must, optional = [], []
+    for cell, row in example.items():
+        times = [count[cell] for count in counts]
+        must += [row] * min(times)
+        optional += [row] * (max(times) - min(times))
+    return Expected(must, optional)
+
+
+__all__ = ["Bag", "Judged", "bag_of"]

@@ -1,0 +1,137 @@
+"""A job as runs see it: fed step by step, in a variant, with what the day brings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bettong.harness.queries.faults.operations import OperationalEvent
+from bettong.harness.queries.job.contract import Job
+from bettong.harness.queries.job.feed import FOLDER, Feed
+from bettong.harness.queries.job.host import CALL
+from bettong.harness.queries.job.inputs import StepInput, Topic
+from bettong.harness.queries.run.job import Target
+from bettong.lineage.trace import TraceEvent
+
+_MORE_INCARNATIONS = 4
+_OTHER_PARTITIONS = {
+    # A file of some hundred bytes is read in several parts, and state keeps its partitions.
+    "spark.sql.files.maxPartitionBytes": "256",
+    "spark.sql.files.openCostInBytes": "0",
+    "spark.sql.shuffle.partitions": "3",
+}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to run a job without faults.
+
+    Attributes:
+        name: as results tell it.
+        merge: so many steps at once.
+        stop_after: the query is stopped in good order after so many steps, and started again.
+        settings: of the session.
+    """
+
+    name: str
+    merge: int = 1
+    stop_after: int | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+PLAIN = Variant("the same twice")
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+OTHERS = {
+    "merged": Variant("two steps a batch", merge=2),
+    "partitions": Variant(
+        "other shuffle partitions", settings={"spark.sql.shuffle.partitions": "5"}
+    ),
+    "restart": Variant("a restart between batches", stop_after=2),
+    "rocksdb": Variant(
+        "RocksDB state", settings={"spark.sql.streaming.stateStore.providerClass": _ROCKSDB}
+    ),
+}
+
+
+@dataclass
+class JobWorkload:
+    """One job and its inputs.
+
+    Attributes:
+        brokers: for topics, addresses that no proxy is before.
+        nonce: in the names of topics, where the broker outlives the check.
+        most_incarnations: a query that ends after each step is started for each of them.
+    """
+
+    target: Target
+    job: Job
+    brokers: Mapping[str, str]
+    nonce: str = ""
+    variant: Variant = PLAIN
+    call: str = CALL
+    most_incarnations: int = 0
+    _feed: Feed | None = None
+    _paths: Mapping[str, str] = field(default_factory=dict)
+    _topics: Mapping[str, str] = field(default_factory=dict)
+    _event: OperationalEvent = field(default_factory=lambda: OperationalEvent("", ""))
+    _done: int = -1
+
+    @property
+    def feed(self) -> Feed:
+        """Of the present run."""
+        assert self._feed is not None
+        return self._feed
+
+    def begin(self, run: str, state: Path, event: OperationalEvent) -> None:
+        """A new run: nothing is fed yet."""
+        folder = state.with_name(f"{run}-{FOLDER}")
+        inputs = self.job.inputs
+        self._event = event
+        self._paths = {
+            name: str(folder / name)
+            for name, given in inputs.items()
+            if isinstance(given, StepInput) and not isinstance(given, Topic)
+        }
+        self._topics = {
+            name: "-".join(part for part in (given.name, self.nonce, run) if part)
+            for name, given in inputs.items()
+            if isinstance(given, Topic)
+        }
+        self._feed = Feed(
+            inputs, folder, self.brokers, self._topics, state / "checkpoint", self.variant.merge
+        )
+        self.most_incarnations = self.feed.total + _MORE_INCARNATIONS
+
+    def starts(self, incarnation: int) -> None:
+        """Before the first start, and where the query has consumed all that there was, the next
+        step is put in place."""
+        stops = self.variant.stop_after or self._event.at_first.get("batches")
+        self.feed.limit = stops if incarnation == 1 else None
+        self.feed.advance()
+
+    def arguments(self, incarnation: int, layout: int, anew: bool) -> Mapping[str, Any]:
+        """Where the inputs are, and settings: other ones at a replay."""
+        settings = dict(self.variant.settings)
+        if layout and incarnation > 1:
+            settings |= _OTHER_PARTITIONS
+        return {
+            "target": asdict(self.target),
+            "paths": self._paths,
+            "topics": self._topics,
+            "settings": settings,
+        }
+
+    def observe(self, event: TraceEvent) -> None:
+        """The next step follows the record of the batch that consumed the last one."""
+        if event.phase == "after" and event.step.endswith("/commits"):
+            self.feed.advance()
+
+    def drained(self, committed: int, failed: bool) -> bool:
+        """All was consumed, and the query went on until it had nothing left to do."""
+        return not failed and self.feed.done
+
+    def end(self) -> None:
+        """The run is over."""
+        self.feed.close()

@@ -1,0 +1,56 @@
+"""Whether a run without faults proves anything at all."""
+
+from __future__ import annotations
+
+from bettong.harness.queries.judge import cause
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.lineage.errors import BettongError, UsageError
+
+
+class VacuousError(BettongError):
+    """The clean run proves nothing. Exit code 3."""
+
+
+def expect_sense(name: str, run: QueryRun) -> None:
+    """Raises VacuousError or UsageError when a run without faults proves nothing."""
+    if not any(e.step == "batch=0/offsets" for e in run.events):
+        raise VacuousError(
+            f"{name}: no batch was begun: {run.errors[0] if run.errors else 'no error'}"
+        )
+    if not run.drained:
+        why = cause(run.errors[-1]) if run.errors else "it does not end"
+        raise VacuousError(f"{name}: the query fails without any fault: {why}")
+    if run.unused:
+        raise UsageError(
+            f"{name}: no byte crossed the link to {', '.join(run.unused)}: connect to "
+            f"env.address({run.unused[0]!r}) instead of the server's own address"
+        )
+    if run.left:
+        raise UsageError(
+            f"{name}: its client asked {', '.join(run.left)} where to go and went past the "
+            "link: have the broker advertise itself as localhost or 127.0.0.1, with the port "
+            "of the endpoint"
+        )
+    if not run.checkpoint_used:
+        raise UsageError(
+            f"{name}: its query does not use env.checkpoint: "
+            'give it .option("checkpointLocation", env.checkpoint)'
+        )
+    if run.unreadable:
+        raise UsageError(
+            f"{name}: read() fails after a run without faults: {cause(run.unreadable)}"
+        )
+    if not run.rows:
+        raise VacuousError(
+            f"{name}: read() returned nothing after a run without faults: "
+            "it must return the rows that are in the target"
+        )
+
+
+def difference(first: QueryRun, second: QueryRun) -> str:
+    """In what two runs without faults differ."""
+    a, b = ([f"{e.phase} {e.step}" for e in r.events] for r in (first, second))
+    if sorted(a) != sorted(b):
+        odd = sorted(set(a) ^ set(b))
+        return f"their steps do, e.g. {odd[0] if odd else 'how often one is taken'}"
+    return "the rows that were read back do"
