@@ -13,6 +13,7 @@ from bettong.lineage.errors import BettongError
 COMMANDS = (
     "bench",
     "check",
+    "check-job",
     "check-sink",
     "doctor",
     "list",

@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 
 from bettong.harness.api import load_scenario, replay
-from bettong.harness.cli.check_sink_command import notify as tell_sinks
-from bettong.harness.cli.check_sink_command import pairs, write
 from bettong.harness.cli.output import RunProgress, exit_code, notify
+from bettong.harness.cli.query_options import notify as notify_queries
+from bettong.harness.cli.query_options import pairs, write
 from bettong.harness.queries import counterexample
 from bettong.harness.queries.check import check_one
+from bettong.harness.queries.job.check import check_one_job
 from bettong.harness.queries.run.environment import spark_environments
 from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.lineage.errors import UsageError
@@ -48,9 +49,9 @@ def command(
 ) -> None:
     """Run the one fault schedule of a counterexample's FILE again."""
     if counterexample.is_one(file):
-        sys.exit(_replay_sink(file, out or file.parent / "replay", options, endpoints, as_json))
+        sys.exit(_replay_query(file, out or file.parent / "replay", options, endpoints, as_json))
     if options or endpoints:
-        raise UsageError(f"{file} is of a scenario: --option and --endpoint are for sinks")
+        raise UsageError(f"{file} is of a scenario: --option and --endpoint are for sinks and jobs")
     found = CounterexampleFile.read(file)
     scenario = load_scenario(found.scenario)
     own = out or file.parent / "replay"
@@ -61,13 +62,14 @@ def command(
     sys.exit(exit_code([result]))
 
 
-def _replay_sink(
+def _replay_query(
     file: Path, out: Path, options: tuple[str, ...], endpoints: tuple[str, ...], as_json: bool
 ) -> int:
     given = pairs(options, "--option"), pairs(endpoints, "--endpoint")
     request = replace(counterexample.read(file, *given), out=out, replayed=file)
     with spark_environments(lambda line: None) as arena_for:
-        result = check_one(request, arena_for, lambda line: None)
+        check = check_one_job if request.contract == "job" else check_one
+        result = check(request, arena_for, lambda line: None)
     write(result, out, as_json)
-    tell_sinks([result], as_json)
+    notify_queries([result], as_json)
     return exit_code([result])
