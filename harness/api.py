@@ -11,7 +11,8 @@ from bettong.harness.catalog import find
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign, run_campaign
 from bettong.harness.runs.counterexample import CounterexampleFile
-from bettong.harness.runs.run import Limits, RunRecord
+from bettong.harness.runs.course import Limits
+from bettong.harness.runs.run import RunRecord
 from bettong.harness.scenario import Scenario
 from bettong.harness.search import exhaustive
 from bettong.harness.search.bounds import SearchBounds, bounds_of

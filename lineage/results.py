@@ -32,6 +32,7 @@ AnomalyKind = Literal[
     "Torn",
     "StateDivergence",
     "Stuck",
+    "Died",
     "Violation",
 ]
 Outcome = Literal["good", "violation", "vacuous", "not-injected", "unknown"]

@@ -20,6 +20,7 @@ KIND_MEANING = {
     "Torn": "a reader saw part of an atomic batch",
     "StateDivergence": "state differs from the sequential interpreter's",
     "Stuck": "the run never finished",
+    "Died": "a process ended by itself and had to be started again",
     "Violation": "a postcondition does not hold",
 }
 

@@ -42,6 +42,11 @@ from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.trace import MessageRange
 
 log = logging.getLogger("bettong")
+LOST = 1
+"""Exit status: the gateway has lost what it had acknowledged."""
+GAVE_UP = 3
+"""Exit status: the gateway was out of reach for too long."""
+
 _FRAME_BYTES = 16 << 20
 _OVERHEAD = 1 << 10
 
@@ -311,9 +316,9 @@ def main(arguments: list[str] | None = None) -> int:
             patience=Patience(options.timeout, options.give_up),
         ).run()
     except LossError as e:
-        code, error = 1, str(e)
+        code, error = LOST, str(e)
     except (ConnectionLostError, steps.RunOverError) as e:
-        code, error = 3, str(e)
+        code, error = GAVE_UP, str(e)
     except (BettongError, OSError, ValueError) as e:
         code, error = 2, str(e)
     if error:

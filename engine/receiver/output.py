@@ -120,14 +120,19 @@ class Output:
         self.checksum = zlib.crc32(piece, self.checksum)
 
 
-def read_rows(directory: Path) -> Iterator[dict[str, Any]]:
-    """The visible rows of an application's directory, of whole batches only."""
+def read_lines(directory: Path) -> Iterator[bytes]:
+    """The visible rows of an application's directory, of whole batches only, as lines of JSON
+    with their line ends. Raises ValueError when the length that readers are told is none."""
     try:
         left = int((directory / "output.length").read_text())
     except FileNotFoundError:
         return
     with (directory / "output.jsonl").open("rb") as file:
-        while left > 0:
-            line = file.readline()
+        while left > 0 and (line := file.readline(left)):
             left -= len(line)
-            yield json.loads(line)
+            yield line
+
+
+def read_rows(directory: Path) -> Iterator[dict[str, Any]]:
+    """The same as rows; raises ValueError for one that is none."""
+    yield from map(json.loads, read_lines(directory))

@@ -85,9 +85,15 @@ class FileSink:
         return True
 
 
-def read_rows(directory: Path) -> Iterator[dict[str, Any]]:
-    """The visible rows of a sink's directory, batch by batch."""
+def read_lines(directory: Path) -> Iterator[bytes]:
+    """The visible rows of a sink's directory, batch by batch, as lines of JSON with their line
+    ends."""
     found = ((_BATCH.fullmatch(path.name), path) for path in directory.iterdir())
     for _, path in sorted((int(match[1]), path) for match, path in found if match):
         with path.open("rb") as file:
-            yield from map(json.loads, file)
+            yield from file
+
+
+def read_rows(directory: Path) -> Iterator[dict[str, Any]]:
+    """The same as rows; raises ValueError for one that is none."""
+    yield from map(json.loads, read_lines(directory))

@@ -18,7 +18,7 @@ from bettong.harness.checkers.outputs import check_outputs, output_anomalies
 from bettong.harness.checkers.over_time import check_running_totals, check_windows
 from bettong.harness.checkers.records import Record, malformed
 from bettong.harness.checkers.snapshots import Snapshot, check_atomicity, check_stays_visible
-from bettong.harness.checkers.state import check_state, stuck
+from bettong.harness.checkers.state import check_state, died, stuck
 
 __all__ = [
     "Judgement",
@@ -31,6 +31,7 @@ __all__ = [
     "check_state",
     "check_stays_visible",
     "check_windows",
+    "died",
     "guarantee_of",
     "judge",
     "malformed",

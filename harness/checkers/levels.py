@@ -47,7 +47,8 @@ def guarantee_of(kinds: set[AnomalyKind]) -> Guarantee:
     """The level that holds although these anomalies were seen.
 
     Content or state that is wrong leaves no level. A batch of which a reader saw a part is in
-    the end complete, so Torn alone leaves at-least-once. Stuck counts as a loss.
+    the end complete, so Torn alone leaves at-least-once. Stuck counts as a loss. Died says nothing
+    of outputs: where a supervisor started the process again, they have a level of their own.
     """
     if kinds & {"Phantom", "Corrupt", "StateDivergence", "Violation"}:
         return "none"
@@ -73,7 +74,8 @@ def judge(
 
     Args:
         anomalies: all of them, or a sample when ``counts`` is given.
-        expect: the level asked for. Torn is a violation of effectively-once alone.
+        expect: the level asked for. Torn is a violation of effectively-once alone, Died of every
+            level but ``none``.
         order: the order that was checked; with ``none`` a Reorder is not counted against it.
         counts: the true number of each kind.
     """
@@ -83,7 +85,8 @@ def judge(
     kinds = {kind for kind, number in numbers.items() if number}
     guarantee = guarantee_of(kinds)
     in_order = "Reorder" not in kinds
-    held = satisfies(guarantee, expect) and (in_order or order == "none")
+    lived = "Died" not in kinds or expect == "none"
+    held = satisfies(guarantee, expect) and (in_order or order == "none") and lived
     reported = ", ".join(f"{numbers[kind]:,} {kind}" for kind in sorted(kinds)) or "no anomaly"
     return Judgement(
         verdict="valid" if held else "invalid",

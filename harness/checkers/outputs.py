@@ -27,7 +27,7 @@ def check_outputs(
         order: which order has to hold: among messages of one key, among all, or none. Messages
             without a key have no order per key.
         expect: the level asked for.
-        also: anomalies found otherwise (Torn, StateDivergence, Stuck), judged with these.
+        also: anomalies found otherwise (Torn, StateDivergence, Stuck, Died), judged with these.
 
     A malformed history is ``unknown``, and so is one in which nothing was expected or seen.
     """

@@ -1,4 +1,4 @@
-"""StateDivergence and Stuck: what a run holds, and where it stands, when it is over."""
+"""StateDivergence, Stuck and Died: what a run holds, and where it stands, when it is over."""
 
 from __future__ import annotations
 
@@ -35,14 +35,39 @@ def _fields(a: Any, b: Any) -> str:
     return " in " + ", ".join(names[:10])
 
 
-def stuck(where: str, waiting: Sequence[str] = (), *, expected: str | None = None) -> Anomaly:
+def stuck(
+    where: str,
+    waiting: Sequence[str] = (),
+    *,
+    expected: str | None = None,
+    nodes: Mapping[str, Any] | None = None,
+) -> Anomaly:
     """A run that never finished.
 
     Args:
-        where: the last step that was taken or the one that is waited for.
+        where: the last step that was taken or the one that is waited for, or why nothing follows.
         waiting: ids of messages that were accepted but are not visible.
         expected: what would have been the end.
+        nodes: of each node what it was waiting for and what it said last, JSON values.
+    """
+    seen = where if not nodes else {"why": where, "nodes": dict(nodes)}
+    note = where if nodes else None
+    return Anomaly(
+        "Stuck", tuple(waiting), expected=expected or "every message visible", seen=seen, note=note
+    )
+
+
+def died(node: str, status: int, words: str, step: str | None = None) -> Anomaly:
+    """A process that ended by itself, and was started again.
+
+    Args:
+        status: its exit status; a negative one is the signal that ended it.
+        words: the last that it said.
+        step: the last step that it took, where that is known.
     """
     return Anomaly(
-        "Stuck", tuple(waiting), expected=expected or "every message visible", seen=where
+        "Died",
+        expected=f"the {node} goes on until its work is done",
+        seen={"node": node, "status": status, "last_words": words, "last_step": step},
+        note=f"the {node} ended with status {status}: {words}",
     )

@@ -86,6 +86,11 @@ class Cluster:
         self._risen += zombies
         return f"resumed beside incarnation {self.nodes[node].incarnation}, which runs since"
 
+    @property
+    def paused(self) -> frozenset[str]:
+        """Nodes that stand still."""
+        return frozenset(self._paused)
+
     def has_live_zombies(self) -> bool:
         """Whether a node that was taken for dead, and goes on, has not ended yet."""
         return any(zombie.poll() is None for zombie in self._risen)

@@ -97,6 +97,22 @@ class EventLog:
         started = (e.incarnation for e in reversed(self.events) if e.step == f"node.start/{node}")
         return next(started, 0)
 
+    def waiting(self) -> dict[str, list[str]]:
+        """The steps of each node that have begun and not ended, with whom they ask."""
+        found: dict[str, list[str]] = {}
+        for stack in self._taken.values():
+            for taken in stack:
+                e = taken.event
+                asked = f" of the {e.link.partition('->')[2]}" if e.link else ""
+                place = f"{e.step}#{taken.occurrence}" if taken.occurrence > 1 else e.step
+                found.setdefault(e.node, []).append(f"{place}{asked}")
+        return {node: sorted(steps) for node, steps in found.items()}
+
+    def last_steps(self) -> dict[str, str]:
+        """What each node has told last."""
+        told = (e for e in self.events if not e.step.startswith(("fault/", "node.start/")))
+        return {e.node: f"{e.phase} {e.step}" for e in told}
+
     def progress_summary(self) -> str:
         """Where the run stands: the steps that have begun and not ended, and the last one told."""
         open_steps = sorted({t.event.step for stack in self._taken.values() for t in stack})

@@ -18,6 +18,7 @@ class Planned:
     Attributes:
         since: when it came into force, in seconds of a monotonic clock.
         met: how many requests have met it.
+        node: the node that took the step at which it began; empty while it has not.
     """
 
     fault: Fault
@@ -26,6 +27,19 @@ class Planned:
     done: bool = False
     since: float = 0.0
     met: int = 0
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """A fault that has been in force.
+
+    Attributes:
+        node: the node that took the step at which it began.
+    """
+
+    fault: Fault
+    node: str
 
 
 class PlannedFaults:
@@ -58,6 +72,16 @@ class PlannedFaults:
     def not_fired(self) -> tuple[str, ...]:
         """Ids of those that were not carried out from beginning to end."""
         return tuple(p.fault.id for p in self._all if not p.done)
+
+    @property
+    def struck(self) -> list[Struck]:
+        """Those that have been in force, or are."""
+        return [Struck(p.fault, p.node) for p in self._all if p.in_force or p.done or p.evidence]
+
+    @property
+    def unended(self) -> tuple[str, ...]:
+        """Ids of those in force that are to end at a moment that has not come."""
+        return tuple(p.fault.id for p in self._all if p.in_force and len(p.fault.points) > 1)
 
     def crossed(self, event: TraceEvent) -> list[Planned]:
         """Somebody begins a request: the faults that end before it, having lost what they are

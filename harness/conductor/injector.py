@@ -86,8 +86,10 @@ class Injection:
         with self._acting:
             for planned in self._planned:
                 if planned.in_force and not planned.done:
-                    # Most had an end, which never came.
-                    done = planned.fault.lasts(planned.met)
+                    # Most had an end, which never came; what a link was to lose within a step
+                    # that has not ended, it has lost or not.
+                    lasts = planned.fault.lasts(planned.met)
+                    done = lasts or planned.fault.link_held is not None
                     self._end(planned, "the run ended", done=done)
 
     def reported(self, event: TraceEvent) -> None:
@@ -111,6 +113,7 @@ class Injection:
     ) -> Go | None:
         """Put a fault in force; the answer to the step, if the fault is in it."""
         fault = planned.fault
+        planned.node = taken.event.node
         if fault.link_held is not None:
             self._gate.close_link_pair(connection_id, fault.link_held)
             taken.held.append(planned)

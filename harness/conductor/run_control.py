@@ -14,7 +14,7 @@ from pathlib import Path
 
 from bettong.harness.conductor.admission import StepAdmission
 from bettong.harness.conductor.event_log import EventLog
-from bettong.harness.conductor.fault_status import PlannedFaults
+from bettong.harness.conductor.fault_status import PlannedFaults, Struck
 from bettong.harness.conductor.injector import GO, Injection
 from bettong.harness.faults.actuator import Actuator
 from bettong.harness.faults.fault import Go
@@ -74,6 +74,18 @@ class RunControl:
         return self._planned.not_fired
 
     @property
+    def struck(self) -> list[Struck]:
+        """The planned faults that have been in force, or are."""
+        with self._changed:
+            return self._planned.struck
+
+    @property
+    def unended(self) -> tuple[str, ...]:
+        """Ids of the faults in force that are to end at a moment that has not come."""
+        with self._changed:
+            return self._planned.unended
+
+    @property
     def repeats(self) -> int:
         """How many steps were taken since one was taken for the first time."""
         return self._book.repeats
@@ -87,6 +99,16 @@ class RunControl:
         """Where the run stands: the steps that have begun and not ended, and the last one told."""
         with self._changed:
             return self._book.progress_summary()
+
+    def waiting(self) -> dict[str, list[str]]:
+        """The steps of each node that have begun and not ended, with whom they ask."""
+        with self._changed:
+            return self._book.waiting()
+
+    def last_steps(self) -> dict[str, str]:
+        """What each node has told last."""
+        with self._changed:
+            return self._book.last_steps()
 
     def occurrences(self, step: str) -> int:
         """How often a step has been begun."""

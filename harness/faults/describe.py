@@ -17,6 +17,7 @@ _KINDS = {
     "Torn": "was seen in part",
     "StateDivergence": "has the wrong state",
     "Stuck": "never came to an end",
+    "Died": "needed a process to be started again that had ended by itself",
 }
 _NAMED = 4
 

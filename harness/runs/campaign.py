@@ -21,7 +21,8 @@ from bettong.harness.checkers import guarantee_of
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.processes.session import guard_folder, unguard_folder
 from bettong.harness.runs.counterexample import CounterexampleFile
-from bettong.harness.runs.run import Limits, RunRecord, run_once
+from bettong.harness.runs.course import Limits
+from bettong.harness.runs.run import RunRecord, run_once
 from bettong.harness.runs.timeline import timeline
 from bettong.harness.scenario import Messages, Scenario
 from bettong.lineage.results import (

@@ -8,52 +8,26 @@ but stays so. A run that does not get there is ``Stuck``.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from bettong.engine import Application
-from bettong.engine.endpoints import kept_as
-from bettong.engine.ingest.acked import read_acked
-from bettong.engine.ingest.journal import Journal
-from bettong.engine.receiver import output as receiver
-from bettong.engine.sinks import files
 from bettong.harness.backends.base import Backend
-from bettong.harness.checkers import Judgement, Record, check_outputs, stuck
-from bettong.harness.checkers.oracle import expected_outputs, seen_outputs
-from bettong.harness.cluster.nodes import NodeError, log_tail
-from bettong.harness.cluster.scenario_cluster import Layout, RunCluster
+from bettong.harness.checkers import Judgement, Record, check_outputs, judge, stuck, undecided
+from bettong.harness.checkers.oracle import expected_outputs
+from bettong.harness.cluster.scenario_cluster import Layout
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.stage_numbers import StageNumbers
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.course import BlindError, Course, Limits, StuckError
+from bettong.harness.runs.observed import Observed, accepted, visible
+from bettong.harness.runs.standing import standing
 from bettong.harness.scenario import Messages, Scenario
-from bettong.lineage.errors import BettongError
 from bettong.lineage.results import Anomaly, Outcome, Run
 from bettong.lineage.trace import TraceEvent
-
-_LOOK_S = 0.05
-_SENDER_LOST = 1
-_SENDER_GAVE_UP = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """When a run counts as stuck.
-
-    Attributes:
-        idle_s: seconds in which nothing happens.
-        wall_s: seconds in all.
-        repeats: steps taken again without any new one between.
-    """
-
-    idle_s: float = 60.0
-    wall_s: float = 300.0
-    repeats: int = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,94 +86,6 @@ class RunRecord:
         )
 
 
-class _StuckError(Exception):
-    """The run does not end; the text says where it stands."""
-
-
-class _Course:
-    """The way of one run to its end."""
-
-    def __init__(
-        self,
-        cluster: RunCluster,
-        control: RunControl,
-        layout: Layout,
-        senders: Mapping[str, str],
-        limits: Limits,
-    ) -> None:
-        self.cluster = cluster
-        self.layout = layout
-        self.control = control
-        self.limits = limits
-        self.deadline = time.monotonic() + limits.wall_s
-        self.notes: list[str] = []
-        self.sending = {node: stream for stream, node in senders.items()}
-        self.sender_failed = False
-
-    def until_drained(self) -> None:
-        """Wait until the senders and the query have done all their work; raises _StuckError."""
-        while self._at_work() or self.control.wake():
-            self._look_after()
-            if self.sender_failed and self.control.idle_seconds > 1.0:
-                self.notes.append("the sender gave up; what was accepted has been waited for")
-                return
-            self._check_limits()
-            self.control.wait(self._something_ended, _LOOK_S)
-        self.cluster.forget("driver")
-
-    def _at_work(self) -> bool:
-        drained = self.cluster.nodes["driver"].poll() == 0
-        return bool(self.sending) or not drained or self.cluster.has_live_zombies()
-
-    def replay(self) -> None:
-        """Have the last batch done once more, as after a crash right before its commit."""
-        self.control.note(TraceEvent(self.cluster.undo_last_commit(), "after", "driver"))
-        self.cluster.start("driver")
-        self.until_drained()
-
-    def _something_ended(self) -> bool:
-        return bool(self.cluster.ended())
-
-    def _look_after(self) -> None:
-        if self.control.failure is not None:
-            raise self.control.failure
-        for name, status in self.cluster.ended().items():
-            if name in self.sending and status == 0:
-                del self.sending[name]
-                self.cluster.forget(name)
-            elif name in self.sending and status != _SENDER_GAVE_UP:
-                self._sender_has_failed(name, status)
-            elif name == "driver" and status == 0:
-                continue
-            else:
-                self.notes.append(f"{name} ended with status {status} and was started again")
-                try:
-                    self.cluster.supervise(name)
-                except NodeError as e:
-                    raise _StuckError(str(e)) from e
-
-    def _sender_has_failed(self, name: str, status: int) -> None:
-        """The sender says that the gateway has lost messages; anything else is not its place."""
-        outcome = self.layout.outcome(self.sending[name])
-        if status != _SENDER_LOST or not outcome.exists():
-            log = log_tail(self.cluster.nodes[name].log)
-            raise NodeError(f"the {name} ended with status {status}: {log}")
-        self.notes.append(json.loads(outcome.read_text())["error"])
-        self.sender_failed = True
-        self.cluster.forget(name)
-
-    def _check_limits(self) -> None:
-        c = self.control
-        if c.idle_seconds > self.limits.idle_s and not self.cluster.starting:
-            raise _StuckError(
-                f"nothing happened for {self.limits.idle_s:g} s; {c.progress_summary()}"
-            )
-        if c.repeats > self.limits.repeats:
-            raise _StuckError(f"{c.repeats} steps without a new one; {c.progress_summary()}")
-        if time.monotonic() > self.deadline:
-            raise _StuckError(f"not done after {self.limits.wall_s:g} s; {c.progress_summary()}")
-
-
 def run_once(
     backend: Backend,
     scenario: Scenario,
@@ -208,7 +94,7 @@ def run_once(
     *,
     messages: Messages | None = None,
     replay: bool = True,
-    limits: Limits = Limits(),
+    limits: Limits = Limits(),  # noqa: B008 - immutable
     trace: Path | None = None,
 ) -> RunRecord:
     """Run a scenario once under a schedule and judge it.
@@ -222,7 +108,7 @@ def run_once(
 
     Raises:
         ScheduleError: the schedule names what this backend does not have.
-        BettongError: the system cannot be started.
+        BettongError: the system cannot be started, although no fault has struck.
     """
     schedule.check(backend.topology(scenario))
     began = time.monotonic()
@@ -236,40 +122,44 @@ def run_once(
     run = f"{scenario.name}-{uuid.uuid4().hex[:12]}"
 
     also: list[Anomaly] = []
-    drained: list[Record] | None = None
+    drained: Observed | None = None
+    blind = ""
+    unended: tuple[str, ...] = ()
 
-    def seen() -> list[Record]:
+    def seen() -> Observed:
         return visible(application, scenario, layout, run, backend)
 
     with backend.cluster(scenario, layout) as cluster:
         control = RunControl(run, cluster, schedule, trace, StageNumbers())
+        course = Course(cluster, control, layout, scenario.senders, limits)
         backend.conductor.begin(control)
         try:
-            cluster.begin(control)
-            clock.lap("start")
-            course = _Course(cluster, control, layout, scenario.senders, limits)
             try:
+                course.begin()
+                clock.lap("start")
                 course.until_drained()
                 clock.lap("run")
-                if not course.sending and replay:
+                if course.all_sent and replay:
                     drained = seen()
                     course.replay()
                     clock.lap("replay")
-            except _StuckError as e:
-                also.append(stuck(str(e), ()))
+            except StuckError as e:
+                unended = control.unended
+                where = f"{e}; {control.progress_summary()}"
+                also.append(stuck(where, nodes=standing(cluster, control)))
+            except BlindError as e:
+                blind = str(e)
             cluster.finish()
         finally:
             backend.conductor.end(control)
     clock.lap("end")
-    accepted = input_
-    if scenario.inputs == "gateway":
-        accepted = {s: sent[: _accepted(layout, s, len(sent))] for s, sent in input_.items()}
-    expected = expected_outputs(application, accepted, scenario.batch)
-    if scenario.inputs == "kafka":  # a topic's one partition is a stream of its own
-        expected = [replace(r, id=str(r.id).replace("/", "-0/", 1)) for r in expected]
+    also += course.died.values()
+    expected = _expected(application, scenario, accepted(scenario, layout, input_))
     last = seen()
-    judgement = check_outputs(expected, last, also=also)
-    before = judgement if drained is None else check_outputs(expected, drained)
+    judgement = undecided(blind) if blind else _judge(expected, last, also)
+    if unended:
+        judgement = _all_the_same(judgement, unended)
+    before = judgement if drained is None else _judge(expected, drained, ())
     clock.lap("judge")
     judged = judgement if schedule.faults else before
     return RunRecord(
@@ -282,28 +172,30 @@ def run_once(
         control.not_fired,
         time.monotonic() - began,
         clock.laps,
-        tuple((str(r.id), str(r.value)) for r in last),
+        tuple((str(r.id), str(r.value)) for r in last.records),
         "; ".join([*course.notes, *([judged.reason] if judged.verdict == "unknown" else [])]),
         control.times,
     )
 
 
-def visible(
-    application: Application, scenario: Scenario, layout: Layout, run: str, backend: Backend
-) -> list[Record]:
-    """What a reader sees at every sink."""
-    rows: dict[str, Iterable[Mapping[str, Any]]] = {}
-    for sink in application.sinks:
-        if scenario.outputs == "receiver":
-            rows[sink.name] = receiver.read_rows(layout.receiver / kept_as(application, sink.name))
-        elif scenario.outputs == "kafka":
-            assert backend.broker is not None
-            backend.broker.ensure()
-            rows[sink.name] = backend.broker.rows(f"{run}.{sink.name}")
-        else:
-            folder = layout.files / sink.name
-            rows[sink.name] = files.read_rows(folder) if folder.exists() else []
-    return seen_outputs(rows)
+def _expected(application: Application, scenario: Scenario, messages: Messages) -> list[Record]:
+    expected = expected_outputs(application, messages, scenario.batch)
+    if scenario.inputs == "kafka":  # a topic's one partition is a stream of its own
+        expected = [replace(r, id=str(r.id).replace("/", "-0/", 1)) for r in expected]
+    return expected
+
+
+def _judge(expected: Sequence[Record], seen: Observed, also: Sequence[Anomaly]) -> Judgement:
+    return check_outputs(expected, seen.records, also=[*seen.unreadable, *also])
+
+
+def _all_the_same(judgement: Judgement, unended: tuple[str, ...]) -> Judgement:
+    """The judgement of a run that did not end while faults were in force that had not come to
+    their own end: that it did not, and what is missing, says nothing."""
+    wrong = [a for a in judgement.anomalies if a.kind not in ("Stuck", "Loss")]
+    if wrong:
+        return judge(wrong)
+    return undecided(f"{', '.join(unended)} was still in force when the run ended")
 
 
 def _outcome(judgement: Judgement, not_fired: tuple[str, ...]) -> Outcome:
@@ -312,21 +204,6 @@ def _outcome(judgement: Judgement, not_fired: tuple[str, ...]) -> Outcome:
     if judgement.verdict == "invalid":
         return "violation"
     return "not-injected" if not_fired else "good"
-
-
-def _accepted(layout: Layout, stream: str, sent: int) -> int:
-    """How many messages count: those that the journal has, and those that the sender was told
-    are safe, whether the journal has them or not."""
-    acked = layout.acked(stream)
-    upto = read_acked(acked, stream)[0] if acked.exists() else 0
-    journal = layout.gateway / "streams" / stream
-    if journal.exists():
-        try:
-            with contextlib.closing(Journal(journal, stream)) as opened:
-                upto = max(upto, opened.end)
-        except BettongError:
-            return sent  # damaged: whatever it had, it was given
-    return min(upto, sent)
 
 
 class _Clock:

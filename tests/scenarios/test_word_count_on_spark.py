@@ -14,7 +14,8 @@ import pytest
 
 from bettong.harness.backends.base import LocalBackend
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.runs.run import Limits, RunRecord, run_once
+from bettong.harness.runs.course import Limits
+from bettong.harness.runs.run import RunRecord, run_once
 from bettong.harness.search.fault_plan import parse_plan
 from bettong.scenarios.suites import COMBINED
 from bettong.scenarios.word_count import WORD_COUNT

@@ -10,7 +10,7 @@ import pytest
 
 from bettong.harness.api import run_scenario
 from bettong.harness.backends.base import LocalBackend
-from bettong.harness.runs.run import Limits
+from bettong.harness.runs.course import Limits
 from bettong.harness.search.bounds import SearchBounds
 from bettong.lineage.results import Result
 from bettong.scenarios.mutants.definition import mended

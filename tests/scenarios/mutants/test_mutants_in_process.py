@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from bettong.harness.backends.base import LocalBackend
-from bettong.harness.runs.run import Limits, RunRecord, run_once
+from bettong.harness.runs.course import Limits
+from bettong.harness.runs.run import RunRecord, run_once
 from bettong.harness.scenario import Scenario
 from bettong.scenarios.mutants.definition import mended
 from bettong.scenarios.mutants.shipped import MUTANTS, SPARK_ONLY

@@ -10,7 +10,8 @@ import pytest
 
 from bettong.harness.backends.base import LocalBackend
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.runs.run import Limits, RunRecord, run_once
+from bettong.harness.runs.course import Limits
+from bettong.harness.runs.run import RunRecord, run_once
 from bettong.harness.scenario import Scenario
 from bettong.scenarios.mutants.definition import mended
 from bettong.scenarios.mutants.shipped import MUTANTS

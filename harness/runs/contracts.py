@@ -1,0 +1,84 @@
+"""Who may end by itself under which faults: what the right engine promises of each node.
+
+A supervisor starts again whatever ends, and hides by that a system that falls over where it
+should go on. So each such end is an anomaly, but for those that a node's contract names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bettong.engine.ingest.sender import GAVE_UP
+from bettong.harness.conductor.fault_status import Struck
+from bettong.harness.faults import kinds as f
+from bettong.harness.faults.kinds import DRIVER, Fault
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """One way in which a node may end.
+
+    Attributes:
+        role: of the node.
+        under: whether a fault that has struck lets it.
+        own: only where the fault has struck that node itself.
+        why: what the node promises.
+        status: the exit status that it ends with, if any one.
+    """
+
+    role: str
+    under: Callable[[Fault], bool]
+    own: bool
+    why: str
+    status: int | None = None
+
+
+def _disk(fault: Fault) -> bool:
+    return isinstance(fault, f.Storage | f.PowerCut)
+
+
+def _unreachable(fault: Fault) -> bool:
+    """A node is out of reach for longer than any client has patience."""
+    return (isinstance(fault, f.Crash) and not fault.restart) or (
+        isinstance(fault, f.Cut) and fault.tries is None
+    )
+
+
+CONTRACTS: Sequence[Contract] = (
+    Contract(
+        DRIVER,
+        _disk,
+        True,
+        "a driver whose disk fails cannot know what is durable: it ends, and goes on from there",
+    ),
+    Contract(
+        "sender", _disk, True, "a sender whose disk fails cannot note what is safe: it ends", 2
+    ),
+    Contract(DRIVER, _unreachable, False, "a driver gives up when nobody answers for a minute", 1),
+    Contract(
+        "sender", _unreachable, False, "a sender gives up when nobody answers for a minute", GAVE_UP
+    ),
+)
+"""The gateway and the receiver never end: a request that their disk fails is refused, and asked
+again."""
+
+
+def role_of(node: str) -> str:
+    """What a node does: a worker's disk is the driver's, who answers for its tasks."""
+    if node.split("-")[0] == "sender":
+        return "sender"
+    return DRIVER if node[:1] == "w" and node[1:].isdigit() else node
+
+
+def excuse(node: str, status: int, struck: Sequence[Struck]) -> str:
+    """Why a node may have ended by itself with this status; empty when it may not."""
+    role = role_of(node)
+    for contract in CONTRACTS:
+        if contract.role != role or contract.status not in (None, status):
+            continue
+        for one in struck:
+            here = not contract.own or role_of(one.node) == role
+            if here and contract.under(one.fault):
+                return contract.why
+    return ""

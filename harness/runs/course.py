@@ -1,0 +1,168 @@
+"""The way of one run to its end: waits until all is done, and looks after the nodes meanwhile.
+
+A node that ends by itself is started again, as an operator's supervisor would; unless what has
+struck it lets it end (:mod:`bettong.harness.runs.contracts`), that is an anomaly. One that does
+not come back leaves the run ``Stuck``, with its own last words.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bettong.engine.ingest.sender import LOST
+from bettong.harness.checkers import died
+from bettong.harness.cluster.nodes import NodeError, log_tail
+from bettong.harness.cluster.scenario_cluster import Layout, RunCluster
+from bettong.harness.conductor.run_control import RunControl
+from bettong.harness.runs.contracts import excuse
+from bettong.lineage.errors import BettongError
+from bettong.lineage.results import Anomaly
+from bettong.lineage.trace import TraceEvent
+
+_LOOK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a run counts as stuck.
+
+    Attributes:
+        idle_s: seconds in which nothing happens.
+        wall_s: seconds in all.
+        repeats: steps taken again without any new one between.
+    """
+
+    idle_s: float = 60.0
+    wall_s: float = 300.0
+    repeats: int = 1000
+
+
+class StuckError(Exception):
+    """The run does not end; the text says why."""
+
+
+class BlindError(Exception):
+    """The run cannot be judged: a fault could not be put in force; the text says why."""
+
+
+class Course:
+    """The way of one run to its end.
+
+    Attributes:
+        notes: what went on besides.
+        died: an anomaly for each node that ended although nothing excuses that.
+        sender_failed: a sender says that the gateway has lost what it had acknowledged.
+    """
+
+    def __init__(
+        self,
+        cluster: RunCluster,
+        control: RunControl,
+        layout: Layout,
+        senders: Mapping[str, str],
+        limits: Limits,
+    ) -> None:
+        self.notes: list[str] = []
+        self.died: dict[str, Anomaly] = {}
+        self.sender_failed = False
+        self._cluster = cluster
+        self._layout = layout
+        self._control = control
+        self._limits = limits
+        self._deadline = time.monotonic() + limits.wall_s
+        self._sending = {node: stream for stream, node in senders.items()}
+
+    @property
+    def all_sent(self) -> bool:
+        """Whether every sender has been told that all its messages are safe."""
+        return not self._sending
+
+    def begin(self) -> None:
+        """Start every node. Raises StuckError when one does not start after a fault has struck,
+        BettongError when one does not without any."""
+        try:
+            self._cluster.begin(self._control)
+        except NodeError as e:
+            if not self._control.struck:
+                raise
+            raise StuckError(str(e)) from e
+
+    def until_drained(self) -> None:
+        """Wait until the senders and the query have done all their work; raises StuckError."""
+        while self._at_work() or self._control.wake():
+            self._look_after()
+            if self.sender_failed and self._control.idle_seconds > 1.0:
+                self.notes.append("the sender gave up; what was accepted has been waited for")
+                return
+            self._check_limits()
+            self._control.wait(self._something_ended, _LOOK_S)
+        self._cluster.forget("driver")
+
+    def replay(self) -> None:
+        """Have the last batch done once more, as after a crash right before its commit."""
+        self._control.note(TraceEvent(self._cluster.undo_last_commit(), "after", "driver"))
+        try:
+            self._cluster.start("driver")
+        except NodeError as e:
+            raise StuckError(str(e)) from e
+        self.until_drained()
+
+    def _at_work(self) -> bool:
+        drained = self._cluster.nodes["driver"].poll() == 0
+        return bool(self._sending) or not drained or self._cluster.has_live_zombies()
+
+    def _something_ended(self) -> bool:
+        return bool(self._cluster.ended())
+
+    def _look_after(self) -> None:
+        failure = self._control.failure
+        if isinstance(failure, NodeError):
+            raise StuckError(str(failure)) from failure
+        if isinstance(failure, BettongError):
+            raise BlindError(f"a fault could not be put in force: {failure}") from failure
+        if failure is not None:
+            raise failure
+        for name, status in self._cluster.ended().items():
+            if name in self._sending and status == 0:
+                del self._sending[name]
+                self._cluster.forget(name)
+            elif name == "driver" and status == 0:
+                continue
+            elif name in self._sending and status == LOST and self._told_of_loss(name):
+                self.sender_failed = True
+                self._cluster.forget(name)
+            else:
+                self._has_died(name, status)
+
+    def _told_of_loss(self, name: str) -> bool:
+        """Whether a sender has noted that the gateway has lost messages."""
+        try:
+            outcome = json.loads(self._layout.outcome(self._sending[name]).read_text())
+            self.notes.append(str(outcome["error"]))
+        except (OSError, ValueError, TypeError, KeyError):
+            return False
+        return True
+
+    def _has_died(self, name: str, status: int) -> None:
+        words = log_tail(self._cluster.nodes[name].log)
+        excused = excuse(name, status, self._control.struck)
+        why = f": {excused}" if excused else ""
+        self.notes.append(f"{name} ended with status {status} and was started again{why}")
+        if not excused:
+            self.died.setdefault(name, died(name, status, words))
+        try:
+            self._cluster.supervise(name)
+        except NodeError as e:
+            raise StuckError(str(e)) from e
+
+    def _check_limits(self) -> None:
+        idle = self._control.idle_seconds
+        if idle > self._limits.idle_s and not self._cluster.starting:
+            raise StuckError(f"nothing happened for {self._limits.idle_s:g} s")
+        if self._control.repeats > self._limits.repeats:
+            raise StuckError(f"{self._control.repeats} steps without a new one")
+        if time.monotonic() > self._deadline:
+            raise StuckError(f"not done after {self._limits.wall_s:g} s")

@@ -1,0 +1,79 @@
+"""What a run has left: what was accepted, and what a reader sees."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bettong.engine import Application
+from bettong.engine.endpoints import kept_as
+from bettong.engine.ingest.acked import read_acked
+from bettong.engine.ingest.journal import Journal
+from bettong.engine.receiver import output as receiver
+from bettong.engine.sinks import files
+from bettong.harness.backends.base import Backend
+from bettong.harness.checkers import Record
+from bettong.harness.checkers.oracle import seen_outputs
+from bettong.harness.checkers.rows import parse_rows
+from bettong.harness.cluster.scenario_cluster import Layout
+from bettong.harness.scenario import Messages, Scenario
+from bettong.lineage.results import Anomaly
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What a reader sees at every sink.
+
+    Attributes:
+        records: what can be read, in the order of each sink.
+        unreadable: an anomaly for each row that cannot.
+    """
+
+    records: list[Record]
+    unreadable: tuple[Anomaly, ...]
+
+
+def visible(
+    application: Application, scenario: Scenario, layout: Layout, run: str, backend: Backend
+) -> Observed:
+    """Read every sink of a run."""
+    rows: dict[str, Iterable[Mapping[str, Any]]] = {}
+    unreadable: list[Anomaly] = []
+    for sink in application.sinks:
+        if scenario.outputs == "kafka":
+            assert backend.broker is not None
+            backend.broker.ensure()
+            rows[sink.name] = backend.broker.rows(f"{run}.{sink.name}")
+            continue
+        if scenario.outputs == "receiver":
+            lines = receiver.read_lines(layout.receiver / kept_as(application, sink.name))
+        else:
+            folder = layout.files / sink.name
+            lines = files.read_lines(folder) if folder.exists() else iter(())
+        rows[sink.name] = parse_rows(lines, sink.name, unreadable)
+    return Observed(seen_outputs(rows), tuple(unreadable))
+
+
+def accepted(scenario: Scenario, layout: Layout, messages: Messages) -> Messages:
+    """The messages that count: those that the journal has, and those that the sender was told
+    are safe, whether the journal has them or not."""
+    if scenario.inputs != "gateway":
+        return messages
+    return {s: sent[: _accepted(layout, s, len(sent))] for s, sent in messages.items()}
+
+
+def _accepted(layout: Layout, stream: str, sent: int) -> int:
+    acked = layout.acked(stream)
+    upto = read_acked(acked, stream)[0] if acked.exists() else 0
+    journal = layout.gateway / "streams" / stream
+    if journal.exists():
+        try:
+            with contextlib.closing(Journal(journal, stream)) as opened:
+                upto = max(upto, opened.end)
+        except Exception:
+            # Damaged, whichever way a gateway with a defect has done that: whatever it had, it
+            # was given.
+            return sent
+    return min(upto, sent)
