@@ -68,6 +68,7 @@ class Gateway(Server):
     """
 
     stream_class: type[Stream] = Stream
+    journal_class: type[Journal] = Journal
 
     def __init__(
         self,
@@ -99,7 +100,9 @@ class Gateway(Server):
             if name not in self._streams:
                 if len(self._streams) >= self._max_streams:
                     raise RefusedError("streams", f"{len(self._streams)} streams are the most here")
-                journal = Journal(self._directory / name, name, segment_bytes=self._segment_bytes)
+                journal = self.journal_class(
+                    self._directory / name, name, segment_bytes=self._segment_bytes
+                )
                 self._streams[name] = self.stream_class(journal, self._max_unreleased)
             return self._streams[name]
 

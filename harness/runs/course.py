@@ -152,7 +152,8 @@ class Course:
         why = f": {excused}" if excused else ""
         self.notes.append(f"{name} ended with status {status} and was started again{why}")
         if not excused:
-            self.died.setdefault(name, died(name, status, words))
+            last = self._control.last_steps().get(name)
+            self.died.setdefault(name, died(name, status, words, last))
         try:
             self._cluster.supervise(name)
         except NodeError as e:

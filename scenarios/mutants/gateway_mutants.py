@@ -58,4 +58,20 @@ MUTANTS: Sequence[Scenario] = (
         "gateways:CountsCreditFromItsStart",
         "Derive the credit from what is durable: released messages and how many may wait.",
     ),
+    mutant(
+        COUNTING,
+        "gateway_notes_releases_twice",
+        "the gateway notes a repeated release twice, and does not start from two equal notes",
+        "gateway",
+        "gateways:NotesReleasesTwice",
+        "Write nothing for what is known already, and read back whatever was ever written.",
+    ),
+    mutant(
+        COUNTING,
+        "gateway_ends_on_repeated_release",
+        "the gateway ends when it is asked again for a release that it has made",
+        "gateway",
+        "gateways:EndsOnRepeatedRelease",
+        "Answer what is asked again as before: a client cannot know whether its request arrived.",
+    ),
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from bettong.engine import steps
-from bettong.engine.ingest.frames import Ack, Batch, Data, End, Read
+from bettong.engine.ingest.frames import Ack, Batch, Data, End, Read, Release, Released
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.ingest.stream import Stream
@@ -107,3 +108,32 @@ class CountsCreditFromItsStart(Gateway):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{**options, "max_unreleased": 16})
+
+
+class _NotesEachRelease(Journal):
+    def release(self, upto: int) -> None:
+        if upto == self.released:
+            self.released -= 1  # asked again: what is known is taken for new
+        super().release(upto)
+
+
+class NotesReleasesTwice(Gateway):
+    """Notes a release that is asked for again a second time, and cannot read that back."""
+
+    journal_class = _NotesEachRelease
+
+
+class EndsOnRepeatedRelease(Gateway):
+    """Takes a release that is asked for again for a sign that its memory is corrupt, and ends;
+    started again, it has no memory, and answers."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._seen: set[tuple[str, int]] = set()
+        super().__init__(*args, **options)
+
+    def release(self, stream: Stream, request: Release) -> Released:
+        asked = stream.journal.stream, request.upto
+        if asked in self._seen:
+            os._exit(70)
+        self._seen.add(asked)
+        return super().release(stream, request)

@@ -10,6 +10,7 @@ from bettong.harness.checkers import (
     check_state,
     check_stays_visible,
     check_windows,
+    died,
     guarantee_of,
     judge,
     satisfies,
@@ -103,3 +104,16 @@ def test_stuck_says_where() -> None:
     assert (judgement.verdict, judgement.guarantee) == ("invalid", "at-most-once")
     assert judgement.anomalies[0].seen == "batch=3/sink.commit"
     assert "1 Stuck" in judgement.reason
+
+
+def test_a_process_that_died_is_a_violation_that_says_nothing_of_outputs() -> None:
+    judgement = judge([died("gateway", 70, "no memory", "after gateway.append/lines/3")])
+    assert (judgement.verdict, judgement.guarantee) == ("invalid", "effectively-once")
+    assert judge(judgement.anomalies, expect="none").verdict == "valid"
+    (found,) = judgement.anomalies
+    assert found.seen == {
+        "node": "gateway",
+        "status": 70,
+        "last_words": "no memory",
+        "last_step": "after gateway.append/lines/3",
+    }

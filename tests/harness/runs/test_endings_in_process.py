@@ -1,0 +1,97 @@
+"""However a run ends, its result says what befell it: real processes that die, do not come back,
+stand still for good, or leave rows that nobody can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bettong.engine.endpoints import kept_as
+from bettong.harness.api import load_scenario
+from bettong.harness.backends.base import LocalBackend
+from bettong.harness.cluster.scenario_cluster import Layout
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.course import Limits
+from bettong.harness.runs.observed import visible
+from bettong.harness.runs.run import RunRecord, run_once
+from bettong.scenarios.counting import COUNTING
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[LocalBackend]:
+    with LocalBackend(runner="in-process") as found:
+        yield found
+
+
+def run(backend: LocalBackend, folder: Path, name: str, faults: str = "") -> RunRecord:
+    scenario = load_scenario(name)
+    schedule = Schedule.parse(f"faults: [{faults}]") if faults else scenario.shown_by()
+    return run_once(backend, scenario, schedule, folder, replay=False, limits=Limits(idle_s=5))
+
+
+def kinds(seen: RunRecord) -> set[str]:
+    return {anomaly.kind for anomaly in seen.anomalies}
+
+
+def anomaly(seen: RunRecord, kind: str) -> Any:
+    return next(a for a in seen.anomalies if a.kind == kind)
+
+
+def test_a_node_that_does_not_come_back_is_stuck_with_its_own_last_words(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    seen = run(backend, tmp_path / "run", "gateway_notes_releases_twice")
+    assert seen.outcome == "violation"
+    found = anomaly(seen, "Stuck")
+    assert "does not follow from those before" in found.note
+    nodes = found.seen["nodes"]
+    assert nodes["gateway"]["state"] == "ended with status 2"
+    assert "does not follow from those before" in nodes["gateway"]["last_words"]
+    assert nodes["driver"]["last_step"].endswith(" batch=0/source.commit")
+    assert nodes["sender"]["last_step"] == "after sender.forget/amounts/end"
+
+
+def test_a_process_that_ends_by_itself_is_an_anomaly_also_when_it_comes_back(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    seen = run(backend, tmp_path / "run", "gateway_ends_on_repeated_release")
+    assert (seen.outcome, kinds(seen)) == ("violation", {"Died"})
+    assert anomaly(seen, "Died").seen["status"] == 70
+    assert seen.judgement.guarantee == "effectively-once"  # of the outputs, once it is back
+
+
+def test_a_driver_whose_disk_fails_may_end(backend: LocalBackend, tmp_path: Path) -> None:
+    fault = "{storage: {before: batch=0/state.manifest}}"
+    seen = run(backend, tmp_path / "run", "counting", fault)
+    assert (seen.outcome, seen.not_fired) == ("good", ())
+    assert "driver ended with status 1 and was started again: a driver whose disk" in seen.note
+
+
+def test_a_fault_that_is_still_in_force_proves_nothing(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    fault = "{pause: {node: gateway, from: gateway.append/amounts/2, until: batch=0/source.commit}}"
+    seen = run(backend, tmp_path / "run", "counting", fault)
+    assert seen.outcome == "unknown"
+    assert "was still in force when the run ended" in seen.note
+
+
+def test_a_row_that_cannot_be_read_is_an_anomaly_and_the_others_are_read(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    app = COUNTING.load_application()
+    layout = Layout(tmp_path)
+    folder = layout.receiver / kept_as(app, app.sinks[0].name)
+    folder.mkdir(parents=True)
+    rows = b'{"id": "amounts/0", "data": "5"}\nnot json\n{"id": "amounts/1", "da'
+    (folder / "output.jsonl").write_bytes(rows)
+    (folder / "output.length").write_text(f"{len(rows)}\n")
+    seen = visible(app, COUNTING, layout, "run", backend)
+    assert [record.id for record in seen.records] == ["amounts/0"]
+    assert [a.kind for a in seen.unreadable] == ["Corrupt", "Torn"]
+    (folder / "output.length").write_text("many\n")
+    seen = visible(app, COUNTING, layout, "run", backend)
+    assert [a.kind for a in seen.unreadable] == ["Corrupt"]
