@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from bettong.engine.ingest.sender import GAVE_UP
 from bettong.harness.conductor.fault_status import Struck
 from bettong.harness.faults import kinds as f
-from bettong.harness.faults.kinds import DRIVER, Fault
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.point import DRIVER
 
 
 @dataclass(frozen=True, slots=True)

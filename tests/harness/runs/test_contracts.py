@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bettong.harness.conductor.fault_status import Struck
-from bettong.harness.faults.kinds import Crash, Cut, Fault, Omit, Point, Storage
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.kinds import Crash, Cut, Omit, Storage
+from bettong.harness.faults.point import Point
 from bettong.harness.runs.contracts import excuse
 
 AT = Point("batch=0/commits")
