@@ -1,0 +1,150 @@
+"""The bench: draws mutants, has each searched by a process of its own, and keeps a log."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from bettong.scenarios.benchmarks.mutants import overlay
+from bettong.scenarios.benchmarks.mutants.executed import Executed
+from bettong.scenarios.benchmarks.mutants.judge import Finding, Question
+from bettong.scenarios.benchmarks.mutants.operators import Mutant
+from bettong.scenarios.benchmarks.mutants.population import sinks_of
+
+LOG = "mutants.jsonl"
+_GRACE_S = 120.0
+"""A search may take so much longer than its budget, for the run in which it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One mutant and what became of it."""
+
+    mutant: Mutant
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """How mutants are searched.
+
+    Attributes:
+        out: folder of the log.
+        recorded: what each scenario runs.
+        bounds: of each search, by name.
+        seconds: that a mutant may take in all.
+        parallel: how many are searched at a time.
+    """
+
+    out: Path
+    recorded: Mapping[str, Executed]
+    bounds: str
+    seconds: float
+    parallel: int
+
+    def scenarios_of(self, mutant: Mutant) -> list[str]:
+        """The scenarios that run the mistake: those first that do so without a fault, and of
+        these the quickest."""
+        found = [
+            (mutant.statement not in e.clean.get(mutant.path, ()), e.seconds, name)
+            for name, e in self.recorded.items()
+            if e.runs(mutant.path, mutant.statement)
+        ]
+        return [name for _, _, name in sorted(found)]
+
+    def is_run(self, mutant: Mutant) -> bool:
+        """Whether any scenario or sink runs the mistake."""
+        return bool(sinks_of(mutant.path) or self.scenarios_of(mutant))
+
+    def judge(
+        self, mutants: Sequence[Mutant], progress: Callable[[Judged], None]
+    ) -> Iterator[Judged]:
+        """Search mutants, those of the log left out, which come first."""
+        known = self._known()
+        missing = []
+        for mutant in mutants:
+            finding = known.get(_key(mutant, self.bounds))
+            if finding is None:
+                missing.append(mutant)
+            else:
+                yield Judged(mutant, finding)
+        self.out.mkdir(parents=True, exist_ok=True)
+        with ThreadPoolExecutor(self.parallel) as pool, (self.out / LOG).open("a") as log:
+            futures = [pool.submit(self._searched, mutant) for mutant in missing]
+            try:
+                for future in as_completed(futures):
+                    judged = future.result()
+                    log.write(json.dumps(_line(judged, self.bounds)) + "\n")
+                    log.flush()
+                    progress(judged)
+                    yield judged
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _known(self) -> dict[str, Finding]:
+        file = self.out / LOG
+        found = {}
+        for line in file.read_text().splitlines() if file.exists() else ():
+            value: dict[str, Any] = json.loads(line)
+            finding = {
+                k: tuple(v) if isinstance(v, list) else v for k, v in value["finding"].items()
+            }
+            found[value["key"]] = Finding(**finding)
+        return found
+
+    def _searched(self, mutant: Mutant) -> Judged:
+        with tempfile.TemporaryDirectory(prefix="bettong-overlay-") as name:
+            folder = Path(name)
+            overlay.build(folder, {mutant.path: mutant.applied(overlay.source_of(mutant.path))})
+            question = Question(
+                overlay.in_front(folder),
+                tuple(self.scenarios_of(mutant)),
+                sinks_of(mutant.path),
+                self.bounds,
+                self.seconds,
+            )
+            return Judged(mutant, _asked(question))
+
+
+def _asked(question: Question) -> Finding:
+    """What a process of its own finds: nothing that a mutant does reaches this one."""
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", f"{__package__}.judge", json.dumps(asdict(question))],
+            env=os.environ.copy(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=question.seconds + _GRACE_S,
+        )
+    except subprocess.TimeoutExpired:
+        return Finding("aborted", seconds=question.seconds, note="its search does not end")
+    if ended.returncode:
+        words = " ".join(ended.stderr[-300:].split())
+        return Finding("aborted", note=f"its search ended with {ended.returncode}: {words}")
+    value: dict[str, Any] = json.loads(ended.stdout)
+    return Finding(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
+
+
+def _key(mutant: Mutant, bounds: str) -> str:
+    """A finding is of this mutant in this text of its module, within these bounds."""
+    found = blake2b(mutant.applied(overlay.source_of(mutant.path)).encode(), digest_size=8)
+    found.update(f"{mutant.path} {bounds}".encode())
+    return found.hexdigest()
+
+
+def _line(judged: Judged, bounds: str) -> dict[str, Any]:
+    return {
+        "key": _key(judged.mutant, bounds),
+        "id": judged.mutant.id,
+        "finding": asdict(judged.finding),
+    }

@@ -1,0 +1,215 @@
+"""A process that searches one mutant until a fault shows its mistake.
+
+``python -m bettong.scenarios.benchmarks.mutants.judge QUESTION`` takes a question as JSON and
+prints the finding as JSON. All processes of the runs load the mutated package; this one, which
+judges them, the right one. What is found is tried on the right package too: what breaks that as
+well shows nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from bettong.harness.api import load_scenario
+from bettong.harness.backends.base import LocalBackend
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.queries.check import check_sink
+from bettong.harness.runs.campaign import Campaign
+from bettong.harness.runs.run import Limits, RunRecord
+from bettong.harness.scenario import Scenario
+from bettong.harness.search.bounds import bounds_of
+from bettong.harness.search.ldfi import search_scenario
+from bettong.lineage.errors import BettongError
+from bettong.lineage.search.loop import Budget
+
+Status = Literal["killed", "survived", "aborted", "fails without a fault"]
+LIMITS = Limits(idle_s=15.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked about a mutant.
+
+    Attributes:
+        package: the folder to be put in front, as PYTHONPATH.
+        scenarios: that run the mistake, in the order in which they are to be searched.
+        sinks: targets of check-sink, likewise.
+        bounds: of the search, by name.
+        seconds: how long all of it may take.
+    """
+
+    package: str
+    scenarios: tuple[str, ...]
+    sinks: tuple[str, ...]
+    bounds: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What became of a mutant.
+
+    Attributes:
+        shown_by: the scenario or sink.
+        faults: that show it.
+        anomalies: what a reader sees, by kind.
+        runs: until it was found, or in all.
+        seconds: likewise, of wall time; processes that had to be started first included.
+        complete: for a survivor: every search has come to its end.
+        note: why it was aborted, or why its searches have not ended.
+    """
+
+    status: Status
+    shown_by: str = ""
+    faults: tuple[str, ...] = ()
+    anomalies: tuple[str, ...] = ()
+    runs: int = 0
+    seconds: float = 0.0
+    complete: bool = False
+    note: str = ""
+
+
+class _ShownError(Exception):
+    """A run under faults went wrong: no more needs to be run."""
+
+    def __init__(self, seen: RunRecord) -> None:
+        self.seen = seen
+
+
+class _Hunt(Campaign):
+    """A campaign that ends with the first violation that faults have led to."""
+
+    def run(self, schedule: Schedule, name: str | None = None) -> RunRecord:
+        seen = super().run(schedule, name)
+        if seen.outcome == "violation" and len(seen.not_fired) < len(schedule.faults):
+            raise _ShownError(seen)
+        return seen
+
+
+def judge(question: Question) -> Finding:
+    """Search the scenarios, then the sinks, one after the other."""
+    began = time.monotonic()
+    runs, notes = 0, []
+    with tempfile.TemporaryDirectory(prefix="bettong-mutant-") as folder:
+        for number, finding in enumerate(_findings(question, Path(folder), began)):
+            runs += finding.runs
+            if finding.status != "survived":
+                return _with(finding, runs, time.monotonic() - began)
+            if not finding.complete:
+                notes.append(finding.note)
+            left = len(question.scenarios) + len(question.sinks) - number - 1
+            if left and time.monotonic() - began > question.seconds:
+                notes.append(f"{left} more run it and were not searched")
+                break
+    spent = time.monotonic() - began
+    return Finding("survived", runs=runs, seconds=spent, complete=not notes, note="; ".join(notes))
+
+
+def _with(finding: Finding, runs: int, seconds: float) -> Finding:
+    return Finding(**{**asdict(finding), "runs": runs, "seconds": round(seconds, 1)})
+
+
+def _findings(question: Question, folder: Path, began: float) -> Iterator[Finding]:
+    with _package(question.package), contextlib.ExitStack() as stack:
+        if question.scenarios:
+            backend = stack.enter_context(LocalBackend(runner="in-process"))
+        for name in question.scenarios:
+            left = question.seconds - (time.monotonic() - began)
+            yield _searched(backend, load_scenario(name), question, folder / name, left)
+        for target in question.sinks:
+            left = question.seconds - (time.monotonic() - began)
+            yield _checked(target, left)
+
+
+@contextlib.contextmanager
+def _package(folder: str) -> Iterator[None]:
+    """Have processes that are started load what is in a folder; nothing where there is none."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = folder
+    try:
+        yield
+    finally:
+        os.environ.pop("PYTHONPATH")
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
+
+
+def _searched(
+    backend: LocalBackend, scenario: Scenario, question: Question, out: Path, left: float
+) -> Finding:
+    campaign = _campaign(_Hunt, backend, scenario, out)
+    try:
+        result = search_scenario(
+            campaign, bounds_of(question.bounds), budget=Budget(seconds=max(1.0, left))
+        )
+    except _ShownError as shown:
+        return _shown(shown.seen, scenario, len(campaign.runs), out.with_name("right"))
+    except BettongError as e:
+        status: Status = "aborted" if campaign.runs else "fails without a fault"
+        return Finding(status, scenario.name, runs=len(campaign.runs), note=str(e)[:300])
+    first = campaign.runs[0]
+    if first.outcome != "good" or "two clean runs" in result.reason:
+        return Finding("fails without a fault", scenario.name, runs=len(campaign.runs))
+    return Finding(
+        "survived",
+        scenario.name,
+        runs=len(campaign.runs),
+        complete=result.verdict == "valid" and result.coverage.complete,
+        note="" if result.verdict == "valid" else f"{scenario.name}: {result.reason}"[:300],
+    )
+
+
+def _shown(seen: RunRecord, scenario: Scenario, runs: int, out: Path) -> Finding:
+    """A kill, unless the right package breaks under these faults as well."""
+    kinds = tuple(sorted({anomaly.kind for anomaly in seen.anomalies}))
+    faults = seen.schedule.ids
+    with _package(""), LocalBackend(runner="in-process") as backend:
+        control = _campaign(Campaign, backend, scenario, out).run(seen.schedule)
+    if control.outcome == "violation":
+        note = "the right package breaks under these faults as well"
+        return Finding("aborted", scenario.name, faults, kinds, runs, note=note)
+    return Finding("killed", scenario.name, faults, kinds, runs)
+
+
+def _campaign(
+    kind: type[Campaign], backend: LocalBackend, scenario: Scenario, out: Path
+) -> Campaign:
+    campaign = kind(backend, scenario, out, scenario.messages(), limits=LIMITS)
+    campaign.replay = False  # as the search has it
+    return campaign
+
+
+def _checked(target: str, left: float) -> Finding:
+    try:
+        result = check_sink(target, budget=Budget(seconds=max(1.0, left)))
+    except BettongError as e:
+        return Finding("aborted", target, note=str(e)[:300])
+    runs = result.coverage.executions
+    if result.verdict == "invalid":
+        found = result.counterexamples[0] if result.counterexamples else None
+        if found is None or not found.faults:
+            return Finding("fails without a fault", target, runs=runs)
+        kinds = tuple(sorted({anomaly.kind for anomaly in found.anomalies}))
+        return Finding("killed", target, found.faults, kinds, runs)
+    note = "" if result.verdict == "valid" else f"{target}: {result.reason}"[:300]
+    return Finding("survived", target, runs=runs, complete=result.verdict == "valid", note=note)
+
+
+def main() -> None:
+    """The command line."""
+    value: dict[str, Any] = json.loads(sys.argv[1])
+    value = {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
+    print(json.dumps(asdict(judge(Question(**value)))))
+
+
+if __name__ == "__main__":
+    main()
