@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,14 +20,27 @@ from bettong.lineage.errors import UsageError
 @click.argument("name")
 @click.option("--full", is_flag=True, help="The size that the docs tell of; takes minutes.")
 @click.option("--events", type=click.IntRange(1), metavar="N", help="A size of your own.")
+@click.option("--only", metavar="PATH", help="mutants: of this folder or module of the package.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="mutants: so many are drawn.")
+@click.option("--seed", type=int, metavar="S", help="mutants: of the drawing; 0 if not given.")
+@click.option("--shard", metavar="I/N", help="mutants: only the I-th of N parts of them.")
+@click.option(
+    "--seconds", type=click.FloatRange(1), metavar="S", help="mutants: that each may take; 180."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="mutants: folder for the log, by which a bench goes on, for the table and the survivors. "
+    "Default: bettong-out/mutants.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, nothing else.")
-def command(name: str, full: bool, events: int | None, as_json: bool) -> None:
+def command(name: str, as_json: bool, **options: Any) -> None:
     """Measure; figures are ratios to a peer or a plain way of doing the same.
 
-    NAME is one of: check, engine, latency, ldfi, market-spread, price, sinks, spark-latency,
-    state-size, steps, mutants.
+    NAME is one of: check, engine, latency, ldfi, market-spread, mutants, price, shipped-mutants,
+    sinks, spark-latency, state-size, steps.
     """
-    found = _measured(name, full, events)
+    found = _measured(name, options)
     if as_json:
         click.echo(json.dumps(found, indent=1))
         return
@@ -39,11 +54,10 @@ def command(name: str, full: bool, events: int | None, as_json: bool) -> None:
     Console(soft_wrap=True).print(table)
 
 
-def _measured(name: str, full: bool, events: int | None) -> dict[str, Any]:
+def _measured(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     bench = find(name, "bench").load()
-    asked: dict[str, Any] = {"full": full, "events": events}
-    sizes = {option: value for option, value in asked.items() if value}
-    for option in sizes.keys() - inspect.signature(bench).parameters:
-        raise UsageError(f"bench {name} has no such size: leave out --{option}")
-    found: dict[str, Any] = bench(**sizes)
+    asked = {option: value for option, value in options.items() if value not in (None, False)}
+    for option in asked.keys() - inspect.signature(bench).parameters:
+        raise UsageError(f"bench {name} has no --{option}: leave it out")
+    found: dict[str, Any] = bench(**asked)
     return found

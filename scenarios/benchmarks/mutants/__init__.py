@@ -1,1 +1,114 @@
-"""x"""
+"""How many honest mistakes the search finds: mutants of the engine and of the right sinks, each
+searched within the standard bounds until a fault shows it.
+
+A mutant that fails without a fault does not count: any test finds it. Mutants are drawn evenly over
+the operators, of those that some scenario runs.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from bettong.harness.suites import Shard
+from bettong.lineage.results import environment
+from bettong.scenarios.benchmarks.mutants import page, population
+from bettong.scenarios.benchmarks.mutants.executed import executed
+from bettong.scenarios.benchmarks.mutants.score import Score, scores
+from bettong.scenarios.benchmarks.mutants.searching import LOG, Bench, Judged
+
+SCENARIOS = (
+    "counting_two",
+    "counting",
+    "counting_to_files",
+    "word_count",
+    "doubling",
+    "alerts",
+)
+"""In which mistakes are searched: small ones, which together run most of the engine."""
+
+RECORDED_RUNS = 40
+BOUNDS = "standard"
+FEW = 20
+
+
+def bench(
+    full: bool = False,
+    only: str | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    shard: str = "1/1",
+    seconds: float = 180.0,
+    out: Path = Path("bettong-out/mutants"),
+) -> dict[str, object]:
+    """Search mutants and count.
+
+    Args:
+        full: every mutant, in place of a sample of 20.
+        only: a folder or module to be mutated, such as ``engine/storage``.
+        sample: how many are drawn.
+        seed: of the drawing.
+        shard: ``I/N``: the I-th of N parts of what is drawn.
+        seconds: that a mutant may take.
+        out: folder for the log, by which a bench that was interrupted goes on, the recorded runs
+            of the scenarios, ``mutants.md`` and ``mutants.html``.
+
+    Raises:
+        UsageError: there is nothing to be mutated.
+        WrongResultError: a scenario cannot be run.
+    """
+    part = Shard.parse(shard)
+    known = population.equivalents()
+    mutants = [m for m in population.population(only) if not population.equivalent(m, known)]
+    recorded = executed(SCENARIOS, out / "executed", RECORDED_RUNS)
+    work = Bench(out, recorded, BOUNDS, seconds, min(2, os.cpu_count() or 1))
+    run = [mutant for mutant in mutants if work.is_run(mutant)]
+    drawn = population.draw(run, None if full else sample or FEW, seed)
+    mine = drawn[part.index - 1 :: part.of]
+    judged = list(work.judge(mine, _say))
+    modules, whole = scores(mutants, run, judged)
+    (out / "mutants.md").write_text(page.markdown(modules, whole), "utf-8")
+    page.write(out / "mutants.html", modules, whole)
+    return {
+        "name": "mutants",
+        "figures": _figures(modules, whole),
+        "unfound": {one.mutant.id: page.end(one) for one in page.unfound(whole)},
+        "log": str(out / LOG),
+        "environment": environment(),
+    }
+
+
+def _say(one: Judged) -> None:
+    finding = one.finding
+    click.echo(
+        f"{finding.status:20} {finding.runs:4} runs {finding.seconds:6.1f} s  {one.mutant.id}",
+        err=True,
+    )
+
+
+def _figures(modules: list[Score], whole: Score) -> dict[str, dict[str, object]]:
+    figures: dict[str, dict[str, object]] = {}
+    for score in (*modules, whole):
+        if score.ratio is not None:
+            figures[f"killed, {score.module}"] = {
+                "value": score.killed,
+                "unit": "mutants",
+                "versus": f"that count: {score.counted}",
+                "ratio": score.ratio,
+            }
+    ends = {
+        "survived": len(whole.of("survived")),
+        "aborted": len(whole.of("aborted")),
+        "fail without a fault": len(whole.of("fails without a fault")),
+        "never run": whole.never_run,
+    }
+    figures |= {name: {"value": n, "unit": "mutants"} for name, n in ends.items()}
+    for name, value, unit in (
+        ("runs to kill, mean", whole.runs_to_kill, "runs"),
+        ("time to kill, mean", whole.seconds_to_kill, "s"),
+    ):
+        if value is not None:
+            figures[name] = {"value": value, "unit": unit}
+    return figures

@@ -7,7 +7,6 @@ with a process that is killed, and no process has to be asked.
 from __future__ import annotations
 
 import ast
-import json
 import os
 import subprocess
 import sys
@@ -16,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+
+import msgspec
 
 from bettong.scenarios.benchmarks.errors import WrongResultError
 from bettong.scenarios.benchmarks.mutants.overlay import build, in_front, modules_of, source_of
@@ -54,25 +55,6 @@ class Executed:
     def runs(self, path: str, line: int) -> bool:
         """Whether a statement is run at all."""
         return any(line in lines.get(path, ()) for lines in (self.clean, self.under_faults))
-
-    def to_dict(self) -> dict[str, object]:
-        """As JSON has it."""
-        return {
-            "clean": {path: sorted(lines) for path, lines in self.clean.items()},
-            "under_faults": {path: sorted(lines) for path, lines in self.under_faults.items()},
-            "seconds": self.seconds,
-        }
-
-    @classmethod
-    def from_dict(cls, value: Mapping[str, object]) -> Executed:
-        """The inverse of :meth:`to_dict`."""
-        clean, faulty = value["clean"], value["under_faults"]
-        assert isinstance(clean, dict) and isinstance(faulty, dict)
-        return cls(
-            {path: frozenset(lines) for path, lines in clean.items()},
-            {path: frozenset(lines) for path, lines in faulty.items()},
-            float(str(value["seconds"])),
-        )
 
 
 def marked(path: str, source: str) -> str:
@@ -169,7 +151,7 @@ def executed(scenarios: Sequence[str], cache: Path, runs: int) -> dict[str, Exec
         file = cache / f"{name}-{runs}-{key}.json"
         if not file.exists():
             _record(name, runs, file)
-        found[name] = Executed.from_dict(json.loads(file.read_text()))
+        found[name] = msgspec.json.decode(file.read_bytes(), type=Executed)
     return found
 
 

@@ -9,15 +9,16 @@ well shows nothing.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
+
+import msgspec
 
 from bettong.harness.api import load_scenario
 from bettong.harness.backends.base import LocalBackend
@@ -103,7 +104,7 @@ def judge(question: Question) -> Finding:
         for number, finding in enumerate(_findings(question, Path(folder), began)):
             runs += finding.runs
             if finding.status != "survived":
-                return _with(finding, runs, time.monotonic() - began)
+                return replace(finding, runs=runs, seconds=round(time.monotonic() - began, 1))
             if not finding.complete:
                 notes.append(finding.note)
             left = len(question.scenarios) + len(question.sinks) - number - 1
@@ -112,10 +113,6 @@ def judge(question: Question) -> Finding:
                 break
     spent = time.monotonic() - began
     return Finding("survived", runs=runs, seconds=spent, complete=not notes, note="; ".join(notes))
-
-
-def _with(finding: Finding, runs: int, seconds: float) -> Finding:
-    return Finding(**{**asdict(finding), "runs": runs, "seconds": round(seconds, 1)})
 
 
 def _findings(question: Question, folder: Path, began: float) -> Iterator[Finding]:
@@ -206,9 +203,8 @@ def _checked(target: str, left: float) -> Finding:
 
 def main() -> None:
     """The command line."""
-    value: dict[str, Any] = json.loads(sys.argv[1])
-    value = {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
-    print(json.dumps(asdict(judge(Question(**value)))))
+    question = msgspec.json.decode(sys.argv[1], type=Question)
+    print(msgspec.json.encode(judge(question)).decode())
 
 
 if __name__ == "__main__":

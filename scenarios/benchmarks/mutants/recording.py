@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from bettong.harness.api import load_scenario
 from bettong.harness.backends.base import LocalBackend
@@ -60,7 +61,7 @@ def main() -> None:
         {path: frozenset(lines) for path, lines in campaign.under_faults.items()},
         round(seconds, 3),
     )
-    print(json.dumps(found.to_dict()))
+    print(msgspec.json.encode(found).decode())
 
 
 if __name__ == "__main__":

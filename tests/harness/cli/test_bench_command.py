@@ -27,7 +27,7 @@ def test_every_measurement_is_in_the_catalog_and_can_be_loaded() -> None:
     ("arguments", "message"),
     [
         (["latencies"], "did you mean latency"),
-        (["steps", "--full"], "bench steps has no such size: leave out --full"),
+        (["steps", "--full"], "bench steps has no --full: leave it out"),
     ],
 )
 def test_a_wrong_name_and_a_wrong_size_are_refused(arguments: list[str], message: str) -> None:

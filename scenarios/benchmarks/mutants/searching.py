@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from bettong.scenarios.benchmarks.mutants import overlay
 from bettong.scenarios.benchmarks.mutants.executed import Executed
@@ -30,6 +30,15 @@ class Judged:
     """One mutant and what became of it."""
 
     mutant: Mutant
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line of the log."""
+
+    key: str
+    id: str
     finding: Finding
 
 
@@ -83,7 +92,9 @@ class Bench:
             try:
                 for future in as_completed(futures):
                     judged = future.result()
-                    log.write(json.dumps(_line(judged, self.bounds)) + "\n")
+                    key, finding = _key(judged.mutant, self.bounds), judged.finding
+                    line = _Line(key, judged.mutant.id, finding)
+                    log.write(msgspec.json.encode(line).decode() + "\n")
                     log.flush()
                     progress(judged)
                     yield judged
@@ -92,14 +103,9 @@ class Bench:
 
     def _known(self) -> dict[str, Finding]:
         file = self.out / LOG
-        found = {}
-        for line in file.read_text().splitlines() if file.exists() else ():
-            value: dict[str, Any] = json.loads(line)
-            finding = {
-                k: tuple(v) if isinstance(v, list) else v for k, v in value["finding"].items()
-            }
-            found[value["key"]] = Finding(**finding)
-        return found
+        lines = file.read_bytes().splitlines() if file.exists() else ()
+        found = [msgspec.json.decode(line, type=_Line) for line in lines]
+        return {line.key: line.finding for line in found}
 
     def _searched(self, mutant: Mutant) -> Judged:
         with tempfile.TemporaryDirectory(prefix="bettong-overlay-") as name:
@@ -119,7 +125,7 @@ def _asked(question: Question) -> Finding:
     """What a process of its own finds: nothing that a mutant does reaches this one."""
     try:
         ended = subprocess.run(
-            [sys.executable, "-m", f"{__package__}.judge", json.dumps(asdict(question))],
+            [sys.executable, "-m", f"{__package__}.judge", msgspec.json.encode(question).decode()],
             env=os.environ.copy(),
             capture_output=True,
             text=True,
@@ -131,8 +137,7 @@ def _asked(question: Question) -> Finding:
     if ended.returncode:
         words = " ".join(ended.stderr[-300:].split())
         return Finding("aborted", note=f"its search ended with {ended.returncode}: {words}")
-    value: dict[str, Any] = json.loads(ended.stdout)
-    return Finding(**{k: tuple(v) if isinstance(v, list) else v for k, v in value.items()})
+    return msgspec.json.decode(ended.stdout, type=Finding)
 
 
 def _key(mutant: Mutant, bounds: str) -> str:
@@ -140,11 +145,3 @@ def _key(mutant: Mutant, bounds: str) -> str:
     found = blake2b(mutant.applied(overlay.source_of(mutant.path)).encode(), digest_size=8)
     found.update(f"{mutant.path} {bounds}".encode())
     return found.hexdigest()
-
-
-def _line(judged: Judged, bounds: str) -> dict[str, Any]:
-    return {
-        "key": _key(judged.mutant, bounds),
-        "id": judged.mutant.id,
-        "finding": asdict(judged.finding),
-    }

@@ -1,0 +1,166 @@
+"""The bench of mutants: what is drawn, what processes load, what is counted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bettong.lineage.errors import UsageError
+from bettong.scenarios.benchmarks.errors import WrongResultError
+from bettong.scenarios.benchmarks.mutants import overlay, page, population, searching
+from bettong.scenarios.benchmarks.mutants.executed import Executed, marked
+from bettong.scenarios.benchmarks.mutants.judge import Finding, Question, judge
+from bettong.scenarios.benchmarks.mutants.operators import Mutant
+from bettong.scenarios.benchmarks.mutants.score import scores
+from bettong.scenarios.benchmarks.mutants.searching import Bench, Judged
+
+LEDGER = "engine/receiver/ledger.py"
+
+
+def mutant_of(path: str, part: str) -> Mutant:
+    return next(m for m in population.population(path) if part in m.id)
+
+
+def test_every_process_loads_the_mutated_module_and_the_right_rest(tmp_path: Path) -> None:
+    mutant = mutant_of(LEDGER, "drop the guard")
+    source = overlay.source_of(LEDGER)
+    overlay.build(tmp_path, {LEDGER: mutant.applied(source)})
+    overlay.check(tmp_path, LEDGER)
+    assert overlay.source_of(LEDGER) == source  # the installed package is as it was
+    with pytest.raises(WrongResultError, match="not from"):
+        overlay.check(tmp_path / "elsewhere", LEDGER)
+
+
+def test_statements_tell_that_they_were_run(tmp_path: Path) -> None:
+    source = (
+        '"""Said."""\nfrom __future__ import annotations\n\n\ndef f(n: int) -> int:\n'
+        '    """Doc."""\n    if n:\n        return 1\n'
+        "    elif n < 0:\n        return 2\n    return 3\n"
+    )
+    (tmp_path / "m.py").write_text(marked("m.py", source))
+    recorder = "def marks(path, size):\n    return MARKS\nMARKS = {}\n"
+    (tmp_path / "bettong_executed.py").write_text(recorder)
+    told = subprocess.run(
+        [sys.executable, "-c", "import m, bettong_executed as e; m.f(0); print(sorted(e.MARKS))"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert json.loads(told) == [6, 10]  # the condition in line 7, the answer in line 11
+
+
+@pytest.mark.parametrize("path", ["engine/steps.py", "engine/ingest/gateway.py"])
+def test_marks_leave_a_module_one_that_compiles(path: str) -> None:
+    compile(marked(path, overlay.source_of(path)), path, "exec")
+
+
+def test_a_sample_is_even_over_the_operators_and_the_beginning_of_a_larger_one() -> None:
+    mutants = population.population("engine/receiver")
+    drawn = population.draw(mutants, 24, seed=3)
+    kinds = {m.kind for m in mutants}
+    assert {m.kind for m in drawn} == kinds
+    assert list(population.draw(mutants, 10, seed=3)) == list(drawn[:10])
+    assert population.draw(mutants, 24, seed=4) != drawn
+    assert len(population.draw(mutants, None, seed=0)) == len(mutants)
+
+
+def test_right_sinks_are_mutated_and_judged_by_check_sink() -> None:
+    found = population.population("scenarios/sinks/files.py")
+    targets = population.sinks_of("scenarios/sinks/files.py")
+    assert found and targets
+    assert all(target.startswith("bettong.scenarios.sinks.files:") for target in targets)
+
+
+def test_a_wrong_path_is_refused() -> None:
+    with pytest.raises(UsageError, match="no such module"):
+        population.population("engine/storag")
+
+
+def test_every_equivalent_mutant_is_there_and_has_a_reason() -> None:
+    mutants = population.population()
+    for pattern, reason in population.equivalents().items():
+        assert len(reason) > 20
+        assert any(population.equivalent(m, {pattern: reason}) for m in mutants), pattern
+
+
+def recorded(mutant: Mutant) -> dict[str, Executed]:
+    here = {mutant.path: frozenset({mutant.statement})}
+    return {
+        "slow": Executed(here, {}, 2.0),
+        "quick": Executed(here, {}, 1.0),
+        "after faults": Executed({}, here, 0.5),
+        "elsewhere": Executed({"engine/ids.py": frozenset({1})}, {}, 0.1),
+    }
+
+
+def test_a_mutant_is_searched_where_it_is_run(tmp_path: Path) -> None:
+    mutant = mutant_of(LEDGER, "delete append")
+    bench = Bench(tmp_path, recorded(mutant), "standard", 60.0, 1)
+    assert bench.scenarios_of(mutant) == ["quick", "slow", "after faults"]
+    assert bench.is_run(mutant)
+    assert not Bench(tmp_path, {}, "standard", 60.0, 1).is_run(mutant)
+
+
+def test_a_bench_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = population.population(LEDGER)[:2]
+    asked: list[Question] = []
+
+    def answer(question: Question) -> Finding:
+        asked.append(question)
+        return Finding("killed", "quick", ("crash(driver)",), ("Loss",), 7, 3.5)
+
+    monkeypatch.setattr(searching, "_asked", answer)
+    bench = Bench(tmp_path, recorded(first), "standard", 60.0, 1)
+    assert [one.finding.runs for one in bench.judge([first], lambda _: None)] == [7]
+    both = list(bench.judge([first, second], lambda _: None))
+    assert len(asked) == 2
+    assert [one.mutant for one in both] == [first, second]
+    list(Bench(tmp_path, {}, "quick", 60.0, 1).judge([first], lambda _: None))
+    assert len(asked) == 3  # other bounds, another question
+
+
+def test_the_score_counts_only_what_a_search_can_find(tmp_path: Path) -> None:
+    mutants = population.population(LEDGER)
+    ends = ("killed", "survived", "aborted", "fails without a fault", "killed")
+    judged = [
+        Judged(m, Finding(end, "counting", ("crash(x)",), ("Loss",), 10 * n, float(n)))  # type: ignore[arg-type]
+        for n, (m, end) in enumerate(zip(mutants, ends, strict=False))
+    ]
+    modules, whole = scores(mutants, mutants[:20], judged)
+    assert [score.module for score in modules] == ["engine/receiver"]
+    assert (whole.killed, whole.counted, whole.ratio) == (2, 4, 0.5)
+    assert whole.never_run == len(mutants) - 20
+    assert (whole.runs_to_kill, whole.seconds_to_kill) == (20.0, 2.0)
+    table = page.markdown(modules, whole)
+    assert f"- `{mutants[1].id}`: survived after 10 runs" in table
+    page.write(tmp_path / "page.html", modules, whole)
+    written = (tmp_path / "page.html").read_text()
+    assert "Mutants: 2 of 4 found" in written
+    assert "-&gt;" in written and "-> None" not in written  # what is of the code is escaped
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    ("part", "status"),
+    [
+        ("Ledger.commit drop the guard: self.is_committed(batch)", "killed"),
+        ("delete append: self._log.append(_COMMIT", "killed"),
+        ("Ledger.__init__ return early", "fails without a fault"),
+    ],
+)
+def test_a_search_finds_a_mutant(tmp_path: Path, part: str, status: str) -> None:
+    mutant = mutant_of(LEDGER, part)
+    overlay.build(tmp_path, {LEDGER: mutant.applied(overlay.source_of(LEDGER))})
+    before = os.environ.get("PYTHONPATH")
+    question = Question(overlay.in_front(tmp_path), ("counting_two",), (), "standard", 900.0)
+    found = judge(question)
+    assert found.status == status
+    assert bool(found.faults) == (status == "killed")
+    assert os.environ.get("PYTHONPATH") == before
