@@ -25,7 +25,8 @@ from bettong.harness.backends.base import LocalBackend
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.queries.check import check_sink
 from bettong.harness.runs.campaign import Campaign
-from bettong.harness.runs.run import Limits, RunRecord
+from bettong.harness.runs.course import Limits
+from bettong.harness.runs.run import RunRecord
 from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import bounds_of
 from bettong.harness.search.ldfi import search_scenario
@@ -34,6 +35,7 @@ from bettong.lineage.search.loop import Budget
 
 Status = Literal["killed", "survived", "aborted", "fails without a fault"]
 LIMITS = Limits(idle_s=15.0)
+_OWN = os.environ.get("PYTHONPATH", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +171,7 @@ def _shown(seen: RunRecord, scenario: Scenario, runs: int, out: Path) -> Finding
     """A kill, unless the right package breaks under these faults as well."""
     kinds = tuple(sorted({anomaly.kind for anomaly in seen.anomalies}))
     faults = seen.schedule.ids
-    with _package(""), LocalBackend(runner="in-process") as backend:
+    with _package(_OWN), LocalBackend(runner="in-process") as backend:
         control = _campaign(Campaign, backend, scenario, out).run(seen.schedule)
     if control.outcome == "violation":
         note = "the right package breaks under these faults as well"
