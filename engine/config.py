@@ -9,6 +9,7 @@ from typing import Any
 
 from bettong.engine import steps
 from bettong.engine.batch.protocol import BatchProtocol, Settings
+from bettong.engine.batching import Batching
 from bettong.engine.graph import Application
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.observer import Observer
@@ -31,7 +32,10 @@ class RunConfig:
             checkpoint, ``state/`` the state log. To an application belongs one checkpoint.
         sources: for each stream of the application where its messages come from.
         sinks: for each sink of the application where its outputs go to.
-        batch_messages: how many messages of each stream make a batch.
+        batch_messages: how many messages of each stream make a batch at most; by default what the
+            application says.
+        batch_wait_s: after how many seconds a message's batch closes with what there is; by default
+            what the application says. See :class:`bettong.engine.batching.Batching`.
         state_partitions: how many tasks apply state; may change between runs.
         keep_versions: how many of the last batches' states can be read again; two at least, since
             the last batch may have to be done again from the state before it.
@@ -50,7 +54,8 @@ class RunConfig:
     checkpoint: Path
     sources: Mapping[str, StreamSource | KafkaSource]
     sinks: Mapping[str, TwoPhaseSink]
-    batch_messages: int = 10_000
+    batch_messages: int | None = None
+    batch_wait_s: float | None = None
     state_partitions: int = 4
     read_slices: int = 2
     keep_versions: int = 10
@@ -82,6 +87,14 @@ class RunConfig:
             return self.state
         disk = OS_DISK if self.resilience else UnsyncedDisk()
         return LocalStore(self.checkpoint / "state", disk)
+
+    def batching(self, app: Application) -> Batching:
+        """When batches close; raises UsageError when a number is out of range."""
+        own = app.batching
+        return Batching(
+            own.messages if self.batch_messages is None else self.batch_messages,
+            own.wait_s if self.batch_wait_s is None else self.batch_wait_s,
+        )
 
     def begin(self, app: Application) -> BatchProtocol:
         """The protocol of the batches of a start of the application.
@@ -139,7 +152,8 @@ class RunConfig:
                     f"state {state.name} is available, and here each key has one home that all "
                     "its messages need: run a site of EventEngine each, or make it per-key"
                 )
-        least = {"batch_messages": 1, "state_partitions": 1, "read_slices": 1, "keep_versions": 2}
+        self.batching(app)
+        least = {"state_partitions": 1, "read_slices": 1, "keep_versions": 2}
         for name, lowest in least.items():
             if getattr(self, name) < lowest:
                 raise UsageError(f"{name} must be at least {lowest}, got {getattr(self, name)}")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bettong.engine.batching import Batching
 from bettong.engine.functions import Decoder, Function, Kind, State, predicate
 from bettong.engine.graph_checks import check
 from bettong.engine.ids import STREAM_NAME
@@ -140,6 +141,7 @@ class Application:
             to get from one level to the next.
         depth: for each step the length of the longest path in the ids of its outputs.
         on_error: what becomes of a message on which a user's function fails.
+        batching: when its micro-batches close, unless a run says otherwise.
     """
 
     name: str
@@ -147,6 +149,7 @@ class Application:
     level: dict[Node, int] = field(repr=False)
     depth: dict[Node, int] = field(repr=False)
     on_error: OnError = "fail"
+    batching: Batching = field(default_factory=Batching)
 
     @property
     def sources(self) -> tuple[Node, ...]:
@@ -177,7 +180,10 @@ class Application:
 
 
 def application(
-    name: str, *pipelines: Pipeline | Stream, on_error: Literal["fail", "skip"] | Sink = "fail"
+    name: str,
+    *pipelines: Pipeline | Stream,
+    on_error: Literal["fail", "skip"] | Sink = "fail",
+    batching: Batching | None = None,
 ) -> Application:
     """Check the pipelines as a whole and make an application of them.
 
@@ -188,6 +194,7 @@ def application(
             before anything of the batch can be seen; ``skip`` counts the message and goes on
             without it; a sink gets a :class:`DeadLetter` for it. The state is then as if the
             message had not come to the step that failed.
+        batching: when micro-batches close, unless a run says otherwise.
 
     Raises:
         GraphError: nothing to run, a pipeline without an end, names used twice, a function that
@@ -216,7 +223,7 @@ def application(
         raise GraphError(f"application {name}: on_error is fail, skip or a sink, got {on_error!r}")
     nodes = tuple(_ordered(ends))
     check(nodes)
-    return Application(name, nodes, levels(nodes), depths(nodes), policy)
+    return Application(name, nodes, levels(nodes), depths(nodes), policy, batching or Batching())
 
 
 def _named(function: object) -> str:

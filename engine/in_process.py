@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from bettong.engine import steps
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.local import execute
-from bettong.engine.batch.planning import next_batch, source_step
 from bettong.engine.batch.protocol import BatchProtocol, Report
 from bettong.engine.config import RunConfig
 from bettong.engine.graph import Application
@@ -52,15 +51,15 @@ class _Runner:
         self._app = app
         self._config = config
         self._protocol = protocol
+        self._planner = protocol.planner(
+            config.streams, config.store, config.batching(app), config.poll_s
+        )
 
     def drain(self) -> int:
         batch, ends = self._resume()
         while True:
-            planned = next_batch(
-                self._config.streams, ends, self._config.batch_messages, self._config.poll_s
-            )
+            planned = self._planner.plan(batch, ends)
             if planned is not None:
-                self._plan(batch, ends, planned)
                 self._batch(batch, ends, planned)
                 batch, ends = batch + 1, planned
             elif self._ended(ends):
@@ -73,17 +72,13 @@ class _Runner:
         if done < 0:
             return 0, start
         before = start | self._offsets(done - 1)
-        ends = start | self._offsets(done)
+        known = self._planner.known(done)
+        ends = start | (self._offsets(done) if known is None else dict(known.ends))
         self._batch(done, before, ends)
         return done + 1, ends
 
     def _offsets(self, batch: int) -> dict[str, int]:
         return dict(read_manifest(self._config.store, self._app.name, batch).offsets)
-
-    def _plan(self, batch: int, before: Mapping[str, int], ends: Mapping[str, int]) -> None:
-        for planned in _ranges(before, ends):
-            step = self._step(batch, "source.plan", planned.stream)
-            self._config.streams[planned.stream].plan(planned, step)
 
     def _batch(self, batch: int, before: Mapping[str, int], ends: Mapping[str, int]) -> None:
         def run_tasks(job: Job) -> list[Report]:
@@ -100,11 +95,8 @@ class _Runner:
         causes = [sink_step(f"batch={batch}/sink.commit", sink) for sink in self._config.sinks]
         for stream, stop in ends.items():
             if stop:
-                step = self._step(batch, "source.commit", stream)
+                step = self._planner.step_id(batch, "source.commit", stream)
                 self._config.streams[stream].release(stop, step, causes)
-
-    def _step(self, batch: int, name: str, stream: str) -> str:
-        return source_step(batch, name, stream, len(self._config.streams))
 
     def _ended(self, ends: Mapping[str, int]) -> bool:
         extents = (s.extent(ends[n] + 1, 0) for n, s in self._config.streams.items())

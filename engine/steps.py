@@ -8,11 +8,12 @@ Wire protocol with the conductor (TCP, one JSON object a line, one answer for ea
 
     -> {"run": R, "pid": P, "event": TraceEvent}
     <- {"go": true} | {"go": false, "error": TEXT} | {"go": true, "errno": 28}
-     | {"go": true, "cut": 2}
+     | {"go": true, "cut": 2} | {"go": true, "answer": VALUE}
 
 ``go: false`` means that the run is over: the process must not go on. ``errno`` asks the step to
 fail as the operating system would (a storage fault). ``cut: N`` cuts the power right before the
-N-th thing becomes durable that the step syncs; the process says so, and gets no answer.
+N-th thing becomes durable that the step syncs; the process says so, and gets no answer. ``answer``
+is what a step that asks is told, such as when a batch's wait ends.
 """
 
 from __future__ import annotations
@@ -118,6 +119,7 @@ class ConductorRecorder:
         if not answer.get("go"):
             raise RunOverError(f"step {event.step}: {answer.get('error', 'the run is over')}")
         _present.cut_at = int(answer.get("cut", 0))
+        _present.answer = answer.get("answer")
         if "errno" in answer:
             code = int(answer["errno"])
             raise OSError(code, os.strerror(code))
@@ -152,10 +154,15 @@ class FileRecorder:
 
 @dataclass(slots=True)
 class Step:
-    """A step being taken. What it learns on the way goes into its last event."""
+    """A step being taken. What it learns on the way goes into its last event.
+
+    Attributes:
+        answer: what the conductor answers to a step that asks; None where it has nothing to say.
+    """
 
     recorder: Recorder
     event: TraceEvent
+    answer: Any = None
     _causes: list[str] = field(default_factory=list)
     _carries: list[MessageRange] = field(default_factory=list)
     _detail: dict[str, Any] = field(default_factory=dict)
@@ -191,6 +198,7 @@ class Step:
             self._notify("failed")
             raise
         self._cut_at = getattr(_present, "cut_at", 0)
+        self.answer = getattr(_present, "answer", None)
         self._outer = getattr(_present, "step", None)
         _present.step = self
         return self
@@ -224,6 +232,7 @@ class Step:
 
 class _NullStep:
     __slots__ = ()
+    answer = None
 
     def caused_by(self, *steps: str) -> None:
         pass

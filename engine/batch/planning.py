@@ -1,11 +1,173 @@
-"""Which messages make a batch, and how they are read."""
+"""Which messages make a batch, and how they are read.
+
+By number alone a batch has its full share of messages of every stream, or what is left of one that
+has ended: the batches of an input are always the same. Otherwise a batch also closes by time, with
+what there is of each stream, and what it takes is then noted before any of it is read. Under test
+the conductor is asked when the wait ends, and answers in logical time: how far each stream has come
+by then.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from typing import Any
 
-from bettong.engine.sources.base import StreamSource
+from bettong.engine.batching import Batching
+from bettong.engine.sources.base import Extent, StreamSource
+from bettong.engine.state.planned import PlannedBatch, PlannedError, note, noted
+from bettong.engine.state.store import Store
+from bettong.engine.steps import installed, step
 from bettong.lineage.trace import MessageRange
+
+Ends = Mapping[str, int]
+"""For each stream the number of the first message that is not taken."""
+
+_TURN_S = 0.02
+"""For how long the streams are listened to in turn, all of them together."""
+
+NEVER = "never"
+"""The answer of a conductor to whom the wait does not end: the batch closes by number."""
+
+
+class Planner:
+    """Plans one batch after the other, for one driver. Subclasses may replace any part.
+
+    Args:
+        sources: by stream.
+        store: where notes are made.
+        batching: when a batch closes.
+        poll_s: seconds for which :meth:`plan` waits for a first message.
+    """
+
+    def __init__(
+        self,
+        sources: Mapping[str, StreamSource],
+        store: Store,
+        batching: Batching,
+        poll_s: float,
+    ) -> None:
+        self.sources = sources
+        self.store = store
+        self.batching = batching
+        self._poll_s = poll_s
+        self._silent_at = -float("inf")
+        self._answer: tuple[int, Any] = (-1, None)
+        self._by_time = False
+
+    def plan(self, batch: int, ends: Ends) -> dict[str, int] | None:
+        """Where a batch ends in each stream; durably noted if time has closed it.
+
+        Args:
+            batch: its number.
+            ends: where the batch before ends.
+
+        Returns:
+            None while there is nothing to make a batch of, or all streams have ended.
+
+        Raises:
+            PlannedError: the batch was planned on another state than this one.
+        """
+        known = self.known(batch)
+        if known is not None:
+            if dict(ends) != {**ends, **known.starts}:
+                raise PlannedError(
+                    f"batch {batch} was planned from {dict(known.starts)} on, the state before it "
+                    f"ends at {dict(ends)}: checkpoint and state log do not belong together"
+                )
+            return {**ends, **known.ends}
+        found = self.close(batch, ends)
+        if found is None:
+            return None
+        planned = PlannedBatch(batch, dict(ends), found)
+        for part in planned.ranges:
+            self.sources[part.stream].plan(part, self.step_id(batch, "source.plan", part.stream))
+        if not self._by_time:
+            return found
+        steps = [self.step_id(batch, "source.plan", part.stream) for part in planned.ranges]
+        with step(f"batch={batch}/source.note", causes=steps, carries=planned.ranges):
+            return dict(self.note(planned).ends)
+
+    def known(self, batch: int) -> PlannedBatch | None:
+        """What has been noted of a batch."""
+        return noted(self.store, batch)
+
+    def note(self, planned: PlannedBatch) -> PlannedBatch:
+        """Note what a batch takes, or learn what another driver has noted."""
+        return note(self.store, planned)
+
+    def step_id(self, batch: int, name: str, stream: str) -> str:
+        """Step id of what is done for a stream of a batch."""
+        return source_step(batch, name, stream, len(self.sources))
+
+    def close(self, batch: int, ends: Ends) -> dict[str, int] | None:
+        """Where a batch that is planned for the first time ends."""
+        self._by_time = not self.batching.by_number
+        if not self._by_time:
+            return next_batch(self.sources, ends, self.batching.messages, self._poll_s)
+        if installed().conductor is None:
+            return self._by_clock(ends)
+        while True:
+            moment = self._moment(batch)
+            if moment is None:
+                return self._by_clock(ends)
+            if moment == NEVER:
+                return next_batch(self.sources, ends, self.batching.messages, self._poll_s)
+            found = self._at(moment, ends)
+            if found is None or found != dict(ends):
+                return found
+            self._answer = (-1, None)  # nothing has come by then: ask again
+
+    def _moment(self, batch: int) -> Any:
+        """What the conductor answers, asked once for each batch; None where there is none."""
+        if self._answer[0] != batch:
+            with step(f"batch={batch}/source.wait") as asked:
+                self._answer = (batch, asked.answer)
+        return self._answer[1]
+
+    def _at(self, moment: Ends, ends: Ends) -> dict[str, int] | None:
+        """Where a batch ends whose wait is over when the streams have come so far; None until
+        they have."""
+        found = {}
+        for stream, source in self.sources.items():
+            most = ends[stream] + self.batching.messages
+            upto = min(max(moment.get(stream, 0), ends[stream]), most)
+            end, ended = source.extent(upto, self._poll_s)
+            if end < upto and not ended:
+                return None
+            found[stream] = min(end, upto)
+        return found
+
+    def _by_clock(self, ends: Ends) -> dict[str, int] | None:
+        give_up = time.monotonic() + self._poll_s
+        extents = self._listen(ends, 1, 0.0)
+        while not any(extents[s].end > end for s, end in ends.items()):
+            now = time.monotonic()
+            if now >= give_up or all(extent.ended for extent in extents.values()):
+                return None
+            extents = self._listen(ends, 1, give_up)
+            self._silent_at = time.monotonic()  # what comes first comes now
+        most, until = self.batching.messages, self._silent_at + self.batching.wait_s
+        while time.monotonic() < until and not self._complete(extents, ends):
+            extents = self._listen(ends, most, until)
+        self._silent_at = time.monotonic()
+        every = (extents[s].ended or extents[s].end >= end + most for s, end in ends.items())
+        self._by_time = not all(every)  # else whoever plans it again finds the same
+        return {s: min(extents[s].end, end + most) for s, end in ends.items()}
+
+    def _complete(self, extents: Mapping[str, Extent], ends: Ends) -> bool:
+        """Whether a stream has a full share, or nothing can be added."""
+        full = (extents[s].end >= end + self.batching.messages for s, end in ends.items())
+        return any(full) or all(extent.ended for extent in extents.values())
+
+    def _listen(self, ends: Ends, count: int, until: float) -> dict[str, Extent]:
+        """How far the streams have come, each listened to in its turn until it has so many
+        messages after its end; the only one until the last moment."""
+        turn = _TURN_S / len(ends) if len(ends) > 1 else self._poll_s
+        return {
+            s: self.sources[s].extent(end + count, max(0.0, min(turn, until - time.monotonic())))
+            for s, end in ends.items()
+        }
 
 
 def next_batch(

@@ -23,6 +23,7 @@ from typing import Any
 
 from bettong.engine import steps
 from bettong.engine.batch.job import Job
+from bettong.engine.batch.planning import Planner
 from bettong.engine.batch.tasks import LevelTask, ReadTask
 from bettong.engine.errors import FencedError
 from bettong.engine.graph import Application
@@ -71,11 +72,13 @@ class BatchProtocol:
     """One start of an application's query. Subclasses may replace any stage.
 
     Attributes:
+        planner: what decides what a batch takes.
         read_task: what reads a range.
         level_task: what applies state.
         epoch: 0 until :meth:`open`.
     """
 
+    planner: type[Planner] = Planner
     read_task: type[ReadTask] = ReadTask
     level_task: type[LevelTask] = LevelTask
 

@@ -77,7 +77,7 @@ class RunningPipeline:
         """The blocks of all sources."""
         config = self._config
         if config.kafka:
-            return kafka.frame(spark, self._spec.job, config.kafka, config.batch_messages)
+            return kafka.frame(spark, self._spec.job, config.kafka, self._spec.batching.messages)
         name = f"bettong_{app.name}_{uuid.uuid4().hex[:8]}"
         spark.dataSource.register(data_source(name, self._spec))
         return spark.readStream.format(name).load()
@@ -211,11 +211,12 @@ def _source_spec(app: Application, config: RunConfig, protocol: BatchProtocol) -
             config.metrics is not None,
         ),
         config.streams,
-        config.batch_messages,
+        config.batching(app),
         config.read_slices,
         config.poll_s,
         offset_of(config, last) if last >= 0 and not config.kafka else None,
         protocol.read_task,
+        protocol.planner,
     )
 
 

@@ -2,8 +2,7 @@
 
 One data source serves all streams, so that a batch's offsets are decided in one place: an offset
 is ``{"batch": N, "streams": {stream: n}}``, where N counts the batches and messages from n on are
-not in it. A batch is planned when every stream has its full share of messages or has ended, and
-then holds exactly that; so the batches of an input are always the same.
+not in it.
 """
 
 from __future__ import annotations
@@ -20,8 +19,9 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from bettong.engine.batch.garbage import spare_what_is_loaded
 from bettong.engine.batch.job import Job, install
-from bettong.engine.batch.planning import next_batch, slices, source_step
+from bettong.engine.batch.planning import Planner, slices, source_step
 from bettong.engine.batch.tasks import Moved, ReadTask
+from bettong.engine.batching import Batching
 from bettong.engine.sources.base import StreamSource
 from bettong.lineage.trace import MessageRange
 
@@ -38,20 +38,22 @@ class SourceSpec:
     Attributes:
         job: the application, epoch and state partitions; its batch is replaced.
         sources: by stream.
-        batch_messages: how many messages of each stream make a batch.
+        batching: when a batch closes.
         read_slices: in how many parts a stream's share is read.
         wait: seconds for which planning waits for messages before Spark is told of none.
         resume: the offset at which a restarted query goes on, or None.
         read_task: what reads a range.
+        planner: what decides what a batch takes.
     """
 
     job: Job
     sources: Mapping[str, StreamSource]
-    batch_messages: int
+    batching: Batching
     read_slices: int
     wait: float
     resume: Offset | None
     read_task: type[ReadTask] = field(default=ReadTask)
+    planner: type[Planner] = field(default=Planner)
 
     def job_of(self, batch: int) -> Job:
         from dataclasses import replace
@@ -68,6 +70,7 @@ class StreamReader(DataSourceStreamReader):
 
     def __init__(self, spec: SourceSpec) -> None:
         self.spec = spec
+        self._planner = spec.planner(spec.sources, spec.job.store, spec.batching, spec.wait)
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
         return {"batch": 0, "streams": dict.fromkeys(self.spec.sources, 0)}
@@ -78,16 +81,8 @@ class StreamReader(DataSourceStreamReader):
 
     def plan(self, start: Offset) -> Offset:
         """Where the batch after ``start`` ends; ``start`` itself while there is none."""
-        spec = self.spec
-        ends = next_batch(spec.sources, start["streams"], spec.batch_messages, spec.wait)
-        if ends is None:
-            return start
-        for stream, stop in ends.items():
-            if stop > start["streams"][stream]:
-                planned = MessageRange(stream, start["streams"][stream], stop)
-                step = self.spec.source_step(start["batch"], "source.plan", stream)
-                self.spec.sources[stream].plan(planned, step)
-        return {"batch": start["batch"] + 1, "streams": ends}
+        ends = self._planner.plan(start["batch"], start["streams"])
+        return start if ends is None else {"batch": start["batch"] + 1, "streams": ends}
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         parts = [

@@ -23,6 +23,7 @@ from bettong.engine.state.manifest import (
     remove_manifest,
     stored,
 )
+from bettong.engine.state.planned import remove_before
 from bettong.engine.state.store import Store
 
 FOLDER = "state"
@@ -113,6 +114,7 @@ class Housekeeper:
         for batch, epoch in versions:
             if batch <= manifest.batch - self._keep:
                 remove_manifest(self._store, batch, epoch)
+        remove_before(self._store, manifest.batch - self._keep)
         named = {f.name for f in manifest.files} | {new.name for new in self._merges.values()}
         for batch, epoch in versions:
             if batch > manifest.batch - self._keep:
