@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bettong.engine import arrays as arrays
+    from bettong.engine.batching import Batching as Batching
     from bettong.engine.errors import DeadLetter as DeadLetter
     from bettong.engine.errors import FencedError as FencedError
     from bettong.engine.errors import UserFunctionError as UserFunctionError
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from bettong.engine.windows import tumbling as tumbling
 
 _MODULES = {
+    "batching": ("Batching",),
     "errors": ("DeadLetter", "FencedError", "UserFunctionError"),
     "expiry": ("expiring",),
     "formats": ("json_decoder", "json_encoder"),

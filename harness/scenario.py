@@ -52,6 +52,10 @@ class Scenario:
         input: gives the messages: lines of text, all of ``stream``, or those of each stream.
         stream: the stream that is sent when the input is text.
         batch: messages of each stream in a micro-batch; the last one may have fewer.
+        moments: of a live scenario, whose batches close by time too: how far each stream has come
+            when the wait of the n-th batch ends, as the conductor tells a driver that asks; a
+            driver that asks again is told the next. Later waits do not end: batches close by
+            number. Without any all batches do.
         frame: messages that the sender puts into a frame.
         partitions: state partitions.
         inputs, outputs: where messages come from, and where outputs go.
@@ -67,6 +71,7 @@ class Scenario:
     input: Callable[[], bytes | Messages]
     stream: str = "lines"
     batch: int = 8
+    moments: Sequence[Mapping[str, int]] = ()
     frame: int = 4
     partitions: int = 2
     inputs: Inputs = "gateway"

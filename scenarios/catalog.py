@@ -7,6 +7,7 @@ from bettong.scenarios import (
     benchmarks,
     counting,
     kafka,
+    live,
     market_spread,
     showcase,
     suites,
@@ -21,7 +22,7 @@ def entries() -> list[CatalogEntry]:
     """All scenarios, suites, protocols, sinks and measurements."""
     scenarios = [
         entry
-        for module in (word_count, counting, market_spread, showcase, kafka, shipped)
+        for module in (word_count, counting, market_spread, showcase, kafka, live, shipped)
         for entry in module.entries()
     ]
     return [*scenarios, *suites.entries(), *protocols.entries(), *sinks(), *benchmarks.entries()]

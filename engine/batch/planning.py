@@ -107,6 +107,9 @@ class Planner:
             return next_batch(self.sources, ends, self.batching.messages, self._poll_s)
         if installed().conductor is None:
             return self._by_clock(ends)
+        give_up = time.monotonic() + self._poll_s
+        if not any(extent.end > ends[s] for s, extent in self._listen(ends, 1, give_up).items()):
+            return None  # a wait begins with a batch's first message
         while True:
             moment = self._moment(batch)
             if moment is None:

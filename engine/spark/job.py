@@ -27,7 +27,7 @@ def main(
     sources: Mapping[str, str],
     sinks: Mapping[str, str],
     checkpoint: str,
-    messages_per_batch: int = 10_000,
+    messages_per_batch: int | None = None,
     state_partitions: int = 4,
     read_slices: int = 2,
     batch_class: str = "bettong.engine.batch.protocol:BatchProtocol",
@@ -36,6 +36,7 @@ def main(
     patience: Mapping[str, float] | None = None,
     options: Mapping[str, Any] | None = None,
     resilience: bool = True,
+    batch_wait_s: float | None = None,
 ) -> dict[str, Any]:
     """Run an application until its streams have ended and all is counted, visible and released.
 
@@ -45,7 +46,8 @@ def main(
         sources: HOST:PORT of the gateway for each stream.
         sinks: HOST:PORT of the receiver for each sink.
         checkpoint: folder of the checkpoint; the same one goes on where the last run ended.
-        messages_per_batch: how many messages of each stream make a batch.
+        messages_per_batch: how many messages of each stream make a batch at most; by default what
+            the application says.
         state_partitions: how many tasks apply state.
         read_slices: how many tasks read a stream's share of a batch.
         batch_class: a class derived from ``BatchProtocol``.
@@ -54,6 +56,8 @@ def main(
         patience: ``timeout_s`` and ``give_up_s`` of lost connections.
         options: for classes of the user's own.
         resilience: whether the run can go on after a crash.
+        batch_wait_s: after how many seconds a message's batch closes with what there is; by default
+            what the application says, and ``math.inf`` for batches by number alone.
 
     Returns:
         ``{"batches": number of batches done so far, "gives_up": what is not promised}``
@@ -74,6 +78,7 @@ def main(
             for name, where in sinks.items()
         },
         batch_messages=messages_per_batch,
+        batch_wait_s=batch_wait_s,
         state_partitions=state_partitions,
         read_slices=read_slices,
         batch_class=batch_class,

@@ -13,30 +13,72 @@ from typing import Any
 from bettong.engine import Application
 from bettong.engine.interpreter import interpret
 from bettong.engine.keys import Key
+from bettong.engine.state.planned import PlannedBatch
 from bettong.harness.checkers import Record
+from bettong.lineage.errors import BettongError
+
+
+class OracleError(BettongError):
+    """What should be visible cannot be worked out."""
 
 
 def expected_outputs(
-    application: Application, messages: Mapping[str, Sequence[bytes]], batch: int
+    application: Application,
+    messages: Mapping[str, Sequence[bytes]],
+    boundaries: Sequence[Mapping[str, int]],
 ) -> list[Record]:
     """Every output, once, in the order in which a reader should see those of a key.
 
     Args:
-        batch: how many messages of each stream make a micro-batch.
+        boundaries: for each micro-batch how far each stream was read.
 
     Raises UserFunctionError when a function of the application fails on a message.
     """
-    longest = max(map(len, messages.values()))
-    boundaries = [
-        {stream: min(end, len(sent)) for stream, sent in messages.items()}
-        for end in range(batch, longest + batch, batch)
-    ]
     found = interpret(application, messages, boundaries)
     several = len(application.sinks) > 1
     return [
         _record(o.id, _key(o.key), _text(o.data), None, o.sink if several else "")
         for o in found.outputs
     ]
+
+
+def by_number(messages: Mapping[str, Sequence[bytes]], batch: int) -> Sequence[Mapping[str, int]]:
+    """The boundaries of batches by number alone.
+
+    Args:
+        batch: how many messages of each stream make a micro-batch.
+    """
+    longest = max(map(len, messages.values()))
+    return [
+        {stream: min(end, len(sent)) for stream, sent in messages.items()}
+        for end in range(batch, longest + batch, batch)
+    ]
+
+
+def as_noted(
+    messages: Mapping[str, Sequence[bytes]], notes: Sequence[PlannedBatch]
+) -> Sequence[Mapping[str, int]]:
+    """The boundaries of batches as the engine has noted them before it read any. They decide in
+    which order streams meet, and nothing else: every accepted message is expected once, whatever
+    was noted; of one stream alone the notes change nothing.
+
+    Raises:
+        OracleError: the notes do not follow on each other, so that they tell no order.
+    """
+    whole = {stream: len(sent) for stream, sent in messages.items()}
+    if len(messages) == 1:
+        return [whole]
+    ends = dict.fromkeys(messages, 0)
+    boundaries = []
+    for number, planned in enumerate(notes):
+        if planned.batch != number or dict(planned.starts) != ends:
+            raise OracleError(
+                f"the note of batch {planned.batch} begins at {dict(planned.starts)} where {ends} "
+                "was left: the streams' order is not known"
+            )
+        ends = dict(planned.ends)
+        boundaries.append({s: min(end, whole[s]) for s, end in ends.items()})
+    return [*boundaries, whole]
 
 
 def seen_outputs(rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[Record]:

@@ -8,6 +8,7 @@ from typing import get_args
 
 import click
 
+from bettong.engine.batching import parse_wait
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
 from bettong.engine.net.doors import Address, Key, ListenConfig, read_token
@@ -50,7 +51,17 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Of Spark.")
 @click.option(
-    "--batch", type=int, default=10_000, show_default=True, help="Messages of each stream a batch."
+    "--batch",
+    type=int,
+    metavar="N",
+    help="A batch closes when it has so many messages of a stream. Default: what the application "
+    "says, or 10000.",
+)
+@click.option(
+    "--wait",
+    metavar="50ms|2s|never",
+    help="It also closes when its first message has waited so long, with what there is of each "
+    "stream; never: by number alone. Default: what the application says, or 50ms.",
 )
 @click.option("--partitions", type=int, default=4, show_default=True, help="State partitions.")
 @click.option(
@@ -84,7 +95,8 @@ def command(
     checkpoint: Path,
     runner: Runner,
     master: str,
-    batch: int,
+    batch: int | None,
+    wait: str | None,
     partitions: int,
     resilience: str,
     state: str | None,
@@ -115,6 +127,7 @@ def command(
             for name, where in launch.named(sinks, "--sink").items()
         },
         batch_messages=batch,
+        batch_wait_s=None if wait is None else parse_wait(wait),
         state_partitions=partitions,
         resilience=resilience == "on",
         metrics=launch.metrics(metrics, door),

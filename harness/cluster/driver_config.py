@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bettong.engine import Application
 from bettong.engine.batch.protocol import BatchProtocol
+from bettong.engine.batching import BY_NUMBER
 from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import GatewaySource, TcpSink, kept_as
 from bettong.engine.names import load_class
@@ -17,6 +18,9 @@ from bettong.engine.sinks.files import FileSink
 from bettong.engine.sinks.kafka import KafkaSink
 from bettong.engine.sources.kafka import KafkaSource
 from bettong.harness.scenario import Inputs, Outputs
+
+_ALL = 1_000_000
+"""Versions of the state, and notes of batches, which the oracle of a live run reads."""
 
 
 def configure(
@@ -28,6 +32,7 @@ def configure(
     shared: str,
     checkpoint: str,
     batch: int,
+    live: bool,
     partitions: int,
     classes: Mapping[str, str],
 ) -> tuple[Application, RunConfig]:
@@ -40,6 +45,7 @@ def configure(
         topics: what the names of Kafka's topics begin with.
         shared: a folder for files, or for what waits for Kafka, each sink with one of its own.
         batch: messages of each stream in a micro-batch.
+        live: whether batches close by time too.
         classes: what replaces the right classes, see :class:`bettong.harness.scenario.Scenario`.
     """
     module, _, name = application.partition(":")
@@ -62,6 +68,8 @@ def configure(
         {node.name: source(node.name) for node in app.sources},
         {node.name: sink(node.name) for node in app.sinks},
         batch_messages=batch,
+        batch_wait_s=None if live else BY_NUMBER,
+        keep_versions=_ALL if live else RunConfig.keep_versions,
         state_partitions=partitions,
         batch_class=classes.get("protocol", BatchProtocol),
     )

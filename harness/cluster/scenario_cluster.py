@@ -186,6 +186,7 @@ class RunCluster(Cluster):
             "shared": str(self._layout.files),
             "checkpoint": str(self._layout.checkpoint),
             "batch": scenario.batch,
+            "live": bool(scenario.moments),
             "partitions": scenario.partitions,
             "classes": dict(scenario.classes),
         }

@@ -10,7 +10,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from bettong.harness.conductor.admission import StepAdmission
 from bettong.harness.conductor.event_log import EventLog
@@ -29,6 +31,10 @@ class RunControl:
         run: the run's name; processes that name another are refused.
         schedule: the faults that are planned.
         failure: what went wrong while a fault was being carried out, if anything did.
+
+    Args:
+        normalise: names steps as they are named in every run.
+        answer: gives what a step that asks is told, by its id and occurrence; None for others.
     """
 
     def __init__(
@@ -38,11 +44,13 @@ class RunControl:
         schedule: Schedule = Schedule(),  # noqa: B008 - immutable
         trace: Path | None = None,
         normalise: Callable[[TraceEvent], TraceEvent] | None = None,
+        answer: Callable[[str, int], Any] = lambda *_: None,
     ) -> None:
         self.run = run
         self.schedule = schedule
         self.failure: Exception | None = None
         self._normalise = normalise
+        self._answer = answer
         self._planned = PlannedFaults(schedule)
         self._changed = threading.Condition()
         self._book = EventLog(trace)
@@ -161,9 +169,11 @@ class RunControl:
             ends, starts = self._planned.due(event, taken.occurrence)
             ends = [*ends, *crossed]
         ended_held = event.phase != "before" and taken.held
-        if not (ends or starts or ended_held):
-            return GO
-        return self._injection.act(connection_id, taken, event, ends, starts)
+        answer = self._answer(event.step, taken.occurrence) if event.phase == "before" else None
+        go: Go | None = GO
+        if ends or starts or ended_held:
+            go = self._injection.act(connection_id, taken, event, ends, starts)
+        return go if go is None or answer is None else replace(go, answer=answer)
 
     def gone(self, connection_id: int) -> None:
         """A connection has closed: what its steps held in force is healed."""

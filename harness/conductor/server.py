@@ -118,4 +118,6 @@ def _reply(go: Go) -> bytes:
         answer["errno"] = go.errno
     if go.cut:
         answer["cut"] = go.cut
+    if go.answer is not None:
+        answer["answer"] = go.answer
     return json.dumps(answer).encode() + b"\n"

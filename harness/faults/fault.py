@@ -26,10 +26,12 @@ lives just before and just after it."""
 @dataclass(frozen=True, slots=True)
 class Go:
     """The answer to a step that may go on; with ``errno`` it fails as the system would, with
-    ``cut`` the power is cut before so many things have become durable."""
+    ``cut`` the power is cut before so many things have become durable; ``answer`` is for a step
+    that asks."""
 
     errno: int | None = None
     cut: int = 0
+    answer: Any = None
 
 
 @dataclass(frozen=True, slots=True)

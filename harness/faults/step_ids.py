@@ -25,7 +25,9 @@ SHAPES = frozenset(
         "gateway.release/STREAM/N",
         "epoch=N/sink.open",
         "receiver.open/epoch=N",
+        "batch=N/source.wait",
         "batch=N/source.plan",
+        "batch=N/source.note",
         "batch=N/offsets",
         "batch=N/stage=N/p=N/a=N/task",
         "batch=N/p=N/a=N/source.read",
@@ -62,7 +64,7 @@ _PUSHES = re.compile(r"(?:sender\.send|gateway\.ack)/")
 # What needs a disk that takes it.
 _STORED = re.compile(
     r"(?:gateway\.(?:append|release)|receiver\.\w+)/"
-    r"|batch=\d+/(?:offsets|state\.manifest|commits|_spark_metadata.*|stage=.*/task)$"
+    r"|batch=\d+/(?:source\.note|offsets|state\.manifest|commits|_spark_metadata.*|stage=.*/task)$"
     r"|batch=\d+/(?:level=\d+/)?p=\d+/a=\d+/state\.write$"
     r"|metadata$"
 )

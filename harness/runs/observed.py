@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,11 @@ from bettong.engine.ingest.acked import read_acked
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.receiver import output as receiver
 from bettong.engine.sinks import files
+from bettong.engine.state.planned import all_noted
+from bettong.engine.state.store import LocalStore
 from bettong.harness.backends.base import Backend
 from bettong.harness.checkers import Record
-from bettong.harness.checkers.oracle import seen_outputs
+from bettong.harness.checkers.oracle import as_noted, by_number, seen_outputs
 from bettong.harness.checkers.rows import parse_rows
 from bettong.harness.cluster.scenario_cluster import Layout
 from bettong.harness.scenario import Messages, Scenario
@@ -62,6 +64,19 @@ def accepted(scenario: Scenario, layout: Layout, messages: Messages) -> Messages
     if scenario.inputs != "gateway":
         return messages
     return {s: sent[: _accepted(layout, s, len(sent))] for s, sent in messages.items()}
+
+
+def boundaries(
+    scenario: Scenario, layout: Layout, messages: Messages
+) -> Sequence[Mapping[str, int]]:
+    """Where batches ended; those of a live scenario as they were noted.
+
+    Raises:
+        BettongError: the notes cannot be read, or do not follow on each other.
+    """
+    if not scenario.moments:
+        return by_number(messages, scenario.batch)
+    return as_noted(messages, all_noted(LocalStore(layout.checkpoint / "state")))
 
 
 def _accepted(layout: Layout, stream: str, sent: int) -> int:

@@ -19,13 +19,15 @@ from bettong.harness.backends.base import Backend
 from bettong.harness.checkers import Judgement, Record, check_outputs, judge, stuck, undecided
 from bettong.harness.checkers.oracle import expected_outputs
 from bettong.harness.cluster.scenario_cluster import Layout
+from bettong.harness.conductor.moments import Moments
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.stage_numbers import StageNumbers
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.course import BlindError, Course, Limits, StuckError
-from bettong.harness.runs.observed import Observed, accepted, visible
+from bettong.harness.runs.observed import Observed, accepted, boundaries, visible
 from bettong.harness.runs.standing import standing
 from bettong.harness.scenario import Messages, Scenario
+from bettong.lineage.errors import BettongError
 from bettong.lineage.results import Anomaly, Outcome, Run
 from bettong.lineage.trace import TraceEvent
 
@@ -130,7 +132,8 @@ def run_once(
         return visible(application, scenario, layout, run, backend)
 
     with backend.cluster(scenario, layout) as cluster:
-        control = RunControl(run, cluster, schedule, trace, StageNumbers())
+        moments = Moments(scenario.moments)
+        control = RunControl(run, cluster, schedule, trace, StageNumbers(), moments.answer)
         course = Course(cluster, control, layout, scenario.senders, limits)
         backend.conductor.begin(control)
         try:
@@ -154,7 +157,13 @@ def run_once(
             backend.conductor.end(control)
     clock.lap("end")
     also += course.died.values()
-    expected = _expected(application, scenario, accepted(scenario, layout, input_))
+    taken_in = accepted(scenario, layout, input_)
+    try:
+        ends = boundaries(scenario, layout, taken_in)
+    except BettongError as e:
+        also.append(Anomaly("StateDivergence", seen=str(e)))
+        ends = [{stream: len(sent) for stream, sent in taken_in.items()}]
+    expected = _expected(application, scenario, taken_in, ends)
     last = seen()
     judgement = undecided(blind) if blind else _judge(expected, last, also)
     if unended:
@@ -178,8 +187,13 @@ def run_once(
     )
 
 
-def _expected(application: Application, scenario: Scenario, messages: Messages) -> list[Record]:
-    expected = expected_outputs(application, messages, scenario.batch)
+def _expected(
+    application: Application,
+    scenario: Scenario,
+    messages: Messages,
+    ends: Sequence[Mapping[str, int]],
+) -> list[Record]:
+    expected = expected_outputs(application, messages, ends)
     if scenario.inputs == "kafka":  # a topic's one partition is a stream of its own
         expected = [replace(r, id=str(r.id).replace("/", "-0/", 1)) for r in expected]
     return expected

@@ -97,7 +97,7 @@ def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery |
         return found is None or found == batch
 
     durable = {
-        _relative(o.step, batch, epoch)
+        _relative(o.step, batch, epoch) + _content(o)
         for o in earlier
         if o.done_at(struck) and _lasts(o.step) and here(o)
     }
@@ -125,7 +125,9 @@ def _settled(reading: Reading, batch: int, struck: int, here: Callable[[Occurren
     if begun is None:
         return ""
     durable = {
-        o.step for o in reading.occurrences if o.done_at(begun) and _lasts(o.step) and here(o)
+        o.step + _content(o)
+        for o in reading.occurrences
+        if o.done_at(begun) and _lasts(o.step) and here(o)
     }
     lives = {r.node: r.incarnation for r in reading.restarts if r.position < begun}
     return _digest(*sorted(durable), "", *(f"{node}.{n}" for node, n in sorted(lives.items())))
@@ -134,6 +136,11 @@ def _settled(reading: Reading, batch: int, struck: int, here: Callable[[Occurren
 def _lasts(step: str) -> bool:
     """Whether a step leaves what outlives its process, or opens an epoch that fences others."""
     return is_durable(step) or step.startswith("epoch=")
+
+
+def _content(occurrence: Occurrence) -> str:
+    """What a durable fact says beside that it is there: a note of a batch says what it takes."""
+    return f" {occurrence.carries}" if occurrence.step.endswith("/source.note") else ""
 
 
 def _digest(*reported: str) -> str:

@@ -26,7 +26,7 @@ _IN_TASK = re.compile(r"batch=(\d+)/(?:level=\d+/)?p=(\d+)/a=(\d+)/\S+$")
 # What stays when every process is gone: who reads it later cannot tell which try wrote it.
 _DURABLE = re.compile(
     r"(?:sender\.forget|gateway\.(?:append|release)|receiver\.\w+)/"
-    r"|batch=\d+/(?:offsets|state\.manifest|commits|_spark_metadata.*)$"
+    r"|batch=\d+/(?:source\.note|offsets|state\.manifest|commits|_spark_metadata.*)$"
     r"|metadata$|source=\d+/log=\d+$"
 )
 
@@ -219,21 +219,23 @@ class _Reader:
         inside = _IN_TASK.match(step)
         if inside:
             read = f"batch={batch - 1}/state.manifest" if step.endswith("/state.write") else ""
-            return self._done(read) + [
+            note = f"batch={batch}/source.note" if step.endswith("/source.read") else ""
+            return self._done(read, note) + [
                 o
                 for o in self._open.values()
                 if (found := _TASK.match(o.step)) is not None
                 and (found[1], found[3], found[4]) == inside.groups()
             ]
-        if step == f"batch={batch}/source.plan":
+        if step in (f"batch={batch}/source.plan", f"batch={batch}/source.wait"):
             return (
-                self._done(f"batch={batch - 1}/commits")
+                self._done(f"batch={batch}/source.wait")
+                or self._done(f"batch={batch - 1}/commits")
                 or self._done(f"batch={batch - 1}/source.commit")  # the runner without Spark
                 or self._last_epoch()
             )
         if step == f"batch={batch}/offsets":
             logs = [o for o in self._latest.values() if _SOURCE_LOG.match(o.step) and o.ended]
-            return self._done(f"batch={batch}/source.plan") or [
+            return self._done(f"batch={batch}/source.plan", f"batch={batch}/source.note") or [
                 *self._done(f"batch={batch - 1}/commits", "metadata"),
                 *(logs if batch == 0 else ()),
             ]

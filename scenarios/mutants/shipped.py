@@ -6,12 +6,18 @@ from collections.abc import Sequence
 
 from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Scenario
-from bettong.scenarios.mutants import batch_mutants, gateway_mutants, sink_mutants
+from bettong.scenarios.mutants import (
+    batch_mutants,
+    gateway_mutants,
+    live_mutants,
+    sink_mutants,
+)
 
 MUTANTS: Sequence[Scenario] = (
     *gateway_mutants.MUTANTS,
     *sink_mutants.MUTANTS,
     *batch_mutants.MUTANTS,
+    *live_mutants.MUTANTS,
 )
 
 SPARK_ONLY = frozenset(
@@ -24,6 +30,9 @@ SPARK_ONLY = frozenset(
 )
 """Shown by what only Spark has: retried task attempts, a log of commits of its own, and batches
 that are released when the next one is planned."""
+
+IN_PROCESS_ONLY = frozenset({"batch_planned_twice", "wait_plans_again"})
+"""On Spark its own log of offsets keeps what a batch takes a second time."""
 
 
 def entries() -> list[CatalogEntry]:

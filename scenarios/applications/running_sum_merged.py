@@ -1,0 +1,15 @@
+"""Running sums by key over two streams: what an output says depends on how the streams meet."""
+
+from __future__ import annotations
+
+from bettong.engine import application, sink, source
+from bettong.scenarios.applications.running_sum import add, amount, line, name
+
+app = application(
+    "running_sum_merged",
+    source("amounts", amount)
+    .merge(source("corrections", amount))
+    .key_by(name)
+    .to(add)
+    .to_sink(sink("sums", line)),
+)
