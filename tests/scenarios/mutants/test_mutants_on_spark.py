@@ -14,7 +14,7 @@ from bettong.harness.runs.course import Limits
 from bettong.harness.runs.run import RunRecord, run_once
 from bettong.harness.scenario import Scenario
 from bettong.scenarios.mutants.definition import mended
-from bettong.scenarios.mutants.shipped import MUTANTS
+from bettong.scenarios.mutants.shipped import IN_PROCESS_ONLY, MUTANTS
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -56,6 +56,7 @@ def withstood() -> Withstood:
     [
         pytest.param(t, id=t.name, marks=[pytest.mark.slow] if t.name in SLOW else [])
         for t in MUTANTS
+        if t.name not in IN_PROCESS_ONLY
     ],
 )
 def test_a_broken_mutant_is_good_without_a_fault_and_shown_by_its_schedule(

@@ -1,0 +1,74 @@
+"""In which order the oracle lets streams meet."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bettong.engine.state.planned import PlannedBatch
+from bettong.harness.checkers.oracle import OracleError, as_noted, by_number, expected_outputs
+from bettong.scenarios.applications.running_sum import app as one_stream
+from bettong.scenarios.applications.running_sum_merged import app as two_streams
+
+A, B = [b"k,1", b"k,2", b"k,3"], [b"k,100", b"k,200"]
+
+
+def notes(*ends: tuple[int, int]) -> list[PlannedBatch]:
+    starts = [(0, 0), *ends[:-1]]
+    return [
+        PlannedBatch(
+            n,
+            {"amounts": a, "corrections": b},
+            {"amounts": c, "corrections": d},
+        )
+        for n, ((a, b), (c, d)) in enumerate(zip(starts, ends, strict=True))
+    ]
+
+
+def expected(*ends: tuple[int, int]) -> list[tuple[str, str]]:
+    sent = {"amounts": A, "corrections": B}
+    found = expected_outputs(two_streams, sent, as_noted(sent, notes(*ends)))
+    return [(str(r.id), str(r.value)) for r in found]
+
+
+def test_streams_meet_as_was_noted() -> None:
+    silent = expected((2, 0), (3, 1), (3, 2))
+    assert [value for _, value in silent] == ["k 1", "k 3", "k 103", "k 106", "k 306"]
+    level = expected((1, 1), (2, 2), (3, 2))
+    assert [value for _, value in level] == ["k 1", "k 101", "k 103", "k 303", "k 306"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=6))
+def test_every_accepted_message_is_expected_once_whatever_was_noted(
+    steps: list[tuple[int, int]],
+) -> None:
+    ends, at = [], (0, 0)
+    for a, b in steps:
+        at = (min(3, at[0] + a), min(2, at[1] + b))
+        ends.append(at)
+    ids = [ident for ident, _ in expected(*ends)] if ends else [i for i, _ in expected((3, 2))]
+    assert sorted(ids) == [
+        *(f"amounts/{n}" for n in range(3)),
+        *(f"corrections/{n}" for n in range(2)),
+    ]
+    assert [i for i in ids if i.startswith("amounts")] == [f"amounts/{n}" for n in range(3)]
+
+
+def test_what_is_noted_beyond_what_was_accepted_is_not_expected() -> None:
+    assert len(expected((9, 9))) == 5
+
+
+def test_notes_that_do_not_follow_on_each_other_tell_no_order() -> None:
+    gap = [notes((1, 1))[0], PlannedBatch(1, {"amounts": 2, "corrections": 1}, {})]
+    with pytest.raises(OracleError, match="the streams' order is not known"):
+        as_noted({"amounts": A, "corrections": B}, gap)
+    with pytest.raises(OracleError, match="the note of batch 1 begins at"):
+        as_noted({"amounts": A, "corrections": B}, notes((1, 1), (2, 2))[1:])
+
+
+def test_of_one_stream_notes_change_nothing() -> None:
+    sent = {"amounts": A}
+    wrong = [PlannedBatch(4, {"amounts": 2}, {"amounts": 9})]
+    by_notes = expected_outputs(one_stream, sent, as_noted(sent, wrong))
+    assert by_notes == expected_outputs(one_stream, sent, by_number(sent, 2))
