@@ -55,8 +55,27 @@ def malformed(expected: Sequence[Record], observed: Iterable[Record]) -> tuple[s
 
 
 def same(a: Any, b: Any) -> bool:
-    """Equality in which not-a-number equals itself."""
-    return bool(a == b) or (a != a and b != b)
+    """Equality of JSON values by their own types: ``True`` is not 1, and 1 is 1.0.
+
+    Not-a-number equals itself, also inside lists and mappings. Values of other types are compared
+    by ``==``.
+    """
+    left = [(a, b)]
+    while left:
+        a, b = left.pop()
+        if isinstance(a, bool) is not isinstance(b, bool):
+            return False
+        if isinstance(a, dict) and isinstance(b, dict):
+            if len(a) != len(b) or not all(name in b for name in a):
+                return False
+            left += [(value, b[name]) for name, value in a.items()]
+        elif isinstance(a, list | tuple) and type(a) is type(b):
+            if len(a) != len(b):
+                return False
+            left += zip(a, b, strict=True)
+        elif not (a == b or (a != a and b != b)):
+            return False
+    return True
 
 
 def _short(record: Record) -> str:

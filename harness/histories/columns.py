@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from bettong.harness.histories.digest import I64
 from bettong.harness.histories.hashing import U64, hash_column, mix
+from bettong.harness.histories.json_values import JsonType
 from bettong.harness.histories.readers import MalformedHistoryError, StoredHistory
 from bettong.lineage.errors import UsageError
 
@@ -70,6 +71,10 @@ def ranks(batch: pa.RecordBatch, column: str, start: int, history: StoredHistory
         if not (floats == np.floor(floats)).all():
             raise UsageError(f"{column}: an order is told by whole numbers or times")
     try:
+        if isinstance(values.type, JsonType):
+            values = pa.array(values.to_pylist())
+        if pa.types.is_string(values.type):
+            values = values.cast(pa.timestamp("ns"))
         numbers: I64 = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
     except pa.ArrowException as e:
         raise UsageError(

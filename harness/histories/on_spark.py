@@ -2,15 +2,25 @@
 
 Same question, same witnesses, written as joins and windows of Spark SQL. The files must be
 reachable by every worker. The order of records is that of ``--order`` and ``--arrival``, or of
-Parquet's rows; lines of JSON have no order there.
+Parquet's rows; lines of JSON have no order there. Spark's own reader of JSON loses long numbers
+and types, so that where one history is JSON the values of both become their canonical texts in
+Python, which needs Bettong on the workers.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from bettong.harness.checkers.levels import Judgement, judge, undecided
 from bettong.harness.histories.check import StoredCheck
+from bettong.harness.histories.columns import Columns
+from bettong.harness.histories.json_lines import MalformedHistoryError
+from bettong.harness.histories.json_values import canonical, parse
 from bettong.harness.histories.readers import SUFFIXES, StoredHistory
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Anomaly, AnomalyKind
@@ -40,6 +50,8 @@ def judge_on_spark(check: StoredCheck, master: str) -> Judgement:
         spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
     try:
         return _Job(check, spark).judge()
+    except MalformedHistoryError as e:
+        return undecided(str(e), [str(e)])
     finally:
         spark.stop()
 
@@ -52,6 +64,8 @@ class _Job:
         self.f: Any = functions
         self.counts: dict[AnomalyKind, int] = {}
         self.anomalies: list[Anomaly] = []
+        files = (*check.expected.files, *check.observed.files)
+        self.by_python = any(SUFFIXES[file.suffix] == "json" for file in files)
 
     def judge(self) -> Judgement:
         f, check = self.f, self.check
@@ -104,8 +118,10 @@ class _Job:
                     f"{history.name}: lines of JSON have no order in Spark: name a column with "
                     f"{option}, or check with --ordering none"
                 )
-            frame = self.spark.read.json(paths)
+            frame = self.spark.read.text(paths).where("trim(value) != ''")
             place = f.struct(f.lit(""), f.monotonically_increasing_id())
+        if self.by_python:
+            return self._in_canonical_texts(frame, place, kind, rank)
         key = f.lit(None).cast("string")
         if self.columns.key is not None:
             key = f.col(self.columns.key).cast("string")
@@ -118,6 +134,23 @@ class _Job:
                 "rank"
             ),
         )
+
+    def _in_canonical_texts(
+        self, frame: DataFrame, place: Any, kind: str, rank: str | None
+    ) -> DataFrame:
+        """The same, told by Python; a line that is no object stands in the column ``bad``."""
+        f = self.f
+        rows = frame.select(place.alias("place"), *frame.columns)
+        place_type = rows.schema["place"].dataType.simpleString()
+        texts = rows.mapInArrow(
+            _canonical_texts(self.columns, rank, kind == "json"),
+            f"id string, key string, content string, told bigint, place {place_type}, bad string",
+        ).cache()
+        for row in texts.where("bad is not null").limit(1).collect():
+            raise MalformedHistoryError(row["bad"])
+        told = f.struct(f.lit(""), f.col("told"))
+        order = f.col("place") if rank is None else told
+        return texts.select("id", "key", "content", order.alias("rank"))
 
     def _malformed(self, expected: DataFrame, observed: DataFrame) -> list[str]:
         reported = [
@@ -136,7 +169,8 @@ class _Job:
             return
         self.counts[kind] = number
         for row in rows.limit(self.check.witnesses).collect():
-            self.anomalies.append(_anomaly(kind, row.asDict(recursive=True)))
+            anomaly = _anomaly(kind, row.asDict(recursive=True))
+            self.anomalies.append(_in_words(anomaly) if self.by_python else anomaly)
 
     def _reorders(self, both: DataFrame) -> None:
         from pyspark.sql import Window
@@ -152,6 +186,64 @@ class _Job:
             "before.want > want and before.first.rank < first.rank"
         )
         self._take("Reorder", back.orderBy("before.first.rank"))
+
+
+def _in_words(anomaly: Anomaly) -> Anomaly:
+    """Ids and keys as reports show them, in place of their canonical texts."""
+    ids = tuple(map(_shown, anomaly.messages))
+    key = None if anomaly.key is None else _shown(anomaly.key)
+    if anomaly.kind == "Reorder":
+        return replace(anomaly, messages=ids, key=key, expected=list(ids), seen=list(ids[::-1]))
+    return replace(anomaly, messages=ids, key=key)
+
+
+def _shown(text: str) -> str:
+    return "/".join(map(str, json.loads(text)))
+
+
+def _canonical_texts(
+    columns: Columns, rank: str | None, lines: bool
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """From rows, or lines of JSON, to what the job compares."""
+
+    def told(row: dict[str, Any]) -> dict[str, Any]:
+        place, bad = row.pop("place"), None
+        if lines:
+            line = row["value"]
+            try:
+                row = parse(line)
+            except ValueError as e:
+                row, bad = {}, f"not JSON: {line[:200]!r}: {e}"
+            if not isinstance(row, dict):
+                row, bad = {}, f"not a JSON object: {line[:200]!r}"
+        row = {name: row.get(name) for name in columns.of(rank)}
+        missing = any(row[name] in (None, "") for name in columns.id)
+        key = row[columns.key] if columns.key else None
+        return {
+            "id": None if missing else canonical([row[name] for name in columns.id]),
+            "key": None if key is None else canonical([key]),
+            "content": canonical([row[name] for name in columns.compare]),
+            "told": None if rank is None else int(row[rank]),
+            "place": place,
+            "bad": bad,
+        }
+
+    def convert(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            schema = pa.schema(
+                [
+                    ("id", pa.string()),
+                    ("key", pa.string()),
+                    ("content", pa.string()),
+                    ("told", pa.int64()),
+                    ("place", batch.schema.field("place").type),
+                    ("bad", pa.string()),
+                ]
+            )
+            rows = [told(row) for row in batch.to_pylist()]
+            yield pa.RecordBatch.from_pylist(rows, schema)
+
+    return convert
 
 
 def _anomaly(kind: AnomalyKind, row: dict[str, Any]) -> Anomaly:

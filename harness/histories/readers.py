@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.json as pajson
 import pyarrow.parquet as pq
 
-from bettong.lineage.errors import BettongError, UsageError
+from bettong.harness.histories.json_lines import MalformedHistoryError, json_tables
+from bettong.lineage.errors import UsageError
 
 BATCH_ROWS = 1 << 18
-JSON_BLOCK = 16 << 20
 READ_AHEAD = 1 << 20
 SUFFIXES = {
     ".parquet": "parquet",
@@ -30,10 +29,6 @@ SUFFIXES = {
     ".ndjson": "json",
     ".json": "json",
 }
-
-
-class MalformedHistoryError(BettongError):
-    """A history with a record that cannot be read; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +65,8 @@ class StoredHistory:
         for file in self.files:
             kind = SUFFIXES[file.suffix]
             if kind == "parquet":
-                return list(pq.read_schema(file).names)
+                with self._named(file):
+                    return list(pq.read_schema(file).names)
             for batch in self._read(file, None):
                 return list(batch.schema.names)
         return []
@@ -104,7 +100,8 @@ class StoredHistory:
                     continue
                 end = start + batch.num_rows
                 inside = wanted[np.searchsorted(wanted, start) : np.searchsorted(wanted, end)]
-                yield from batch.take(pa.array(inside - start)).to_pylist()
+                with self._named(file):
+                    yield from batch.take(pa.array(inside - start)).to_pylist()
                 start = end
 
     def _near(
@@ -127,7 +124,7 @@ class StoredHistory:
                 start = end
 
     def _read(self, file: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-        try:
+        with self._named(file):
             match SUFFIXES[file.suffix]:
                 case "parquet":
                     yield from _parquet(file, columns)
@@ -141,7 +138,13 @@ class StoredHistory:
                     with pa.memory_map(str(file)) as source, pa.ipc.open_file(source) as stream:
                         for number in range(stream.num_record_batches):
                             yield from _slices(_select(stream.get_batch(number), columns))
-        except (pa.ArrowException, OSError) as e:
+
+    @contextlib.contextmanager
+    def _named(self, file: Path) -> Iterator[None]:
+        """Names the file in errors of what it holds."""
+        try:
+            yield
+        except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as e:
             raise MalformedHistoryError(f"{self.name}: {file} cannot be read: {e}") from e
 
 
@@ -177,61 +180,5 @@ def _is_dictionary_coded(file: pq.ParquetFile, name: str) -> bool:
 
 
 def _json(file: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-    """Blocks of lines; a column that a block lacks is null in it."""
-    options = pajson.ReadOptions(block_size=JSON_BLOCK)
-    first = 0
-    for block in _line_blocks(file):
-        try:
-            table = pajson.read_json(pa.BufferReader(block), read_options=options)
-        except pa.ArrowInvalid:
-            table = _json_by_line(block, file, first)
-        first += block.count(b"\n")
-        if columns is not None:
-            for name in columns:
-                if name not in table.column_names:
-                    table = table.append_column(name, pa.nulls(table.num_rows))
-            table = table.select(list(columns))
+    for table in json_tables(file, columns):
         yield from table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)
-
-
-def _line_blocks(file: Path) -> Iterator[bytes]:
-    with file.open("rb") as source:
-        rest = b""
-        while chunk := source.read(JSON_BLOCK):
-            whole, line_end, rest_of_chunk = chunk.rpartition(b"\n")
-            if not line_end:
-                rest += chunk
-                continue
-            yield rest + whole + b"\n"
-            rest = rest_of_chunk
-        if rest.strip():
-            yield rest
-
-
-def _json_by_line(block: bytes, file: Path, before: int) -> pa.Table:
-    """The slow way, for values whose type changes from line to line; it names a bad line."""
-    rows: list[dict[str, Any]] = []
-    for number, line in enumerate(block.splitlines(), before + 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except ValueError as e:
-            raise MalformedHistoryError(f"{file}:{number}: not JSON: {line[:200]!r}: {e}") from e
-        if not isinstance(row, dict):
-            raise MalformedHistoryError(f"{file}:{number}: not a JSON object: {line[:200]!r}")
-        rows.append(row)
-    names = dict.fromkeys(name for row in rows for name in row)
-    arrays = {}
-    for name in names:
-        values = [row.get(name) for row in rows]
-        try:
-            arrays[name] = pa.array(values)
-        except pa.ArrowException:
-            arrays[name] = pa.array([None if v is None else as_text(v) for v in values])
-    return pa.table(arrays)
-
-
-def as_text(value: Any) -> str:
-    """A value as one text, the same for equal values: strings as they are, the rest as JSON."""
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)

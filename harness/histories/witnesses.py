@@ -19,19 +19,20 @@ from bettong.lineage.results import Anomaly
 
 def named_rows(history: StoredHistory, columns: Columns, words: U64) -> list[str]:
     """What is wrong with records whose ids' hashes are these and which share an id."""
-    first_at: dict[str, int] = {}
+    first_at: dict[int, int] = {}
     reported: list[str] = []
     start = 0
     for batch in history.batches(list(columns.id)):
-        at = np.flatnonzero(np.isin(hash_ids(batch, columns.id), words))
+        hashes = hash_ids(batch, columns.id)
+        at = np.flatnonzero(np.isin(hashes, words))
         for place, row in zip(at, batch.take(pa.array(at)).to_pylist(), strict=True):
-            name, number = message_id(row, columns), start + int(place) + 1
-            if name in first_at:
+            word, number = int(hashes[place]), start + int(place) + 1
+            if word in first_at:
                 reported.append(
-                    f"expected record {number} has the id {name}, as record {first_at[name]} has: "
-                    "which of them was expected cannot be told"
+                    f"expected record {number} has the id {message_id(row, columns)}, as record "
+                    f"{first_at[word]} has: which of them was expected cannot be told"
                 )
-            first_at.setdefault(name, number)
+            first_at.setdefault(word, number)
             if len(reported) == MALFORMED_SHOWN:
                 return reported
         start += batch.num_rows

@@ -49,3 +49,22 @@ def test_lines_without_an_order_are_refused(tmp_path: Path) -> None:
     lines = StoredHistory.at(tmp_path / "e.jsonl", "expected")
     with pytest.raises(UsageError, match="--order"):
         judge_on_spark(StoredCheck(lines, lines, Columns()), "local[1]")
+
+
+def test_json_is_compared_exactly_there_too(tmp_path: Path) -> None:
+    values = ["9223372036854775808", "1", "true", "1e400", '"1"', '{"a": [1]}', "2.0"]
+    others = ["9223372036854775809", '"1"', "1", "2e400", '"1"', '{"a": [1.0]}', "2"]
+    for name, found in (("e", values), ("o", others)):
+        lines = [f'{{"id": {i}, "key": "k", "v": {v}}}\n' for i, v in enumerate(found)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines))
+    check = StoredCheck(
+        StoredHistory.at(tmp_path / "e.jsonl", "expected"),
+        StoredHistory.at(tmp_path / "o.jsonl", "observed"),
+        Columns(compare=("v",)),
+        "none",
+    )
+    here, there = check.judge(), judge_on_spark(check, "local[1]")
+    assert here.counts == there.counts == {"Corrupt": 4}
+    assert {a.messages for a in here.anomalies} == {a.messages for a in there.anomalies}
+    (tmp_path / "o.jsonl").write_text('{"id": 1, "v": \n')
+    assert judge_on_spark(check, "local[1]").verdict == "unknown"
