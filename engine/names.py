@@ -6,6 +6,7 @@ import importlib
 from typing import Any, TypeVar
 
 from bettong.lineage.errors import UsageError
+from bettong.lineage.user_code import guarded
 
 T = TypeVar("T")
 
@@ -15,10 +16,8 @@ def load_object(name: str) -> Any:
     module_name, colon, attribute = name.partition(":")
     if not colon or not attribute:
         raise UsageError(f"{name!r} is no name such as package.module:attribute")
-    try:
+    with guarded(f"{name}: module {module_name}"):
         module = importlib.import_module(module_name)
-    except ImportError as e:
-        raise UsageError(f"{name}: module {module_name} cannot be imported: {e}") from e
     try:
         return getattr(module, attribute)
     except AttributeError:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any, Literal, TypeVar
 
 from bettong.lineage.errors import BettongError
 from bettong.lineage.nearest import one_of
+from bettong.lineage.user_code import guarded
 
 T = TypeVar("T")
 Kind = Literal["scenario", "suite", "protocol", "sink", "bench"]
@@ -65,13 +66,13 @@ def given(thing: T) -> Callable[[], T]:
 
 
 def entries(kind: Kind | None = None) -> list[CatalogEntry]:
-    """All entries, or those of a kind, by kind and name; raises CatalogError."""
+    """All entries, or those of a kind, by kind and name.
+
+    Raises CatalogError for two of one name, UserCodeError for a catalog that cannot be read."""
     found: dict[tuple[str, str], CatalogEntry] = {}
     for point in metadata.entry_points(group=GROUP):
-        try:
+        with guarded(f"the catalog {point.value}"):
             given: Sequence[CatalogEntry] = point.load()()
-        except Exception as e:
-            raise CatalogError(f"the catalog {point.value} cannot be read: {e}") from e
         for entry in given:
             if found.setdefault((entry.kind, entry.name), entry) is not entry:
                 raise CatalogError(f"two catalogs have a {entry.kind} called {entry.name}")
@@ -81,7 +82,13 @@ def entries(kind: Kind | None = None) -> list[CatalogEntry]:
 def find(name: str, *kinds: Kind) -> CatalogEntry:
     """The entry of that name; raises UsageError with the nearest name."""
     known = {e.name: e for e in entries() if e.kind in kinds}
-    return known[one_of(current_name(name), tuple(known), " or ".join(kinds))]
+    found = known[one_of(current_name(name), tuple(known), " or ".join(kinds))]
+
+    def load() -> Any:
+        with guarded(f"{found.kind} {found.name}"):
+            return found.load()
+
+    return replace(found, load=load)
 
 
 def current_name(name: str) -> str:

@@ -4,11 +4,14 @@ when it is called, so that ``bettong --help`` starts neither Spark nor a solver.
 from __future__ import annotations
 
 import importlib
+import io
 import sys
+from typing import Any
 
 import click
 
-from bettong.lineage.errors import BettongError
+from bettong.harness.cli.outermost import guarded
+from bettong.harness.cli.supervisor import supervised
 
 COMMANDS = (
     "bench",
@@ -27,8 +30,6 @@ COMMANDS = (
     "why",
 )
 
-EXIT_USAGE = 2
-
 
 class _Lazy(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -41,6 +42,21 @@ class _Lazy(click.Group):
         command: click.Command = module.command
         return command
 
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        with guarded():
+            return super().make_context(*args, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Commands end by themselves or by ``ctx.exit``; all else has the outermost rule."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+        with guarded():
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()
+
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="bettong")
@@ -51,15 +67,12 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point: exit codes 0 held, 1 violated, 2 usage or set-up error, 3 unknown."""
+    sys.exit(supervised(_run))
+
+
+def _run() -> int:
     try:
         code = cli.main(standalone_mode=False)
-    except click.ClickException as e:
-        e.show()
-        sys.exit(EXIT_USAGE)
-    except click.Abort:
-        click.echo("bettong: interrupted", err=True)
-        sys.exit(130)
-    except BettongError as e:
-        click.echo(f"bettong: {e}", err=True)
-        sys.exit(EXIT_USAGE)
-    sys.exit(code if isinstance(code, int) else 0)
+    except click.exceptions.Exit as e:
+        return e.exit_code
+    return code if isinstance(code, int) else 0

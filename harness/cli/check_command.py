@@ -11,11 +11,12 @@ from typing import get_args
 import click
 
 from bettong.harness.checkers.levels import Judgement, Order
+from bettong.harness.cli.output import exit_code
 from bettong.harness.cli.progress import counting
 from bettong.harness.histories import StoredCheck, StoredHistory
 from bettong.harness.histories.columns import chosen_columns
 from bettong.lineage.errors import UsageError
-from bettong.lineage.results import EXIT_CODES, GUARANTEES, Guarantee, Result
+from bettong.lineage.results import GUARANTEES, Guarantee, Result
 from bettong.reports import announce, write_reports
 from bettong.reports.words import VERDICT_SIGN, level_line
 
@@ -110,7 +111,7 @@ def command(
         _notify(result, judgement)
         for line in announce([result]):
             click.echo(line)
-    ctx.exit(EXIT_CODES[result.verdict])
+    ctx.exit(exit_code([result]))
 
 
 def _names(text: str) -> tuple[str, ...]:

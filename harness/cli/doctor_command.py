@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 
 import click
@@ -40,4 +39,4 @@ def command(as_json: bool) -> None:
     needed = [f.name for f in findings if f.required and f.status == "missing"]
     if needed and not as_json:
         click.echo(f"bettong: cannot run here without: {', '.join(needed)}", err=True)
-    sys.exit(2 if needed else 0)
+    click.get_current_context().exit(2 if needed else 0)

@@ -20,8 +20,18 @@ _ANOMALIES = 5
 
 
 def exit_code(results: Sequence[Result]) -> int:
-    """The exit code for all of them together."""
-    return EXIT_CODES[overall(results)]
+    """The exit code for all of them together: the only place that gives 0 or 1.
+
+    1 needs an anomaly that a reader can be shown, 0 a result at all.
+    """
+    verdict = overall(results)
+    if verdict == "invalid" and not any(_has_anomaly(result) for result in results):
+        return EXIT_CODES["unknown"]
+    return EXIT_CODES[verdict] if results else EXIT_CODES["unknown"]
+
+
+def _has_anomaly(result: Result) -> bool:
+    return bool(result.anomalies) or any(c.anomalies for c in result.counterexamples)
 
 
 def notify(results: Sequence[tuple[Result, Path]], as_json: bool) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -15,6 +14,7 @@ from time import monotonic
 import click
 from rich.console import Console
 
+from bettong.harness.cli.output import exit_code
 from bettong.harness.cli.protocol_loading import load_program
 from bettong.lineage.errors import UsageError
 from bettong.lineage.protocols.executor import RoundExecutor
@@ -22,7 +22,7 @@ from bettong.lineage.protocols.explorer import explore
 from bettong.lineage.protocols.failure_spec import CRASH_MODELS, CrashModel, FailureSpec
 from bettong.lineage.protocols.random_search import sample
 from bettong.lineage.protocols.result import ProtocolReport
-from bettong.lineage.results import EXIT_CODES, Result
+from bettong.lineage.results import Result
 from bettong.lineage.search.executor import Execution
 from bettong.lineage.search.loop import Budget, search
 from bettong.reports import write_reports
@@ -158,13 +158,12 @@ def command(
     result = _answer(executor, _command(program, spec), ask)
     if out is not None:
         result.write(out)
-        result.write(out)
         write_reports(result, out)
     if as_json:
         click.echo(json.dumps(result.to_dict(), indent=1))
     else:
         _print(result, spec, out)
-    sys.exit(EXIT_CODES[result.verdict])
+    click.get_current_context().exit(exit_code([result]))
 
 
 def _digest(program: tuple[str, ...]) -> str:

@@ -17,6 +17,7 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.protocols.protocol import Protocol
 from bettong.lineage.protocols.rounds import RoundProgram
 from bettong.lineage.protocols.simulator import Simulation
+from bettong.lineage.user_code import guarded
 
 BOUNDS = Protocol.bounds
 
@@ -46,7 +47,8 @@ def load_program(names: tuple[str, ...], nodes: tuple[str, ...]) -> Loaded:
     if name.endswith(".py"):
         raise UsageError(f"{name}: name the class too, as in {name}:MyProtocol")
     cls = _class_of(name) if ":" in name else find(name, "protocol").load()
-    protocol: Protocol = cls()
+    with guarded(name):
+        protocol: Protocol = cls()
     if nodes:
         protocol.nodes = nodes  # type: ignore[misc]
     return Loaded(Simulation(protocol, _title(name)), tuple(protocol.nodes), protocol.bounds)
@@ -72,10 +74,8 @@ def _class_of(name: str) -> type[Protocol]:
 
 
 def _module(name: str) -> ModuleType:
-    try:
+    with guarded(name):
         return importlib.import_module(name)
-    except ImportError as e:
-        raise UsageError(f"cannot import {name}: {e}") from e
 
 
 def _file(path: Path) -> ModuleType:
@@ -86,8 +86,6 @@ def _file(path: Path) -> ModuleType:
         raise UsageError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
-    try:
+    with guarded(str(path)):
         spec.loader.exec_module(module)
-    except Exception as e:
-        raise UsageError(f"{path} cannot be run: {type(e).__name__}: {e}") from e
     return module

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,7 +48,8 @@ def command(
 ) -> None:
     """Run the one fault schedule of a counterexample's FILE again."""
     if counterexample.is_one(file):
-        sys.exit(_replay_query(file, out or file.parent / "replay", options, endpoints, as_json))
+        code = _replay_query(file, out or file.parent / "replay", options, endpoints, as_json)
+        click.get_current_context().exit(code)
     if options or endpoints:
         raise UsageError(f"{file} is of a scenario: --option and --endpoint are for sinks and jobs")
     found = CounterexampleFile.read(file)
@@ -59,7 +59,7 @@ def command(
     with backend, RunProgress(quiet or as_json) as progress:
         result = replay(file, backend=backend, out=own, progress=progress.of(scenario.name))
     notify([(result, own)], as_json)
-    sys.exit(exit_code([result]))
+    click.get_current_context().exit(exit_code([result]))
 
 
 def _replay_query(

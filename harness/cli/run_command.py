@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, get_args
@@ -173,4 +172,4 @@ def command(
     with RunProgress(quiet or as_json) as progress:
         results = list(carry_out(jobs, part, progress.of))
     notify(results, as_json)
-    sys.exit(exit_code(counted([result for result, _ in results])))
+    click.get_current_context().exit(exit_code(counted([result for result, _ in results])))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bettong.harness.histories.check import StoredCheck
 from bettong.harness.histories.columns import Columns
-from bettong.harness.histories.readers import MalformedHistoryError, StoredHistory
+from bettong.harness.histories.malformed import MalformedHistoryError
+from bettong.harness.histories.readers import StoredHistory
 
 __all__ = ["Columns", "MalformedHistoryError", "StoredCheck", "StoredHistory"]

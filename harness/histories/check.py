@@ -22,6 +22,7 @@ from bettong.harness.histories.digest import (
     record_hashes,
 )
 from bettong.harness.histories.hashing import U64, first_without_id
+from bettong.harness.histories.malformed import MalformedHistoryError
 from bettong.harness.histories.match import (
     BUCKETS,
     FIRST,
@@ -32,7 +33,7 @@ from bettong.harness.histories.match import (
     find_reorders,
     row_buckets,
 )
-from bettong.harness.histories.readers import MalformedHistoryError, StoredHistory
+from bettong.harness.histories.readers import StoredHistory
 from bettong.harness.histories.spill import Buckets, Log, Rows, repeated
 from bettong.harness.histories.witnesses import anomalies_of, named_rows
 from bettong.lineage.results import Guarantee

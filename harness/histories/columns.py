@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 from bettong.harness.histories.digest import I64
 from bettong.harness.histories.hashing import U64, hash_column, mix
 from bettong.harness.histories.json_values import JsonType
-from bettong.harness.histories.readers import MalformedHistoryError, StoredHistory
+from bettong.harness.histories.malformed import MalformedHistoryError
+from bettong.harness.histories.readers import StoredHistory
 from bettong.lineage.errors import UsageError
 
 Row = dict[str, Any]

@@ -66,7 +66,8 @@ def _hash_values(array: pa.Array) -> U64:
     if pa.types.is_null(kind):
         return np.full(len(array), _NULL)
     if pa.types.is_boolean(kind):
-        return _FALSE_TRUE[array.fill_null(False).cast(pa.int8()).to_numpy(zero_copy_only=False)]
+        chosen: U64 = _FALSE_TRUE[array.fill_null(False).cast(pa.int8()).to_numpy()]
+        return chosen
     if pa.types.is_integer(kind):
         return _numbers(array)
     if pa.types.is_floating(kind):

@@ -16,13 +16,9 @@ from bettong.harness.histories.json_values import (
     nesting,
     parse,
 )
-from bettong.lineage.errors import BettongError
+from bettong.harness.histories.malformed import MalformedHistoryError
 
 JSON_BLOCK = 16 << 20
-
-
-class MalformedHistoryError(BettongError):
-    """A history with a record that cannot be read; the message names it."""
 
 
 def json_tables(file: Path, columns: Sequence[str] | None) -> Iterator[pa.Table]:

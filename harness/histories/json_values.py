@@ -137,7 +137,7 @@ def nesting(line: bytes) -> int:
     return deepest
 
 
-class JsonScalar(pa.ExtensionScalar):
+class JsonScalar(pa.ExtensionScalar):  # type: ignore[misc]
     """One value of a column of canonical texts."""
 
     def as_py(self, **_: Any) -> Any:
@@ -158,7 +158,7 @@ def _shown_int(text: str) -> int | str:
 _SHOWN = json.JSONDecoder(parse_float=_shown_float, parse_int=_shown_int)
 
 
-class JsonType(pa.ExtensionType):
+class JsonType(pa.ExtensionType):  # type: ignore[misc]
     """The type of columns of canonical texts: each value has the type that it was written with."""
 
     def __init__(self) -> None:

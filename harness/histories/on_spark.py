@@ -19,8 +19,8 @@ import pyarrow as pa
 from bettong.harness.checkers.levels import Judgement, judge, undecided
 from bettong.harness.histories.check import StoredCheck
 from bettong.harness.histories.columns import Columns
-from bettong.harness.histories.json_lines import MalformedHistoryError
 from bettong.harness.histories.json_values import canonical, parse
+from bettong.harness.histories.malformed import MalformedHistoryError
 from bettong.harness.histories.readers import SUFFIXES, StoredHistory
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Anomaly, AnomalyKind

@@ -14,7 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bettong.harness.histories.json_lines import MalformedHistoryError, json_tables
+from bettong.harness.histories.json_lines import json_tables
+from bettong.harness.histories.malformed import MalformedHistoryError
 from bettong.lineage.errors import UsageError
 
 BATCH_ROWS = 1 << 18

@@ -12,9 +12,9 @@ from typing import Any
 
 from bettong.harness.catalog import current_name
 from bettong.harness.queries.sink.contract import Sink, format_sink
-from bettong.harness.servers import ServerMissingError
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of
+from bettong.lineage.user_code import guarded
 
 _FILE_FORMATS = ("parquet", "json", "orc", "csv", "delta")
 _METHODS = ("write", "read")
@@ -56,12 +56,8 @@ def load_object(where: str, name: str, fresh: bool) -> Any:
         public = [n for n in vars(module) if not n.startswith("_")]
         one_of(name, public, f"{where}: object")
     found = getattr(module, name)
-    try:
+    with guarded(f"{where}:{name}"):
         return found() if isinstance(found, type) else found
-    except ServerMissingError:
-        raise  # it says itself what is missing
-    except Exception as e:
-        raise UsageError(f"{where}:{name}: cannot be made: {type(e).__name__}: {e}") from e
 
 
 def source_of(target: str) -> str:
@@ -103,13 +99,11 @@ def _file(path: Path, fresh: bool) -> ModuleType:
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))  # what stands beside it can be imported
     try:
-        spec.loader.exec_module(module)
-    except ServerMissingError:
-        del sys.modules[name]
+        with guarded(str(path)):
+            spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(name, None)
         raise
-    except Exception as e:
-        del sys.modules[name]
-        raise UsageError(f"{path}: cannot be imported: {type(e).__name__}: {e}") from e
     _ship(module)
     return module
 
@@ -119,12 +113,8 @@ def _module(name: str, fresh: bool) -> ModuleType:
         sys.path.append(str(Path.cwd()))
     if fresh:
         sys.modules.pop(name, None)
-    try:
+    with guarded(name):
         module = importlib.import_module(name)
-    except ServerMissingError:
-        raise
-    except Exception as e:
-        raise UsageError(f"{name}: cannot be imported: {type(e).__name__}: {e}") from e
     _ship(module)
     return module
 

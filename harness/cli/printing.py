@@ -1,0 +1,29 @@
+"""Everything printed that came from data passes here: it can neither begin a line of its own nor
+command a terminal or a CI service."""
+
+from __future__ import annotations
+
+import re
+
+import click
+
+_CONTROL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_COMMAND = re.compile(r"^(\s*)(::|##\[|##vso\[|##teamcity\[)")
+
+
+def plain(text: str) -> str:
+    """One line that a terminal shows as it is.
+
+    Control characters (line ends, ESC, those that turn the direction of writing), halves of
+    surrogate pairs and line separators are shown as escapes; what GitHub, Azure and TeamCity take
+    for a command at the start of a line is pushed off it by a backslash.
+    """
+    shown = _CONTROL.sub(lambda m: m[0].encode("unicode_escape").decode("ascii"), text)
+    return _COMMAND.sub(r"\1\\\2", shown)
+
+
+def complain(text: str) -> None:
+    """One line on standard error, beginning with the program's name."""
+    click.echo(f"bettong: {plain(' '.join(text.split()))}", err=True)

@@ -1,0 +1,176 @@
+"""A command runs in a process of its own, so that no code that it loads can choose the exit code.
+
+The parent waits and passes on what the command says at its end. A process that ends without a
+word, by ``os._exit`` in a user's code or a crash of an extension, has no result: 3. A module that
+a user named, and that ends the process as it is imported or does not return within a limit: 2.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType
+
+import click
+
+from bettong.lineage.user_code import watch
+
+EXIT_USAGE, EXIT_UNKNOWN = 2, 3
+LOAD_LIMIT_S = 60.0
+ENV_LIMIT = "BETTONG_LOAD_LIMIT_S"
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_POLL_S = 0.2
+_GRACE_S = 30.0  # between a command's last word and the end of its process
+
+
+def supervised(command: Callable[[], int]) -> int:
+    """Run a command in a child; returns the exit code that it gave, in this process alone."""
+    said, says = os.pipe()
+    alive, lives = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        os.close(said)
+        os.close(lives)
+        _in_child(command, says, alive)
+    os.close(says)
+    os.close(alive)
+    try:
+        return _Parent(child, said).wait()
+    finally:
+        os.close(lives)
+
+
+def _in_child(command: Callable[[], int], says: int, alive: int) -> None:
+    os.set_inheritable(says, False)
+    threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
+    watch(lambda what: _say(says, {"loading": what}))
+
+    def interrupted(number: int, frame: FrameType | None) -> None:
+        _say(says, {"interrupted": True})
+        signal.default_int_handler(number, frame)
+
+    signal.signal(signal.SIGINT, interrupted)
+    code = EXIT_UNKNOWN
+    try:
+        code = command()
+    finally:
+        _say(says, {"code": code})
+        sys.exit(code)
+
+
+def _end_with_parent(alive: int) -> None:
+    """Die as the parent does, be it killed."""
+    os.read(alive, 1)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _say(pipe: int, message: dict[str, object]) -> None:
+    with contextlib.suppress(OSError):
+        os.write(pipe, json.dumps(message).encode() + b"\n")
+
+
+@dataclass
+class _Parent:
+    child: int
+    said: int
+    code: int | None = None
+    loading: str = ""
+    signalled: int = 0
+    passed_on: int = 0
+    interrupted: bool = False
+
+    def wait(self) -> int:
+        """The child's own code, or what is told in its place."""
+        for number in _PASSED_ON:
+            signal.signal(number, self._note)
+        limit = _limit()
+        status = self._listen(limit)
+        if status is None:
+            click.echo(
+                f"bettong: {self.loading}: loading it did not end within {limit:g} s: what a "
+                f"module does when it is imported has to return (more time: {ENV_LIMIT})",
+                err=True,
+            )
+            return EXIT_USAGE
+        if self.code is not None:
+            return self.code
+        if self.passed_on:
+            return 128 + self.passed_on
+        click.echo(f"bettong: no result: {_ended(status)}{self._where()}", err=True)
+        return EXIT_USAGE if self.loading and os.WIFEXITED(status) else EXIT_UNKNOWN
+
+    def _listen(self, limit: float) -> int | None:
+        """Take in what the child says until it has ended; its status, or None when it was ended
+        because loading took too long."""
+        rest, since, open_ = b"", time.monotonic(), True
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.said, selectors.EVENT_READ)
+            while True:
+                if not open_:
+                    time.sleep(_POLL_S / 10)
+                elif selector.select(_POLL_S):
+                    data = os.read(self.said, 1 << 16)
+                    if not data:
+                        open_ = False
+                        selector.unregister(self.said)
+                    *lines, rest = (rest + data).split(b"\n")
+                    for line in lines:
+                        self._take(json.loads(line))
+                        since = time.monotonic()
+                    if data:
+                        continue
+                ended, status = os.waitpid(self.child, os.WNOHANG)
+                if ended:
+                    return status
+                self._pass_on()
+                too_long = limit if self.loading else _GRACE_S
+                waits = bool(self.loading) or self.code is not None
+                if waits and time.monotonic() - since > too_long:
+                    os.kill(self.child, signal.SIGKILL)
+                    _, status = os.waitpid(self.child, 0)
+                    return None if self.loading else status
+
+    def _take(self, message: dict[str, object]) -> None:
+        if isinstance(code := message.get("code"), int):
+            self.code = code
+        self.interrupted = self.interrupted or "interrupted" in message
+        self.loading = str(message.get("loading", ""))
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        self.signalled = number
+
+    def _pass_on(self) -> None:
+        """Hand on the last signal; a terminal has interrupted the child itself."""
+        number, self.signalled = self.signalled, 0
+        if number and not (number == signal.SIGINT and self.interrupted):
+            self.passed_on = number
+            os.kill(self.child, number)
+
+    def _where(self) -> str:
+        return f", while it loaded {self.loading}" if self.loading else ""
+
+
+def _ended(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return f"the process died of {signal.Signals(os.WTERMSIG(status)).name}"
+    return (
+        f"the process ended itself with exit code {os.WEXITSTATUS(status)}, as os._exit in a "
+        "module does"
+    )
+
+
+def _limit() -> float:
+    try:
+        return max(0.1, float(os.environ.get(ENV_LIMIT, LOAD_LIMIT_S)))
+    except ValueError:
+        return LOAD_LIMIT_S

@@ -1,0 +1,199 @@
+"""No code that a command loads chooses its exit code; what goes wrong is told in one line."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from bettong.harness.cli import cli
+from bettong.harness.cli.outermost import guarded
+from bettong.harness.cli.output import exit_code
+from bettong.harness.cli.printing import plain
+from bettong.lineage.results import Anomaly, Counterexample, Result
+
+MAIN = "from bettong.harness.cli import main; main()"
+LOADERS = (
+    ("check-sink", "{}.py:Sink"),
+    ("protocol", "{}.py:Protocol"),
+    ("start", "{}:app", "--checkpoint", "c"),
+)
+
+
+def bettong(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", MAIN, *words],
+        cwd=folder, capture_output=True, text=True, timeout=120, env={**os.environ, **env},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("words", LOADERS, ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [("import sys; sys.exit(0)", "sys.exit(0)"), ("import os; os._exit(0)", "exit code 0")],
+)
+def test_a_module_that_ends_the_process_is_no_pass(
+    tmp_path: Path, words: tuple[str, ...], code: str, said: str
+) -> None:
+    (tmp_path / "users.py").write_text(f"# mine\n{code}\n")
+    done = bettong(tmp_path, *(word.format("users") for word in words))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("bettong: ") and done.stderr.count("\n") == 1
+    assert said in done.stderr and "users" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("raise SystemExit", "sys.exit(None)"),
+        ("import nothing_of_that_name", "nothing_of_that_name"),
+        ("raise ValueError('one\\n\\ntwo')", "ValueError: one two"),
+        ("def f(:", "SyntaxError"),
+    ],
+)
+def test_an_error_of_a_module_shows_its_line(tmp_path: Path, code: str, said: str) -> None:
+    (tmp_path / "users.py").write_text(f"# mine\n{code}\n")
+    done = CliRunner().invoke(cli, ["protocol", f"{tmp_path}/users.py:P"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("bettong: ") and done.stderr.count("\n") == 1
+    assert said in done.stderr and "users.py:2" in done.stderr
+
+
+def test_an_import_that_does_not_return_has_a_limit(tmp_path: Path) -> None:
+    (tmp_path / "users.py").write_text("import threading\nthreading.Event().wait()\n")
+    done = bettong(tmp_path, "protocol", "users.py:P", BETTONG_LOAD_LIMIT_S="0.3")
+    assert done.returncode == 2
+    assert "users.py" in done.stderr and "within 0.3 s" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("os._exit(0)", "exit code 0"),
+        ("os.kill(os.getpid(), 11)", "SIGSEGV"),
+        ("sys.exit(0)", "sys.exit(0)"),
+        ("atexit.register(os._exit, 0); sys.exit(1)", "sys.exit(1)"),
+    ],
+)
+def test_code_that_runs_later_cannot_choose_either(tmp_path: Path, body: str, said: str) -> None:
+    (tmp_path / "users.py").write_text(
+        "import atexit, os, sys\n"
+        "from bettong.scenarios.protocols.delivery import Simple\n"
+        "class Mine(Simple):\n"
+        f"    def given(self): {body}\n"
+    )
+    done = bettong(tmp_path, "protocol", "users.py:Mine")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("bettong: no result: ") and done.stderr.count("\n") == 1
+    assert said in done.stderr
+
+
+def raised(error: BaseException, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    with pytest.raises(click.exceptions.Exit) as ended, guarded():
+        raise error
+    return ended.value.exit_code, capsys.readouterr().err
+
+
+def test_what_nobody_foresaw_is_unknown_and_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code, said = raised(ZeroDivisionError("of all\nthings"), capsys)
+    (kept,) = tmp_path.iterdir()
+    assert code == 3 and said.count("\n") == 1 and str(kept) in said
+    assert "ZeroDivisionError: of all" in said and "Traceback" in kept.read_text()
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (PermissionError(13, "", "/some/where"), 2, "/some/where: Permission denied"),
+        (OSError(28, "No space"), 2, "No space left"),
+        (BrokenPipeError(32, ""), 2, "has gone"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (SystemExit(0), 3, "sys.exit(0)"),
+        (UnicodeEncodeError("utf-8", "a\ud800", 1, 2, "no"), 2, "cannot"),
+    ],
+)
+def test_what_the_machine_refuses_is_no_traceback(
+    error: BaseException, code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found, said = raised(error, capsys)
+    assert found == code and said.count("\n") == 1
+    assert words in said or isinstance(error, UnicodeEncodeError)
+
+
+def test_a_full_disk_under_the_answer_is_no_pass(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", MAIN, "list", "--json"], stdout=full, stderr=subprocess.PIPE,
+            text=True, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 2 and "No space left" in done.stderr
+
+
+def test_a_command_dies_with_its_supervisor(tmp_path: Path) -> None:
+    (tmp_path / "users.py").write_text(
+        "import os, threading\nprint(os.getpid(), flush=True)\nthreading.Event().wait()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN, "protocol", "users.py:P"], cwd=tmp_path,
+        stdout=subprocess.PIPE, text=True,
+    ) as parent:  # fmt: skip
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        assert child != parent.pid
+        parent.send_signal(signal.SIGKILL)
+        assert parent.stdout.read() == ""  # its last holder, the child, is gone
+    parent.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_reaches_the_command(tmp_path: Path, number: int) -> None:
+    (tmp_path / "users.py").write_text("import time\nprint('here', flush=True)\ntime.sleep(600)\n")
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN, "protocol", "users.py:P"], cwd=tmp_path,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as parent:  # fmt: skip
+        assert parent.stdout is not None and parent.stdout.readline() == "here\n"
+        parent.send_signal(number)
+        _, said = parent.communicate(timeout=60)
+    assert parent.returncode == 128 + number, said
+    assert "Traceback" not in said
+
+
+def test_only_an_anomaly_is_a_violation() -> None:
+    invalid = Result("x", "invalid")
+    assert exit_code([invalid]) == 3
+    assert exit_code([Result("x", "invalid", anomalies=(Anomaly("Loss"),))]) == 1
+    example = Counterexample(("f",), (Anomaly("Loss"),))
+    assert exit_code([Result("x", "invalid", counterexamples=(example,))]) == 1
+    assert exit_code([]) == 3
+    assert exit_code([Result("x", "valid")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\n::error::x", r"a\n::error::x"),
+        ("::stop-commands::x", r"\::stop-commands::x"),
+        ("  ##[error]x", r"  \##[error]x"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("a\u2028b\u202ec\ud800", r"a\u2028b\u202ec\ud800"),
+        ("ünïcode ✔", "ünïcode ✔"),
+    ],
+)
+def test_data_is_printed_as_data(text: str, shown: str) -> None:
+    assert plain(text) == shown
+
+
+def test_wrong_calls_name_the_help() -> None:
+    done = CliRunner().invoke(cli, ["check"])
+    assert done.exit_code == 2
+    assert done.stderr == "bettong: Missing argument 'EXPECTED'. (see cli check --help)\n"
