@@ -161,7 +161,8 @@ def test_a_signal_reaches_the_command(tmp_path: Path, number: int) -> None:
         [sys.executable, "-c", MAIN, "protocol", "users.py:P"], cwd=tmp_path,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as parent:  # fmt: skip
-        assert parent.stdout is not None and parent.stdout.readline() == "here\n"
+        assert parent.stdout is not None and parent.stderr is not None
+        assert parent.stdout.readline() == "here\n", parent.stderr.read()
         parent.send_signal(number)
         _, said = parent.communicate(timeout=60)
     assert parent.returncode == 128 + number, said
