@@ -13,10 +13,16 @@ ROOT = Path(__file__).parents[2]
 FRONT = {"bettong.harness", "bettong.engine", "bettong.lineage", "bettong.reports"}
 ALLOWED = {
     "lineage": {"bettong.lineage"},
-    "engine": {"bettong.engine", "bettong.lineage.errors", "bettong.lineage.trace"},
+    "engine": {
+        "bettong.engine",
+        "bettong.lineage.errors",
+        "bettong.lineage.user_code",
+        "bettong.lineage.trace",
+    },
     "reports": {
         "bettong.reports",
         "bettong.lineage.errors",
+        "bettong.lineage.user_code",
         "bettong.lineage.graph",
         "bettong.lineage.results",
         "bettong.lineage.trace",
