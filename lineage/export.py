@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from bettong.lineage.errors import UsageError
-from bettong.lineage.faults import Fault, Schedule
+from bettong.lineage.faults import Fault, FaultSet
 from bettong.lineage.graph import FACT, FIRING, LEAF, Lineage
 
 OPENLINEAGE = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
@@ -76,7 +76,7 @@ def to_dot(lineage: Lineage, nodes: Iterable[str] | None = None) -> str:
 
 
 def to_openlineage(
-    lineage: Lineage, job: str, run: str, time: str, schedule: Schedule = frozenset()
+    lineage: Lineage, job: str, run: str, time: str, schedule: FaultSet = frozenset()
 ) -> list[dict[str, Any]]:
     """OpenLineage run events: one COMPLETE event for each firing.
 

@@ -20,10 +20,10 @@ STORAGE = "storage"
 PARTITION = "partition"
 CLASSIC = frozenset({CRASH, LOSS})
 
-Schedule = frozenset[str]
+FaultSet = frozenset[str]
 """Ids of the faults that one execution injects; empty for a clean run."""
 
-CLEAN: Schedule = frozenset()
+CLEAN: FaultSet = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 import networkx as nx
 
 from bettong.lineage.errors import BettongError
-from bettong.lineage.faults import Fault, Schedule
+from bettong.lineage.faults import Fault, FaultSet
 
 FACT, FIRING, LEAF = "fact", "firing", "leaf"
 
@@ -130,7 +130,7 @@ class Lineage:
         found: dict[str, Any] = self.graph.nodes[id]
         return found
 
-    def leaf_holds(self, id: str, schedule: Schedule) -> bool:
+    def leaf_holds(self, id: str, schedule: FaultSet) -> bool:
         """Whether a leaf holds when exactly these faults strike."""
         attributes = self.graph.nodes[id]
         struck = not schedule.isdisjoint(attributes["faults"])

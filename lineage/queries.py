@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import networkx as nx
 from pysat.solvers import Solver
 
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import FACT, FIRING, LEAF, Lineage
 
 
@@ -38,7 +38,7 @@ def _derived(graph: nx.DiGraph, leaf_holds: Callable[[str], bool]) -> dict[str, 
     return order
 
 
-def holding(lineage: Lineage, schedule: Schedule = frozenset()) -> set[str]:
+def holding(lineage: Lineage, schedule: FaultSet = frozenset()) -> set[str]:
     """Every node that holds when exactly these faults strike, as far as this lineage knows."""
     return set(_derived(lineage.graph, lambda leaf: lineage.leaf_holds(leaf, schedule)))
 
@@ -49,7 +49,7 @@ def cone(lineage: Lineage, goal: str) -> nx.DiGraph:
     return lineage.graph.subgraph(nx.ancestors(lineage.graph, goal) | {goal}).copy()
 
 
-def support(lineage: Lineage, goal: str, schedule: Schedule = frozenset()) -> frozenset[str] | None:
+def support(lineage: Lineage, goal: str, schedule: FaultSet = frozenset()) -> frozenset[str] | None:
     """Leaves of one way in which a goal holds under these faults, the one derived first; None
     when there is none. It need not be a smallest one. Raises LineageError."""
     lineage.attributes(goal)
@@ -122,7 +122,7 @@ def _encode(part: nx.DiGraph, leaves: dict[str, int], goal: str, solver: Solver)
     solver.add_clause([variables[goal]])
 
 
-def frontier(lineage: Lineage, goal: str, schedule: Schedule, most: int = 12) -> list[str]:
+def frontier(lineage: Lineage, goal: str, schedule: FaultSet, most: int = 12) -> list[str]:
     """Firings of a good run's lineage of a goal that do not happen under these faults, nearest
     the goal first, at most so many; none when the goal still holds. Raises LineageError.
 

@@ -14,7 +14,7 @@ from bettong.harness.queries.advice import advise, mechanism
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.search.executor import OTHER_LAYOUT, QueryExecutor
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import Counterexample, Coverage, Guarantee, Result, Run, Verdict
 from bettong.lineage.search.executor import Execution
 from bettong.lineage.search.findings import Findings
@@ -244,7 +244,7 @@ class QueryVerdict:
         )
 
 
-def named(schedule: Schedule) -> str:
+def named(schedule: FaultSet) -> str:
     """A fault set, for people."""
     return " + ".join(sorted(schedule)) or "no fault"
 

@@ -34,7 +34,7 @@ from bettong.harness.search.occurrences import (
     is_durable,
     is_read,
 )
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 
 _BATCH = re.compile(r"batch=(\d+)")
 _EPOCH = re.compile(r"epoch=(\d+)")
@@ -215,7 +215,7 @@ class FaultEquivalence:
     faults: dict[str, Fault] = field(default_factory=dict)
     same_moment: dict[str, str] = field(default_factory=dict)
     clean: set[str] = field(default_factory=set)
-    folded: dict[Schedule, Schedule] = field(default_factory=dict)
+    folded: dict[FaultSet, FaultSet] = field(default_factory=dict)
     _recoveries: dict[str, Recovery] = field(default_factory=dict)
     _first: dict[str, str] = field(default_factory=dict)
     _settled: dict[str, str] = field(default_factory=dict)
@@ -230,7 +230,7 @@ class FaultEquivalence:
         """How many classes of single faults there are so far."""
         return len(self._first)
 
-    def again(self) -> list[Schedule]:
+    def again(self) -> list[FaultSet]:
         """Each fault with the same one at the next time that its moment comes: a repair that fails
         as what it repairs has."""
         found = []
@@ -244,7 +244,7 @@ class FaultEquivalence:
                 found.append(frozenset({id, self.same_moment.get(moved.id, moved.id)}))
         return found
 
-    def canonical(self, schedule: Schedule) -> Schedule:
+    def canonical(self, schedule: FaultSet) -> FaultSet:
         """The fault set to run in the stead of this one; itself when it stands for itself."""
         if len(schedule) != 2:
             return schedule
@@ -263,7 +263,7 @@ class FaultEquivalence:
         known = {id: self.faults[b] for id, b in self.same_moment.items() if id in self.clean}
         return own | known
 
-    def _moved(self, first: str, second: str) -> Schedule | None:
+    def _moved(self, first: str, second: str) -> FaultSet | None:
         """Both faults, the second on the way of the first one's recovery, moved to the run that
         stands for the first one's class."""
         recovery, fault = self._recoveries.get(first), self.faults.get(second)

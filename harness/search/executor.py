@@ -16,8 +16,7 @@ from bettong.harness.runs.run import RunRecord
 from bettong.harness.search.equivalence import FaultEquivalence, Recovery, recovery_of
 from bettong.harness.search.occurrences import Reading
 from bettong.harness.search.trace_lineage import RunLineage, lineage_of, make_up
-from bettong.lineage import faults as lineage_faults
-from bettong.lineage.faults import CLASSIC
+from bettong.lineage.faults import CLASSIC, CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.search.executor import Execution
 
@@ -69,11 +68,11 @@ class ScenarioExecutor:
     def parallel(self) -> int:
         return self.campaign.parallel
 
-    def schedule(self, ids: lineage_faults.Schedule) -> Schedule:
+    def schedule(self, ids: FaultSet) -> Schedule:
         """The schedule of known faults."""
         return Schedule(tuple(self.folding.faults[id] for id in sorted(ids)))
 
-    def run(self, schedule: lineage_faults.Schedule = lineage_faults.CLEAN) -> Execution:
+    def run(self, schedule: FaultSet = CLEAN) -> Execution:
         """Run the scenario from its beginning with exactly these faults."""
         seen = self.campaign.run(self.schedule(schedule), None if schedule else "clean")
         began = time.monotonic()

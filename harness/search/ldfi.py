@@ -18,7 +18,7 @@ from bettong.harness.runs.campaign import CRASH_MODEL, Campaign
 from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.executor import ScenarioExecutor
-from bettong.lineage.faults import Schedule as FaultIds
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import Counterexample, Guarantee, Result, tool_version
 from bettong.lineage.search.executor import Execution
 from bettong.lineage.search.findings import Findings
@@ -96,7 +96,7 @@ def _check_folding(
     return sampled
 
 
-def _untried_pairs(findings: Findings, reach: SearchBounds, drawn: random.Random) -> list[FaultIds]:
+def _untried_pairs(findings: Findings, reach: SearchBounds, drawn: random.Random) -> list[FaultSet]:
     tried = {execution.schedule for execution in findings.executions}
     faults = findings.baseline.lineage.faults
     pairs = [

@@ -17,7 +17,7 @@ from bettong.lineage.dedalus.evaluation import Tables
 from bettong.lineage.dedalus.syntax import Value
 from bettong.lineage.dedalus.universe import Universe
 from bettong.lineage.dedalus.worlds import Facts
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.protocols.rounds import Judged
 
@@ -34,7 +34,7 @@ class Seen:
 
     tables: tuple[Tables, ...]
     kept: tuple[Facts, ...]
-    schedule: Schedule
+    schedule: FaultSet
 
     def holds(self, key: Key) -> bool:
         """Whether a fact held."""

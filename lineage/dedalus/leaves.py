@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from bettong.lineage.faults import Fault, Schedule
+from bettong.lineage.faults import Fault, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.protocols import rounds
 from bettong.lineage.protocols.failure_spec import FailureSpec, crash, delay, duplication
@@ -27,7 +27,7 @@ class Leaf:
     lost: bool
     opposite: str
 
-    def holds(self, schedule: Schedule) -> bool:
+    def holds(self, schedule: FaultSet) -> bool:
         """Whether it holds when exactly these faults strike."""
         return any(f.id in schedule for f in self.faults) == self.lost
 

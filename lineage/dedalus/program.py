@@ -17,7 +17,7 @@ from bettong.lineage.dedalus.syntax import Wildcard
 from bettong.lineage.dedalus.universe import Universe
 from bettong.lineage.dedalus.worlds import Crashes, Fact, Rounds, World
 from bettong.lineage.errors import UsageError
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.protocols.failure_spec import FailureSpec, RoundFaults
 from bettong.lineage.protocols.rounds import Judged, Play
 from bettong.lineage.protocols.rounds import World as AnyWorld
@@ -124,7 +124,7 @@ class DedalusProgram:
     def play(
         self,
         spec: FailureSpec,
-        schedule: Schedule,
+        schedule: FaultSet,
         *,
         lineage: bool = True,
         explain: frozenset[str] = frozenset(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from time import perf_counter
 
-from bettong.lineage.faults import CLEAN, Schedule
+from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.protocols.failure_spec import FailureSpec
 from bettong.lineage.protocols.rounds import Judged, Message, Play, RoundProgram
@@ -43,17 +43,17 @@ class RoundExecutor:
         """What holds at the end of the clean run."""
         return self.program.play(self.spec, CLEAN, lineage=False).judged
 
-    def outcome(self, schedule: Schedule) -> Outcome:
+    def outcome(self, schedule: FaultSet) -> Outcome:
         """Judge a schedule without asking why."""
         found = self.program.play(self.spec, schedule, lineage=False).judged
         return judge(self.baseline, found)[0]
 
-    def judge(self, schedule: Schedule = CLEAN) -> Execution:
+    def judge(self, schedule: FaultSet = CLEAN) -> Execution:
         """Run and judge without asking why."""
         outcome = self.outcome(schedule)
         return Execution(schedule, outcome)
 
-    def run(self, schedule: Schedule = CLEAN) -> Execution:
+    def run(self, schedule: FaultSet = CLEAN) -> Execution:
         """Run, judge, and weave the lineage of every goal."""
         began = perf_counter()
         self.spec.check(schedule)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from time import monotonic
 
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.protocols.executor import RoundExecutor
 from bettong.lineage.results import Outcome
 
@@ -38,13 +38,13 @@ class Exploration:
     """
 
     outcomes: Counter[Outcome] = field(default_factory=Counter)
-    minimal: list[Schedule] = field(default_factory=list)
+    minimal: list[FaultSet] = field(default_factory=list)
     first: int | None = None
     executions: int = 0
     complete: bool = True
     seconds: float = 0.0
 
-    def add(self, schedule: Schedule, outcome: Outcome, position: int) -> None:
+    def add(self, schedule: FaultSet, outcome: Outcome, position: int) -> None:
         """Count one run."""
         self.executions += 1
         self.outcomes[outcome] += 1
@@ -53,7 +53,7 @@ class Exploration:
         self.first = position if self.first is None else min(self.first, position)
         self._keep(schedule)
 
-    def _keep(self, schedule: Schedule) -> None:
+    def _keep(self, schedule: FaultSet) -> None:
         if not any(known <= schedule for known in self.minimal):
             self.minimal = [known for known in self.minimal if not schedule < known]
             self.minimal.append(schedule)
@@ -109,7 +109,7 @@ def _share(
 ) -> Exploration:
     found = Exploration()
     end = None if seconds is None else monotonic() + seconds
-    schedules: Iterator[Schedule] = islice(executor.spec.schedules(), index, runs, of)
+    schedules: Iterator[FaultSet] = islice(executor.spec.schedules(), index, runs, of)
     for number, schedule in enumerate(schedules):
         if number % LOOK == 0:
             if end is not None and monotonic() > end:

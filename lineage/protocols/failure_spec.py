@@ -16,7 +16,7 @@ from itertools import chain, combinations, product
 from typing import Literal
 
 from bettong.lineage.errors import UsageError
-from bettong.lineage.faults import CRASH, DELAY, DUPLICATE, LOSS, Bounds, Fault, Schedule
+from bettong.lineage.faults import CRASH, DELAY, DUPLICATE, LOSS, Bounds, Fault, FaultSet
 
 CrashModel = Literal["send-stop", "full-stop", "restart"]
 CRASH_MODELS: tuple[CrashModel, ...] = ("send-stop", "full-stop", "restart")
@@ -148,7 +148,7 @@ class FailureSpec:
         delayed = sum(math.comb(slots, k) for k in range(min(self.delays, slots) + 1))
         return int(2**slots * crashing * duplicated * delayed)
 
-    def schedules(self) -> Iterator[Schedule]:
+    def schedules(self) -> Iterator[FaultSet]:
         """Every schedule that the bounds allow, the clean one first."""
         kinds: dict[str, list[Fault]] = {LOSS: [], CRASH: [], DUPLICATE: [], DELAY: []}
         for fault in self.faults.values():
@@ -170,7 +170,7 @@ class FailureSpec:
                 for parts in product(crashes, duplicates, delays):
                     yield frozenset(chain(losses, *parts))
 
-    def check(self, schedule: Schedule) -> None:
+    def check(self, schedule: FaultSet) -> None:
         """Raise UsageError when the schedule is not one of this specification."""
         for id in sorted(schedule):
             if id not in self.faults:
@@ -180,11 +180,11 @@ class FailureSpec:
         if not self.bounds.allow(self.faults[id] for id in schedule):
             raise UsageError(f"{', '.join(sorted(schedule))}: more than {self.bounds.words()}")
 
-    def crash_times(self, schedule: Schedule) -> dict[str, int]:
+    def crash_times(self, schedule: FaultSet) -> dict[str, int]:
         """For each node that crashes, the round in which it does."""
         return {f.place: f.time for f in (self.faults[id] for id in schedule) if f.kind == CRASH}
 
-    def rounds(self, schedule: Schedule) -> tuple[RoundFaults, ...]:
+    def rounds(self, schedule: FaultSet) -> tuple[RoundFaults, ...]:
         """What the schedule means for each round: item ``t - 1`` is round t."""
         down = self.crash_times(schedule)
         by_kind: dict[tuple[str, int], set[Link]] = {}

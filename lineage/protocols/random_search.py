@@ -6,13 +6,13 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from bettong.lineage.faults import CRASH, DELAY, DUPLICATE, LOSS, Schedule
+from bettong.lineage.faults import CRASH, DELAY, DUPLICATE, LOSS, FaultSet
 from bettong.lineage.protocols.executor import RoundExecutor
 from bettong.lineage.protocols.failure_spec import FailureSpec
 from bettong.lineage.search.executor import Execution
 
 
-def random_schedule(spec: FailureSpec, rng: random.Random) -> Schedule:
+def random_schedule(spec: FailureSpec, rng: random.Random) -> FaultSet:
     """One schedule within the bounds: a random number of crashes, each link and round lossy with
     a probability that is drawn first, a random number of duplications and delays."""
     kinds: dict[str, list[str]] = {LOSS: [], CRASH: [], DUPLICATE: [], DELAY: []}
@@ -40,7 +40,7 @@ class Sample:
 
     executions: list[Execution] = field(default_factory=list)
     to_first: int | None = None
-    minimal: Schedule | None = None
+    minimal: FaultSet | None = None
 
 
 def sample(
@@ -70,7 +70,7 @@ def sample(
     return found
 
 
-def shrink(executor: RoundExecutor, schedule: Schedule) -> Schedule:
+def shrink(executor: RoundExecutor, schedule: FaultSet) -> FaultSet:
     """A violating subset from which no single fault can be left out (delta debugging with steps
     of one: Zeller and Hildebrandt 2002)."""
     current = set(schedule)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from bettong.lineage.faults import CLEAN, Schedule
+from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import FIRING, LEAF
 from bettong.lineage.protocols.executor import RoundExecutor
 from bettong.lineage.protocols.explorer import Exploration
@@ -191,7 +191,7 @@ class ProtocolReport:
                 return f"goal({anomaly.key})"
         return None
 
-    def _details(self, minimal: Sequence[Schedule], baseline: Execution) -> dict[str, Any]:
+    def _details(self, minimal: Sequence[FaultSet], baseline: Execution) -> dict[str, Any]:
         pictures = [
             self._picture(baseline, self.executor.run(s)) if n < PICTURES else None
             for n, s in enumerate(minimal)
@@ -215,7 +215,7 @@ class ProtocolReport:
             picture["lineage"] = self._drawn(baseline, goal, found.schedule)
         return picture
 
-    def _drawn(self, baseline: Execution, goal: str, schedule: Schedule) -> dict[str, Any]:
+    def _drawn(self, baseline: Execution, goal: str, schedule: FaultSet) -> dict[str, Any]:
         """The good run's lineage of a goal near the goal, absences left out."""
         held = holding(baseline.lineage, schedule)
         graph = cone(baseline.lineage, goal)

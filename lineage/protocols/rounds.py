@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.protocols.failure_spec import FailureSpec, RoundFaults
 
@@ -84,7 +84,7 @@ class RoundProgram(Protocol):
     def play(
         self,
         spec: FailureSpec,
-        schedule: Schedule,
+        schedule: FaultSet,
         *,
         lineage: bool = True,
         explain: frozenset[str] = frozenset(),

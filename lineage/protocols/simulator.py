@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any, NamedTuple
 
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.protocols.failure_spec import FailureSpec, Link, RoundFaults
 from bettong.lineage.protocols.lineage_builder import LineageBuilder
 from bettong.lineage.protocols.local import Fact, LocalRules, LocalStep
@@ -184,7 +184,7 @@ class Simulation:
     def play(
         self,
         spec: FailureSpec,
-        schedule: Schedule,
+        schedule: FaultSet,
         *,
         lineage: bool = True,
         explain: frozenset[str] = frozenset(),

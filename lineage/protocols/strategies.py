@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.protocols.failure_spec import CRASH_MODELS, CrashModel, FailureSpec
 
 
@@ -41,7 +41,7 @@ def failure_specs(
 
 
 @st.composite
-def schedules(draw: st.DrawFn, spec: FailureSpec) -> Schedule:
+def schedules(draw: st.DrawFn, spec: FailureSpec) -> FaultSet:
     """Schedules that a specification allows; they shrink to fewer faults."""
     if not spec.faults:
         return frozenset()

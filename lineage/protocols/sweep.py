@@ -14,7 +14,7 @@ from itertools import combinations
 from time import monotonic
 from typing import Any
 
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.protocols.executor import RoundExecutor, judge
 from bettong.lineage.protocols.failure_spec import Link, RoundFaults, crash, omission
 from bettong.lineage.protocols.rounds import World
@@ -35,7 +35,7 @@ class Sweep:
     """
 
     complete: bool = False
-    minimal: list[Schedule] = field(default_factory=list)
+    minimal: list[FaultSet] = field(default_factory=list)
     worlds: int = 0
     seconds: float = 0.0
 
@@ -83,7 +83,7 @@ class _Follow:
         self._found = found
         self._bits = {id: 1 << n for n, id in enumerate(self._spec.faults)}
 
-    def violations(self) -> list[Schedule]:
+    def violations(self) -> list[FaultSet]:
         spec = self._spec
         now: dict[tuple[World, frozenset[str]], list[int]] = {
             (self._program.start(), frozenset()): [0]

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from bettong.lineage.faults import CLEAN, Schedule
+from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Anomaly, Outcome, Run
 
@@ -36,7 +36,7 @@ class Execution:
         details: anything that a report of this kind of system shows, JSON values only.
     """
 
-    schedule: Schedule
+    schedule: FaultSet
     outcome: Outcome
     lineage: Lineage = field(default_factory=Lineage)
     anomalies: tuple[Anomaly, ...] = ()
@@ -80,6 +80,6 @@ class Executor(Protocol):
         """How many runs may be under way at the same time; 1 for most systems."""
         ...
 
-    def run(self, schedule: Schedule = CLEAN) -> Execution:
+    def run(self, schedule: FaultSet = CLEAN) -> Execution:
         """Run the system from its beginning with exactly these faults."""
         ...

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import Counterexample, Coverage, Guarantee, Result, Verdict
 from bettong.lineage.search.executor import Execution
 
@@ -28,7 +28,7 @@ class Findings:
 
     baseline: Execution
     executions: list[Execution]
-    minimal: list[Schedule] = field(default_factory=list)
+    minimal: list[FaultSet] = field(default_factory=list)
     verdict: Verdict = "unknown"
     reason: str = ""
     complete: bool = False
@@ -43,7 +43,7 @@ class Findings:
         self.verdict = verdict
         self.reason = reason
 
-    def execution(self, schedule: Schedule) -> Execution:
+    def execution(self, schedule: FaultSet) -> Execution:
         """The run of a schedule that was run."""
         return next(e for e in self.executions if e.schedule == schedule)
 

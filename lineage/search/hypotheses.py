@@ -21,7 +21,7 @@ from typing import Literal
 from pysat.card import ITotalizer
 from pysat.solvers import Solver
 
-from bettong.lineage.faults import Bounds, Fault, Schedule
+from bettong.lineage.faults import Bounds, Fault, FaultSet
 from bettong.lineage.graph import FACT, FIRING, Lineage
 
 Mode = Literal["asked", "kept", "given", "hunt", "present", "absent"]
@@ -83,7 +83,7 @@ class Hypotheses:
         self._members: dict[tuple[str, str], list[int]] = {}
         self._counters: dict[tuple[str, str], list[int]] = {}
         self._chains: dict[tuple[str, ...], int] = {}
-        self._tried: list[tuple[Schedule, int]] = []
+        self._tried: list[tuple[FaultSet, int]] = []
         absences, further = self._absences, self._further = self._new(), self._new()
         asked, given = self._asked, self._given = self._new(), self._new()
         kept = self._kept = self._new()
@@ -368,11 +368,11 @@ class Hypotheses:
 
     # what is known
 
-    def exclude_supersets(self, schedule: Schedule) -> None:
+    def exclude_supersets(self, schedule: FaultSet) -> None:
         """Put up no set any more that contains these faults: they break the goal already."""
         self._clause(*(-self._faults[f] for f in schedule if f in self._faults))
 
-    def exclude(self, schedule: Schedule) -> None:
+    def exclude(self, schedule: FaultSet) -> None:
         """Do not put up exactly this set again; its supersets may still come."""
         if any(schedule == known for known, _ in self._tried):
             return
@@ -402,7 +402,7 @@ class Hypotheses:
         """Of ``seconds``, what the SAT solver itself took."""
         return float(self._solver.time_accum() or 0.0)
 
-    def smallest(self, mode: Mode = "present") -> Schedule | None:
+    def smallest(self, mode: Mode = "present") -> FaultSet | None:
         """A smallest fault set within the bounds that falsifies a goal as far as is known, or
         None when there is none."""
         began = perf_counter()
@@ -415,7 +415,7 @@ class Hypotheses:
         self.seconds += perf_counter() - began
         return found
 
-    def extending(self, schedule: Schedule, mode: Mode) -> Schedule | None:
+    def extending(self, schedule: FaultSet, mode: Mode) -> FaultSet | None:
         """The same with this set and one fault more, or None."""
         began = perf_counter()
         inside = [v for f, v in self._faults.items() if f in schedule]
@@ -428,7 +428,7 @@ class Hypotheses:
         self.seconds += perf_counter() - began
         return found if found is not None and len(found) == len(schedule) + 1 else None
 
-    def admits(self, schedule: Schedule, mode: Mode = "present") -> bool:
+    def admits(self, schedule: FaultSet, mode: Mode = "present") -> bool:
         """Whether exactly this set, within the bounds, falsifies a goal as far as is known."""
         began = perf_counter()
         inside = [v for f, v in self._faults.items() if f in schedule]
@@ -439,7 +439,7 @@ class Hypotheses:
         self.seconds += perf_counter() - began
         return bool(found)
 
-    def within(self, schedule: Schedule, mode: Mode) -> Schedule | None:
+    def within(self, schedule: FaultSet, mode: Mode) -> FaultSet | None:
         """The same among the proper subsets of a set."""
         began = perf_counter()
         inside = [v for f, v in self._faults.items() if f in schedule]
@@ -452,7 +452,7 @@ class Hypotheses:
         self.seconds += perf_counter() - began
         return found
 
-    def _solve(self, search: _Search) -> Schedule | None:
+    def _solve(self, search: _Search) -> FaultSet | None:
         while True:
             while not self._solver.solve(assumptions=[*search.fixed, *search.soft]):
                 core = [v for v in self._solver.get_core() or () if v in search.soft]
@@ -466,7 +466,7 @@ class Hypotheses:
             return frozenset(self._known[v].id for v in model)
         return self._latest(search, model)
 
-    def _latest(self, search: _Search, model: list[int]) -> Schedule:
+    def _latest(self, search: _Search, model: list[int]) -> FaultSet:
         """The same with faults put off as long as may be: the later a crash, the less it takes
         with it, and the later any fault, the less time is left for repair.
 
@@ -543,9 +543,9 @@ class Hypotheses:
         search.soft[-total.rhs[bound]] = (total, bound)
 
 
-def minimal(sets: Iterable[Schedule]) -> list[Schedule]:
+def minimal(sets: Iterable[FaultSet]) -> list[FaultSet]:
     """Those sets of which no proper subset is among them, smallest first, in a fixed order."""
-    found: list[Schedule] = []
+    found: list[FaultSet] = []
     for candidate in sorted(set(sets), key=lambda s: (len(s), sorted(s))):
         if not any(other <= candidate for other in found):
             found.append(candidate)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bettong.lineage.export import from_json, to_json
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Anomaly
 from bettong.lineage.search.executor import Execution
@@ -35,7 +35,7 @@ class Journal:
     """
 
     def __init__(self, path: Path, question: str) -> None:
-        self._known: dict[Schedule, Execution] = {}
+        self._known: dict[FaultSet, Execution] = {}
         self._log = QuestionLog(path, question, self._take)
         self.resumed = len(self._known)
 
@@ -48,7 +48,7 @@ class Journal:
             self._known[execution.schedule] = execution
         return True
 
-    def get(self, schedule: Schedule) -> Execution | None:
+    def get(self, schedule: FaultSet) -> Execution | None:
         """The execution of a schedule, when it is known."""
         return self._known.get(schedule)
 

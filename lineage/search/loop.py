@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
-from bettong.lineage.faults import CLEAN, Bounds, Schedule
+from bettong.lineage.faults import CLEAN, Bounds, FaultSet
 from bettong.lineage.results import Coverage
 from bettong.lineage.search.executor import Execution, Executor
 from bettong.lineage.search.findings import Findings
@@ -52,19 +52,19 @@ class _Search:
     find_all: bool
     journal: Journal | None
     watch: Watch | None
-    canonical: Callable[[Schedule], Schedule] | None
+    canonical: Callable[[FaultSet], FaultSet] | None
     smallest_first: bool
-    suggest: Callable[[], Iterable[Schedule]] | None
+    suggest: Callable[[], Iterable[FaultSet]] | None
     began: float = field(default_factory=monotonic)
     done: list[Execution] = field(default_factory=list)
-    tried: dict[Schedule, Execution] = field(default_factory=dict)
-    violations: list[Schedule] = field(default_factory=list)
+    tried: dict[FaultSet, Execution] = field(default_factory=dict)
+    violations: list[FaultSet] = field(default_factory=list)
     to_first: int | None = None
     drawn: int = 0
     pruned: int = 0
-    suggested: set[Schedule] = field(default_factory=set)
+    suggested: set[FaultSet] = field(default_factory=set)
 
-    def suggestions(self, most: int) -> Iterator[Schedule]:
+    def suggestions(self, most: int) -> Iterator[FaultSet]:
         """What is suggested now and was not before, of at most so many faults."""
         for schedule in self.suggest() if self.suggest else ():
             if len(schedule) <= most and schedule not in self.suggested:
@@ -75,7 +75,7 @@ class _Search:
         """Whether the budget is used up."""
         return self.budget.spent(len(self.done), monotonic() - self.began)
 
-    def run(self, schedules: list[Schedule]) -> list[Execution]:
+    def run(self, schedules: list[FaultSet]) -> list[Execution]:
         """Run schedules, as many at a time as the executor allows; keep and return them in
         order."""
         known = [self.journal.get(s) if self.journal else None for s in schedules]
@@ -110,9 +110,9 @@ def search(
     executor: Executor,
     bounds: Bounds,
     *,
-    canonical: Callable[[Schedule], Schedule] | None = None,
+    canonical: Callable[[FaultSet], FaultSet] | None = None,
     smallest_first: bool = False,
-    suggest: Callable[[], Iterable[Schedule]] | None = None,
+    suggest: Callable[[], Iterable[FaultSet]] | None = None,
     budget: Budget = Budget(),
     find_all: bool = False,
     log: Path | None = None,
@@ -233,9 +233,9 @@ def _take_in(work: _Search, hypotheses: Hypotheses, executions: list[Execution])
             hypotheses.extend(execution.lineage)
 
 
-def _draw(work: _Search, hypotheses: Hypotheses) -> Iterator[Schedule]:
+def _draw(work: _Search, hypotheses: Hypotheses) -> Iterator[FaultSet]:
     """Hypotheses, one after the other; the caller may have run what came before."""
-    hunted: Schedule = CLEAN
+    hunted: FaultSet = CLEAN
     while True:
         drawn = False
         for mode in DEAR if work.smallest_first else TURNS:
@@ -262,7 +262,7 @@ def _draw(work: _Search, hypotheses: Hypotheses) -> Iterator[Schedule]:
             return
 
 
-def _likely(work: _Search, hypotheses: Hypotheses) -> Iterator[Schedule]:
+def _likely(work: _Search, hypotheses: Hypotheses) -> Iterator[FaultSet]:
     """What is suggested and is a hypothesis no larger than the smallest there is."""
     if work.suggest:
         most = len(hypotheses.smallest() or CLEAN)
@@ -278,7 +278,7 @@ def _shrink(work: _Search, hypotheses: Hypotheses) -> None:
         for fault in sorted(smallest):
             less = smallest - {fault}
             if less and less not in work.tried:
-                schedule: Schedule | None = less
+                schedule: FaultSet | None = less
                 break
         else:
             schedule = hypotheses.within(smallest, "absent")

@@ -14,7 +14,7 @@ from typing import Any
 
 from bettong.harness.faults.kinds import Crash, Storage
 from bettong.harness.queries.faults.kinds import AnyFault
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class FaultEquivalence:
         folded: fault sets that are not run -> the one that is.
     """
 
-    chosen: dict[str, Schedule] = field(default_factory=dict)
-    folded: dict[Schedule, Schedule] = field(default_factory=dict)
+    chosen: dict[str, FaultSet] = field(default_factory=dict)
+    folded: dict[FaultSet, FaultSet] = field(default_factory=dict)
     _told: tuple[int, int] = field(default=(0, 0), compare=False)
 
-    def of(self, schedule: Schedule, threats: Sequence[CandidateFault]) -> list[CandidateFault]:
+    def of(self, schedule: FaultSet, threats: Sequence[CandidateFault]) -> list[CandidateFault]:
         """Those threats to a run of ``schedule`` that stand for all of them."""
         for threat in sorted(threats, key=_telling):
             self.chosen.setdefault(threat.left, schedule | {threat.fault.id})

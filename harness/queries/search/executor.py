@@ -15,7 +15,7 @@ from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.rows import Input
-from bettong.lineage.faults import CLEAN, Schedule
+from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Outcome
 from bettong.lineage.search.executor import Execution
@@ -54,7 +54,7 @@ class QueryExecutor:
         """One driver at a time."""
         return 1
 
-    def run(self, schedule: Schedule = CLEAN) -> Execution:
+    def run(self, schedule: FaultSet = CLEAN) -> Execution:
         """Run with exactly these faults, replays dealt out in another way; once more when one of
         them did not strike, so that a hitch of the machine does not leave it untried."""
         if not schedule and self.clean:
@@ -120,7 +120,7 @@ class QueryExecutor:
         ready = replace(clean, lineage=self.why.lineage([], run))
         return replace(ready, details={**clean.details, "folding": self.why.folding.news()})
 
-    def _keep_trace(self, schedule: Schedule, run: QueryRun) -> str | None:
+    def _keep_trace(self, schedule: FaultSet, run: QueryRun) -> str | None:
         if self.traces is None:
             return None
         digest = blake2b("\n".join(sorted(schedule)).encode(), digest_size=4).hexdigest()

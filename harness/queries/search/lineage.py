@@ -29,7 +29,7 @@ from bettong.harness.queries.faults.wire import WireFault, WirePoint, endpoints_
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import Lineage
 
 _ATTEMPT = re.compile(r"(batch=\d+)/(?:stage=\d+/)?(p=\d+/a=\d+)/")
@@ -65,7 +65,7 @@ class Why:
 
     def lineage(self, faults: Sequence[AnyFault], run: QueryRun) -> Lineage:
         """The lineage of a run that went well although these faults struck."""
-        schedule: Schedule = frozenset(fault.id for fault in faults)
+        schedule: FaultSet = frozenset(fault.id for fault in faults)
         lineage = Lineage()
         way: dict[int, list[str]] = {n: [] for n in (*range(self.window), *sorted(self.tail))}
         for fault in faults:

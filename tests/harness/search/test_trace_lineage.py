@@ -19,7 +19,7 @@ from bettong.lineage.faults import (
     PAUSE,
     STORAGE,
     Bounds,
-    Schedule,
+    FaultSet,
 )
 from bettong.lineage.graph import Lineage
 from bettong.lineage.search.hypotheses import Hypotheses
@@ -113,7 +113,7 @@ def replayed(fault: str) -> Trace:
 
 def hypotheses(
     lineage: Lineage, crashes: int, losses: int, also: Sequence[Lineage] = ()
-) -> list[Schedule]:
+) -> list[FaultSet]:
     """All minimal hypotheses about the goals of a clean run, given what other runs showed."""
     found = []
     with Hypotheses(lineage, Bounds({"crash": crashes, "loss": losses})) as search:

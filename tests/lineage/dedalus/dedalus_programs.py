@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import Lineage
 
 RELATIONS = ("p", "q", "r", "s")
@@ -97,7 +97,7 @@ def rules(draw: st.DrawFn, timing: str) -> str:
 QUOTED = '"b"'
 
 
-def follows(lineage: Lineage, schedule: Schedule) -> set[str]:
+def follows(lineage: Lineage, schedule: FaultSet) -> set[str]:
     """Everything in a lineage that holds when exactly these faults strike (least fixpoint)."""
     graph = lineage.graph
     missing = {n: graph.in_degree(n) for n, a in graph.nodes(data=True) if a["kind"] == "firing"}

@@ -20,7 +20,7 @@ from bettong.lineage.dedalus.syntax import (
     Variable,
     Wildcard,
 )
-from bettong.lineage.faults import Schedule
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.protocols.failure_spec import FailureSpec
 
 Row = tuple[Value, ...]
@@ -63,7 +63,7 @@ def compare(op: str, a: Value, b: Value) -> bool:
 class Reference:
     """All facts of all rounds under one schedule (send-stop)."""
 
-    def __init__(self, program: Program, spec: FailureSpec, schedule: Schedule) -> None:
+    def __init__(self, program: Program, spec: FailureSpec, schedule: FaultSet) -> None:
         self.program = program
         self.spec = spec
         self.lost = {(a, b, t) for a, b, t in self._losses(schedule)}
@@ -74,7 +74,7 @@ class Reference:
         for time in range(1, spec.eot + 1):
             self._round(time)
 
-    def _losses(self, schedule: Schedule) -> Iterator[tuple[str, str, int]]:
+    def _losses(self, schedule: FaultSet) -> Iterator[tuple[str, str, int]]:
         for id in schedule:
             fault = self.spec.faults[id]
             if "->" in fault.place:

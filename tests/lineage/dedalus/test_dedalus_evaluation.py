@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bettong.lineage.dedalus import DedalusError, DedalusProgram
 from bettong.lineage.dedalus.loader import load_text
-from bettong.lineage.faults import CLEAN, Schedule
+from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.protocols.failure_spec import CrashModel, FailureSpec
 from bettong.lineage.protocols.rounds import Play
 
@@ -29,7 +29,7 @@ def shown(play: Play) -> set[tuple[str, int]]:
 
 
 @st.composite
-def schedules(draw: st.DrawFn, spec: FailureSpec) -> Schedule:
+def schedules(draw: st.DrawFn, spec: FailureSpec) -> FaultSet:
     faults = draw(st.lists(st.sampled_from(sorted(spec.faults)), unique=True, max_size=4))
     assume(spec.bounds.allow(spec.faults[f] for f in faults))
     return frozenset(faults)

@@ -7,7 +7,7 @@ from itertools import chain, combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bettong.lineage.faults import Bounds, Fault, Schedule
+from bettong.lineage.faults import Bounds, Fault, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.queries import holding
 from bettong.lineage.search.hypotheses import Hypotheses, minimal
@@ -41,7 +41,7 @@ def lineages(draw: st.DrawFn) -> Lineage:
     return lineage
 
 
-def brute_force(lineage: Lineage, bounds: Bounds) -> list[Schedule]:
+def brute_force(lineage: Lineage, bounds: Bounds) -> list[FaultSet]:
     known = list(lineage.faults.values())
     sets = chain.from_iterable(combinations(known, k) for k in range(len(known) + 1))
     return minimal(
@@ -93,7 +93,7 @@ def test_lineage_that_comes_later_counts_as_if_it_had_come_first(
         assert _all(late) == _all(early)
 
 
-def _all(hypotheses: Hypotheses) -> list[Schedule]:
+def _all(hypotheses: Hypotheses) -> list[FaultSet]:
     found = []
     while (schedule := hypotheses.smallest("absent")) is not None:
         found.append(schedule)

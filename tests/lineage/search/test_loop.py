@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bettong.lineage.errors import UsageError
-from bettong.lineage.faults import CLEAN, Bounds, Fault, Schedule
+from bettong.lineage.faults import CLEAN, Bounds, Fault, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.protocols.executor import RoundExecutor
 from bettong.lineage.protocols.failure_spec import FailureSpec
@@ -30,15 +30,15 @@ WAYS = 3
 class Paths:
     """A system with several ways to its goal, each of which one fault cuts."""
 
-    outcomes: dict[Schedule, Outcome] = field(default_factory=dict)
+    outcomes: dict[FaultSet, Outcome] = field(default_factory=dict)
     parallel: int = 1
     fingerprints: list[str] = field(default_factory=list)
-    ran: list[Schedule] = field(default_factory=list)
+    ran: list[FaultSet] = field(default_factory=list)
     together: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _under_way: int = 0
 
-    def run(self, schedule: Schedule = CLEAN) -> Execution:
+    def run(self, schedule: FaultSet = CLEAN) -> Execution:
         with self._lock:
             self._under_way += 1
             self.together = max(self.together, self._under_way)
@@ -118,10 +118,10 @@ def test_of_equivalent_schedules_one_is_run() -> None:
 class Repaired:
     """A system that repairs one fault in five steps, each of which can fail too."""
 
-    ran: list[Schedule] = field(default_factory=list)
+    ran: list[FaultSet] = field(default_factory=list)
     parallel = 1
 
-    def run(self, schedule: Schedule = CLEAN) -> Execution:
+    def run(self, schedule: FaultSet = CLEAN) -> Execution:
         self.ran.append(schedule)
         lineage = Lineage()
         cut = Fault("cut", "loss")
@@ -233,10 +233,10 @@ def test_a_killed_search_goes_on_with_the_same_answer(tmp_path: Path) -> None:
     program = Simulation(Retry())
     spec = FailureSpec(program.nodes, 6, 3, 1)
     whole = search(RoundExecutor(program, spec), spec.bounds, find_all=True)
-    fresh: list[Schedule] = []
+    fresh: list[FaultSet] = []
 
     class Counting(RoundExecutor):
-        def run(self, schedule: Schedule = CLEAN) -> Execution:
+        def run(self, schedule: FaultSet = CLEAN) -> Execution:
             fresh.append(schedule)
             return super().run(schedule)
 
