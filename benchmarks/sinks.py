@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 
+from bettong.harness.events import ignore
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import spark_environments
@@ -21,9 +22,9 @@ def main(prefixes: list[str]) -> None:
     chosen = [s for s in SHIPPED if not prefixes or s.name.startswith(tuple(prefixes))]
     if not chosen:
         raise UsageError(f"no sink begins with {' or '.join(prefixes)}: see bettong list")
-    with spark_environments(lambda line: print(line, file=sys.stderr)) as arena_for:
+    with spark_environments(ignore) as arena_for:
         for sink in chosen:
-            result = check_one(Request(sink.target), arena_for, lambda line: None)
+            result = check_one(Request(sink.target), arena_for)
             if result.verdict == "unknown":
                 print(f"    # {sink.name}: {result.reason}", flush=True)
                 continue

@@ -104,9 +104,11 @@ _MODULES = {
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = sorted(_HOME)
+_FORMER = {"Reach": "SearchBounds"}
 
 
 def __getattr__(name: str) -> Any:
+    name = _FORMER.get(name, name)
     if name not in _HOME:
         raise AttributeError(f"module {__name__} has no attribute {name}")
     return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)

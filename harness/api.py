@@ -8,11 +8,11 @@ from pathlib import Path
 
 from bettong.harness.backends.base import Backend
 from bettong.harness.catalog import find
+from bettong.harness.events import Finished, Handler, Started, ignore
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign, run_campaign
 from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.harness.runs.course import Limits
-from bettong.harness.runs.run import RunRecord
 from bettong.harness.scenario import Scenario
 from bettong.harness.search import exhaustive
 from bettong.harness.search.bounds import SearchBounds, bounds_of
@@ -20,8 +20,6 @@ from bettong.harness.search.fault_plan import FaultPlan, parse_plan
 from bettong.harness.search.ldfi import LOG, search_scenario
 from bettong.lineage.results import Guarantee, Result
 from bettong.lineage.search.loop import Budget
-
-Progress = Callable[[int, int | None, RunRecord], None]
 
 
 def run_scenario(
@@ -36,7 +34,8 @@ def run_scenario(
     budget: Budget | None = None,
     expected: Guarantee = "effectively-once",
     limits: Limits | None = None,
-    progress: Progress = lambda *_: None,
+    on_event: Handler = ignore,
+    label: Callable[[Result], Result] = lambda result: result,
 ) -> Result:
     """Run a scenario without faults, then under faults, and judge it.
 
@@ -53,19 +52,23 @@ def run_scenario(
         seed: of random schedules.
         budget: how much may be run.
         expected: the level asked for.
+        on_event: given what happens, from :class:`~bettong.harness.events.Started` to
+            :class:`~bettong.harness.events.Finished`.
+        label: adds to the result what else belongs to it, such as its suite.
 
     Raises:
         UsageError: the scenario, the faults or the input cannot be meant.
         BettongError: the system cannot be started.
     """
     found = load_scenario(scenario)
+    on_event(Started(found.name, "scenario"))
     topology = backend.topology(found)
     if faults == "ldfi":
         faults = bounds_of()
     if isinstance(faults, SearchBounds):
         resume = (out / LOG).exists() or (out / exhaustive.LOG).exists()
         campaign = _campaign(
-            found, backend, out, input_file, seed, limits, progress, resume, beside
+            found, backend, out, input_file, seed, limits, on_event, resume, beside
         )
         asked = budget or Budget()
         if faults.exhaustive:
@@ -77,8 +80,7 @@ def run_scenario(
                 result = exhaustive.compare(whole, found_out)
         else:
             result = search_scenario(campaign, faults, budget=asked, expected=expected)
-        result.write(out)
-        return result
+        return _finished(label(result), out, on_event)
     if isinstance(faults, Schedule):
         faults.check(topology)
         plan = FaultPlan.of(faults)
@@ -86,7 +88,7 @@ def run_scenario(
         plan = faults
     else:
         plan = parse_plan(faults, seed, topology)
-    campaign = _campaign(found, backend, out, input_file, seed, limits, progress, beside=beside)
+    campaign = _campaign(found, backend, out, input_file, seed, limits, on_event, beside=beside)
     result = run_campaign(
         campaign,
         lambda clean: plan.schedules(clean[0], topology),
@@ -96,8 +98,7 @@ def run_scenario(
         wanted=plan.wanted,
         assumptions=plan.assumptions,
     )
-    result.write(out)
-    return result
+    return _finished(label(result), out, on_event)
 
 
 def replay(
@@ -105,7 +106,7 @@ def replay(
     *,
     backend: Backend,
     out: Path,
-    progress: Progress = lambda *_: None,
+    on_event: Handler = ignore,
 ) -> Result:
     """Run the one schedule of a counterexample's file again; raises UsageError."""
     found = CounterexampleFile.read(file)
@@ -113,12 +114,18 @@ def replay(
     input_file = file.parent / own_input if isinstance(own_input, str) else None
     scenario = load_scenario(found.scenario)
     plan = FaultPlan.of(found.schedule)
-    campaign = _campaign(scenario, backend, out, input_file, 0, None, progress)
+    on_event(Started(scenario.name, "scenario"))
+    campaign = _campaign(scenario, backend, out, input_file, 0, None, on_event)
     campaign.replay = found.options.get("replay") is not False
     result = run_campaign(
         campaign, lambda _: [found.schedule], clean_runs=0, assumptions=plan.assumptions
     )
+    return _finished(result, out, on_event)
+
+
+def _finished(result: Result, out: Path, on_event: Handler) -> Result:
     result.write(out)
+    on_event(Finished(result, out))
     return result
 
 
@@ -137,7 +144,7 @@ def _campaign(
     input_file: Path | None,
     seed: int,
     limits: Limits | None,
-    progress: Progress,
+    on_event: Handler,
     resume: bool = False,
     beside: Sequence[Backend] = (),
 ) -> Campaign:
@@ -167,6 +174,6 @@ def _campaign(
         options=options,
         limits=limits or Limits(),
         resume=resume,
-        progress=progress,
+        on_event=on_event,
         beside=beside,
     )

@@ -4,18 +4,19 @@ options, checked before anything is started."""
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from bettong.harness.api import Progress, load_scenario, run_scenario
+from bettong.harness.api import load_scenario, run_scenario
 from bettong.harness.backends.choice import BackendChoice
 from bettong.harness.catalog import current_name, entries
+from bettong.harness.events import Handler, ignore
 from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import BOUNDS, SearchBounds, bounds_of
 from bettong.harness.search.fault_plan import FaultPlan, parse_plan
@@ -24,9 +25,6 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of
 from bettong.lineage.results import Result
 from bettong.lineage.search.loop import Budget
-
-_BUDGET = re.compile(r"(\d+)(s|m|h)?$")
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +52,6 @@ class Job:
     def input_file(self) -> Path | None:
         """The messages' file, in place of the scenario's own."""
         return Path(self.run.input) if self.run.input else None
-
-
-def parse_budget(text: str | None) -> Budget:
-    """``200`` is so many runs, ``90s``, ``5m``, ``1h`` so much time; raises UsageError."""
-    if text is None:
-        return Budget()
-    found = _BUDGET.match(text)
-    if found is None or int(found[1]) == 0:
-        raise UsageError(f"--budget {text}: write a number of runs, or a time such as 90s or 5m")
-    number, unit = int(found[1]), found[2]
-    return Budget(runs=number) if unit is None else Budget(seconds=number * _SECONDS[unit])
 
 
 def plan_jobs(
@@ -106,11 +93,10 @@ def plan_jobs(
     ]
 
 
-def carry_out(
-    jobs: Sequence[Job], shard: Shard, progress: Callable[[str], Progress]
-) -> Iterator[tuple[Result, Path]]:
+def carry_out(jobs: Sequence[Job], shard: Shard, on_event: Handler = ignore) -> list[Result]:
     """Run the jobs of a shard; jobs with as many workers, one after the other, share a backend."""
     today = datetime.now(UTC).date()
+    results = []
     layout = groupby(share(jobs, shard), key=lambda part: part[0].layout)
     for (where, workers, kafka), members in layout:
         group = list(members)
@@ -129,16 +115,19 @@ def carry_out(
                     out=job.out,
                     input_file=job.input_file,
                     seed=job.run.seed,
-                    budget=parse_budget(job.run.budget),
+                    budget=Budget.parse(job.run.budget),
                     expected=job.run.expect,
-                    progress=progress(job.scenario.name),
+                    on_event=on_event,
+                    label=partial(_labelled, job, label, today),
                 )
-                result = replace(result, details={**result.details, **label})
-                if job.suite is not None:
-                    result = excused(result, job.suite.quarantine, today)
-                if label or job.suite is not None:
-                    result.write(job.out)
-                yield result, job.out
+                results.append(result)
+    return results
+
+
+def _labelled(job: Job, label: Mapping[str, Any], today: date, result: Result) -> Result:
+    """The result with its place in shard and suite."""
+    result = replace(result, details={**result.details, **label})
+    return result if job.suite is None else excused(result, job.suite.quarantine, today)
 
 
 def _further(workers: int, jobs: Sequence[Job]) -> int:
@@ -192,7 +181,7 @@ def _job(
 ) -> Job:
     scenario = load_scenario(run.name)
     topology = where.backend(run.workers, "kafka" in scenario.servers).topology(scenario)
-    parse_budget(run.budget)
+    Budget.parse(run.budget)
     scenario.messages(Path(run.input) if run.input else None)
     if run.faults != "ldfi":
         plan = parse_plan(run.faults, run.seed, topology)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,16 +10,12 @@ from typing import get_args
 import click
 
 from bettong.harness.checkers.levels import Judgement, Order
-from bettong.harness.cli.output import exit_code
-from bettong.harness.cli.progress import counting
+from bettong.harness.cli.output import Output
+from bettong.harness.events import Finished, Started
 from bettong.harness.histories import StoredCheck, StoredHistory
 from bettong.harness.histories.columns import chosen_columns
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import GUARANTEES, Guarantee, Result
-from bettong.reports import announce, write_reports
-from bettong.reports.words import VERDICT_SIGN, level_line
-
-SHOWN = 10
 
 
 @click.command()
@@ -89,29 +84,28 @@ def command(
         ordering = "per-key" if columns.key else "total" if order else "none"
     if ordering == "per-key" and columns.key is None:
         raise UsageError("--ordering per-key: say with --key which column the key is in")
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    begin = time.monotonic()
     check = StoredCheck(left, right, columns, ordering, expect, witnesses, memory << 20, temp)
-    if master is not None:
-        if batch is not None:
-            raise UsageError("--batch: a check as a Spark job does not tell batches; leave it out")
-        from bettong.harness.histories.on_spark import judge_on_spark
-
-        judgement = judge_on_spark(check, master)
-    else:
-        with counting("check", quiet=quiet or as_json) as check.progress:
+    with Output(as_json=as_json, quiet=quiet) as output:
+        started, begin = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
+        output(Started(f"{expected.name} against {observed.name}", "check"))
+        if master is None:
+            check.on_event = output
             judgement = check.judge()
-    result = _result(check, judgement, expected, observed, started, time.monotonic() - begin)
-    if out is not None:
-        result.write(out)
-        write_reports(result, out)
-    if as_json:
-        click.echo(json.dumps(result.to_dict(), indent=1))
-    else:
-        _notify(result, judgement)
-        for line in announce([result]):
-            click.echo(line)
-    ctx.exit(exit_code([result]))
+        else:
+            judgement = _on_spark(check, master)
+        result = _result(check, judgement, expected, observed, started, time.monotonic() - begin)
+        if out is not None:
+            result.write(out)
+        output(Finished(result, out))
+    ctx.exit(output.exit_code())
+
+
+def _on_spark(check: StoredCheck, master: str) -> Judgement:
+    if check.columns.batch is not None:
+        raise UsageError("--batch: a check as a Spark job does not tell batches; leave it out")
+    from bettong.harness.histories.on_spark import judge_on_spark
+
+    return judge_on_spark(check, master)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -155,23 +149,3 @@ def _result(
             "malformed": list(judgement.malformed),
         },
     )
-
-
-def _notify(result: Result, judgement: Judgement) -> None:
-    click.echo(f"{VERDICT_SIGN[result.verdict]} {result.verdict}: {level_line(result)}")
-    click.echo(result.reason)
-    for line in judgement.malformed[1:]:
-        click.echo(f"  {line}")
-    for a in result.anomalies[:SHOWN]:
-        key = f" (key {a.key})" if a.key is not None else ""
-        click.echo(f"  {a.kind} {', '.join(a.messages)}{key}: {a.note or ''}")
-        if a.expected is not None or a.seen is not None:
-            click.echo(f"    expected {_short(a.expected)}, seen {_short(a.seen)}")
-    total = sum(judgement.counts.values())
-    if total > SHOWN:
-        click.echo(f"  … {total:,} anomalies in all; --out DIR writes a report")
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 160 else text[:159] + "…"

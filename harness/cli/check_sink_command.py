@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
-from bettong.harness.cli.output import exit_code
 from bettong.harness.cli.query_options import judge_targets, pairs, query_options
-from bettong.harness.jobs import parse_budget
 from bettong.harness.queries.check import check_one, unusable
 from bettong.harness.queries.request import Request
 from bettong.harness.search.bounds import PROFILES
 from bettong.lineage.results import Guarantee
+from bettong.lineage.search.loop import Budget
 
 
 @click.command("check-sink")
@@ -53,10 +52,9 @@ def command(
         endpoints=pairs(endpoints, "--endpoint"),
         expect=expect,
         faults=together or PROFILES[bounds].together or 1,
-        budget=parse_budget(budget),
+        budget=Budget.parse(budget),
         only=only,
         real=real_kills,
         also=also,
     )
-    results = judge_targets(request, targets, check_one, unusable, out, as_json, quiet)
-    ctx.exit(exit_code(results))
+    ctx.exit(judge_targets(request, targets, check_one, unusable, out, as_json, quiet))

@@ -1,22 +1,20 @@
-"""What commands that judge print and write."""
+"""What commands that judge print and write: the one consumer of their events on a terminal."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from bettong.harness.runs.run import RunRecord
+from bettong.harness.cli.progress import ProgressLine
+from bettong.harness.cli.verdict_text import Line, lines_of
+from bettong.harness.events import Event, Finished, Handler, ignore
 from bettong.lineage.results import EXIT_CODES, Result
 from bettong.reports import announce, overall, write_reports
-from bettong.reports.words import VERDICT_SIGN, level_line
 
-_STYLES = {"valid": "green", "invalid": "red", "unknown": "yellow"}
-_ANOMALIES = 5
+Select = Callable[[Sequence[Result]], Sequence[Result]]
 
 
 def exit_code(results: Sequence[Result]) -> int:
@@ -34,79 +32,61 @@ def _has_anomaly(result: Result) -> bool:
     return bool(result.anomalies) or any(c.anomalies for c in result.counterexamples)
 
 
-def notify(results: Sequence[tuple[Result, Path]], as_json: bool) -> None:
-    """Write the reports, then print the verdicts, or JSON and nothing else."""
-    for result, out in results:
-        write_reports(result, out)
-    only = [result for result, _ in results]
-    if as_json:
-        values = [result.to_dict() for result in only]
-        click.echo(json.dumps(values[0] if len(values) == 1 else values, indent=1))
-        return
-    console = Console(highlight=False, soft_wrap=True)
-    for result, out in results:
-        _print(console, result, out)
-    for line in announce(only):
-        click.echo(line)
+class Output:
+    """Writes the reports of each answer, prints it, and knows the exit code.
 
+    A handler of events and a context manager: at its end what is left to say is said.
 
-def _print(console: Console, result: Result, out: Path) -> None:
-    style = _STYLES[result.verdict]
-    sign = VERDICT_SIGN[result.verdict]
-    console.print(f"{sign} {result.scenario}: {result.verdict}", style=style, markup=False)
-    console.print(f"  {level_line(result)}; {result.reason}", markup=False)
-    for limit in result.details.get("limits", ()):
-        console.print(f"  not shown: {limit}", markup=False)
-    for anomaly in result.anomalies[:_ANOMALIES]:
-        reported = [anomaly.kind, ", ".join(anomaly.messages[:3])]
-        reported += [f"key {anomaly.key}"] if anomaly.key is not None else []
-        reported += [anomaly.note] if anomaly.note else []
-        console.print("  " + "; ".join(reported), markup=False)
-    if len(result.anomalies) > _ANOMALIES:
-        console.print(f"  and {len(result.anomalies) - _ANOMALIES} more anomalies")
-    for example in result.counterexamples:
-        if example.faults:
-            console.print(f"  faults: {', '.join(example.faults)}", markup=False)
-        console.print(f"  again: {example.replay}", markup=False)
-    console.print(
-        f"  {len(result.runs)} runs in {result.duration_s:.1f} s; report: {out / 'report.html'}",
-        markup=False,
-    )
+    Args:
+        as_json: print the results as JSON when all are there, and nothing else.
+        quiet: show no progress.
+    """
 
+    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
+        self.finished: list[Finished] = []
+        self._as_json = as_json
+        self._console = Console(highlight=False, soft_wrap=True)
+        console = Console(stderr=True, highlight=False)
+        self._line = ProgressLine(console)
+        shown = console.is_terminal and not (quiet or as_json)
+        self._progress: Handler = self._line if shown else ignore
 
-class RunProgress:
-    """A line of progress on a terminal's standard error; silent elsewhere."""
-
-    def __init__(self, quiet: bool) -> None:
-        self._console = Console(stderr=True)
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[last]}"),
-            console=self._console,
-            disable=quiet or not self._console.is_terminal,
-            transient=True,
-        )
-
-    def __enter__(self) -> RunProgress:
-        self._progress.start()
+    def __enter__(self) -> Output:
         return self
 
-    def __exit__(self, *error: object) -> None:
-        self._progress.stop()
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        self._line.stop()
+        if kind is None and self.finished:
+            self._close()
 
-    def of(self, name: str) -> _Line:
-        """A new line for one scenario."""
-        return _Line(self._progress, self._progress.add_task(name, total=None, last="starting"))
+    def __call__(self, event: Event) -> None:
+        """Take in an event."""
+        self._progress(event)
+        if isinstance(event, Finished):
+            self.finished.append(event)
+            if event.out is not None:
+                write_reports(event.result, event.out)
+            self.print(lines_of(event.result, event.out))
 
+    @property
+    def results(self) -> list[Result]:
+        """The answers so far."""
+        return [event.result for event in self.finished]
 
-class _Line:
-    def __init__(self, progress: Progress, task: object) -> None:
-        self._progress = progress
-        self._task = task
+    def exit_code(self, counted: Select = lambda results: results) -> int:
+        """The exit code for all answers that count."""
+        return exit_code(counted(self.results))
 
-    def __call__(self, done: int, planned: int | None, seen: RunRecord) -> None:
-        last = f"{seen.outcome}: {', '.join(seen.schedule.ids) or 'no fault'}"
-        self._progress.update(self._task, completed=done, total=planned, last=last[:80])  # type: ignore[arg-type]
+    def print(self, lines: Iterable[Line]) -> None:
+        """Print lines, unless JSON is asked for."""
+        if not self._as_json:
+            for text, style in lines:
+                self._console.print(text, style=style or None, markup=False)
+
+    def _close(self) -> None:
+        if not self._as_json:
+            for line in announce(self.results):
+                click.echo(line)
+            return
+        values = [result.to_dict() for result in self.results]
+        click.echo(json.dumps(values[0] if len(values) == 1 else values, indent=1))

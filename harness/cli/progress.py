@@ -1,29 +1,85 @@
-"""Progress on the terminal: a moving line where there is one, nothing where there is not."""
+"""Progress on the terminal: a moving line on standard error, so that standard output stays the
+answer alone; nothing where there is no terminal."""
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Callable, Iterator
+import threading
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+from bettong.harness.events import (
+    Event,
+    Finished,
+    Preparing,
+    RecordsRead,
+    RunJudged,
+    RunStarted,
+    SearchAdvanced,
+    Started,
+    Warned,
+)
+
+_WIDTH = 80
 
 
-@contextlib.contextmanager
-def counting(title: str, *, quiet: bool = False) -> Iterator[Callable[[str, int], None]]:
-    """Gives a function that is told what is being done and how many were done.
+class ProgressLine:
+    """Shows how far a question has come."""
 
-    Written to standard error, so that standard output stays the answer alone.
-    """
-    if quiet or not sys.stderr.isatty():
-        yield lambda what, number: None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(title)
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._lock = threading.Lock()
+        self._subject = ""
+        self._counts = ""
+        self._progress: Progress | None = None
+        self._task = TaskID(0)
 
-        def notify(what: str, number: int) -> None:
-            progress.update(task, description=f"{title}: {what} {number:,}")
+    def __call__(self, event: Event) -> None:
+        """Take in an event; any thread may call."""
+        with self._lock:
+            self._show(event)
 
-        yield notify
+    def _show(self, event: Event) -> None:
+        match event:
+            case Started(subject):
+                self._subject, self._counts = subject, ""
+                self._update("starting")
+            case Preparing(what):
+                self._update(f"starting {what}")
+            case RunStarted(_, faults):
+                self._update(f"now {' + '.join(faults) or 'no fault'}")
+            case RunJudged(_, judged, number, planned):
+                self._counts = f"{number} of {planned} runs" if planned else f"{number} runs"
+                self._update(f"{judged.outcome}: {' + '.join(judged.faults) or 'no fault'}")
+            case SearchAdvanced(executions, violations):
+                self._counts = f"{executions:,} runs, {violations:,} violations"
+                self._update("")
+            case RecordsRead(history, records):
+                self._update(f"{history} {records:,}")
+            case Warned(message):
+                self._console.print(f"{self._subject}: {message}", markup=False, style="yellow")
+            case Finished():
+                self.stop()
+
+    def _update(self, last: str) -> None:
+        if self._progress is None:
+            self._progress = Progress(
+                SpinnerColumn(),
+                TextColumn("{task.description}", markup=False),
+                TimeElapsedColumn(),
+                TextColumn("{task.fields[last]}", markup=False),
+                console=self._console,
+                transient=True,
+            )
+            self._task = self._progress.add_task("", total=None, last="")
+            self._progress.start()
+        counts = f": {self._counts}" if self._counts else ""
+        self._progress.update(
+            self._task, description=f"{self._subject}{counts}", last=last[:_WIDTH]
+        )
+
+    def stop(self) -> None:
+        """Take the line away."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None

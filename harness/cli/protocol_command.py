@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from dataclasses import dataclass
@@ -12,10 +11,11 @@ from pathlib import Path
 from time import monotonic
 
 import click
-from rich.console import Console
 
-from bettong.harness.cli.output import exit_code
+from bettong.harness import events
+from bettong.harness.cli.output import Output
 from bettong.harness.cli.protocol_loading import load_program
+from bettong.harness.events import CounterexampleFound, Finished, Started
 from bettong.lineage.errors import UsageError
 from bettong.lineage.protocols.executor import RoundExecutor
 from bettong.lineage.protocols.explorer import explore
@@ -23,24 +23,9 @@ from bettong.lineage.protocols.failure_spec import CRASH_MODELS, CrashModel, Fai
 from bettong.lineage.protocols.random_search import sample
 from bettong.lineage.protocols.result import ProtocolReport
 from bettong.lineage.results import Result
-from bettong.lineage.search.executor import Execution
 from bettong.lineage.search.loop import Budget, search
-from bettong.reports import write_reports
 
 LARGE = 20_000_000
-STYLES = {"valid": "green", "invalid": "red", "unknown": "yellow"}
-_BUDGET = re.compile(r"(\d+)(s|m|h)?$")
-_SECONDS = {"s": 1, "m": 60, "h": 3600}
-
-
-def _budget(text: str | None) -> Budget:
-    if text is None:
-        return Budget()
-    found = _BUDGET.match(text)
-    if found is None or int(found[1]) == 0:
-        raise UsageError(f"--budget {text}: write a number of runs, or a time such as 90s or 5m")
-    number, unit = int(found[1]), found[2]
-    return Budget(runs=number) if unit is None else Budget(seconds=number * _SECONDS[unit])
 
 
 def _random(text: str) -> int:
@@ -60,7 +45,6 @@ class _Ask:
     seed: int
     log: Path | None
     text: str
-    quiet: bool
 
 
 @click.command("protocol")
@@ -149,21 +133,20 @@ def command(
         find_all,
         faults,
         schedule,
-        _budget(budget),
+        Budget.parse(budget),
         seed,
         log,
         _digest(program),
-        quiet or as_json,
     )
-    result = _answer(executor, _command(program, spec), ask)
-    if out is not None:
-        result.write(out)
-        write_reports(result, out)
-    if as_json:
-        click.echo(json.dumps(result.to_dict(), indent=1))
-    else:
-        _print(result, spec, out)
-    click.get_current_context().exit(exit_code([result]))
+    with Output(as_json=as_json, quiet=quiet) as output:
+        output(Started(loaded.program.name, "protocol"))
+        result = _answer(executor, _command(program, spec), ask, output)
+        if out is not None:
+            result.write(out)
+        for counterexample in result.counterexamples:
+            output(CounterexampleFound(counterexample))
+        output(Finished(result, out))
+    click.get_current_context().exit(output.exit_code())
 
 
 def _digest(program: tuple[str, ...]) -> str:
@@ -184,78 +167,39 @@ def _command(program: tuple[str, ...], spec: FailureSpec) -> list[str]:
     return words + (["--down-for", str(spec.down_for)] if spec.down_for != 1 else [])
 
 
-def _answer(executor: RoundExecutor, command: list[str], ask: _Ask) -> Result:
+def _answer(
+    executor: RoundExecutor, command: list[str], ask: _Ask, on_event: events.Handler
+) -> Result:
     report = ProtocolReport(executor, command)
     began = datetime.now(UTC)
     clock = monotonic()
-    console = Console(stderr=True, highlight=False)
-    shown = console.is_terminal and not ask.quiet
     if sum((ask.exhaustive, ask.faults != "ldfi", ask.schedule is not None)) > 1:
         raise UsageError("choose one of --exhaustive, --faults random:N and --schedule")
     if ask.schedule is not None:
         ids = frozenset(re.findall(r"[^\s()]+\([^)]*\)", ask.schedule))
         return report.of_schedule(executor.run(ids), began)
-    with console.status("running") if shown else _Nothing() as status:
-
-        def watch(execution: Execution, number: int) -> None:
-            if shown:
-                status.update(
-                    f"{number} runs; {', '.join(sorted(execution.schedule)) or 'clean'}: "
-                    f"{execution.outcome}"
-                )
-
-        if ask.exhaustive:
-            size = executor.spec.size()
-            if size > LARGE and ask.budget == Budget():
-                raise UsageError(
-                    f"the bounds allow {size:,} schedules: lower them, give a --budget, or leave "
-                    f"--exhaustive out"
-                )
-            found = explore(executor, runs=ask.budget.runs, seconds=ask.budget.seconds)
-            return report.of_exploration(found, began)
-        if ask.faults != "ldfi":
-            drawn = sample(executor, _random(ask.faults), ask.seed, watch=watch)
-            return report.of_sample(drawn, ask.seed, began, monotonic() - clock)
-        findings = search(
-            executor,
-            executor.spec.bounds,
-            budget=ask.budget,
-            find_all=ask.find_all,
-            log=ask.log,
-            question=shlex.join(command) + ask.text,
-            fault_space=executor.spec.size(),
-            watch=watch,
-        )
-        return report.of_search(findings, ask.seed)
-
-
-class _Nothing:
-    def __enter__(self) -> _Nothing:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return
-
-    def update(self, _: str) -> None:
-        """Show nothing."""
-
-
-def _print(result: Result, spec: FailureSpec, out: Path | None) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    coverage = result.coverage
-    console.print(f"{result.scenario}: {result.verdict}", style=STYLES[result.verdict])
-    console.print(f"  {result.reason}", markup=False)
-    for example in result.counterexamples:
-        console.print(f"  {', '.join(example.faults)}", markup=False, style="bold")
-        console.print(f"    {example.words}", markup=False)
-        if example.advice:
-            console.print(f"    what would help: {example.advice}", markup=False)
-        console.print(f"    again: {example.replay}", markup=False)
-    console.print(f"  {spec.words()}: {coverage.fault_space:,} schedules", markup=False)
-    console.print(
-        f"  {coverage.executions:,} runs ({coverage.vacuous:,} vacuous, {coverage.violated:,} "
-        f"violations) in {result.duration_s:.1f} s",
-        markup=False,
+    progress = events.search_events(on_event)
+    if ask.exhaustive:
+        size = executor.spec.size()
+        if size > LARGE and ask.budget == Budget():
+            raise UsageError(
+                f"the bounds allow {size:,} schedules: lower them, give a --budget, or leave "
+                f"--exhaustive out"
+            )
+        budget = ask.budget
+        found = explore(executor, runs=budget.runs, seconds=budget.seconds, on_event=progress)
+        return report.of_exploration(found, began)
+    if ask.faults != "ldfi":
+        drawn = sample(executor, _random(ask.faults), ask.seed, on_event=progress)
+        return report.of_sample(drawn, ask.seed, began, monotonic() - clock)
+    findings = search(
+        executor,
+        executor.spec.bounds,
+        budget=ask.budget,
+        find_all=ask.find_all,
+        log=ask.log,
+        question=shlex.join(command) + ask.text,
+        fault_space=executor.spec.size(),
+        on_event=progress,
     )
-    if out is not None:
-        console.print(f"  report: {out / 'report.html'}", markup=False)
+    return report.of_search(findings, ask.seed)

@@ -1,10 +1,7 @@
-"""What check-sink and check-job have in common: options, the targets of a call, how they are
-told."""
+"""What check-sink and check-job have in common: options, and the targets of a call."""
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,18 +10,21 @@ from urllib.parse import quote
 
 import click
 
-from bettong.harness.queries.request import Progress, Request
+from bettong.harness.cli.output import Output
+from bettong.harness.cli.verdict_text import Line, table_of
+from bettong.harness.events import Handler
+from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import ArenaFor, spark_environments
 from bettong.harness.queries.secrets import masked
 from bettong.harness.search.bounds import DEFAULT, PROFILE_NAMES
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.results import GUARANTEES, Result
-from bettong.reports import write_index, write_reports
+from bettong.reports import write_index
 
 _OUT = Path("bettong-out")
 F = TypeVar("F", bound=Callable[..., object])
-Check = Callable[[Request, ArenaFor, Progress], Result]
-Unusable = Callable[[Request, BettongError], Result]
+Check = Callable[[Request, ArenaFor, Handler], Result]
+Unusable = Callable[[Request, BettongError, Handler], Result]
 
 
 _OPTIONS = (
@@ -91,60 +91,6 @@ def pairs(given: tuple[str, ...], option: str) -> Mapping[str, str]:
     return found
 
 
-def write(result: Result, folder: Path | None, silent: bool) -> None:
-    """Write a result and its reports; print it, unless silent."""
-    if folder is not None:
-        result.write(folder)
-        write_reports(result, folder)
-    if not silent:
-        _say(result)
-
-
-def notify(results: Sequence[Result], as_json: bool) -> None:
-    """Print results as JSON, if that is asked, and nothing else."""
-    if as_json:
-        values = [result.to_dict() for result in results]
-        click.echo(json.dumps(values[0] if len(values) == 1 else values, indent=1))
-
-
-def _level(result: Result) -> str:
-    return "level not known" if result.verdict == "unknown" else result.guarantee
-
-
-def _say_all(results: Sequence[tuple[str, Result]]) -> None:
-    """A line for each target."""
-    width = max(len(target) for target, _ in results)
-    click.echo()
-    for target, result in results:
-        runs = f"{result.coverage.executions} runs"
-        click.echo(f"{target:{width}}  {_level(result):16}  {result.verdict:7}  {runs}")
-
-
-def _say(result: Result) -> None:
-    click.echo(f"{result.scenario}: {_level(result)} ({result.verdict})")
-    click.echo(f"  {result.reason}")
-    if result.ordering == "per-key":
-        click.echo("  order per key is kept")
-    if result.details.get("atomic") == "torn":
-        click.echo("  batches are not atomic: a reader saw a part of one")
-    for varies in result.details.get("envelope", ()):
-        click.echo(f"  this depends on how batches are cut: {varies}")
-    for asked, anew in result.details.get("new_checkpoint", {}).items():
-        click.echo(f"  {asked}, over the old target: {anew['guarantee']}")
-        if anew["words"]:
-            click.echo(f"    {anew['words']}")
-    for counterexample in result.counterexamples:
-        click.echo(f"\n  {' + '.join(counterexample.faults) or 'without any fault'}")
-        click.echo(f"    {counterexample.words}")
-        click.echo(f"    Repair: {counterexample.advice}")
-        click.echo(f"    See it again: {counterexample.replay}")
-    c = result.coverage
-    click.echo(
-        f"\n  {c.executions} runs, {c.injected} with faults, {c.pruned} fault sets folded, "
-        f"{result.duration_s:.0f} s"
-    )
-
-
 def judge_targets(
     request: Request,
     targets: Sequence[str],
@@ -153,35 +99,26 @@ def judge_targets(
     out: Path | None,
     as_json: bool,
     quiet: bool,
-) -> list[Result]:
-    """Judge each target with drivers that all share; write, print and return the results."""
-    silent = quiet or as_json or not sys.stderr.isatty()
-
-    def progress(line: str) -> None:
-        if not silent:
-            click.echo(f"  {line}", err=True)
-
-    results: list[Result] = []
+) -> int:
+    """Judge each target with drivers that all share; write and print the results, return the exit
+    code."""
+    alone = len(targets) == 1
     links = []
-    with spark_environments(progress) as arena_for:
+    with Output(as_json=as_json, quiet=quiet) as output, spark_environments(output) as arena_for:
         for target in targets:
-            alone = len(targets) == 1
             folder = out if out is not None and alone else (out or _OUT) / _folder(target)
             asked = replace(request, target=target, out=folder)
             try:
-                results.append(check(asked, arena_for, progress))
+                result = check(asked, arena_for, output)
             except BettongError as e:
                 if alone:
                     raise
-                results.append(unusable(asked, e))
-            write(results[-1], folder, as_json)
-            links.append((results[-1], f"{quote(folder.name)}/report.html"))
-    if len(targets) > 1:
-        write_index(links, out or _OUT)
-        if not as_json:
-            _say_all(list(zip(targets, results, strict=True)))
-    notify(results, as_json)
-    return results
+                result = unusable(asked, e, output)
+            links.append((result, f"{quote(folder.name)}/report.html"))
+        if not alone:
+            write_index(links, out or _OUT)
+            output.print([Line(""), *table_of(list(zip(targets, output.results, strict=True)))])
+    return output.exit_code()
 
 
 def _folder(target: str) -> str:

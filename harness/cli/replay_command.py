@@ -8,9 +8,8 @@ from pathlib import Path
 import click
 
 from bettong.harness.api import load_scenario, replay
-from bettong.harness.cli.output import RunProgress, exit_code, notify
-from bettong.harness.cli.query_options import notify as notify_queries
-from bettong.harness.cli.query_options import pairs, write
+from bettong.harness.cli.output import Output
+from bettong.harness.cli.query_options import pairs
 from bettong.harness.queries import counterexample
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.job.check import check_one_job
@@ -47,29 +46,25 @@ def command(
     quiet: bool,
 ) -> None:
     """Run the one fault schedule of a counterexample's FILE again."""
-    if counterexample.is_one(file):
-        code = _replay_query(file, out or file.parent / "replay", options, endpoints, as_json)
-        click.get_current_context().exit(code)
-    if options or endpoints:
-        raise UsageError(f"{file} is of a scenario: --option and --endpoint are for sinks and jobs")
+    own = out or file.parent / "replay"
+    with Output(as_json=as_json, quiet=quiet) as output:
+        if counterexample.is_one(file):
+            given = pairs(options, "--option"), pairs(endpoints, "--endpoint")
+            request = replace(counterexample.read(file, *given), out=own, replayed=file)
+            check = check_one_job if request.contract == "job" else check_one
+            with spark_environments(output) as arena_for:
+                check(request, arena_for, output)
+        elif options or endpoints:
+            raise UsageError(
+                f"{file} is of a scenario: --option and --endpoint are for sinks and jobs"
+            )
+        else:
+            _replay_scenario(file, own, output)
+    click.get_current_context().exit(output.exit_code())
+
+
+def _replay_scenario(file: Path, out: Path, output: Output) -> None:
     found = CounterexampleFile.read(file)
     scenario = load_scenario(found.scenario)
-    own = out or file.parent / "replay"
-    backend = found.where.backend(found.workers, "kafka" in scenario.servers)
-    with backend, RunProgress(quiet or as_json) as progress:
-        result = replay(file, backend=backend, out=own, progress=progress.of(scenario.name))
-    notify([(result, own)], as_json)
-    click.get_current_context().exit(exit_code([result]))
-
-
-def _replay_query(
-    file: Path, out: Path, options: tuple[str, ...], endpoints: tuple[str, ...], as_json: bool
-) -> int:
-    given = pairs(options, "--option"), pairs(endpoints, "--endpoint")
-    request = replace(counterexample.read(file, *given), out=out, replayed=file)
-    with spark_environments(lambda line: None) as arena_for:
-        check = check_one_job if request.contract == "job" else check_one
-        result = check(request, arena_for, lambda line: None)
-    write(result, out, as_json)
-    notify_queries([result], as_json)
-    return exit_code([result])
+    with found.where.backend(found.workers, "kafka" in scenario.servers) as backend:
+        replay(file, backend=backend, out=out, on_event=output)

@@ -35,6 +35,7 @@ class RunControl:
     Args:
         normalise: names steps as they are named in every run.
         answer: gives what a step that asks is told, by its id and occurrence; None for others.
+        on_step: is given each event of the trace when it is recorded.
     """
 
     def __init__(
@@ -45,12 +46,14 @@ class RunControl:
         trace: Path | None = None,
         normalise: Callable[[TraceEvent], TraceEvent] | None = None,
         answer: Callable[[str, int], Any] = lambda *_: None,
+        on_step: Callable[[TraceEvent], None] = lambda event: None,
     ) -> None:
         self.run = run
         self.schedule = schedule
         self.failure: Exception | None = None
         self._normalise = normalise
         self._answer = answer
+        self._on_step = on_step
         self._planned = PlannedFaults(schedule)
         self._changed = threading.Condition()
         self._book = EventLog(trace)
@@ -195,6 +198,7 @@ class RunControl:
 
     def _record(self, event: TraceEvent) -> None:
         self._book.record(event)
+        self._on_step(event)
         self._changed.notify_all()
 
     def _fail(self, error: Exception) -> None:

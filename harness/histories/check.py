@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from bettong.harness.checkers.levels import Judgement, Order, judge, undecided
+from bettong.harness.events import Handler, RecordsRead, ignore
 from bettong.harness.histories.columns import Columns, hash_ids, ranks
 from bettong.harness.histories.digest import (
     I64,
@@ -38,7 +39,6 @@ from bettong.harness.histories.spill import Buckets, Log, Rows, repeated
 from bettong.harness.histories.witnesses import anomalies_of, named_rows
 from bettong.lineage.results import Guarantee
 
-Progress = Callable[[str, int], None]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -51,7 +51,7 @@ class StoredCheck:
         witnesses: how many anomalies of each kind are told; all are counted.
         memory: bytes that rows may take before they go to files.
         spill: directory for these files, or None for the system's.
-        progress: called with what is being read and how many records were.
+        on_event: given how far the histories have been read.
     """
 
     expected: StoredHistory
@@ -62,7 +62,7 @@ class StoredCheck:
     witnesses: int = 1000
     memory: int = 1 << 30
     spill: Path | None = None
-    progress: Progress = lambda what, rows: None
+    on_event: Handler = ignore
     rows: dict[str, int] = field(default_factory=dict)
     _keys: KeyCodes = field(default_factory=KeyCodes)
 
@@ -163,7 +163,7 @@ class StoredCheck:
                     )
             yield batch
             rows += batch.num_rows
-            self.progress(history.name, rows)
+            self.on_event(RecordsRead(history.name, rows))
 
 
 def gather(log: Log, differ: Mask, buckets: Buckets) -> tuple[int, int]:

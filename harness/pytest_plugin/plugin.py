@@ -15,7 +15,7 @@ find them by these ids, and run these schedules alone.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,8 @@ from bettong.harness.search.bounds import BOUNDS
 
 if TYPE_CHECKING:
     from bettong.harness.backends.base import LocalBackend
-    from bettong.lineage.results import Result, Run
+    from bettong.harness.events import Handler
+    from bettong.lineage.results import Result
 
 __all__ = [  # fixtures that pytest finds here
     "bettong_link",
@@ -42,9 +43,7 @@ __all__ = [  # fixtures that pytest finds here
     "bettong_toxiproxy",
 ]
 
-OnRun = Callable[["Run", Mapping[str, Any]], None]
-"""Told of each run as it ends, with its schedule."""
-RunCase = Callable[[Case, Path, OnRun], "Result"]
+RunCase = Callable[[Case, Path, "Handler"], "Result"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -87,20 +86,20 @@ def bettong_backend() -> Iterator[LocalBackend]:
 def bettong_run(request: pytest.FixtureRequest) -> RunCase:
     """How a case is run; a project may override it, for instance to use another backend."""
 
-    def run(case: Case, out: Path, on_run: OnRun) -> Result:
+    def run(case: Case, out: Path, on_event: Handler) -> Result:
         from bettong.harness.api import run_scenario
-        from bettong.harness.jobs import parse_budget
+        from bettong.lineage.search.loop import Budget
 
         options = {k: v for k, v in case.options.items() if k not in ("bounds", *BOUNDS)}
         if "budget" in options:
-            options["budget"] = parse_budget(str(options["budget"]))
+            options["budget"] = Budget.parse(str(options["budget"]))
         return run_scenario(
             case.scenario,
             _faults(case),
             backend=request.getfixturevalue("bettong_backend"),
             out=out,
             expected=case.expect,
-            progress=lambda done, total, seen: on_run(_run_of(seen), seen.schedule.to_dict()),
+            on_event=on_event,
             **options,
         )
 
@@ -118,20 +117,6 @@ def _faults(case: Case) -> Any:
     return case.faults if isinstance(case.faults, str) else Schedule.from_dict(case.faults)
 
 
-def _run_of(seen: Any) -> Run:
-    from bettong.lineage.results import Run
-
-    return Run(
-        faults=seen.schedule.ids,
-        outcome=seen.outcome,
-        evidence=dict(seen.evidence),
-        not_fired=seen.not_fired,
-        anomalies=tuple(seen.anomalies),
-        seconds=seen.seconds,
-        note=seen.note,
-    )
-
-
 @pytest.fixture
 def bettong_result(
     request: pytest.FixtureRequest, bettong_run: RunCase, tmp_path_factory: pytest.TempPathFactory
@@ -144,9 +129,10 @@ def bettong_result(
     kept = request.config.getoption("bettong_out")
     out = Path(kept) / name if kept else tmp_path_factory.mktemp(f"bettong-{name}")
     runs = SubTests(request.node)
+    from bettong.harness.events import ignore
     from bettong.reports import write_reports
 
-    result = bettong_run(case, out, runs.add if case.is_search else lambda run, schedule: None)
+    result = bettong_run(case, out, runs.on_event if case.is_search else ignore)
     if case.is_search:
         runs.remember()
     result.write(out)

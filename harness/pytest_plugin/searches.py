@@ -17,7 +17,7 @@ from bettong.harness.pytest_plugin.cases import (
 )
 
 if TYPE_CHECKING:
-    from bettong.lineage.results import Run
+    from bettong.harness.events import Event
 
 
 class Selection:
@@ -62,13 +62,16 @@ class SubTests:
         self.reported: list[dict[str, Any]] = []
         item.stash[RUNS] = self.reported
 
-    def add(self, run: Run, schedule: Mapping[str, Any]) -> None:
+    def on_event(self, event: Event) -> None:
+        """Keep each run under faults as it is judged."""
+        from bettong.harness.events import RunJudged
         from bettong.harness.testing import run_text
 
-        if not run.faults:
+        if not isinstance(event, RunJudged) or not event.judged.faults:
             return
+        run = event.judged
         name = " + ".join(run.faults)
-        self.seen[name] = schedule
+        self.seen[name] = event.schedule
         text = None if run.outcome == "good" else run_text(run)
         self.reported.append({"name": name, "failure": text, "seconds": run.seconds})
 

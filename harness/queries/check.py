@@ -6,9 +6,11 @@ import contextlib
 from functools import partial
 from pathlib import Path
 
+from bettong.harness.events import Handler, Preparing, ignore
+from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS, OperationalEvent
 from bettong.harness.queries.faults.wire import not_struck, wire_points
-from bettong.harness.queries.request import Progress, Request
+from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import ArenaFor, spark_environments
 from bettong.harness.queries.run.job import Target
@@ -21,7 +23,7 @@ from bettong.harness.queries.sense import VacuousError, difference, expect_sense
 from bettong.harness.queries.sink.contract import Sink
 from bettong.harness.queries.sink.loading import load_target
 from bettong.harness.queries.sink.rows import Input
-from bettong.harness.queries.verdict import QueryVerdict, Subject, named
+from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
 from bettong.harness.wire import cut_points
 from bettong.lineage.errors import BettongError
@@ -35,46 +37,51 @@ def check_sink(
     target: str,
     *,
     expect: Guarantee = "effectively-once",
-    progress: Progress = lambda line: None,
+    on_event: Handler = ignore,
     **more: object,
 ) -> Result:
-    """Judge one sink; the arguments are those of :class:`Request`.
+    """Judge one sink; ``on_event`` is given what happens, the other arguments are those of
+    :class:`Request`.
 
     Raises UsageError for a target that cannot be used.
     """
     request = Request(target, expect=expect, **more)  # type: ignore[arg-type]
-    with spark_environments(progress) as arena_for:
-        return check_one(request, arena_for, progress)
+    with spark_environments(on_event) as arena_for:
+        return check_one(request, arena_for, on_event)
 
 
-def check_one(request: Request, arena_for: ArenaFor, progress: Progress) -> Result:
-    """Judge one sink with drivers that several checks share.
+def check_one(request: Request, arena_for: ArenaFor, on_event: Handler = ignore) -> Result:
+    """Judge one sink with drivers that several checks share; with a folder, keep the result there.
 
-    What the machine lacks for it makes the answer unknown, its reason begins with ``skipped:``.
+    What the machine lacks for it makes the answer unknown; ``details["skipped"]`` says what.
     """
-    answer = _before_it_is_loaded(request)
+    return answer(request, "sink", lambda: _checked(request, arena_for, on_event), on_event)
+
+
+def unusable(request: Request, error: BettongError, on_event: Handler = ignore) -> Result:
+    """The answer for a target that cannot be used, where others are judged beside it."""
+    return finish(request, _before_it_is_loaded(request).unknown(masked(str(error))), on_event)
+
+
+def _checked(request: Request, arena_for: ArenaFor, on_event: Handler) -> Result:
+    verdict = _before_it_is_loaded(request)
     with contextlib.ExitStack() as stack:
         try:
             sink = load_target(request.target, request.options)
-            answer = QueryVerdict(request, _subject(sink.name, bool(sink.ordered)))
+            verdict = QueryVerdict(request, _subject(sink.name, bool(sink.ordered)))
             endpoints = {**sink.endpoints, **request.endpoints}
             servers = {}
             for name, server in sink.servers.items():
                 if name not in endpoints:
-                    progress(f"starting {name}")
+                    on_event(Preparing(name))
                     servers[name] = stack.enter_context(server())
                     endpoints[name] = servers[name].address
             endpoint_proxies = stack.enter_context(EndpointProxies(endpoints, servers))
-            return _Check(request, sink, answer, arena_for, progress, endpoint_proxies).result()
+            return _Check(request, sink, verdict, arena_for, on_event, endpoint_proxies).result()
         except ServerMissingError as e:
-            return answer.unknown(masked(f"skipped: {e}"))
+            return verdict.skipped(masked(str(e)))
         except VacuousError as e:
-            return answer.unknown(masked(str(e)))
-
-
-def unusable(request: Request, error: BettongError) -> Result:
-    """The answer for a target that cannot be used, where others are judged beside it."""
-    return _before_it_is_loaded(request).unknown(masked(str(error)))
+            return verdict.unknown(masked(str(e)))
 
 
 def _before_it_is_loaded(request: Request) -> QueryVerdict:
@@ -95,13 +102,12 @@ class _Check:
         sink: Sink,
         answer: QueryVerdict,
         arena_for: ArenaFor,
-        progress: Progress,
+        on_event: Handler,
         endpoint_proxies: EndpointProxies,
     ) -> None:
         self._request = request
         self._sink = sink
         self._answer = answer
-        self._progress = progress
         self._source = Input()
         self._wires = endpoint_proxies
         target = Target(request.target, dict(request.options), (str(Path.cwd()),))
@@ -110,12 +116,12 @@ class _Check:
             partial(arena_for, sink.spark_config, 2),
         )
         self._executor = SinkExecutor(
-            SinkRunner(spark_environment, target, self._source, endpoint_proxies, two),
+            SinkRunner(spark_environment, target, self._source, endpoint_proxies, two, on_event),
             self._source,
             bool(sink.ordered),
             Why(request.window, self._source.batches, request.faults),
             request.real,
-            reported=self._told,
+            handler=on_event,
             traces=request.out,
         )
 
@@ -133,16 +139,9 @@ class _Check:
             findings = Findings(clean, [clean])
             findings.minimal = [CLEAN]
             return self._answer.conclude(executor, findings)
-        self._progress("searching")
         sampled: list[Execution] = []
         findings = search(executor, self._request, sampled.append)
         return self._answer.conclude(executor, findings, sampled, self._anew())
-
-    def _told(self, execution: Execution) -> None:
-        kinds = ", ".join(sorted({a.kind for a in execution.anomalies}))
-        self._progress(
-            f"{named(execution.schedule)}: {execution.outcome}{': ' + kinds if kinds else ''}"
-        )
 
     def _clean_runs(self) -> Execution:
         """Two runs without faults, which must be alike; the search takes them as its own."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from bettong.lineage.results import Guarantee
 from bettong.lineage.search.loop import Budget
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)

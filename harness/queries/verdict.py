@@ -62,6 +62,10 @@ class QueryVerdict:
         """Nothing can be concluded."""
         return self._result("unknown", reason)
 
+    def skipped(self, missing: str) -> Result:
+        """Nothing was run, because the machine lacks what the sink needs."""
+        return self._result("unknown", f"skipped: {missing}", details={"skipped": missing})
+
     def conclude(
         self,
         executor: QueryExecutor,

@@ -18,6 +18,14 @@ from typing import Any
 
 from bettong.harness.backends.base import Backend
 from bettong.harness.checkers import guarantee_of
+from bettong.harness.events import (
+    CounterexampleFound,
+    Handler,
+    RunJudged,
+    RunStarted,
+    ignore,
+    steps_of,
+)
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.processes.session import guard_folder, unguard_folder
 from bettong.harness.runs.counterexample import CounterexampleFile
@@ -56,7 +64,7 @@ class Campaign:
         replay: whether the last batch of each run is forced to be done once more.
         options: how the runs are set up, to be repeated by a replay.
         resume: keep what earlier runs left in the folder.
-        progress: told after each run: how many are done, how many there are if known, the run.
+        on_event: given what happens, run by run.
     """
 
     backend: Backend
@@ -68,7 +76,7 @@ class Campaign:
     replay: bool = True
     resume: bool = False
     limits: Limits = field(default_factory=Limits)
-    progress: Callable[[int, int | None, RunRecord], None] = lambda *_: None
+    on_event: Handler = ignore
     beside: Sequence[Backend] = ()
 
     def __post_init__(self) -> None:
@@ -102,6 +110,7 @@ class Campaign:
         backend = self._free.get()
         folder = Path(tempfile.mkdtemp(prefix="bettong-run-", dir=backend.runs))
         guard_folder(folder)
+        self.on_event(RunStarted(label, schedule.ids))
         try:
             seen = run_once(
                 backend,
@@ -112,6 +121,7 @@ class Campaign:
                 replay=self.replay,
                 limits=self.limits,
                 trace=trace,
+                on_step=steps_of(label, self.on_event),
             )
             if seen.outcome != "good":
                 logs = self.out / "logs" / label
@@ -126,9 +136,11 @@ class Campaign:
         if not keep:
             trace.unlink()
         with self._lock:
-            self.runs.append(seen.to_run(f"traces/{trace.name}" if keep else None))
+            judged = seen.to_run(f"traces/{trace.name}" if keep else None)
+            self.runs.append(judged)
             self.observed.append(seen)
-            self.progress(len(self.runs), self.planned, seen)
+            number, planned = len(self.runs), self.planned
+            self.on_event(RunJudged(label, judged, number, planned, schedule.to_dict()))
         return seen
 
     def run_all(self, schedules: Sequence[Schedule]) -> list[RunRecord]:
@@ -152,16 +164,16 @@ class Campaign:
         file = self.out / f"counterexample-{number}.json"
         options = {**self.options, "replay": self.replay}
         CounterexampleFile(self.scenario.name, seen.schedule, options).write(file)
-        self.counterexamples.append(
-            Counterexample(
-                faults=tuple(sorted(seen.schedule.ids)),
-                anomalies=seen.anomalies[:_ANOMALIES_SHOWN],
-                schedule=seen.schedule.to_dict(),
-                replay=f"bettong replay {file}",
-                advice=self.scenario.advice,
-                trace=self.trace_of(seen),
-            )
+        found = Counterexample(
+            faults=tuple(sorted(seen.schedule.ids)),
+            anomalies=seen.anomalies[:_ANOMALIES_SHOWN],
+            schedule=seen.schedule.to_dict(),
+            replay=f"bettong replay {file}",
+            advice=self.scenario.advice,
+            trace=self.trace_of(seen),
         )
+        self.counterexamples.append(found)
+        self.on_event(CounterexampleFound(found))
 
     def shrink(self, seen: RunRecord) -> RunRecord:
         """The same violation with as few of its faults as will do."""

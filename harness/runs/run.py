@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -98,6 +98,7 @@ def run_once(
     replay: bool = True,
     limits: Limits = Limits(),  # noqa: B008 - immutable
     trace: Path | None = None,
+    on_step: Callable[[TraceEvent], None] = lambda event: None,
 ) -> RunRecord:
     """Run a scenario once under a schedule and judge it.
 
@@ -107,6 +108,7 @@ def run_once(
         replay: whether to force the last batch to be done again. A run without faults is judged
             by what was seen before that.
         trace: file for the trace.
+        on_step: given each event of the trace as it comes.
 
     Raises:
         ScheduleError: the schedule names what this backend does not have.
@@ -133,7 +135,7 @@ def run_once(
 
     with backend.cluster(scenario, layout) as cluster:
         moments = Moments(scenario.moments)
-        control = RunControl(run, cluster, schedule, trace, StageNumbers(), moments.answer)
+        control = RunControl(run, cluster, schedule, trace, StageNumbers(), moments.answer, on_step)
         course = Course(cluster, control, layout, scenario.senders, limits)
         backend.conductor.begin(control)
         try:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
+from bettong.harness.events import search_progress
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
@@ -18,6 +19,7 @@ from bettong.harness.search.occurrences import Reading
 from bettong.harness.search.trace_lineage import RunLineage, lineage_of, make_up
 from bettong.lineage.faults import CLASSIC, CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
+from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
 
 
@@ -127,6 +129,12 @@ class ScenarioExecutor:
             if recovery is not None:
                 found["recovery"] = recovery.to_dict()
         return found
+
+    def on_event(self, event: SearchEvent) -> None:
+        """Take in what the search has run, and pass on how far it has come."""
+        if isinstance(event, Executed):
+            self.learn(event.execution)
+        search_progress(self.campaign.on_event)(event)
 
     def learn(self, execution: Execution) -> None:
         """Take in an execution, a fresh one or one from the log."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bettong.harness.checkers import guarantee_of
+from bettong.harness.events import CounterexampleFound
 from bettong.harness.faults.describe import counterexample_words
 from bettong.harness.runs.campaign import CRASH_MODEL, Campaign
 from bettong.harness.runs.counterexample import CounterexampleFile
@@ -50,7 +51,7 @@ def search_scenario(
         find_all=reach.find_all,
         log=campaign.out / LOG,
         question=question(campaign, reach),
-        watch=lambda execution, _: executor.learn(execution),
+        on_event=executor.on_event,
         canonical=executor.folding.canonical,
         smallest_first=True,
         suggest=executor.folding.again,
@@ -143,7 +144,9 @@ def _result(
         )
 
     def counterexample(clean: Execution, found: Execution) -> Counterexample:
-        return _counterexample(campaign, executor, clean, found)
+        example = _counterexample(campaign, executor, clean, found)
+        campaign.on_event(CounterexampleFound(example))
+        return example
 
     result = findings.result(
         scenario=campaign.scenario.name,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from time import monotonic
@@ -17,6 +17,7 @@ from time import monotonic
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.protocols.executor import RoundExecutor
 from bettong.lineage.results import Outcome
+from bettong.lineage.search.events import Advanced, Handler, ignore
 
 WORTH_SHARING = 20_000
 """Below so many schedules a second process costs more than it saves."""
@@ -75,13 +76,14 @@ def explore(
     processes: int = 0,
     runs: int | None = None,
     seconds: float | None = None,
-    watch: Callable[[int], None] | None = None,
+    on_event: Handler = ignore,
 ) -> Exploration:
     """Run every schedule of the executor's failure specification.
 
     ``processes``: how many to use; 0 for as many as there are processors (one for a small space).
     ``runs``, ``seconds``: stop after so many; the exploration is then not complete.
-    ``watch``: told from time to time how many runs are done.
+    ``on_event``: given from time to time how far one process has come; several report nothing
+    before they end.
     """
     began = monotonic()
     size = executor.spec.size()
@@ -90,7 +92,7 @@ def explore(
     baseline = executor.baseline  # before forking, so that all share it
     assert baseline is not None
     if count == 1:
-        found = _share(executor, 0, 1, runs, seconds, watch)
+        found = _share(executor, 0, 1, runs, seconds, on_event)
     else:
         found = _forked(executor, count, runs, seconds)
     found.minimal.sort(key=lambda s: (len(s), sorted(s)))
@@ -105,7 +107,7 @@ def _share(
     of: int,
     runs: int | None,
     seconds: float | None,
-    watch: Callable[[int], None] | None,
+    on_event: Handler,
 ) -> Exploration:
     found = Exploration()
     end = None if seconds is None else monotonic() + seconds
@@ -114,8 +116,7 @@ def _share(
         if number % LOOK == 0:
             if end is not None and monotonic() > end:
                 break
-            if watch:
-                watch(number * of)
+            on_event(Advanced(found.executions, found.outcomes["violation"]))
         found.add(schedule, executor.outcome(schedule), number * of + index + 1)
     return found
 
@@ -129,7 +130,7 @@ def _forked(
         reading, writing = context.Pipe(duplex=False)
 
         def work(index: int = index, writing: object = writing) -> None:
-            writing.send(_share(executor, index, count, runs, seconds, None))  # type: ignore[attr-defined]
+            writing.send(_share(executor, index, count, runs, seconds, ignore))  # type: ignore[attr-defined]
 
         worker = context.Process(target=work, daemon=True)
         worker.start()

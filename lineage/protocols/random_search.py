@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bettong.lineage.faults import CRASH, DELAY, DUPLICATE, LOSS, FaultSet
 from bettong.lineage.protocols.executor import RoundExecutor
 from bettong.lineage.protocols.failure_spec import FailureSpec
+from bettong.lineage.search.events import Executed, Handler, ignore
 from bettong.lineage.search.executor import Execution
 
 
@@ -48,7 +48,7 @@ def sample(
     count: int,
     seed: int = 0,
     *,
-    watch: Callable[[Execution, int], None] | None = None,
+    on_event: Handler = ignore,
     first_only: bool = False,
 ) -> Sample:
     """Run the clean schedule and then ``count`` random ones; shrink the first violation."""
@@ -58,8 +58,7 @@ def sample(
         schedule = random_schedule(executor.spec, rng) if number else frozenset()
         execution = executor.judge(schedule)
         found.executions.append(execution)
-        if watch:
-            watch(execution, number + 1)
+        on_event(Executed(execution, number + 1))
         if execution.outcome == "violation" and found.to_first is None:
             found.to_first = number + 1
             found.minimal = shrink(executor, schedule)

@@ -19,6 +19,7 @@ from bettong.lineage.export import from_json, to_json
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Anomaly
+from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
 from bettong.lineage.search.question_log import QuestionLog
 
@@ -52,8 +53,11 @@ class Journal:
         """The execution of a schedule, when it is known."""
         return self._known.get(schedule)
 
-    def add(self, execution: Execution) -> None:
-        """Keep an execution; it is on disk when this returns."""
+    def on_event(self, event: SearchEvent) -> None:
+        """Keep a fresh execution; it is on disk when this returns."""
+        if not isinstance(event, Executed) or event.from_log:
+            return
+        execution = event.execution
         self._known[execution.schedule] = execution
         value = {f.name: getattr(execution, f.name) for f in fields(execution)} | {
             "schedule": sorted(execution.schedule),

@@ -7,6 +7,7 @@ hypothesis is left within the bounds, at a violation, or with the budget.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -14,8 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
+from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CLEAN, Bounds, FaultSet
 from bettong.lineage.results import Coverage
+from bettong.lineage.search.events import Advanced, Executed, Handler, ignore
 from bettong.lineage.search.executor import Execution, Executor
 from bettong.lineage.search.findings import Findings
 from bettong.lineage.search.hypotheses import Hypotheses, Mode, minimal
@@ -26,8 +29,8 @@ TURNS: tuple[Mode, ...] = ("asked", "hunt", "kept", "given")
 DEAR: tuple[Mode, ...] = ("hunt", "present")
 """The same where runs are dear: of the smallest sets the latest, and any."""
 REST: tuple[Mode, ...] = ("present", "absent")
-
-Watch = Callable[[Execution, int], None]
+_BUDGET = re.compile(r"(\d+)(s|m|h)?$")
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,19 @@ class Budget:
 
     runs: int | None = None
     seconds: float | None = None
+
+    @classmethod
+    def parse(cls, text: str | None) -> Budget:
+        """``200`` is so many runs, ``90s``, ``5m``, ``1h`` so much time; raises UsageError."""
+        if text is None:
+            return cls()
+        found = _BUDGET.match(text)
+        if found is None or int(found[1]) == 0:
+            raise UsageError(
+                f"--budget {text}: write a number of runs, or a time such as 90s or 5m"
+            )
+        number, unit = int(found[1]), found[2]
+        return cls(runs=number) if unit is None else cls(seconds=number * _SECONDS[unit])
 
     def spent(self, runs: int, seconds: float) -> bool:
         """Whether so many executions in so many seconds have used it up."""
@@ -51,7 +67,7 @@ class _Search:
     budget: Budget
     find_all: bool
     journal: Journal | None
-    watch: Watch | None
+    on_event: Handler
     canonical: Callable[[FaultSet], FaultSet] | None
     smallest_first: bool
     suggest: Callable[[], Iterable[FaultSet]] | None
@@ -87,23 +103,27 @@ class _Search:
             fresh = iter([self.executor.run(s) for s in missing])
         found = []
         for execution in known:
-            if execution is None:
-                execution = next(fresh)
-                if self.journal:
-                    self.journal.add(execution)
-            self._keep(execution)
+            from_log = execution is not None
+            execution = execution or next(fresh)
+            self._keep(execution, from_log)
             found.append(execution)
         return found
 
-    def _keep(self, execution: Execution) -> None:
+    def advanced(self) -> None:
+        """Say how far the search has come."""
+        self.on_event(Advanced(len(self.done), len(self.violations), self.drawn, self.pruned))
+
+    def _keep(self, execution: Execution, from_log: bool) -> None:
         self.done.append(execution)
         self.tried[execution.schedule] = execution
         if execution.outcome == "violation":
             self.violations.append(execution.schedule)
             if self.to_first is None:
                 self.to_first = len(self.done)
-        if self.watch:
-            self.watch(execution, len(self.done))
+        event = Executed(execution, len(self.done), from_log)
+        if self.journal:
+            self.journal.on_event(event)
+        self.on_event(event)
 
 
 def search(
@@ -118,7 +138,7 @@ def search(
     log: Path | None = None,
     question: str = "",
     fault_space: int | None = None,
-    watch: Watch | None = None,
+    on_event: Handler = ignore,
 ) -> Findings:
     """Search for the smallest fault sets within the bounds that break a goal.
 
@@ -132,13 +152,13 @@ def search(
     ``log``: file to which every execution is written, and from which a search goes on that was
     interrupted; ``question`` names what is asked, so that a log is not used for another one.
     ``fault_space``: size of the space, for the coverage, when it is known.
-    ``watch``: called after each execution with it and the number of executions so far.
+    ``on_event``: given each execution, once the log has it, and how far the search has come.
 
     Raises BettongError when the executor does; UsageError when the log is another question's.
     """
     journal = Journal(log, question) if log is not None else None
     work = _Search(
-        executor, bounds, budget, find_all, journal, watch, canonical, smallest_first, suggest
+        executor, bounds, budget, find_all, journal, on_event, canonical, smallest_first, suggest
     )
     started = datetime.now(UTC).isoformat(timespec="seconds")
     try:
@@ -203,6 +223,7 @@ def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
             left = False
             break
         _take_in(work, hypotheses, work.run(batch))
+        work.advanced()
         if work.violations and not work.find_all:
             _shrink(work, hypotheses)
             break

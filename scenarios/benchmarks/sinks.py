@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from bettong.harness.events import ignore
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.faults.kinds import parse_fault
 from bettong.harness.queries.judge import judge_run
@@ -41,7 +42,7 @@ def bench(kept: int = 12, killed: int = 3, full: bool = False) -> dict[str, Any]
     """The figures. ``full``: 100 verdicts on right sinks and 20 on a wrong one, not 2 of each."""
     rights, wrongs = (100, 20) if full else (2, 2)
     figures: dict[str, Any] = {}
-    with spark_environments(lambda line: None) as arena_for:
+    with spark_environments(ignore) as arena_for:
         with EndpointProxies({}) as endpoint_proxies:
             _add_rates(
                 figures, "", arena_for, f"{_FILES}:SqliteInsert", endpoint_proxies, kept, killed
@@ -107,7 +108,7 @@ def _per_minute(runner: SinkRunner, ids: Sequence[str], real: bool) -> float:
 
 def verdicts(arena_for: ArenaFor, targets: Sequence[str]) -> tuple[list[Result], float]:
     """A whole verdict for each target, and the seconds of the fastest."""
-    results = [check_one(Request(target), arena_for, lambda line: None) for target in targets]
+    results = [check_one(Request(target), arena_for) for target in targets]
     return results, round(min(result.duration_s for result in results), 1)
 
 

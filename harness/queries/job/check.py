@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from bettong.harness.events import Handler, Preparing, ignore
+from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.faults.kinds import AnyFault
 from bettong.harness.queries.faults.wire import not_struck, wire_points
 from bettong.harness.queries.job.contract import Job
@@ -23,7 +25,7 @@ from bettong.harness.queries.job.oracles import VARIANTS, Clean
 from bettong.harness.queries.job.rules import Row
 from bettong.harness.queries.job.workload import OTHERS, PLAIN, JobWorkload, Variant
 from bettong.harness.queries.judge import SinkVerdict
-from bettong.harness.queries.request import Progress, Request
+from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import ArenaFor, spark_environments
 from bettong.harness.queries.run.job import Target
@@ -33,7 +35,7 @@ from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.harness.queries.search.search import search
 from bettong.harness.queries.secrets import masked
 from bettong.harness.queries.sense import VacuousError, difference, expect_sense
-from bettong.harness.queries.verdict import QueryVerdict, Subject, named
+from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
 from bettong.harness.servers.server import Server
 from bettong.harness.wire import cut_points
@@ -54,33 +56,38 @@ def check_job(
     target: str,
     *,
     expect: Guarantee = "effectively-once",
-    progress: Progress = lambda line: None,
+    on_event: Handler = ignore,
     **more: object,
 ) -> Result:
-    """Judge one streaming job; the arguments are those of :class:`Request`.
+    """Judge one streaming job; ``on_event`` is given what happens, the other arguments are those of
+    :class:`Request`.
 
     Raises UsageError for a target that cannot be used.
     """
     request = Request(target, expect=expect, contract="job", **more)  # type: ignore[arg-type]
-    with spark_environments(progress) as arena_for:
-        return check_one_job(request, arena_for, progress)
+    with spark_environments(on_event) as arena_for:
+        return check_one_job(request, arena_for, on_event)
 
 
-def check_one_job(request: Request, arena_for: ArenaFor, progress: Progress) -> Result:
-    """Judge one job with drivers that several checks share.
+def check_one_job(request: Request, arena_for: ArenaFor, on_event: Handler = ignore) -> Result:
+    """Judge one job with drivers that several checks share; with a folder, keep the result there.
 
-    What the machine lacks for it makes the answer unknown, its reason begins with ``skipped:``.
+    What the machine lacks for it makes the answer unknown; ``details["skipped"]`` says what.
     """
-    answer = QueryVerdict(request, Subject(request.target.rpartition(":")[2], "job"))
+    return answer(request, "job", lambda: _checked(request, arena_for, on_event), on_event)
+
+
+def _checked(request: Request, arena_for: ArenaFor, on_event: Handler) -> Result:
+    verdict = QueryVerdict(request, Subject(request.target.rpartition(":")[2], "job"))
     with contextlib.ExitStack() as stack:
         try:
             job = load_job(request.target)
-            answer.subject = replace(answer.subject, name=job.name)
+            verdict.subject = replace(verdict.subject, name=job.name)
             endpoints = {**job.endpoints, **request.endpoints}
             servers: dict[str, Server] = {}
             for name, server in job.servers.items():
                 if name not in endpoints:
-                    progress(f"starting {name}")
+                    on_event(Preparing(name))
                     servers[name] = stack.enter_context(server())
                     endpoints[name] = servers[name].address
             proxies = stack.enter_context(EndpointProxies(endpoints, servers))
@@ -93,17 +100,17 @@ def check_one_job(request: Request, arena_for: ArenaFor, progress: Progress) -> 
             workload = JobWorkload(
                 Target(request.target, {}, (str(Path.cwd()),)), job, brokers, nonce
             )
-            return _Check(request, job, answer, arena_for, progress, proxies, workload).result()
+            return _Check(request, job, verdict, arena_for, on_event, proxies, workload).result()
         except ServerMissingError as e:
-            return answer.unknown(masked(f"skipped: {e}"))
+            return verdict.skipped(masked(str(e)))
         except VacuousError as e:
-            return answer.unknown(masked(str(e)))
+            return verdict.unknown(masked(str(e)))
 
 
-def unusable_job(request: Request, error: BettongError) -> Result:
+def unusable_job(request: Request, error: BettongError, on_event: Handler = ignore) -> Result:
     """The answer for a target that cannot be used, where others are judged beside it."""
     subject = Subject(request.target.rpartition(":")[2], "job")
-    return QueryVerdict(request, subject).unknown(masked(str(error)))
+    return finish(request, QueryVerdict(request, subject).unknown(masked(str(error))), on_event)
 
 
 @dataclass
@@ -123,12 +130,12 @@ class _Check:
         job: Job,
         answer: QueryVerdict,
         arena_for: ArenaFor,
-        progress: Progress,
+        on_event: Handler,
         proxies: EndpointProxies,
         workload: JobWorkload,
     ) -> None:
         self._request, self._job, self._answer = request, job, answer
-        self._progress, self._wires, self._workload = progress, proxies, workload
+        self._on_event, self._wires, self._workload = on_event, proxies, workload
         self._judged: Judged | None = None
         settings = {**_SETTINGS, **job.spark_config}
         self._environment = arena_for(settings)
@@ -140,21 +147,15 @@ class _Check:
             self._judge,
             fingerprint=_fingerprint,
             real=request.real,
-            reported=self._told,
+            handler=on_event,
             traces=request.out,
         )
 
     def _runner(self, workload: JobWorkload) -> QueryRunner:
-        return QueryRunner(self._environment, workload, self._wires, self._two)
+        return QueryRunner(self._environment, workload, self._wires, self._two, self._on_event)
 
     def _judge(self, faults: Sequence[AnyFault], run: QueryRun) -> SinkVerdict:
         return SinkVerdict((), ()) if self._judged is None else self._judged.run(run)
-
-    def _told(self, execution: Execution) -> None:
-        kinds = ", ".join(sorted({a.kind for a in execution.anomalies}))
-        self._progress(
-            f"{named(execution.schedule)}: {execution.outcome}{': ' + kinds if kinds else ''}"
-        )
 
     def result(self) -> Result:
         """The verdict. Raises VacuousError, UsageError, SinkError."""
@@ -172,7 +173,6 @@ class _Check:
             only = Findings(clean, [found])
             only.minimal = [chosen] if found.outcome == "violation" else []
             return self._answer.conclude(executor, only)
-        self._progress("searching")
         sampled: list[Execution] = []
         findings = search(executor, self._request, sampled.append)
         return self._answer.conclude(executor, findings, sampled)
@@ -242,7 +242,7 @@ class _Check:
         return [OTHERS[name] for name in asked]
 
     def _varied(self, variant: Variant) -> list[Row]:
-        self._progress(f"without faults: {variant.name}")
+        self._on_event(Preparing(f"a run without faults, {variant.name}"))
         run = self._runner(replace(self._workload, variant=variant)).run()
         try:
             self._expect_sense(run)

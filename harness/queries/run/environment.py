@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bettong.harness.conductor.server import Conductor
-from bettong.harness.queries.request import Progress
+from bettong.harness.events import Handler, Preparing
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig
 
@@ -53,7 +53,7 @@ class ArenaFor(Protocol):
 
 
 @contextlib.contextmanager
-def spark_environments(progress: Progress) -> Iterator[ArenaFor]:
+def spark_environments(on_event: Handler) -> Iterator[ArenaFor]:
     """Warm drivers for any number of checks; those with the same settings share them."""
     with contextlib.ExitStack() as stack:
         conductor = stack.enter_context(Conductor())
@@ -63,7 +63,7 @@ def spark_environments(progress: Progress) -> Iterator[ArenaFor]:
         def arena_for(settings: Mapping[str, str], cores: int = 1) -> SparkEnvironment:
             key = (cores, tuple(sorted(settings.items())))
             if key not in known:
-                progress("starting Spark")
+                on_event(Preparing("Spark"))
                 master = _MASTER.format(cores=cores)
                 config = SessionConfig(master, {**_SETTINGS, **settings})
                 home = folder / str(len(known))

@@ -11,6 +11,7 @@ from typing import Any
 
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.stage_numbers import StageNumbers
+from bettong.harness.events import FaultInjected, Handler, RunStarted, steps_of
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, moments
 from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor, RefusedOnce
@@ -49,6 +50,7 @@ class OneRun:
         faults: Sequence[AnyFault],
         replay_layout: int,
         real: bool,
+        on_event: Handler,
     ) -> None:
         self._arena = spark_environment
         self._workload = workload
@@ -56,6 +58,7 @@ class OneRun:
         self._faults = faults
         self._replay_layout = replay_layout
         self._real = real
+        self._on_event = on_event
         self._id = spark_environment.next_run()
         self._state = spark_environment.folder / self._id
         self._stages = StageNumbers()
@@ -73,7 +76,14 @@ class OneRun:
         besides = WireFault | OperationalEvent | LostExecutor | RefusedOnce
         placed = [f for f in faults if not isinstance(f, besides)]
         schedule = Schedule((*placed, *self._situation.placed))
-        self._control = RunControl(self._id, self._driver, schedule, None, self._observe)
+        self._control = RunControl(
+            self._id,
+            self._driver,
+            schedule,
+            None,
+            self._observe,
+            on_step=steps_of(self._id, on_event),
+        )
         address = spark_environment.conductor.address
         self._incarnations = Incarnations(
             self._driver, pools, self._id, (address, workload.call), self._starts
@@ -82,6 +92,7 @@ class OneRun:
     def run(self) -> QueryRun:
         """Raises SinkError when the sink cannot even set up or read back."""
         begun = time.monotonic()
+        self._on_event(RunStarted(self._id, tuple(fault.id for fault in self._faults)))
         self._state.mkdir(parents=True)
         self._wires.begin()
         self._workload.begin(self._id, self._state, self._situation)
@@ -226,6 +237,9 @@ class OneRun:
 
     def _take_evidence(self) -> None:
         missing = [*self._strikes.end()]
+        for id, evidence in self._strikes.evidence.items():
+            if id not in self._control.evidence:  # of which the trace has said so
+                self._on_event(FaultInjected(self._id, id, evidence))
         reported = {**self._control.evidence, **self._strikes.evidence}
         missing += [id for id in self._control.not_fired if id not in reported]
         for crash in self._situation.placed:  # it is told by the situation's name

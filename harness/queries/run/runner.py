@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from bettong.harness.events import Handler, ignore
 from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.run.endpoints import EndpointProxies
@@ -27,10 +28,12 @@ class QueryRunner:
         workload: Workload,
         endpoint_proxies: EndpointProxies,
         two_cores: Callable[[], SparkEnvironment] | None = None,
+        on_event: Handler = ignore,
     ) -> None:
         self._arena = spark_environment
         self._workload = workload
         self._wires = endpoint_proxies
+        self._on_event = on_event
         self._two_cores = two_cores or (lambda: spark_environment)
 
     def run(
@@ -62,6 +65,7 @@ class QueryRunner:
             faults,
             replay_layout,
             real,
+            self._on_event,
         )
         return run.run()
 
@@ -76,7 +80,8 @@ class SinkRunner(QueryRunner):
         source: Input,
         endpoint_proxies: EndpointProxies,
         two_cores: Callable[[], SparkEnvironment] | None = None,
+        on_event: Handler = ignore,
     ) -> None:
         super().__init__(
-            spark_environment, SinkWorkload(target, source), endpoint_proxies, two_cores
+            spark_environment, SinkWorkload(target, source), endpoint_proxies, two_cores, on_event
         )

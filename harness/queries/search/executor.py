@@ -8,6 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
+from bettong.harness.events import Handler, RunJudged, ignore, search_progress
 from bettong.harness.queries.faults.kinds import AnyFault, parse_fault
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.judge import SinkVerdict, cause, fingerprint, judge_run
@@ -18,6 +19,7 @@ from bettong.harness.queries.sink.rows import Input
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Outcome
+from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
 
 OTHER_LAYOUT = 1
@@ -37,6 +39,7 @@ class QueryExecutor:
         clean: executions of clean runs that were made before the search asks for them.
         last: the latest run.
         traces: where the traces of runs that are not good are kept, if anywhere.
+        runs: how many were judged.
     """
 
     runner: QueryRunner
@@ -44,10 +47,11 @@ class QueryExecutor:
     judge: Judge
     fingerprint: Callable[[QueryRun], str] = fingerprint
     real: bool = False
-    reported: Callable[[Execution], None] = lambda execution: None
+    handler: Handler = ignore
     clean: list[Execution] = field(default_factory=list)
     last: QueryRun = field(default_factory=QueryRun)
     traces: Path | None = None
+    runs: int = 0
 
     @property
     def parallel(self) -> int:
@@ -88,7 +92,8 @@ class QueryExecutor:
             note=note,
             details=self._details(run, verdict),
         )
-        self.reported(execution)
+        self.runs += 1
+        self.handler(RunJudged(run.id, execution.to_run(), self.runs))
         return execution
 
     def _replayed(self, faults: Sequence[AnyFault]) -> QueryRun:
@@ -101,6 +106,12 @@ class QueryExecutor:
             "failed": bool(run.errors),
             "folding": self.why.folding.news(),
         }
+
+    def on_event(self, event: SearchEvent) -> None:
+        """Take in what the search has run, and pass on how far it has come."""
+        if isinstance(event, Executed):
+            self.learn(event.execution)
+        search_progress(self.handler)(event)
 
     def learn(self, execution: Execution) -> None:
         """Take in an execution, a fresh one or one from the log."""
@@ -139,7 +150,7 @@ class SinkExecutor(QueryExecutor):
         ordered: bool,
         why: Why,
         real: bool = False,
-        reported: Callable[[Execution], None] = lambda execution: None,
+        handler: Handler = ignore,
         traces: Path | None = None,
     ) -> None:
         def judge(faults: Sequence[AnyFault], run: QueryRun) -> SinkVerdict:
@@ -149,4 +160,4 @@ class SinkExecutor(QueryExecutor):
                     given, refusable = fault.expected(source), fault.refusable
             return judge_run(run, given, ordered, refusable)
 
-        super().__init__(runner, why, judge, real=real, reported=reported, traces=traces)
+        super().__init__(runner, why, judge, real=real, handler=handler, traces=traces)

@@ -40,7 +40,7 @@ def search(
         smallest_first=True,
         log=log,
         question=question,
-        watch=lambda execution, _: executor.learn(execution),
+        on_event=executor.on_event,
     )
     if findings.complete:
         _check_folding(executor, findings, sample)

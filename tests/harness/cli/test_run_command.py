@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bettong.harness import cli
-from bettong.harness.jobs import parse_budget, plan_jobs, share
+from bettong.harness.jobs import plan_jobs, share
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.suites import Shard, SuiteRun
 from bettong.lineage.errors import UsageError
@@ -118,12 +118,12 @@ def test_the_suites_that_ship_can_be_planned() -> None:
 
 
 def test_a_budget_is_runs_or_time() -> None:
-    assert parse_budget(None) == Budget()
-    assert parse_budget("200") == Budget(runs=200)
-    assert parse_budget("5m") == Budget(seconds=300)
+    assert Budget.parse(None) == Budget()
+    assert Budget.parse("200") == Budget(runs=200)
+    assert Budget.parse("5m") == Budget(seconds=300)
     for wrong in ("0", "5d", "-1", "1.5h"):
         with pytest.raises(UsageError):
-            parse_budget(wrong)
+            Budget.parse(wrong)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ pytest_plugins = ["pytester"]
 
 CONFTEST = """
 import pytest
+from bettong.harness.events import RunJudged
 from bettong.lineage.results import Anomaly, Counterexample, Result, Run
 
 SCHEDULES = {
@@ -24,7 +25,7 @@ BROKEN = "crash(driver, before batch=1/commits)"
 
 @pytest.fixture(scope="session")
 def bettong_run():
-    def run(case, out, on_run):
+    def run(case, out, on_event):
         print("RAN", case.faults)
         if case.faults == "none":
             names = []
@@ -38,7 +39,7 @@ def bettong_run():
             twice = Anomaly("Duplicate", ("lines/3.0",), "they", {"times": 1}, {"times": 2})
             found = (twice,) if bad else ()
             runs.append(Run((name,), "violation" if bad else "good", anomalies=found, seconds=0.1))
-            on_run(runs[-1], SCHEDULES[name])
+            on_event(RunJudged(name, runs[-1], len(runs), schedule=SCHEDULES[name]))
         bad = [r for r in runs if r.outcome == "violation"]
         examples = tuple(
             Counterexample(r.faults, r.anomalies, replay="bettong replay ce-1.json", words="Dies.")

@@ -211,6 +211,7 @@ def test_the_log_of_another_question_is_refused(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
+from bettong.lineage.search.events import Executed
 from bettong.lineage.search.loop import search
 from bettong.lineage.protocols.executor import RoundExecutor
 from bettong.lineage.protocols.simulator import Simulation
@@ -218,11 +219,11 @@ from bettong.lineage.protocols.failure_spec import FailureSpec
 from bettong.scenarios.protocols.delivery import Retry
 program = Simulation(Retry())
 spec = FailureSpec(program.nodes, 6, 3, 1)
-def watch(execution, number):
-    if number == 3:
+def on_event(event):
+    if isinstance(event, Executed) and event.number == 3:
         os.kill(os.getpid(), signal.SIGKILL)
 search(RoundExecutor(program, spec), spec.bounds, find_all=True, log=Path(sys.argv[1]),
-       question="retry", watch=watch)
+       question="retry", on_event=on_event)
 """
 
 

@@ -1,0 +1,67 @@
+"""The options that bound a lineage-driven search, gathered from a command's arguments."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from bettong.harness.search.bounds import PROFILE_NAMES, SearchBounds
+
+Command = Callable[..., Any]
+
+_COUNTS = (
+    ("crashes", 0, "crashes that may strike in one run."),
+    ("losses", 0, "lost requests or answers in one run."),
+    ("batches", 1, "faults strike in the first so many batches."),
+    (
+        "pauses",
+        0,
+        "drivers that stand still, are replaced, and go on beside their successors; servers that "
+        "stand still until they are asked again.",
+    ),
+    ("storage", 0, "writes that a disk refuses, or that a power cut tears or loses."),
+    ("duplicates", 0, "requests that are delivered twice."),
+    ("partitions", 0, "nodes cut off from those that ask them, for two tries."),
+    ("together", 1, "faults of all kinds in one run."),
+)
+_PROFILE = (
+    "ldfi: quick tries one fault at a time: a crash, a loss, a storage fault, a power cut, a "
+    "pause. standard, the default, tries also two of different kinds together. thorough tries up "
+    "to three, two of them alike, with repeated requests and partitions. The options below win; a "
+    "count of faults without --bounds is the whole of it, with one crash and one loss unless they "
+    "say otherwise."
+)
+
+
+def bounds_options(command: Command) -> Command:
+    """Adds the options.
+
+    The command gets the profile and the counts as ``bounds``, by the names that
+    :class:`~bettong.harness.suites.SuiteRun` has for them, and how to search as ``search``.
+    """
+
+    @functools.wraps(command)
+    def gathered(*, bounds: str | None, find_all: bool, exhaustive: Any, **given: Any) -> Any:
+        counts = {name: given.pop(name) for name, _, _ in _COUNTS}
+        search = SearchBounds(find_all=find_all, exhaustive=exhaustive or "")
+        return command(bounds={"bounds": bounds, **counts}, search=search, **given)
+
+    options = [click.option("--bounds", type=click.Choice(PROFILE_NAMES), help=_PROFILE)]
+    options += [
+        click.option(f"--{name}", type=click.IntRange(least), metavar="N", help=f"ldfi: {what}")
+        for name, least, what in _COUNTS
+    ]
+    options += [
+        click.option("--find-all", is_flag=True, help="ldfi: all minimal counterexamples."),
+        click.option(
+            "--exhaustive",
+            type=click.Choice(["singles", "pairs"]),
+            help="ldfi: first run every single fault at every step, or every pair, and compare.",
+        ),
+    ]
+    for option in reversed(options):
+        gathered = option(gathered)
+    return gathered

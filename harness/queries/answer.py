@@ -1,0 +1,28 @@
+"""A question about a query, from its beginning to the answer that is kept and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from bettong.harness.events import CounterexampleFound, Finished, Handler, Started
+from bettong.harness.queries.request import Request
+from bettong.lineage.results import Result
+
+
+def answer(
+    request: Request, kind: Literal["sink", "job"], ask: Callable[[], Result], on_event: Handler
+) -> Result:
+    """Ask, between the events that say so."""
+    on_event(Started(request.target.rpartition(":")[2], kind))
+    return finish(request, ask(), on_event)
+
+
+def finish(request: Request, result: Result, on_event: Handler) -> Result:
+    """Keep the result in the request's folder, if it has one, and report it."""
+    if request.out is not None:
+        result.write(request.out)
+    for counterexample in result.counterexamples:
+        on_event(CounterexampleFound(counterexample))
+    on_event(Finished(result, request.out))
+    return result
