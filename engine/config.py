@@ -11,9 +11,11 @@ from bettong.engine import steps
 from bettong.engine.batch.protocol import BatchProtocol, Settings
 from bettong.engine.batching import Batching
 from bettong.engine.graph import Application
+from bettong.engine.health import Health
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.observer import Observer
 from bettong.engine.names import load_class
+from bettong.engine.net.doors import ListenConfig
 from bettong.engine.resilience import UnsyncedDisk, begin
 from bettong.engine.sinks.base import TwoPhaseSink
 from bettong.engine.sources.base import StreamSource
@@ -46,6 +48,7 @@ class RunConfig:
         resilience: whether the run can go on after a crash; what is given up without is in
             :data:`bettong.engine.resilience.GIVES_UP`, and printed.
         metrics: where the run's figures go; nothing is measured without.
+        health: where a supervisor asks how the run is, see :class:`bettong.engine.health.Health`.
         state: where the state log is, such as :class:`bettong.engine.state.s3.S3Store`; by default
             in the checkpoint.
         options: for a batch class of the user's own.
@@ -66,6 +69,7 @@ class RunConfig:
     resilience: bool = True
     metrics: Metrics | None = None
     state: Store | None = None
+    health: ListenConfig | None = None
 
     @property
     def streams(self) -> dict[str, StreamSource]:
@@ -109,6 +113,8 @@ class RunConfig:
         except BaseException:
             if settings.observer is not None:
                 settings.observer.close()
+            if settings.health is not None:
+                settings.health.close()
             raise
         return cls(settings)
 
@@ -123,6 +129,7 @@ class RunConfig:
             self.options,
             self.keep_versions if self.resilience else 2,
             observer=None if self.metrics is None else Observer(self.metrics, self.streams),
+            health=None if self.health is None else Health(self.health, self.streams),
         )
 
     def check(self, app: Application) -> type[BatchProtocol]:

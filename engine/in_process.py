@@ -8,6 +8,7 @@ its commit.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 
 from bettong.engine import steps
@@ -21,8 +22,11 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import MessageRange
 
 
-def run_in_process(app: Application, config: RunConfig) -> int:
+def run_in_process(app: Application, config: RunConfig, stop: threading.Event | None = None) -> int:
     """Run an application until its streams have ended and all is counted, visible and released.
+
+    Args:
+        stop: once it is set, the run ends after the batch at hand; the next start goes on there.
 
     Returns:
         How many batches the application has done since its beginning.
@@ -41,29 +45,37 @@ def run_in_process(app: Application, config: RunConfig) -> int:
     steps.install(config.instrumentation)
     try:
         protocol.open()
-        return _Runner(app, config, protocol).drain()
+        return _Runner(app, config, protocol, stop or threading.Event()).drain()
+    except BaseException as e:
+        if protocol.settings.health is not None:
+            protocol.settings.health.failed(e)
+        raise
     finally:
         protocol.close()
 
 
 class _Runner:
-    def __init__(self, app: Application, config: RunConfig, protocol: BatchProtocol) -> None:
+    def __init__(
+        self, app: Application, config: RunConfig, protocol: BatchProtocol, stop: threading.Event
+    ) -> None:
         self._app = app
         self._config = config
         self._protocol = protocol
+        self._stop = stop
         self._planner = protocol.planner(
             config.streams, config.store, config.batching(app), config.poll_s
         )
 
     def drain(self) -> int:
         batch, ends = self._resume()
-        while True:
+        while not self._stop.is_set():
             planned = self._planner.plan(batch, ends)
             if planned is not None:
                 self._batch(batch, ends, planned)
                 batch, ends = batch + 1, planned
             elif self._ended(ends):
-                return batch
+                break
+        return batch
 
     def _resume(self) -> tuple[int, Mapping[str, int]]:
         """The number of the next batch and where it begins."""

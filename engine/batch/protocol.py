@@ -27,6 +27,7 @@ from bettong.engine.batch.planning import Planner
 from bettong.engine.batch.tasks import LevelTask, ReadTask
 from bettong.engine.errors import FencedError
 from bettong.engine.graph import Application
+from bettong.engine.health import Health
 from bettong.engine.metrics.observer import Observer, Watch
 from bettong.engine.sinks.base import Noted, TwoPhaseSink
 from bettong.engine.state.files import FileEntry
@@ -54,7 +55,8 @@ class BatchError(BettongError):
 @dataclass(frozen=True)
 class Settings:
     """What all batches of one start of a query share; see :class:`Job` and
-    :class:`Housekeeper` for the attributes. The observer is told of every batch that is done."""
+    :class:`Housekeeper` for the attributes. Observer and health are told of every batch that is
+    done."""
 
     app: Application
     store: Store
@@ -66,6 +68,7 @@ class Settings:
     fan_in: int = 8
     housekeeping: Executor | None = None
     observer: Observer | None = None
+    health: Health | None = None
 
 
 class BatchProtocol:
@@ -103,6 +106,8 @@ class BatchProtocol:
         for name, sink in self.settings.sinks.items():
             noted = Noted(self.sink_step(f"epoch={self.epoch}/sink.open", name))
             sink.open(self.settings.app.name, self.epoch, noted)
+        if self.settings.health is not None:
+            self.settings.health.ready()
 
     def run(self, batch: int, execute: Execute) -> Manifest:
         """Do a batch, for the first time or again.
@@ -124,6 +129,8 @@ class BatchProtocol:
                 self._housekeeper.after(manifest)
         if self.settings.observer is not None:
             self.settings.observer.batch(base, manifest, reports, watch.split)
+        if self.settings.health is not None:
+            self.settings.health.batch(manifest)
         return manifest
 
     def close(self) -> None:
@@ -132,6 +139,8 @@ class BatchProtocol:
             self._housekeeper.close()
         if self.settings.observer is not None:
             self.settings.observer.close()
+        if self.settings.health is not None:
+            self.settings.health.close()
 
     def finish(self, job: Job, manifest: Manifest, reports: Sequence[Report]) -> None:
         """Publish the state and then the outputs."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import socket
-import threading
 from collections.abc import Iterable, Iterator, Mapping
-from http.server import BaseHTTPRequestHandler
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bettong.engine.metrics.collector import Collector
 from bettong.engine.metrics.histogram import Histogram
 from bettong.engine.net.doors import ListenConfig
-from bettong.engine.net.listener import Limits, Listener
+from bettong.engine.net.http import TEXT, Answer, HttpDoor
 from bettong.lineage.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,8 +17,8 @@ if TYPE_CHECKING:
 _BOUNDS_NS = tuple(1000 * 4**n for n in range(15))  # 1 µs to 268 s
 
 
-class Endpoint(Listener):
-    """Answers ``GET /metrics`` in a thread of its own until it is closed.
+class Endpoint(HttpDoor):
+    """Answers ``GET /metrics``.
 
     Raises:
         UsageError: the door is not safe or cannot be had, or prometheus_client is missing.
@@ -34,39 +31,16 @@ class Endpoint(Listener):
             raise UsageError(
                 "metrics for Prometheus need prometheus_client: pip install 'bettong[metrics]'"
             ) from e
-        super().__init__(door, Limits(connections=16, idle_s=30))
         self._registry = CollectorRegistry()
         self._registry.register(_Exported(collector))
-        threading.Thread(target=self.run, name="bettong-metrics", daemon=True).start()
+        super().__init__(door, "bettong-metrics")
 
-    def speak(self, sock: socket.socket, peer: str) -> None:
-        _Request(sock, peer, self)  # type: ignore[arg-type]  # only handed to the request
-
-    def answer(self, path: str, authorization: str) -> tuple[int, bytes]:
-        """The status and body for a request."""
+    def respond(self, path: str) -> Answer:
         from prometheus_client import generate_latest
 
-        if not self.door.admits(authorization.removeprefix("Bearer ")):
-            return 401, b"a token is needed: Authorization: Bearer TOKEN\n"
-        self.admit()
-        if path.partition("?")[0] != "/metrics":
-            return 404, b"there is only /metrics\n"
-        return 200, generate_latest(self._registry)
-
-
-class _Request(BaseHTTPRequestHandler):
-    server: Any
-
-    def do_GET(self) -> None:
-        status, body = self.server.answer(self.path, self.headers.get("Authorization", ""))
-        self.send_response(status)
-        self.send_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+        if path != "/metrics":
+            return 404, TEXT, b"there is only /metrics\n"
+        return 200, "text/plain; version=0.0.4; charset=utf-8", generate_latest(self._registry)
 
 
 class _Exported:

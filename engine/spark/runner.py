@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +14,7 @@ from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig as RunConfig
 from bettong.engine.graph import Application
-from bettong.engine.sources.base import Extent, StreamSource
+from bettong.engine.sources.base import Extent
 from bettong.engine.spark import kafka
 from bettong.engine.spark.execution import execute
 from bettong.engine.spark.shipping import ship_modules, use_this_python
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.02
 _FOREVER = 1 << 62
+
+
+class _EndingError(BettongError):
+    """A batch that is left to the next start."""
 
 
 class QueryError(BettongError):
@@ -62,6 +68,9 @@ class RunningPipeline:
         self._config = config
         self._protocol = protocol
         self._failure: BaseException | None = None
+        self._at_work = threading.Lock()
+        self._is_ending = False
+        self._last_run = -1
         self._spec = _source_spec(app, config, protocol)
         spark.conf.set("spark.sql.adaptive.enabled", "false")
         writer = (
@@ -83,17 +92,27 @@ class RunningPipeline:
         return spark.readStream.format(name).load()
 
     def _run_batch(self, frame: DataFrame, batch: int) -> None:
-        steps.install(self._config.instrumentation)
-        self._tell_progress()
-        try:
-            self._protocol.run(batch, lambda job: execute(job, self._protocol.level_task, frame))
-        except BaseException as e:
-            self._failure = e
-            raise
+        with self._at_work:
+            if self._is_ending:
+                raise _EndingError("the run ends before this batch")
+            steps.install(self._config.instrumentation)
+            self._tell_progress()
+            try:
+                self._protocol.run(
+                    batch, lambda job: execute(job, self._protocol.level_task, frame)
+                )
+            except BaseException as e:
+                self._failure = e
+                raise
+            self._last_run = batch
 
-    def await_drained(self) -> int:
+    def await_drained(self, stop: threading.Event | None = None) -> int:
         """Wait until every stream has ended and all its messages are counted and visible, stop
         the query and release the messages at their sources.
+
+        Args:
+            stop: once it is set, the run ends after the batch at hand; the next start goes on
+                there.
 
         Returns:
             How many batches the application has done since its beginning.
@@ -101,36 +120,53 @@ class RunningPipeline:
         Raises:
             QueryError: the query failed.
         """
-        if self._config.kafka:
-            return self._await_end()
+        until = stop or threading.Event()
         try:
-            ends = {name: self._end_of(source) for name, source in self._config.streams.items()}
-            while (done := committed(self._config)) is None or done["streams"] != ends:
-                if not any(ends.values()):
-                    break
-                self._wait(_POLL_S)
+            if self._config.kafka:
+                while not until.is_set() and not self._is_over(_POLL_S):
+                    pass
+            else:
+                self._until_drained(until)
+            if until.is_set():
+                self._finish_batch()
+        except BaseException as e:
+            if self._protocol.settings.health is not None:
+                self._protocol.settings.health.failed(e)
+            raise
         finally:
             self.stop()
+        if self._config.kafka:
+            return max(_committed_batches(self._config), default=-1) + 1
+        done = committed(self._config)
         if done is None:
             return 0
         release(self._spec, done["batch"] - 1, done["streams"])
         return int(done["batch"])
 
-    def _await_end(self) -> int:
-        """The same for a query that Spark ends by itself."""
-        try:
-            while not self._is_over(1):
-                pass
-        finally:
-            self.stop()
-        return max(_committed_batches(self._config), default=-1) + 1
+    def _until_drained(self, until: threading.Event) -> None:
+        ends: dict[str, int] = {}
+        for name, source in self._config.streams.items():
+            extent = Extent(0, False)
+            while not extent.ended:
+                extent = source.extent(_FOREVER, self._config.poll_s)
+                self._wait(0)
+                if until.is_set():
+                    return
+            ends[name] = extent.end
+        while any(ends.values()) and not until.is_set():
+            done = committed(self._config)
+            if done is not None and done["streams"] == ends:
+                return
+            self._wait(_POLL_S)
 
-    def _end_of(self, source: StreamSource) -> int:
-        extent = Extent(0, False)
-        while not extent.ended:
-            extent = source.extent(_FOREVER, self._config.poll_s)
-            self._wait(0)
-        return extent.end
+    def _finish_batch(self) -> None:
+        """Let no further batch begin, and wait until Spark has noted the one at hand as done."""
+        with self._at_work:
+            self._is_ending = True
+        if self._protocol.settings.health is not None:
+            self._protocol.settings.health.ending()
+        while self.query.isActive and self._last_run not in (-1, *_committed_batches(self._config)):
+            time.sleep(_POLL_S)
 
     def _wait(self, seconds: float) -> None:
         if self._is_over(max(seconds, 0.001)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import get_args
 
@@ -15,12 +16,22 @@ from bettong.engine.net.doors import Address, Key, ListenConfig, read_token
 from bettong.engine.resilience import GIVES_UP
 from bettong.harness.backends.base import Runner
 from bettong.harness.cli import application_options as launch
+from bettong.harness.cli import service, start_config
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command("start")
 @click.argument("application", metavar="MODULE:NAME")
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    is_eager=True,
+    expose_value=False,
+    callback=start_config.read,
+    help="TOML file with these options under their names, as application, checkpoint, [source]; "
+    "what the command line says wins.",
+)
 @click.option(
     "--source",
     "sources",
@@ -82,11 +93,23 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="A file that gets a line of JSON for each batch (see bettong top), or where Prometheus "
     "asks.",
 )
+@click.option(
+    "--health",
+    metavar="HOST:PORT",
+    help="Where a supervisor asks: /live, /ready, /lag.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(service.LOG_FORMATS),
+    default="text",
+    show_default=True,
+    help="json: a line of JSON for each event, on stderr.",
+)
 @click.option("--tls-ca", type=_FILE, help="Speak TLS with gateway and receiver.")
-@click.option("--token-file", type=_FILE, help="Token of gateway, receiver and metrics.")
-@click.option("--tls-cert", type=_FILE, help="Certificate of the metrics' door.")
+@click.option("--token-file", type=_FILE, help="Token of gateway, receiver, metrics and health.")
+@click.option("--tls-cert", type=_FILE, help="Certificate of the doors for metrics and health.")
 @click.option("--tls-key", type=_FILE, help="Its key.")
-@click.option("--tls-client-ca", type=_FILE, help="Who signed those who may ask for metrics.")
+@click.option("--tls-client-ca", type=_FILE, help="Who signed those who may ask there.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
 def command(
     application: str,
@@ -101,6 +124,8 @@ def command(
     resilience: str,
     state: str | None,
     metrics: str | None,
+    health: str | None,
+    log_format: service.LogFormat,
     tls_ca: Path | None,
     token_file: Path | None,
     tls_cert: Path | None,
@@ -111,7 +136,11 @@ def command(
     """Run an application of your own, or go on with it, until its streams have ended.
 
     MODULE:NAME is the application, also of a module in this folder.
+
+    SIGTERM and SIGINT end the run after the batch at hand, with exit code 0; the next start goes on
+    there.
     """
+    click.get_current_context().with_resource(service.log_as(log_format))
     app = launch.load_application(application)
     token = read_token(token_file)
     key = Key(token, tls_ca)
@@ -132,18 +161,29 @@ def command(
         resilience=resilience == "on",
         metrics=launch.metrics(metrics, door),
         state=launch.state(state),
+        health=None if health is None else replace(door, address=Address.parse(health)),
     )
     config.check(app)
+    service.log.info("starting", extra={"fields": {"application": app.name, "runner": runner}})
     if runner == "spark":
         from bettong.engine.spark.runner import run
         from bettong.harness.spark.user_session import session
 
-        with session(app.name, master, checkpoint / "spark.log") as spark:
-            done = run(app, spark, config).await_drained()
+        with (
+            session(app.name, master, checkpoint / "spark.log") as spark,
+            service.stopped_by_signals() as stop,  # after Spark, which takes SIGINT for itself
+        ):
+            done = run(app, spark, config).await_drained(stop)
     else:
-        done = run_in_process(app, config)
-    given_up = [] if config.resilience else list(GIVES_UP)
+        with service.stopped_by_signals() as stop:
+            done = run_in_process(app, config, stop)
+    reported: dict[str, object] = {"batches": done}
+    reported["gives_up"] = [] if config.resilience else list(GIVES_UP)
+    if stop.by:
+        reported["stopped_by"] = stop.by
+    service.log.info("ended", extra={"fields": {"application": app.name, **reported}})
     if as_json:
-        click.echo(json.dumps({"batches": done, "gives_up": given_up}))
+        click.echo(json.dumps(reported))
     else:
-        click.echo(f"{app.name}: {done} batches done")
+        ended = f"; {stop.by} ended the run, the next start goes on there" if stop.by else ""
+        click.echo(f"{app.name}: {done} batches done{ended}")

@@ -1,0 +1,109 @@
+"""``bettong start`` as a service on a live feed, without Spark."""
+
+from __future__ import annotations
+
+import json
+import signal
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from live_feed import Feed, gateway, shown, start
+from live_service import check, until
+
+from bettong.harness.cli import cli
+from bettong.harness.processes.addresses import free_ports
+from bettong.lineage.errors import UsageError
+
+
+def test_outputs_show_within_two_seconds_and_signals_end_the_run(tmp_path: Path) -> None:
+    check(tmp_path, "in-process")
+
+
+def ask(where: str, path: str) -> tuple[int, dict[str, object]]:
+    try:
+        with urllib.request.urlopen(f"http://{where}{path}", timeout=10) as answer:
+            return answer.status, json.load(answer)
+    except urllib.error.HTTPError as e:
+        return e.code, json.load(e)
+
+
+def test_a_supervisor_is_told_how_the_run_is(tmp_path: Path) -> None:
+    health = f"127.0.0.1:{free_ports(1)[0]}"
+    with gateway(tmp_path / "gateway") as where:
+        feed = Feed(where, 50, tmp_path / "acked")
+        try:
+            options = ("--health", health, "--log-format", "json", "--wait", "5ms")
+            run = start(tmp_path, where, "in-process", *options)
+            until(lambda: len(shown(tmp_path)) > 5, run)
+            assert ask(health, "/live") == (200, {"live": True})
+            assert ask(health, "/ready") == (200, {"ready": True})
+            status, lag = ask(health, "/lag")
+            assert status == 200
+            streams = lag["streams"]
+            assert isinstance(streams, dict)
+            assert streams["amounts"]["done"] > 0
+            assert (
+                streams["amounts"]["lag"] == streams["amounts"]["came"] - streams["amounts"]["done"]
+            )
+            assert streams["corrections"] == {"done": 0, "came": 0, "lag": 0}
+            run.send_signal(signal.SIGTERM)
+            _, err = run.communicate(timeout=60)
+        finally:
+            feed.close()
+    lines = [json.loads(line) for line in err.splitlines()]
+    assert [line["message"].split(":")[0] for line in lines] == ["starting", "SIGTERM", "ended"]
+    assert lines[-1]["stopped_by"] == "SIGTERM"
+    assert lines[-1]["batches"] > 0
+
+
+def test_a_file_says_what_the_command_line_does_not(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("they know they\n" * 10)
+    config = tmp_path / "app.toml"
+    config.write_text(
+        f"""
+application = "bettong.scenarios.applications.word_count:app"
+checkpoint = "{tmp_path / "checkpoint"}"
+runner = "in-process"
+batch = 4
+wait = "never"
+json = true
+
+[source]
+lines = "{tmp_path / "words.txt"}"
+
+[sink]
+totals = "{tmp_path / "out"}"
+"""
+    )
+    done = CliRunner().invoke(cli, ["start", "--config", str(config), "--batch", "5"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["batches"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("bach = 4", "'batch'"),
+        ("source = 'lines'", "a table is wanted"),
+        ("json = 'yes'", "is not what --json takes"),
+        ("batch = [1]", "a number or a text is wanted"),
+        ("batch 4", "cannot read"),
+    ],
+)
+def test_a_file_that_cannot_be_meant_is_refused(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "app.toml").write_text(text + "\n")
+    done = CliRunner().invoke(cli, ["start", "--config", str(tmp_path / "app.toml")])
+    assert isinstance(done.exception, UsageError)
+    assert why in str(done.exception)
+
+
+@pytest.mark.parametrize("wait", ["50", "-1s", "soon"])
+def test_a_wait_has_a_unit(tmp_path: Path, wait: str) -> None:
+    options = ["--wait", wait, "--checkpoint", str(tmp_path / "checkpoint")]
+    application = "bettong.scenarios.applications.word_count:app"
+    done = CliRunner().invoke(cli, ["start", application, *options])
+    assert isinstance(done.exception, UsageError)
+    assert "write 50ms, 2s, 1m or never" in str(done.exception)
