@@ -86,7 +86,7 @@ totals = "{tmp_path / "out"}"
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("bach = 4", "'batch'"),
+        ("bach = 4", "did you mean batch?"),
         ("source = 'lines'", "a table is wanted"),
         ("json = 'yes'", "is not what --json takes"),
         ("batch = [1]", "a number or a text is wanted"),
