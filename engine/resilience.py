@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bettong.engine.state.manifest import stored
 from bettong.engine.state.store import Store
-from bettong.engine.storage.disk import OsDisk
+from bettong.engine.storage.disk import OsDisk, replace_file
 from bettong.lineage.errors import UsageError
 
 log = logging.getLogger("bettong")
@@ -50,7 +50,8 @@ def begin(checkpoint: Path, store: Store, resilience: bool) -> None:
             f"a run without resilience begins from nothing, and {checkpoint} has the state of one "
             "with it: give an empty folder, or resilience=True"
         )
-    checkpoint.mkdir(parents=True, exist_ok=True)
-    mark.write_text("\n".join(GIVES_UP) + "\n")
+    disk = UnsyncedDisk()
+    disk.make_directory(checkpoint)
+    replace_file(mark, "\n".join((*GIVES_UP, "")).encode(), disk)
     for line in GIVES_UP:
         log.warning("without resilience: %s", line)

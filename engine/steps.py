@@ -8,12 +8,15 @@ Wire protocol with the conductor (TCP, one JSON object a line, one answer for ea
 
     -> {"run": R, "pid": P, "event": TraceEvent}
     <- {"go": true} | {"go": false, "error": TEXT} | {"go": true, "errno": 28}
+     | {"go": true, "errno": 5, "call": 3} | {"go": true, "errno": 0, "call": 1}
      | {"go": true, "cut": 2} | {"go": true, "answer": VALUE}
 
 ``go: false`` means that the run is over: the process must not go on. ``errno`` asks the step to
-fail as the operating system would (a storage fault). ``cut: N`` cuts the power right before the
-N-th thing becomes durable that the step syncs; the process says so, and gets no answer. ``answer``
-is what a step that asks is told, such as when a batch's wait ends.
+fail as the operating system would (a storage fault); with ``call: N`` not the step but the N-th
+call to the disk from here on, until the thread is at its next step; without an error that call
+writes a part only. ``cut: N`` cuts the power right before the N-th ``sync``. The process says when
+it gets there, by an event ``disk-fault/STEP`` or ``power-cut/STEP``; the latter gets no answer.
+``answer`` is what a step that asks is told, such as when a batch's wait ends.
 """
 
 from __future__ import annotations
@@ -22,11 +25,11 @@ import json
 import os
 import socket
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import MessageRange, Phase, TraceEvent
@@ -36,6 +39,12 @@ ENV_TRACE = "BETTONG_TRACE"
 ENV_RUN = "BETTONG_RUN"
 ENV_NODE = "BETTONG_NODE"
 ENV_INCARNATION = "BETTONG_INCARNATION"
+ENV_DISK = "BETTONG_DISK"
+
+DISK_FAULT = "disk-fault/"
+POWER_CUT = "power-cut/"
+_MOST_CALLS = 4000
+"""Calls to the disk told with one event; of more only the number is told."""
 
 
 class RunOverError(BettongError):
@@ -58,6 +67,7 @@ class Instrumentation:
         incarnation: which process of that node, counted from 1 at each restart.
         conductor: ``host:port`` of the conductor, or None.
         trace: file to which events are appended when there is no conductor, or None.
+        disk: folder where each node keeps account of what it has not made durable yet, or None.
     """
 
     run: str = ""
@@ -65,6 +75,7 @@ class Instrumentation:
     incarnation: int = 1
     conductor: str | None = None
     trace: str | None = None
+    disk: str | None = None
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> Instrumentation:
@@ -75,6 +86,7 @@ class Instrumentation:
             incarnation=int(env.get(ENV_INCARNATION, "1")),
             conductor=env.get(ENV_CONDUCTOR) or None,
             trace=env.get(ENV_TRACE) or None,
+            disk=env.get(ENV_DISK) or None,
         )
 
     def to_env(self) -> dict[str, str]:
@@ -85,6 +97,7 @@ class Instrumentation:
             ENV_INCARNATION: str(self.incarnation),
             ENV_CONDUCTOR: self.conductor or "",
             ENV_TRACE: self.trace or "",
+            ENV_DISK: self.disk or "",
         }
 
     def on(self, node: str, incarnation: int = 1) -> Instrumentation:
@@ -118,11 +131,11 @@ class ConductorRecorder:
             raise RunOverError(f"step {event.step}: the conductor does not answer ({e})") from e
         if not answer.get("go"):
             raise RunOverError(f"step {event.step}: {answer.get('error', 'the run is over')}")
-        _present.cut_at = int(answer.get("cut", 0))
         _present.answer = answer.get("answer")
-        if "errno" in answer:
-            code = int(answer["errno"])
+        code, call = int(answer.get("errno", 0)), int(answer.get("call", 0))
+        if code and not call:
             raise OSError(code, os.strerror(code))
+        _present.orders = Orders(call, code, int(answer.get("cut", 0)))
 
     def _exchange(self, line: bytes) -> bytes:
         local = self._local
@@ -152,6 +165,68 @@ class FileRecorder:
         os.write(self._fd, event.to_json().encode() + b"\n")
 
 
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What the conductor wants done to calls of the disk: ``errno`` for the ``call``-th (0: it
+    writes a part only), the power cut before the ``cut``-th sync; 0 for none."""
+
+    call: int = 0
+    errno: int = 0
+    cut: int = 0
+
+
+@dataclass(slots=True)
+class Edge:
+    """Where a thread is: after this edge of a step (None: before its first), and before the next
+    one. The calls to the disk that it makes there are numbered from 1."""
+
+    recorder: Recorder
+    event: TraceEvent | None = None
+    phase: Phase = "before"
+    orders: Orders = field(default_factory=Orders)
+    calls: int = 0
+    syncs: int = 0
+    _untold: list[list[Any]] = field(default_factory=list)
+
+    def call(self, operation: str, path: str) -> Orders | None:
+        """A call to the disk is about to be made. Returns the orders when it must not go well;
+        when the power is cut, the process goes no further."""
+        self.calls += 1
+        if operation.startswith("sync"):
+            self.syncs += 1
+            if self.syncs == self.orders.cut:
+                self._notify(POWER_CUT, call=self.calls, operation=operation, path=path)
+                raise RunOverError("the power is cut")
+        if self.calls != self.orders.call:
+            return None
+        if self.orders.errno == 0 and operation != "append":
+            return None  # nothing but a write can be short
+        self._notify(DISK_FAULT, call=self.calls, operation=operation, path=path)
+        return self.orders
+
+    def done(self, number: int, call: Sequence[str | int], size: int) -> None:
+        """A call has been made: its number, the operation with its operands, and how many bytes it
+        wrote."""
+        self._untold.append([number, *call, size])
+
+    def report(self) -> dict[str, Any]:
+        """The calls since they were last told, for the thread's next event."""
+        if not self._untold:
+            return {}
+        told = {
+            "after": "" if self.event is None else f"{self.phase} {self.event.step}",
+            "calls": self._untold[:_MOST_CALLS],
+            "more": max(0, len(self._untold) - _MOST_CALLS),
+        }
+        self._untold = []
+        return {"disk": told}
+
+    def _notify(self, what: str, **detail: Any) -> None:
+        assert self.event is not None  # orders are given at edges alone
+        event = replace(self.event, step=f"{what}{self.event.step}", detail=detail)
+        self.recorder.notify(event)
+
+
 @dataclass(slots=True)
 class Step:
     """A step being taken. What it learns on the way goes into its last event.
@@ -167,8 +242,7 @@ class Step:
     _carries: list[MessageRange] = field(default_factory=list)
     _detail: dict[str, Any] = field(default_factory=dict)
     _outer: Step | None = None
-    _synced: int = 0
-    _cut_at: int = 0
+    _edge: Edge | None = None
 
     def caused_by(self, *steps: str) -> None:
         self._causes += steps
@@ -179,40 +253,33 @@ class Step:
     def note(self, **detail: Any) -> None:
         self._detail.update(detail)
 
-    def _notify(self, phase: Phase) -> None:
+    def _notify(self, phase: Phase) -> Edge:
+        """Tell of an edge of this step; the thread is there now."""
+        before = current_edge()
+        disk = before.report() if before is not None else {}
+        _present.orders = Orders()
         self.recorder.notify(
             replace(
                 self.event,
                 phase=phase,
                 causes=tuple(dict.fromkeys((*self.event.causes, *self._causes))),
                 carries=(*self.event.carries, *self._carries),
-                detail={**self.event.detail, **self._detail},
+                detail={**self.event.detail, **self._detail, **disk},
             )
         )
+        return Edge(self.recorder, self.event, phase, _present.orders)
 
     def __enter__(self) -> Step:
         try:
-            self._notify("before")
+            self._edge = self._notify("before")
         except OSError as e:
             self._detail["error"] = f"{type(e).__name__}: {e}"
             self._notify("failed")
             raise
-        self._cut_at = getattr(_present, "cut_at", 0)
         self.answer = getattr(_present, "answer", None)
         self._outer = getattr(_present, "step", None)
-        _present.step = self
+        _present.step, _present.edge = self, self._edge
         return self
-
-    def about_to_sync(self) -> bool:
-        """Whether the power is cut before what comes next becomes durable."""
-        self._synced += 1
-        return self._synced == self._cut_at
-
-    def power_is_cut(self, lost: str) -> NoReturn:
-        """Say what was lost of what was not durable; nobody answers."""
-        cut = replace(self.event, step=f"power-cut/{self.event.step}", detail={"lost": lost})
-        self.recorder.notify(cut)
-        raise RunOverError(f"step {self.event.step}: the power is cut")
 
     def __exit__(
         self,
@@ -220,14 +287,21 @@ class Step:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        _present.step = self._outer
         if isinstance(error, RunOverError):
+            self._leave(None)
             return
-        if self._synced:
-            self._detail["synced"] = self._synced
         if error is not None:
             self._detail["error"] = f"{type(error).__name__}: {error}"
-        self._notify("after" if error is None else "failed")
+        edge = None
+        try:
+            edge = self._notify("after" if error is None else "failed")
+        finally:
+            self._leave(edge)
+
+    def _leave(self, edge: Edge | None) -> None:
+        """The thread is within the step around this one again, or between steps."""
+        _present.step = self._outer
+        _present.edge = self._outer._edge if self._outer is not None else edge
 
 
 class _NullStep:
@@ -269,9 +343,16 @@ def installed() -> Instrumentation:
     return _instrumentation
 
 
-def present() -> Step | None:
-    """The step that this thread is in, where steps are watched."""
-    found: Step | None = getattr(_present, "step", None)
+def is_recorded() -> bool:
+    """Whether this process records its steps."""
+    return _recorder is not None
+
+
+def current_edge() -> Edge | None:
+    """Where this thread is, where steps are recorded."""
+    if getattr(_present, "edge", None) is None and _recorder is not None:
+        _present.edge = Edge(_recorder)
+    found: Edge | None = getattr(_present, "edge", None)
     return found
 
 

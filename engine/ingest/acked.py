@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
-from bettong.lineage.errors import UsageError
+from bettong.engine.storage.disk import OS_DISK, AppendFile, Disk
+from bettong.lineage.errors import BettongError, UsageError
+
+
+class NoteError(BettongError):
+    """What is safe could not be noted; whoever is started again asks the gateway."""
 
 
 class AckedFile:
@@ -15,28 +19,34 @@ class AckedFile:
     Attributes:
         upto: messages below it are safe.
         ended: the end of the stream is safe too.
+
+    Nothing waits until a note is durable: one that is lost is made again from what the gateway
+    says.
     """
 
-    def __init__(self, path: Path | None, stream: str) -> None:
+    def __init__(self, path: Path | None, stream: str, disk: Disk = OS_DISK) -> None:
         self.upto = 0
         self.ended = False
         self._stream = stream
-        self._fd: int | None = None
+        self._file: AppendFile | None = None
         if path is not None:
             try:
                 if path.exists():
                     self.upto, self.ended = read_acked(path, stream)
-                self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-                os.write(self._fd, b"\n")  # ends a line that a crash has torn
+                self._file = disk.append_to(path)
+                self._file.write(b"\n")  # ends a line that a crash has torn
             except OSError as e:
                 raise UsageError(f"cannot use {path}: {e.strerror}") from e
 
     def note(self, upto: int, ended: bool) -> None:
-        """Note that messages below ``upto`` are safe."""
+        """Note that messages below ``upto`` are safe; raises NoteError."""
         self.upto, self.ended = upto, ended
-        if self._fd is not None:
+        if self._file is not None:
             line = json.dumps({"stream": self._stream, "acked": upto, "ended": ended})
-            os.write(self._fd, line.encode() + b"\n")
+            try:
+                self._file.write(line.encode() + b"\n")
+            except OSError as e:
+                raise NoteError(f"what is safe cannot be noted: {e.strerror}") from e
 
 
 def read_acked(path: Path, stream: str) -> tuple[int, bool]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 
 from bettong.engine import steps
@@ -47,11 +48,25 @@ from bettong.engine.net.process import (
 )
 from bettong.engine.net.server import Server
 from bettong.engine.net.watched import if_watched, is_watched, known
+from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import MessageRange
 
 _REPLY_BYTES = 4 << 20
 _GATHER_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Messages that came from a sender: those of one frame, or of several without a gap.
+
+    Attributes:
+        causes: the steps in which the frames were sent, empty in production.
+    """
+
+    first: int
+    messages: Block
+    causes: tuple[str, ...]
 
 
 class Gateway(Server):
@@ -82,7 +97,7 @@ class Gateway(Server):
     ) -> None:
         self._owned = lock_directory(directory)
         self._directory = directory / "streams"
-        self._directory.mkdir(exist_ok=True)
+        OS_DISK.make_directory(self._directory)
         self._max_unreleased = max_unreleased
         self._segment_bytes = segment_bytes
         self._max_streams = max_streams
@@ -143,9 +158,8 @@ class Gateway(Server):
             if isinstance(frame, Exception):
                 raise frame
             if isinstance(frame, Data):
-                if not is_watched():  # else each frame is a step of its own
-                    frame, following = gather(connection, frame)
-                self.take_data(connection, stream, frame)
+                arrived, following = gather(connection, frame)
+                self.take_data(connection, stream, arrived)
             elif isinstance(frame, End):
                 self.take_end(connection, stream, frame)
             elif isinstance(frame, Ping):
@@ -162,23 +176,25 @@ class Gateway(Server):
             journal.end, stream.limit, journal.ended, self.append_step_of(stream, journal.end)
         )
 
-    def take_data(self, connection: Connection, stream: Stream, data: Data) -> None:
-        """Handle one frame of messages."""
+    def take_data(self, connection: Connection, stream: Stream, data: Arrived) -> None:
+        """Handle messages."""
         self.append(connection, stream, data)
         last = data.first + len(data.messages) - 1
         self.acknowledge(connection, stream, data, append_step(stream.journal.stream, last))
 
-    def append(self, connection: Connection, stream: Stream, data: Data) -> None:
+    def append(self, connection: Connection, stream: Stream, data: Arrived) -> None:
         """Make the messages durable."""
         name, last = stream.journal.stream, data.first + len(data.messages) - 1
         with steps.step(
             append_step(name, last),
-            causes=known(data.cause),
+            causes=known(*data.causes),
             carries=[MessageRange(name, data.first, last + 1)],
         ):
-            stream.append(connection, data)
+            stream.append(connection, data.first, data.messages)
 
-    def acknowledge(self, connection: Connection, stream: Stream, data: Data, *causes: str) -> None:
+    def acknowledge(
+        self, connection: Connection, stream: Stream, data: Arrived, *causes: str
+    ) -> None:
         """Tell the sender that the messages are safe, as the causes have made them."""
         name, upto = stream.journal.stream, data.first + len(data.messages)
         step = f"gateway.ack/{message_id(name, upto - 1)}"
@@ -263,10 +279,12 @@ class Gateway(Server):
         return append_step(journal.stream, piece.last)
 
 
-def gather(connection: Connection, data: Data) -> tuple[Data, object]:
+def gather(connection: Connection, data: Data) -> tuple[Arrived, object]:
     """A frame together with those that have come in behind it, so that they are synced together;
-    and what came after those, a frame or an error, if anything did."""
+    and what came after those, a frame or an error, if anything did. A sender that waits for each
+    frame's acknowledgement has one of them on the way: then there is nothing to be gathered."""
     blocks, stop = [data.messages], data.first + len(data.messages)
+    causes = [data.cause]
     size = len(data.messages.data)
     following: object = None
     while following is None and size < _GATHER_BYTES and connection.poll(0):
@@ -276,10 +294,11 @@ def gather(connection: Connection, data: Data) -> tuple[Data, object]:
             following = e
         if isinstance(following, Data) and following.first == stop:
             blocks.append(following.messages)
+            causes.append(following.cause)
             stop += len(following.messages)
             size += len(following.messages.data)
             following = None
-    return Data(data.first, Block.join(blocks), data.cause), following
+    return Arrived(data.first, Block.join(blocks), tuple(causes)), following
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bettong.engine import steps
-from bettong.engine.ingest.acked import AckedFile
+from bettong.engine.ingest.acked import AckedFile, NoteError
 from bettong.engine.ingest.frames import (
     CODEC,
     Ack,
@@ -38,6 +38,7 @@ from bettong.engine.net.doors import Address, Key, add_key_options, key_from
 from bettong.engine.net.errors import STORAGE, ConnectionLostError, FrameError, RefusedError
 from bettong.engine.net.names import check_name
 from bettong.engine.net.watched import known
+from bettong.engine.storage.disk import replace_file
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.trace import MessageRange
 
@@ -317,7 +318,7 @@ def main(arguments: list[str] | None = None) -> int:
         ).run()
     except LossError as e:
         code, error = LOST, str(e)
-    except (ConnectionLostError, steps.RunOverError) as e:
+    except (ConnectionLostError, NoteError, steps.RunOverError) as e:
         code, error = GAVE_UP, str(e)
     except (BettongError, OSError, ValueError) as e:
         code, error = 2, str(e)
@@ -325,7 +326,7 @@ def main(arguments: list[str] | None = None) -> int:
         log.error("%s", error)
     if options.outcome is not None:
         outcome = {"code": code, "error": error, "acked": acked.upto if acked else 0}
-        options.outcome.write_text(json.dumps(outcome) + "\n")
+        replace_file(options.outcome, json.dumps(outcome).encode() + b"\n")
     return code
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from bettong.engine import steps
-from bettong.engine.ingest.frames import NO_LIMIT, Data, End, append_step, message_id
+from bettong.engine.ingest.frames import NO_LIMIT, End, append_step, message_id
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.net.block import Block
 from bettong.engine.net.connection import Connection
@@ -38,11 +38,11 @@ class Stream:
         if before is not None:
             before.close()
 
-    def append(self, sender: Connection, data: Data) -> None:
-        """Append a frame, if it comes from the stream's sender and follows the last one."""
+    def append(self, sender: Connection, first: int, messages: Block) -> None:
+        """Append what came, if it is of the stream's sender and follows the last message."""
         with self.changed:
-            self._check(sender, data.first)
-            self.journal.append(data.messages)
+            self._check(sender, first)
+            self.journal.append(messages)
             self.changed.notify_all()
 
     def finish(self, sender: Connection, end: End) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from bettong.engine.metrics.histogram import Histogram
 from bettong.engine.state.manifest import Manifest
+from bettong.engine.storage.disk import OS_DISK, AppendFile
 from bettong.lineage.errors import UsageError
 
 
@@ -55,11 +56,11 @@ class Collector:
     def __init__(self, file: Path | None) -> None:
         self.figures = Figures()
         self.lock = threading.Lock()
-        self._file = None
+        self._file: AppendFile | None = None
         self._last_progress = -1
         if file is not None:
             try:
-                self._file = file.open("a")
+                self._file = OS_DISK.append_to(file)
             except OSError as e:
                 raise UsageError(f"metrics file {file} cannot be written: {e.strerror}") from e
 
@@ -137,8 +138,7 @@ class Collector:
 
     def _write(self, line: Mapping[str, Any]) -> None:
         if self._file is not None:
-            self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
-            self._file.flush()
+            self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
 
 
 def _of_step(seen: Histogram) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from typing import IO, TypeVar
 from bettong.engine.net.doors import add_door_options
 from bettong.engine.net.listener import Limits
 from bettong.engine.net.server import Server
+from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import BettongError, UsageError
 
 log = logging.getLogger("bettong")
@@ -57,7 +58,7 @@ def lock_directory(directory: Path) -> IO[bytes]:
     Raises UsageError when another process has it.
     """
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        OS_DISK.make_directory(directory.absolute())
         file = (directory / ".lock").open("wb")
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as e:

@@ -17,7 +17,7 @@ from bettong.engine.keys import Key
 from bettong.engine.receiver.rows import Columns, lines
 from bettong.engine.receiver.rows import Row as TextRow
 from bettong.engine.sinks.base import Row
-from bettong.engine.storage.disk import Disk
+from bettong.engine.storage.disk import Disk, replace_file
 from bettong.lineage.errors import BettongError, UsageError
 
 _EPOCH = re.compile(r"epoch-(\d+)")
@@ -55,7 +55,7 @@ class Staging:
             if owner != application:
                 raise UsageError(f"{self.directory} holds the output of {owner}: take another")
         self.check_epoch(epoch)
-        self._write(self._epochs / f"epoch-{epoch}", application.encode())
+        replace_file(self._epochs / f"epoch-{epoch}", application.encode(), self.disk)
         self._sweep(lambda name: not name.startswith(f"e{epoch}-"))
 
     def check_epoch(self, epoch: int) -> None:
@@ -71,7 +71,7 @@ class Staging:
         """Keep an attempt's rows, as lines, in a file of its own; durable on return."""
         columns = Columns.of([TextRow(row.id, key_text(row.key), row.data) for row in rows])
         content = bytes(lines(batch, columns))
-        self._write(self._attempt(epoch, batch, partition, attempt), content)
+        replace_file(self._attempt(epoch, batch, partition, attempt), content, self.disk)
 
     def staged(self, epoch: int, batch: int, winners: Mapping[int, int]) -> Iterator[bytes]:
         """The lines of the winning attempts, partition by partition.
@@ -92,7 +92,7 @@ class Staging:
     def joined(self, epoch: int, batch: int, winners: Mapping[int, int]) -> Path:
         """A file of this epoch's own with all of ``staged``."""
         path = self._staged / f"e{epoch}-b{batch}-commit"
-        self._write(path, b"".join(self.staged(epoch, batch, winners)))
+        replace_file(path, b"".join(self.staged(epoch, batch, winners)), self.disk)
         return path
 
     def forget(self, batch: int) -> None:
@@ -109,19 +109,6 @@ class Staging:
 
     def _attempt(self, epoch: int, batch: int, partition: int, attempt: int) -> Path:
         return self._staged / f"e{epoch}-b{batch}-p{partition}-a{attempt}"
-
-    def _write(self, path: Path, content: bytes) -> None:
-        """Make a file with this content, durably and at once."""
-        unfinished = path.with_name(path.name + ".new")
-        self._remove(unfinished)
-        file = self.disk.append_to(unfinished)
-        try:
-            file.write(content)
-            file.sync()
-        finally:
-            file.close()
-        self.disk.rename(unfinished, path)
-        self.disk.sync_directory(path.parent)
 
     def _sweep(self, is_old: Callable[[str], bool]) -> None:
         for name in filter(is_old, self.disk.names(self._staged)):

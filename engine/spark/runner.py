@@ -20,6 +20,7 @@ from bettong.engine.spark.execution import execute
 from bettong.engine.spark.shipping import ship_modules, use_this_python
 from bettong.engine.spark.source import Offset, SourceSpec, data_source, release
 from bettong.engine.state.manifest import empty
+from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import BettongError
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ def _remove_unwritten(checkpoint: Path) -> None:
     offsets = checkpoint / "offsets"
     if not any(p.name.isdigit() for p in offsets.glob("*")):
         for unwritten in offsets.glob(".*.tmp*"):
-            unwritten.unlink(missing_ok=True)
+            OS_DISK.remove(unwritten)
 
 
 def committed(config: RunConfig) -> Offset | None:

@@ -3,13 +3,13 @@ loses what was not synced."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-import threading
-from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from bettong.engine import steps
+from bettong.engine.storage.calls import disk_call
 
 Buffer = bytes | bytearray | memoryview
 
@@ -61,37 +61,37 @@ class Disk(Protocol):
 
 class _OsAppendFile:
     def __init__(self, path: Path, syncs: bool) -> None:
+        self._path = path
         self._syncs = syncs
-        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        self._last = 0  # bytes of the last write, as long as they are not synced
+        self._handle = f"{os.getpid()}.{next(_handles)}"
+        with disk_call("open", path, self._handle, path, touches=(path,)):
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+            self._fd = os.open(path, flags, 0o644)
 
     def write(self, data: Buffer) -> None:
-        view = memoryview(data)
-        self._last = len(view)
-        while view:
-            view = view[os.write(self._fd, view) :]
+        view = memoryview(data).cast("B")
+        with disk_call("append", self._path, self._handle) as call:
+            while view:
+                written = os.write(self._fd, call.granted(view))
+                call.wrote(view[:written])
+                view = view[written:]
 
     def sync(self) -> None:
-        if not self._syncs:
-            return
-        watched = steps.present()
-        if watched is not None and self._last and watched.about_to_sync():
-            kept = self._last // 2
-            os.ftruncate(self._fd, os.fstat(self._fd).st_size - self._last + kept)
-            os.fsync(self._fd)
-            watched.power_is_cut(f"of the last {self._last} bytes all but {kept}")
-        os.fsync(self._fd)
-        self._last = 0
+        if self._syncs:
+            with disk_call("sync", self._path, self._handle):
+                os.fsync(self._fd)
 
     def truncate(self, size: int) -> None:
-        os.ftruncate(self._fd, size)
+        with disk_call("truncate", self._path, self._handle, size):
+            os.ftruncate(self._fd, size)
 
     def close(self) -> None:
         os.close(self._fd)
 
 
 class OsDisk:
-    """The machine's file system.
+    """The machine's file system. What changes a file goes through :func:`disk_call`, where a run
+    under test numbers it and makes it fail.
 
     Attributes:
         syncs: whether anything waits until it is durable.
@@ -112,49 +112,51 @@ class OsDisk:
         return sorted(entry.name for entry in directory.iterdir())
 
     def rename(self, source: Path, target: Path) -> None:
-        is_new = steps.present() is not None and not target.exists()
-        source.replace(target)
-        if is_new:
-            _names.undo = target, lambda: target.replace(source)
+        with disk_call("rename", target, source, target, touches=(source, target)):
+            source.replace(target)
 
     def link(self, source: Path, target: Path) -> None:
-        target.hardlink_to(source)
-        if steps.present() is not None:
-            _names.undo = target, target.unlink
+        with disk_call("link", target, source, target, touches=(source,)):
+            target.hardlink_to(source)
 
     def remove(self, path: Path) -> None:
-        path.unlink()
+        with disk_call("remove", path, path, touches=(path,)):
+            path.unlink()
 
     def make_directory(self, path: Path) -> None:
         if path.is_dir():
             return
         self.make_directory(path.parent)
-        path.mkdir(exist_ok=True)
+        with contextlib.suppress(FileExistsError), disk_call("mkdir", path, path):
+            path.mkdir()
         self.sync_directory(path.parent)
 
     def sync_directory(self, path: Path) -> None:
         if not self.syncs:
             return
-        watched, lost = steps.present(), _not_durable(path)
-        if watched is not None and lost is not None and watched.about_to_sync():
-            target, undo = lost
-            undo()
-            watched.power_is_cut(f"the name {target.name}")
-        fd = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
+        with disk_call("sync directory", path, path):
+            fd = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
 
 
 OS_DISK: Disk = OsDisk()
-_names = threading.local()  # the last new name that this thread has given within a step
+_handles = count()
 
 
-def _not_durable(directory: Path) -> tuple[Path, Callable[[], object]] | None:
-    """The name given last in a directory that is about to be synced, and how it is lost."""
-    given: tuple[Path, Callable[[], object]] | None = getattr(_names, "undo", None)
-    if given is None or given[0].parent != directory:
-        return None
-    _names.undo = None
-    return given
+def replace_file(path: Path, content: Buffer, disk: Disk = OS_DISK) -> None:
+    """Set a file to hold this: readers see all of it or what was there before, and on return it is
+    durable. Raises OSError; then what was there before is."""
+    unfinished = path.with_name(f"{path.name}.new")
+    with contextlib.suppress(FileNotFoundError):
+        disk.remove(unfinished)
+    file = disk.append_to(unfinished)
+    try:
+        file.write(content)
+        file.sync()
+    finally:
+        file.close()
+    disk.rename(unfinished, path)
+    disk.sync_directory(path.parent)

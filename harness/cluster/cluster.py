@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from bettong.engine.storage.disk_log import account, lose
+from bettong.engine.storage.durability import Keep
 from bettong.harness.cluster.links import Links
 from bettong.harness.cluster.nodes import Node, NodeError, log_tail
 from bettong.harness.cluster.repeater import Repeaters
@@ -27,7 +30,11 @@ class Cluster:
         restarts: how often each node has been started again after it ended by itself.
         zombies: nodes that stood still and were taken for dead: others have their names.
         repeaters: deliver what a fault wants to come twice.
+        accounts: folder where each node keeps account of what it has not made durable yet, if any
+            does.
     """
+
+    accounts: Path | None = None
 
     def __init__(self, links: Links, lasting: Mapping[str, Node]) -> None:
         self.control: RunControl
@@ -71,6 +78,12 @@ class Cluster:
         if ended is None:
             return incarnation, InjectionOutcome(False, f"{node} was not running")
         return incarnation, InjectionOutcome(ended.status == -signal.SIGKILL, str(ended))
+
+    def cut_power(self, node: str, keep: Keep) -> tuple[int, InjectionOutcome]:
+        incarnation, struck = self.crash(node)
+        lost = [] if self.accounts is None else lose(account(self.accounts, node), keep)
+        evidence = f"{struck.evidence}; lost: {', '.join(lost) or 'nothing'}"
+        return incarnation, InjectionOutcome(struck.fired, evidence)
 
     def pause(self, node: str) -> str:
         self._paused.add(node)

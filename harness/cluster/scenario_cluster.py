@@ -75,6 +75,11 @@ class Layout:
         """Outputs as files, a folder for each sink."""
         return self.folder / "files"
 
+    @property
+    def accounts(self) -> Path:
+        """What each node has not made durable yet."""
+        return self.folder / "accounts"
+
     def log(self, node: str) -> Path:
         """What a node prints."""
         return self.folder / f"{node}.log"
@@ -100,8 +105,12 @@ class RunCluster(Cluster):
         self.repeaters.plan(
             link for fault in control.schedule.faults for link in fault.repeated_links
         )
+        self.accounts = self._layout.accounts
+        self.accounts.mkdir(exist_ok=True)
         instrumentation = Instrumentation(
-            run=control.run, conductor=self._backend.conductor.address
+            run=control.run,
+            conductor=self._backend.conductor.address,
+            disk=str(self.accounts),
         )
         servers = [
             self._server(name, module, instrumentation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bettong.engine.storage.durability import Keep
 from bettong.harness.conductor.admission import StepAdmission
 from bettong.harness.faults.actuator import Actuator, Direction, Disturbance, InjectionOutcome
 from bettong.lineage.trace import TraceEvent
@@ -36,6 +37,13 @@ class AdmittingActuator:
             self._admission.goes_down(node)
             self.to_restart.append(node)
         incarnation, outcome = self._actuator.crash(node)
+        self._admission.mark_dead(node, incarnation)
+        return outcome
+
+    def cut_power(self, node: str, keep: Keep) -> InjectionOutcome:
+        self._admission.goes_down(node)
+        self.to_restart.append(node)
+        incarnation, outcome = self._actuator.cut_power(node, keep)
         self._admission.mark_dead(node, incarnation)
         return outcome
 

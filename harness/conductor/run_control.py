@@ -158,7 +158,7 @@ class RunControl:
             with self._changed:
                 self._gate.refuse_the_dead(event)
             self._injection.reported(event)
-            return None
+            return None if self._gate.is_dead(event.node, event.incarnation) else GO
         with self._changed:
             self._gate.refuse_the_dead(event)
             if event.phase == "before":

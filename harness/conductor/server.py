@@ -116,6 +116,8 @@ def _reply(go: Go) -> bytes:
     answer: dict[str, Any] = {"go": True}
     if go.errno is not None:
         answer["errno"] = go.errno
+    if go.call:
+        answer["call"] = go.call
     if go.cut:
         answer["cut"] = go.cut
     if go.answer is not None:

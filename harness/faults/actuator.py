@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from bettong.engine.storage.durability import Keep
+
 Direction = Literal["both", "forward", "backward"]
 
 
@@ -58,6 +60,10 @@ class Actuator(LinkActuator, Protocol):
     def crash(self, node: str) -> tuple[int, InjectionOutcome]:
         """Kill a node: its incarnation that is dead now, and whether it lived until then."""
 
+    def cut_power(self, node: str, keep: Keep) -> tuple[int, InjectionOutcome]:
+        """Kill a node, and take from its disk what is not durable: the incarnation that is dead
+        now, and what was lost."""
+
     def restart(self, node: str) -> None:
         """Start a node again; where it stands still, another one beside it."""
 
@@ -78,6 +84,9 @@ class RunActuator(LinkActuator, Protocol):
         """The link that the step's request travels on."""
 
     def crash(self, node: str, restart: bool) -> InjectionOutcome: ...
+    def cut_power(self, node: str, keep: Keep) -> InjectionOutcome:
+        """Kill a node and take from its disk what is not durable; it comes back."""
+
     def pause(self, node: str, replace: bool) -> str:
         """Stop a node where it stands; ``replace``: a supervisor starts another one meanwhile."""
 

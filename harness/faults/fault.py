@@ -10,28 +10,47 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
+from bettong.engine.storage.durability import Keep
 from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
 from bettong.harness.faults.point import Point, Topology
 from bettong.lineage.faults import LOSS
 from bettong.lineage.trace import TraceEvent
 
-Premise = Literal["arrives", "answered", "ends", "lives before", "lives after"]
-"""What a step rests on: its request arrives, its reply arrives, it ends well besides that, its node
-lives just before and just after it."""
+Premise = Literal["arrives", "answered", "ends", "stays", "lives before", "lives after"]
+"""What a step rests on: its request arrives, its reply arrives, it ends well besides that, what it
+has written stays, its node lives just before and just after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Go:
     """The answer to a step that may go on; with ``errno`` it fails as the system would, with
-    ``cut`` the power is cut before so many things have become durable; ``answer`` is for a step
-    that asks."""
+    ``call`` not the step but that call to the disk (without ``errno``: a write of it is short),
+    with ``cut`` the power is cut before that sync; ``answer`` is for a step that asks."""
 
     errno: int | None = None
     cut: int = 0
+    call: int = 0
     answer: Any = None
+
+
+class DiskCall(NamedTuple):
+    """A call to the disk: the how-manieth since the edge of a step, and what it does."""
+
+    number: int
+    operation: str
+
+
+class PowerLoss(NamedTuple):
+    """A moment at which a power cut takes something away: an edge of a step of the node, or with
+    ``sync`` right before the so-manieth sync within the step; and what it leaves."""
+
+    node: str
+    at: Point
+    sync: int
+    keep: Keep
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +93,12 @@ class TakenStep(Protocol):
     @property
     def link(self) -> str | None: ...
     @property
-    def synced(self) -> int:
-        """How many things it has made durable, one after the other."""
+    def calls(self) -> Sequence[DiskCall]:
+        """What it has done to the disk."""
+
+    @property
+    def later_calls(self) -> Sequence[DiskCall]:
+        """What its thread has done to the disk after it, before the next step."""
 
 
 class TakenSteps(Protocol):
@@ -86,6 +109,9 @@ class TakenSteps(Protocol):
 
     def tried_again(self, step: TakenStep) -> Point | None:
         """When whoever has asked for this step, and gets no answer, begins to ask again."""
+
+    def power_losses(self, step: TakenStep) -> Iterable[PowerLoss]:
+        """The power cuts that take away something of what this step has written."""
 
 
 class Fault(ABC):

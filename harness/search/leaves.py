@@ -7,10 +7,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from bettong.harness.faults import registry
-from bettong.harness.faults.fault import Fault, Premise
+from bettong.harness.faults.fault import Fault, Premise, TakenSteps
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.search.occurrences import Occurrence
-from bettong.harness.search.partitions import Partitions
 from bettong.lineage.faults import Fault as BoundedFault
 from bettong.lineage.graph import Lineage
 
@@ -27,7 +26,7 @@ class LeafBuilder:
         batches: faults only at steps of the first so many batches; None for all.
         kinds: of the faults that are asked for, as bounds count them.
         same: faults, each with the one that stands for it.
-        partitions: the cuts that lose each request.
+        run: all of the run.
         struck: the faults that had struck so far.
         faults: the harness's faults that leaves name, by id.
     """
@@ -37,7 +36,7 @@ class LeafBuilder:
     batches: int | None
     kinds: AbstractSet[str]
     same: Mapping[str, Fault]
-    partitions: Partitions
+    run: TakenSteps
     struck: list[Fault] = field(default_factory=list)
     faults: dict[str, Fault] = field(default_factory=dict)
     _kinds: dict[Premise, list[type[Fault]]] = field(default_factory=dict)
@@ -73,6 +72,12 @@ class LeafBuilder:
                 place = next(iter(fault.links), o.node)
                 yield self._leaf(f"ends({o.name}), no {fault.id}", [fault], place, o)
 
+    def stays(self, o: Occurrence) -> Iterable[str]:
+        """What a step has written is still there, whatever its node suffers later."""
+        for fault in self._against("stays", o):
+            if self._within(fault.points[0].step):
+                yield self._leaf(f"stays({o.name}), no {fault.id}", [fault], o.node, o)
+
     def lives(self, o: Occurrence, phase: PointPhase) -> str:
         """A node lives at this moment: it is not killed, nor does it stand still until another
         one takes its place."""
@@ -84,7 +89,7 @@ class LeafBuilder:
 
     def _against(self, premise: Premise, o: Occurrence) -> list[Fault]:
         kinds = self._kinds.get(premise, ())
-        return [fault for kind in kinds for fault in kind.leaves(premise, o, self.partitions)]
+        return [fault for kind in kinds for fault in kind.leaves(premise, o, self.run)]
 
     def _standing_for(self, fault: Fault, o: Occurrence) -> Fault:
         stands = self.same.get(fault.id)

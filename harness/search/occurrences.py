@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.fault import DiskCall, Fault
 from bettong.harness.faults.registry import parse_fault
 from bettong.harness.faults.step_ids import split_name
 from bettong.lineage.trace import MessageRange, TraceEvent
@@ -70,7 +71,8 @@ class Occurrence:
         causes: occurrences that it had read when it began.
         answers: those that it read before it ended, such as a server's reply.
         carries: the messages that it moved.
-        synced: how many things it has made durable, one after the other.
+        calls: what it has done to the disk itself.
+        later_calls: what its thread has done to the disk after it, before the next step.
     """
 
     step: str
@@ -84,7 +86,8 @@ class Occurrence:
     causes: list[Occurrence] = field(default_factory=list)
     answers: list[Occurrence] = field(default_factory=list)
     carries: tuple[MessageRange, ...] = ()
-    synced: int = 0
+    calls: list[DiskCall] = field(default_factory=list)
+    later_calls: list[DiskCall] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -114,12 +117,30 @@ class StruckStep:
     position: int
 
 
+@dataclass(frozen=True, slots=True)
+class DiskReport:
+    """What a thread has done to the disk between two of its events.
+
+    Attributes:
+        position: of the later one, in the trace.
+        of: the step at whose edge the thread was; its first one, if it had taken none.
+        phase: which edge; ``before``: within the step; empty for none.
+        calls: each ``[number, operation, operands…, bytes written]``.
+    """
+
+    position: int
+    of: Occurrence
+    phase: str
+    calls: Sequence[Sequence[Any]]
+
+
 @dataclass(slots=True)
 class Reading:
     """A trace as occurrences.
 
     Attributes:
         occurrences: in the order in which they began.
+        disk: what was done to disks, in the order in which it was told.
         restarts, struck: what became of nodes, and of the planned faults.
         unread: steps whose causes cannot be told, with why.
     """
@@ -127,6 +148,7 @@ class Reading:
     occurrences: list[Occurrence] = field(default_factory=list)
     restarts: list[Restart] = field(default_factory=list)
     struck: list[StruckStep] = field(default_factory=list)
+    disk: list[DiskReport] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
 
@@ -141,6 +163,7 @@ class _Reader:
         self._counts: Counter[str] = Counter()
         self._latest: dict[str, Occurrence] = {}
         self._open: dict[tuple[str, int, str], Occurrence] = {}
+        self._own: dict[tuple[str, int, str], Occurrence] = {}
 
     def read(self, events: Iterable[TraceEvent]) -> Reading:
         for position, event in enumerate(events):
@@ -152,7 +175,9 @@ class _Reader:
                 self._reading.restarts.append(Restart(event.node, event.incarnation, position))
             elif event.phase == "before":
                 self._begin(event, position)
+                self._disk(event, position)
             else:
+                self._disk(event, position)
                 self._end(event, position)
         return self._reading
 
@@ -161,6 +186,19 @@ class _Reader:
         if event.step.removeprefix("fault/") not in known:
             fault = parse_fault(event.detail.get("fault"), f"the trace's {event.step}")
             self._reading.struck.append(StruckStep(fault, event.node, position))
+
+    def _disk(self, event: TraceEvent, position: int) -> None:
+        told = event.detail.get("disk")
+        if told is None:
+            return
+        phase, _, step = told["after"].partition(" ")
+        of = self._own[event.node, event.incarnation, step or event.step]
+        if told["more"]:
+            self._reading.unread.append(f"{of.name}: {told['more']} calls to the disk are not told")
+        calls = [DiskCall(call[0], call[1]) for call in told["calls"]]
+        if phase:
+            (of.calls if phase == "before" else of.later_calls).extend(calls)
+        self._reading.disk.append(DiskReport(position, of, phase, told["calls"]))
 
     def _begin(self, event: TraceEvent, position: int) -> None:
         self._counts[event.step] += 1
@@ -178,6 +216,7 @@ class _Reader:
             self._reading.unread.append(f"{occurrence.name}: it names no cause")
         self._latest[event.step] = occurrence
         self._open[event.node, event.incarnation, event.step] = occurrence
+        self._own[event.node, event.incarnation, event.step] = occurrence
         self._reading.occurrences.append(occurrence)
 
     def _end(self, event: TraceEvent, position: int) -> None:
@@ -192,7 +231,6 @@ class _Reader:
         found = self._named(event, occurrence) + self._joined_end(occurrence)
         occurrence.answers = [c for c in found if id(c) not in known]
         occurrence.carries = event.carries
-        occurrence.synced = int(event.detail.get("synced", 0))
         occurrence.ended = position
 
     def _named(self, event: TraceEvent, occurrence: Occurrence) -> list[Occurrence]:

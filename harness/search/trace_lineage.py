@@ -8,7 +8,9 @@ takes part in the other. Leaves are
 
 - the delivery of a request and of its reply, falsified by losing them at that step, or by a
   partition; that it is delivered once only;
-- that the disk takes what a step writes, and says so;
+- that the disk takes what a step writes, and says so, call by call;
+- that what a step has written stays, falsified by a power cut at any moment at which it is not
+  durable;
 - a node's life until a step, falsified by a crash just before or just after an earlier one, or by
   taking it for dead while it stands still;
 - what a restart or a retry owes to the fault that made it necessary, which holds only *while*
@@ -35,7 +37,7 @@ from bettong.harness.search.occurrences import (
     batch_of,
     read_occurrences,
 )
-from bettong.harness.search.partitions import Partitions
+from bettong.harness.search.whole_run import WholeRun
 from bettong.lineage.faults import CLASSIC
 from bettong.lineage.graph import FACT, Lineage
 from bettong.lineage.queries import holding
@@ -158,6 +160,7 @@ class _Builder:
             if not is_push(occurrence.step):
                 premises.append(self.leaves.reply(occurrence))
         premises += self.leaves.ended(occurrence)
+        premises += self.leaves.stays(occurrence)
         self.lineage.fact(f"done({name})", label=name)
         self.lineage.firing(f"done({name})", premises, "end")
         goal = self.lineage.fact(_at_all(occurrence.step), goal=True, label=occurrence.step)
@@ -232,6 +235,6 @@ def lineage_of(
     chosen = tuple(events)
     reading = read_occurrences(chosen)
     leaves = LeafBuilder(
-        Lineage(), message_batches(chosen), batches, kinds, fold(reading), Partitions(reading)
+        Lineage(), message_batches(chosen), batches, kinds, fold(reading), WholeRun(reading)
     )
     return _Builder(reading, chosen, leaves).build()

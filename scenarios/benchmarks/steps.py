@@ -42,6 +42,9 @@ class _NoFaults:
     def resume(self, node: str) -> str:
         raise NotImplementedError
 
+    def cut_power(self, node: str, keep: object) -> tuple[int, InjectionOutcome]:
+        raise NotImplementedError
+
     def disturb(self, fault: str, link: str, disturbance: Disturbance) -> str:
         raise NotImplementedError
 

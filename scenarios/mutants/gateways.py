@@ -6,8 +6,8 @@ import os
 from typing import Any
 
 from bettong.engine import steps
-from bettong.engine.ingest.frames import Ack, Batch, Data, End, Read, Release, Released
-from bettong.engine.ingest.gateway import Gateway
+from bettong.engine.ingest.frames import Ack, Batch, End, Read, Release, Released
+from bettong.engine.ingest.gateway import Arrived, Gateway
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.ingest.stream import Stream
 from bettong.engine.net.connection import Connection
@@ -17,8 +17,8 @@ from bettong.engine.net.watched import if_watched, known
 class AcksEarly(Gateway):
     """Acknowledges a frame as soon as it is in memory, and writes it after that."""
 
-    def take_data(self, connection: Connection, stream: Stream, data: Data) -> None:
-        self.acknowledge(connection, stream, data, *known(data.cause))
+    def take_data(self, connection: Connection, stream: Stream, data: Arrived) -> None:
+        self.acknowledge(connection, stream, data, *known(*data.causes))
         self.append(connection, stream, data)
 
 
@@ -61,13 +61,13 @@ class KnowsByContent(Gateway):
         self._first.add(stream.journal.stream)
         super().serve_sender(connection, stream)
 
-    def append(self, connection: Connection, stream: Stream, data: Data) -> None:
+    def append(self, connection: Connection, stream: Stream, data: Arrived) -> None:
         name, content = stream.journal.stream, list(data.messages.payloads())
         again = name in self._first and content == self._last.get(name)
         self._first.discard(name)
         self._last[name] = content
         if not again:
-            numbered = Data(stream.journal.end, data.messages, data.cause)
+            numbered = Arrived(stream.journal.end, data.messages, data.causes)
             super().append(connection, stream, numbered)
 
     def take_end(self, connection: Connection, stream: Stream, end: End) -> None:

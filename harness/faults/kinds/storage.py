@@ -3,79 +3,140 @@
 from __future__ import annotations
 
 import errno as errno_codes
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from bettong.engine.steps import DISK_FAULT
 from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
-from bettong.harness.faults.fault import Begun, Fault, Go, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.fault import Begun, DiskCall, Fault, Go, Premise, TakenStep, TakenSteps
 from bettong.harness.faults.point import Point, Topology
 from bettong.harness.faults.step_ids import is_stored
 from bettong.harness.faults.wording import moment
 from bettong.lineage.faults import STORAGE
 from bettong.lineage.trace import TraceEvent
 
+SHORT = "SHORT"
+
 
 @dataclass(frozen=True, slots=True)
 class Storage(Fault):
     """The operating system refuses what a step writes, e.g. ``ENOSPC`` for a full disk; after
-    the step: it was written, but the writer is told that it failed."""
+    the step: it was written, but the writer is told that it failed. With ``call`` it is the n-th
+    call to the disk that is refused: within the step, or, after it, before the thread's next one.
+
+    Attributes:
+        errno: the error's name; ``SHORT`` for a write of which the system takes a part and says
+            so. With ``ENOSPC`` a write is taken in part before it fails.
+        call: which call; 0 for the step as a whole.
+        node: that takes the step; empty for whichever does.
+    """
 
     kind: ClassVar[str] = "storage"
     bound: ClassVar[str] = STORAGE
-    optional: ClassVar[tuple[str, ...]] = ("before", "after", "errno")
-    premises: ClassVar[tuple[Premise, ...]] = ("ends",)
+    optional: ClassVar[tuple[str, ...]] = ("node", "at", "before", "after", "call", "errno")
+    premises: ClassVar[tuple[Premise, ...]] = ("ends", "lives after")
+    reports: ClassVar[str] = DISK_FAULT
 
     at: Point
     errno: str = "ENOSPC"
+    call: int = 0
+    node: str = ""
 
     @property
     def id(self) -> str:
-        return f"storage({self.errno}, {self.at})"
+        where = f"{self.node}, " if self.node else ""
+        which = f", call {self.call}" if self.call else ""
+        return f"storage({self.errno}, {where}{self.at}{which})"
 
     @property
     def code(self) -> int:
-        """The error's number on this system."""
-        return int(getattr(errno_codes, self.errno))
+        """The error's number on this system; 0 for none."""
+        return 0 if self.errno == SHORT else int(getattr(errno_codes, self.errno))
 
     @classmethod
     def parse(cls, entry: Entry) -> Storage:
-        code = entry.one_of("errno", tuple(errno_codes.errorcode.values()), "ENOSPC")
-        return cls(entry.moment(), code)
+        if "at" in entry and ("before" in entry or "after" in entry):
+            raise entry.error("give one of at, before and after")
+        at = entry.place("at") if "at" in entry else entry.moment()
+        code = entry.one_of("errno", (*errno_codes.errorcode.values(), SHORT), "ENOSPC")
+        call = entry.count("call") if "call" in entry else 0
+        if code == SHORT and not call:
+            raise entry.error("errno SHORT is of one write: say which call it is")
+        return cls(at, code, call, entry.text("node") if "node" in entry else "")
 
     def to_dict(self) -> dict[str, Any]:
-        return {self.at.phase: self.at.place, "errno": self.errno}
+        node = {"node": self.node} if self.node else {}
+        which = {"call": self.call} if self.call else {}
+        return {**node, self.at.phase: self.at.place, **which, "errno": self.errno}
 
     def describe(self) -> str:
-        return f"the disk failed with {self.errno} {moment(self.at)}"
+        if not self.call:
+            return f"the disk failed with {self.errno} {moment(self.at)}"
+        whose = f" of the {self.node}" if self.node else ""
+        when = moment(self.at)
+        when = when if self.at.phase == "after" else f"while {when.partition(' ')[2]}"
+        if self.errno == SHORT:
+            return f"the disk{whose} took only a part of a write ({_nth(self.call)} call) {when}"
+        return f"the {_nth(self.call)} call to the disk{whose} failed with {self.errno} {when}"
 
     @property
     def points(self) -> tuple[Point, ...]:
         return (self.at,)
 
-    def begin(self, run: RunActuator) -> Begun:
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return (self.node,) if self.node else ()
+
+    def begin(self, run: RunActuator) -> Begun | None:
+        if self.node and self.node != run.node:
+            return None  # another node takes this step
+        if self.call:
+            return Begun("", answer=Go(self.code, call=self.call))
         return Begun(f"the step failed with {self.errno}", done=True, answer=Go(self.code))
+
+    def reported(self, event: TraceEvent, run: RunActuator) -> Begun | None:
+        if not self.call or event.step != f"{self.reports}{self.at.step}":
+            return None
+        operation, path = event.detail.get("operation"), event.detail.get("path")
+        return Begun(f"call {self.call}, {operation} of {path}: {self.errno}", done=True)
 
     @classmethod
     def singles(cls, event: TraceEvent, topology: Topology, occurrence: int) -> Iterable[Storage]:
         if is_stored(event.step, event.link):
-            yield from cls._both(event.step, occurrence)
+            yield cls(Point(event.step, "before", occurrence), "ENOSPC")
+            yield cls(Point(event.step, "after", occurrence), "EIO")
 
     @classmethod
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Storage]:
+        if premise == "lives after":
+            yield from _calls(step.node, Point(step.step, "after", step.number), step.later_calls)
+            return
+        before = Point(step.step, "before", step.number)
+        yield from _calls(step.node, before, step.calls)
         if is_stored(step.step, step.link):
-            yield from cls._both(step.step, step.number)
-
-    @classmethod
-    def _both(cls, step: str, number: int) -> Iterable[Storage]:
-        """It is refused for want of room; it was written, but nobody can be sure of it."""
-        yield cls(Point(step, "before", number), "ENOSPC")
-        yield cls(Point(step, "after", number), "EIO")
+            if not step.calls:  # what it does to the disk is not known
+                yield cls(before, "ENOSPC")
+            yield cls(Point(step.step, "after", step.number), "EIO")
 
     @property
     def spares_step(self) -> bool:
-        return self.at.phase == "after"
+        return self.at.phase == "after" or self.call > 0
 
     def moved(self, point: Point) -> Storage:
         return replace(self, at=point)
+
+
+def _calls(node: str, at: Point, calls: Sequence[DiskCall]) -> Iterable[Storage]:
+    """A full disk takes no more bytes; a broken one fails at whatever it is asked."""
+    for call in calls:
+        code = "ENOSPC" if call.operation in ("append", "open", "mkdir") else "EIO"
+        yield Storage(at, code, call.number, node)
+        if call.operation == "append":
+            yield Storage(at, SHORT, call.number, node)
+
+
+def _nth(number: int) -> str:
+    ends = {} if 10 < number % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}
+    return f"{number}{ends.get(number % 10, 'th')}"

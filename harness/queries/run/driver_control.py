@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from bettong.engine.storage.durability import Keep
 from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
 from bettong.harness.queries.run.state import copy_state, replace_state
 from bettong.harness.spark.driver import DriverHost
@@ -89,6 +90,13 @@ class DriverControl:
 
     def restart(self, node: str) -> None:
         """The main thread does it when it has been told of the crash."""
+
+    def cut_power(self, node: str, keep: Keep) -> tuple[int, InjectionOutcome]:
+        """What a sink's own code has not synced is not known here."""
+        raise BettongError(
+            "a power cut needs the engine's disk layer, which a sink under check does not write "
+            "through: use crash, or storage at one of its sink.file steps"
+        )
 
     def pause(self, node: str) -> str:
         """Stop the driver in charge; another one takes over."""

@@ -14,11 +14,13 @@ import pytest
 
 from bettong.engine import steps
 from bettong.engine.steps import ConductorRecorder, Instrumentation, RunOverError, Step
+from bettong.engine.storage.disk_log import account, lose
+from bettong.engine.storage.durability import Keep
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.server import Conductor
 from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
 from bettong.harness.faults.kinds import Crash, Cut, Delay, Omit, Pause, PowerCut, Storage
-from bettong.harness.faults.point import Point
+from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.processes.session import ProcessSession
 from bettong.lineage.trace import TraceEvent, read_trace
@@ -56,7 +58,9 @@ class Children:
     def start(self, node: str, *names: str) -> None:
         self.names[node] = names
         self.incarnation[node] = self.incarnation.get(node, 0) + 1
-        instr = Instrumentation("r1", node, self.incarnation[node], self.conductor.address)
+        instr = Instrumentation(
+            "r1", node, self.incarnation[node], self.conductor.address, disk=str(self.folder)
+        )
         self.sessions[node] = ProcessSession.start(
             [sys.executable, "-c", self.program, *names],
             env={**os.environ, **instr.to_env()},
@@ -66,6 +70,11 @@ class Children:
     def crash(self, node: str) -> tuple[int, InjectionOutcome]:
         ended = self.sessions[node].kill()
         return self.incarnation[node], InjectionOutcome(ended.status == -9, str(ended))
+
+    def cut_power(self, node: str, keep: Keep) -> tuple[int, InjectionOutcome]:
+        incarnation, struck = self.crash(node)
+        lost = lose(account(self.folder, node), keep)
+        return incarnation, InjectionOutcome(struck.fired, f"lost {lost}")
 
     def restart(self, node: str) -> None:
         self.before_restart()
@@ -320,8 +329,116 @@ def test_the_power_is_cut_right_before_something_becomes_durable(
     assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [(name, content)]
     fired = sync < 4
     assert (fault.id in control.evidence) == fired
-    ended = [e.detail["synced"] for e in control.events if (e.step, e.phase) == ("write", "after")]
-    assert fired or 3 in ended
+    ended = [e.detail["disk"] for e in control.events if (e.step, e.phase) == ("write", "after")]
+    assert fired or [sum("sync" in c[1] for c in told["calls"]) for told in ended][:1] == [3]
+
+
+WRITES = """
+import json, sys
+from pathlib import Path
+from bettong.engine import steps
+from bettong.engine.steps import Instrumentation, step
+from bettong.engine.storage.disk import OS_DISK
+steps.install(Instrumentation.from_env())
+path = Path(sys.argv[1])
+path.parent.mkdir(exist_ok=True)
+seen = []
+def take(call):
+    try:
+        call()
+        seen.append("")
+    except OSError as e:
+        seen.append(e.strerror)
+with step("write"):
+    file = OS_DISK.append_to(path)
+    take(lambda: file.write(b"first"))
+    take(file.sync)
+take(lambda: file.write(b"second"))
+with step("told", seen=seen, content=path.read_text()):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("errno", "call", "phase", "seen", "content"),
+    [
+        ("ENOSPC", 2, "before", ["No space left on device", "", ""], "firsecond"),
+        ("EIO", 2, "before", ["Input/output error", "", ""], "second"),
+        ("EIO", 3, "before", ["", "Input/output error", ""], "firstsecond"),
+        ("SHORT", 2, "before", ["", "", ""], "firstsecond"),
+        ("EIO", 1, "after", ["", "", "Input/output error"], "first"),
+        ("EIO", 4, "before", ["", "", ""], "firstsecond"),
+        ("SHORT", 3, "before", ["", "", ""], "firstsecond"),
+    ],
+)
+def test_the_nth_call_to_the_disk_fails(
+    children: Children,
+    begin: Begin,
+    tmp_path: Path,
+    errno: str,
+    call: int,
+    phase: PointPhase,
+    seen: list[str],
+    content: str,
+) -> None:
+    fault = Storage(Point("write", phase), errno, call, "a")
+    control = begin(fault)
+    children.program = WRITES
+    children.start("a", str(tmp_path / "disk" / "file"))
+    assert control.wait(lambda: control.occurrences("told") == 1, 60)
+    told = next(e.detail for e in control.events if e.step == "told")
+    assert told["seen"] == seen
+    assert told["content"] == content
+    never = call == 4 or (errno == "SHORT" and call == 3)  # no such call; no write
+    assert (fault.id in control.not_fired) == never
+
+
+LEAVES = """
+import sys
+from pathlib import Path
+from bettong.engine import steps
+from bettong.engine.steps import Instrumentation, step
+from bettong.engine.storage.disk import OS_DISK
+steps.install(Instrumentation.from_env())
+folder = Path(sys.argv[1])
+with step("write"):
+    file = OS_DISK.append_to(folder / "named")
+    OS_DISK.sync_directory(folder)
+    file.write(b"first")
+    file.sync()
+    file.write(b"second")
+with step("link"):
+    OS_DISK.link(folder / "named", folder / "other")
+with step("end"):
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "keep", "left"),
+    [
+        (Point("write", "after"), "nothing", {"named": b"first"}),
+        (Point("write", "after"), "half", {"named": b"firstsec"}),
+        (Point("write", "after"), "zeros", {"named": b"first\0\0\0\0\0\0"}),
+        (Point("end"), "names", {"named": b"first", "other": b"first"}),
+        (Point("end"), "content", {"named": b"firstsecond"}),
+        (Point("end"), 1, {"named": b"firstsecond"}),
+        (Point("end", "after"), "nothing", {"named": b"first"}),
+    ],
+)
+def test_the_power_is_cut_at_the_edge_of_a_step(
+    children: Children, begin: Begin, tmp_path: Path, at: Point, keep: Keep, left: dict[str, bytes]
+) -> None:
+    fault = PowerCut("a", at, 0, keep)
+    control = begin(fault)
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    children.program = LEAVES
+    children.before_restart = lambda: children.names.update(a=(str(tmp_path / "elsewhere"),))
+    children.start("a", str(folder))
+    assert control.wait(lambda: not control.not_fired, 60)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == left
+    assert "lost" in control.evidence[fault.id]
 
 
 def test_a_storage_fault_fails_the_step_as_the_system_would(

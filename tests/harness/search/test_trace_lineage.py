@@ -11,7 +11,7 @@ from bettong.harness.faults.kinds import Crash, Omit, OmitReply, Storage
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.registry import to_entry
 from bettong.harness.search.occurrences import read_occurrences
-from bettong.harness.search.trace_lineage import lineage_of, make_up
+from bettong.harness.search.trace_lineage import RunLineage, lineage_of, make_up
 from bettong.lineage.faults import (
     CRASH,
     DUPLICATE,
@@ -217,17 +217,58 @@ def test_other_kinds_of_faults_are_hypotheses_where_they_can_strike(
     assert not lineage_of(clean().events).faults.keys() & expected
 
 
-def test_the_power_can_be_cut_before_each_thing_that_a_step_makes_durable() -> None:
-    trace = clean()
-    trace.events = [
-        replace(e, detail={"synced": 2}) if (e.step, e.phase) == (SERVED, "after") else e
-        for e in trace.events
+def with_calls(calls: Sequence[Sequence[object]]) -> RunLineage:
+    """The clean run, of which the commit at the receiver made these calls to its disk."""
+    told = {"disk": {"after": f"before {SERVED}", "calls": calls, "more": 0}}
+    events = [
+        replace(e, detail=told) if (e.step, e.phase) == (SERVED, "after") else e
+        for e in clean().events
     ]
-    run = lineage_of(trace.events, kinds={STORAGE})
-    cuts = {f"power-cut(receiver, {SERVED})", f"power-cut(receiver, {SERVED}, sync 2)"}
-    assert {id for id in run.faults if id.startswith("power-cut")} == cuts
+    return lineage_of(events, kinds={STORAGE})
+
+
+def proposed(run: RunLineage) -> set[str]:
+    """The single faults that a search tries."""
+    found: set[str] = set()
     with Hypotheses(run.lineage, Bounds({STORAGE: 1})) as search:
-        assert all(search.admits(frozenset({cut})) for cut in cuts)
+        while (chosen := search.smallest()) is not None:
+            found |= chosen
+            search.exclude(chosen)
+    return found
+
+
+SYNCED = [[1, "append", "1.0", 9], [2, "sync", "1.0", 0]]
+
+
+def test_what_is_synced_can_be_lost_before_that_alone() -> None:
+    cut = f"power-cut(receiver, {SERVED}"
+    cuts = {id for id in proposed(with_calls(SYNCED)) if id.startswith("power-cut")}
+    assert cuts == {f"{cut}, keep {keep})" for keep in ("nothing", "zeros")} | {f"{cut})"}
+
+
+def test_what_is_never_synced_can_be_lost_when_others_know_of_it() -> None:
+    after = f"power-cut(receiver, after {SERVED}"
+    cuts = {id for id in proposed(with_calls(SYNCED[:1])) if id.startswith("power-cut")}
+    kept = {f"{after}, keep {keep})" for keep in ("half", "zeros")}
+    assert cuts == {f"{after})"} | kept
+
+
+def test_a_name_that_is_never_synced_can_be_lost_and_overtake_its_data() -> None:
+    calls = [[1, "open", "1.0", "new", 0], *SYNCED[:1], [3, "rename", "new", "whole", 0]]
+    cuts = {id for id in proposed(with_calls(calls)) if id.startswith("power-cut")}
+    after = f"power-cut(receiver, after {SERVED}"
+    kept = {f"{after}, keep {keep})" for keep in ("names", "half", "1")}
+    assert cuts == {f"{after})"} | kept
+
+
+def test_each_call_to_the_disk_can_fail() -> None:
+    storage = {id for id in proposed(with_calls(SYNCED)) if SERVED in id and "storage" in id}
+    assert storage == {
+        f"storage(ENOSPC, receiver, before {SERVED}, call 1)",
+        f"storage(SHORT, receiver, before {SERVED}, call 1)",
+        f"storage(EIO, receiver, before {SERVED}, call 2)",
+        f"storage(EIO, after {SERVED})",
+    }
 
 
 def test_a_node_that_ends_by_itself_and_comes_back_owes_that_to_the_fault_that_struck() -> None:

@@ -42,7 +42,7 @@ class KillsDriver:
     def restart(self, node: str) -> None:
         raise NotImplementedError
 
-    pause = resume = arm = heal = restart  # type: ignore[assignment]
+    cut_power = pause = resume = arm = heal = restart  # type: ignore[assignment]
 
 
 @pytest.fixture(scope="module")

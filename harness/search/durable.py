@@ -1,0 +1,141 @@
+"""What of a run was not durable when: the power cuts that take something away.
+
+What each node did to its disk is replayed, as the trace tells it, into the model of durability
+(:mod:`bettong.engine.storage.durability`). Between two changes of what is not durable all moments
+of a node are alike to its disk; of these the first and the last are taken: at the first nobody
+else knows of the change, at the last the most do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bettong.engine.storage.durability import Change, Inode, Keep, Volume
+from bettong.harness.faults.fault import PowerLoss, TakenStep
+from bettong.harness.faults.point import Point, PointPhase
+from bettong.harness.search.occurrences import DiskReport, Occurrence, Reading
+
+_MOST_KEEPS = 4
+_BYTES = 2  # as many as make half of a write differ from all and from nothing of it
+
+_Key = tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """The ways to lose something at one moment, each with the steps that have written it."""
+
+    moment: tuple[str, Point, int]
+    ways: Sequence[tuple[Keep, frozenset[str]]]
+
+
+@dataclass(slots=True)
+class _NodeDisk:
+    """The disk of one node as the trace tells of it."""
+
+    volume: Volume = field(default_factory=Volume)
+    handles: dict[str, Inode] = field(default_factory=dict)
+    losses: dict[_Key, list[_Loss]] = field(default_factory=dict)
+
+    def moment(self, node: str, at: Point, sync: int = 0) -> None:
+        """The power may be cut here."""
+        key = tuple(self.volume.changes)
+        if not key:
+            return
+        known = self.losses.setdefault(key, [])
+        loss = _Loss((node, at, sync), known[0].ways if known else self._ways())
+        if known:
+            known[1:] = [loss]
+        else:
+            known.append(loss)
+
+    def _ways(self) -> Sequence[tuple[Keep, frozenset[str]]]:
+        keeps = self.volume.choices()[:_MOST_KEEPS]
+        lost = ((keep, {change.origin for change in self.volume.lost(keep)}) for keep in keeps)
+        return [(keep, frozenset(origins)) for keep, origins in lost]
+
+    def call(self, operation: str, operands: Sequence[str], size: int) -> None:
+        """A call to the disk was made."""
+        volume, paths = self.volume, [Path(str(o)) for o in operands]
+        match operation:
+            case "open":
+                known = volume.names.get(paths[1])
+                self.handles[operands[0]] = known if known is not None else volume.create(paths[1])
+            case "append":
+                volume.append(self._opened(operands[0]), b"x" * min(size, _BYTES))
+            case "truncate":
+                inode = self._opened(operands[0])
+                volume.truncate(inode, min(int(operands[1]), len(inode.content)))
+            case "sync":
+                volume.sync(self._opened(operands[0]))
+            case "rename" | "link" | "remove":
+                volume.exists(paths[0], b"")
+                getattr(volume, operation)(*paths)
+            case "mkdir":
+                volume.create(paths[0], is_directory=True)
+            case "sync directory":
+                volume.sync_directory(paths[0])
+
+    def _opened(self, handle: str) -> Inode:
+        """The file of a handle; one that was opened before anything was told was there before."""
+        if handle not in self.handles:
+            name = Path(handle)
+            self.volume.exists(name, b"")
+            self.handles[handle] = self.volume.names[name]
+        return self.handles[handle]
+
+
+class NotDurable:
+    """The power cuts of one run, by the steps whose writes they take away."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._disks: dict[str, _NodeDisk] = {}
+        self._syncs: Counter[str] = Counter()
+        reports = {report.position: report for report in reading.disk}
+        edges = {edge[0]: edge for edge in _edges(reading)}
+        for position in sorted(reports.keys() | edges.keys()):
+            if position in reports:
+                self._replay(reports[position])
+            if position in edges:
+                _, occurrence, phase = edges[position]
+                self._disk(occurrence.node).moment(occurrence.node, _at(occurrence, phase))
+        self._of: dict[str, list[PowerLoss]] = {}
+        for disk in self._disks.values():
+            for losses in disk.losses.values():
+                self._add(losses)
+
+    def of(self, step: TakenStep) -> Sequence[PowerLoss]:
+        """The power cuts that take away something of what this step has written."""
+        return self._of.get(Point(step.step, "before", step.number).place, ())
+
+    def _disk(self, node: str) -> _NodeDisk:
+        return self._disks.setdefault(node, _NodeDisk())
+
+    def _replay(self, report: DiskReport) -> None:
+        of, disk = report.of, self._disk(report.of.node)
+        disk.volume.origin = of.name
+        for _, operation, *operands, size in report.calls:
+            if operation.startswith("sync") and report.phase == "before":
+                self._syncs[of.name] += 1
+                disk.moment(of.node, _at(of, "before"), self._syncs[of.name])
+            disk.call(operation, operands, size)
+
+    def _add(self, losses: Sequence[_Loss]) -> None:
+        for loss in losses:
+            for keep, origins in loss.ways:
+                for origin in origins:
+                    self._of.setdefault(origin, []).append(PowerLoss(*loss.moment, keep))
+
+
+def _edges(reading: Reading) -> Iterator[tuple[int, Occurrence, PointPhase]]:
+    for occurrence in reading.occurrences:
+        yield occurrence.begun, occurrence, "before"
+        if occurrence.ended is not None:
+            yield occurrence.ended, occurrence, "after"
+
+
+def _at(occurrence: Occurrence, phase: PointPhase) -> Point:
+    return Point(occurrence.step, phase, occurrence.number)
