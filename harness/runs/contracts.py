@@ -54,7 +54,12 @@ CONTRACTS: Sequence[Contract] = (
         "a driver whose disk fails cannot know what is durable: it ends, and goes on from there",
     ),
     Contract(
-        "sender", _disk, True, "a sender whose disk fails cannot note what is safe: it ends", 2
+        "sender",
+        _disk,
+        True,
+        "a sender whose disk fails cannot note what is safe: it gives up, and asks the gateway when \
+it is started again",
+        GAVE_UP,
     ),
     Contract(DRIVER, _unreachable, False, "a driver gives up when nobody answers for a minute", 1),
     Contract(

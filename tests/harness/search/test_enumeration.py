@@ -97,6 +97,7 @@ def test_each_step_has_faults_of_other_kinds_where_they_are_asked_for() -> None:
     kinds = {STORAGE, DUPLICATE, PAUSE}
     ids = {s.ids[0] for s in each_step(TRACE, 2, TOPOLOGY, kinds)}
     read, commit = "batch=1/p=0/a=0/source.read", "batch=1/sink.commit"
+    of_two_batches = {s.faults[0].points[0].step for s in each_step(TRACE, 2, TOPOLOGY)}
     assert ids == {
         *(f"pause(driver, from {step}, replaced)" for step in (read, commit)),
         f"duplicate(driver->gateway, {read})",
@@ -106,5 +107,11 @@ def test_each_step_has_faults_of_other_kinds_where_they_are_asked_for() -> None:
             f"storage({how} {step})"
             for step in ("gateway.append/lines/11", "receiver.commit/batch=1")
             for how in ("ENOSPC, before", "EIO, after")
+        ),
+        *(
+            f"power-cut({event.node}, {phase} {event.step})"
+            for event in TRACE
+            if event.step in of_two_batches and event.phase == "before"
+            for phase in ("before", "after")
         ),
     }
