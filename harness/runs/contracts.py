@@ -57,8 +57,8 @@ CONTRACTS: Sequence[Contract] = (
         "sender",
         _disk,
         True,
-        "a sender whose disk fails cannot note what is safe: it gives up, and asks the gateway when \
-it is started again",
+        "a sender whose disk fails cannot note what is safe: it gives up, and asks the gateway \
+when it is started again",
         GAVE_UP,
     ),
     Contract(DRIVER, _unreachable, False, "a driver gives up when nobody answers for a minute", 1),
