@@ -61,6 +61,8 @@ _OPTIONS = (
         metavar="RUNS|15m",
         help="How many runs, or how long, the search may take at most.",
     ),
+    click.option("--first", is_flag=True, help="End with the first counterexample."),
+    click.option("--first", is_flag=True, help="End with the first counterexample."),
     click.option("--only", multiple=True, metavar="FAULT", help="Run this one fault set (repeat)."),
     click.option("--real-kills", is_flag=True, help="Make every crash a SIGKILL: slow."),
     click.option(

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from functools import partial
-from pathlib import Path
 
-from bettong.harness.events import Handler, Preparing, ignore
+from bettong.harness.events import Handler, ignore
 from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS, OperationalEvent
 from bettong.harness.queries.faults.wire import not_struck, wire_points
+from bettong.harness.queries.lanes import Lanes
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import ArenaFor, spark_environments
-from bettong.harness.queries.run.job import Target
-from bettong.harness.queries.run.runner import SinkRunner
 from bettong.harness.queries.search.executor import SinkExecutor
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.search.search import search
@@ -29,7 +25,7 @@ from bettong.harness.wire import cut_points
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLEAN
 from bettong.lineage.results import Guarantee, Result
-from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.executor import BudgetSpentError, Execution
 from bettong.lineage.search.findings import Findings
 
 
@@ -69,19 +65,14 @@ def _checked(request: Request, arena_for: ArenaFor, on_event: Handler) -> Result
         try:
             sink = load_target(request.target, request.options)
             verdict = QueryVerdict(request, _subject(sink.name, bool(sink.ordered)))
-            endpoints = {**sink.endpoints, **request.endpoints}
-            servers = {}
-            for name, server in sink.servers.items():
-                if name not in endpoints:
-                    on_event(Preparing(name))
-                    servers[name] = stack.enter_context(server())
-                    endpoints[name] = servers[name].address
-            endpoint_proxies = stack.enter_context(EndpointProxies(endpoints, servers))
-            return _Check(request, sink, verdict, arena_for, on_event, endpoint_proxies).result()
+            lanes = Lanes(request, sink, arena_for, on_event, stack)
+            return _Check(request, sink, verdict, lanes, on_event).result()
         except ServerMissingError as e:
             return verdict.skipped(masked(str(e)))
         except VacuousError as e:
             return verdict.unknown(masked(str(e)))
+        except BudgetSpentError:
+            return verdict.unknown("the budget ended before two clean runs were made")
 
 
 def _before_it_is_loaded(request: Request) -> QueryVerdict:
@@ -101,25 +92,19 @@ class _Check:
         request: Request,
         sink: Sink,
         answer: QueryVerdict,
-        arena_for: ArenaFor,
+        lanes: Lanes,
         on_event: Handler,
-        endpoint_proxies: EndpointProxies,
     ) -> None:
         self._request = request
         self._sink = sink
         self._answer = answer
-        self._source = Input()
-        self._wires = endpoint_proxies
-        target = Target(request.target, dict(request.options), (str(Path.cwd()),))
-        spark_environment, two = (
-            arena_for(sink.spark_config),
-            partial(arena_for, sink.spark_config, 2),
-        )
+        self._lanes = lanes
+        self._wires = lanes.endpoint_proxies
         self._executor = SinkExecutor(
-            SinkRunner(spark_environment, target, self._source, endpoint_proxies, two, on_event),
-            self._source,
+            lanes.first,
+            lanes.source,
             bool(sink.ordered),
-            Why(request.window, self._source.batches, request.faults),
+            Why(request.window, lanes.source.batches, request.faults),
             request.real,
             handler=on_event,
             traces=request.out,
@@ -140,7 +125,8 @@ class _Check:
             findings.minimal = [CLEAN]
             return self._answer.conclude(executor, findings)
         sampled: list[Execution] = []
-        findings = search(executor, self._request, sampled.append)
+        executor.widen(self._lanes.beside)
+        findings = search(executor, self._request, sampled.append, self._lanes.deadline)
         return self._answer.conclude(executor, findings, sampled, self._anew())
 
     def _clean_runs(self) -> Execution:
@@ -175,4 +161,8 @@ class _Check:
         """What becomes of rows when the checkpoint is lost, if that is asked."""
         asked = NEW_CHECKPOINT.id in self._request.also
         situations = (NEW_CHECKPOINT, NEW_ROWS) if asked else ()
-        return [(x, self._executor.run(frozenset({x.id}))) for x in situations]
+        found = []
+        with contextlib.suppress(BudgetSpentError):
+            for x in situations:
+                found.append((x, self._executor.run(frozenset({x.id}))))
+        return found

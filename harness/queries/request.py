@@ -23,6 +23,8 @@ class Request:
         faults: how many faults may strike together.
         window: faults strike in the first so many batches.
         budget: of the search.
+        side_by_side: whether runs that share nothing go on at the same time.
+        first: end with the first counterexample.
         only: ids of faults: run this one set and nothing else.
         real: every crash is SIGKILL.
         also: further questions: ``new-checkpoint``.
@@ -39,6 +41,8 @@ class Request:
     faults: int = 2
     window: int = 2
     budget: Budget = Budget(seconds=900.0)  # noqa: RUF009 - immutable
+    side_by_side: bool = True
+    first: bool = False
     only: tuple[str, ...] = ()
     real: bool = False
     also: tuple[str, ...] = ()

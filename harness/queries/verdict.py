@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -13,7 +14,7 @@ from bettong.harness.queries import counterexample, describe
 from bettong.harness.queries.advice import advise, mechanism
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.search.executor import OTHER_LAYOUT, QueryExecutor
+from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import Counterexample, Coverage, Guarantee, Result, Run, Verdict
 from bettong.lineage.search.executor import Execution
@@ -81,7 +82,10 @@ class QueryVerdict:
         if self.request.out is not None and self.request.replayed is None:
             counterexample.clear(self.request.out)
         violations = [findings.execution(schedule) for schedule in findings.minimal]
-        ways = [(e, self._counterexample(executor, e)) for e in self._ways(executor, violations)]
+        chosen = self._ways(executor, violations)
+        with ThreadPoolExecutor(executor.parallel) as pool:
+            list(pool.map(executor.confirm, chosen))
+        ways = [(e, self._counterexample(executor, e)) for e in chosen]
         shown = [(e, reported) for e, reported in ways if reported is not None]
         kinds = {a.kind for e, _ in shown for a in e.anomalies}
         guarantee = guarantee_of(kinds)
@@ -162,7 +166,8 @@ class QueryVerdict:
         level = f"is {guarantee}" if guarantee != "none" else "gives no guarantee"
         reported = f"{self.subject.name} {level}"
         if broken and guarantee != "effectively-once":
-            return f"{reported}: {broken} minimal fault set(s) lower it"
+            first = "; the search ended with the first" if self.request.first and left else ""
+            return f"{reported}: {broken} minimal fault set(s) lower it{first}"
         if unsure:
             some = f"{len(unsure)} fault set(s) could not be judged, the first one {unsure[0]}"
             return f"{reported} as far as seen; {some}"
@@ -229,14 +234,14 @@ class QueryVerdict:
     def _counterexample(
         self, executor: QueryExecutor, execution: Execution
     ) -> Counterexample | None:
-        """The violation told, when it shows again with every crash a SIGKILL."""
+        """The violation, when it shows again with every crash a SIGKILL."""
+        confirmation = executor.confirm(execution)
+        if not confirmation.shown:
+            return None
         faults = [executor.fault(id) for id in sorted(execution.schedule)]
         ids = tuple(fault.id for fault in faults)
         kinds = frozenset(a.kind for a in execution.anomalies)
-        failed = bool(execution.details.get("failed"))
-        layout = bool(faults) and executor.killed(faults, 0).kinds != kinds
-        if layout and executor.killed(faults, OTHER_LAYOUT).kinds != kinds:
-            return None
+        failed, layout = bool(execution.details.get("failed")), confirmation.layout
         return Counterexample(
             faults=ids,
             anomalies=execution.anomalies[:_ANOMALIES_SHOWN],

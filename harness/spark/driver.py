@@ -139,6 +139,10 @@ class DriverHost:
         """Stop the queries of the job that runs, at once; it then ends by itself."""
         self._request({"stop": True}).result(timeout)
 
+    def until_quiet(self, timeout: float = 60.0) -> None:
+        """Cancel Spark's jobs and return when none of its tasks runs. Raises JobError."""
+        self._request({"quiet": True}).result(timeout)
+
     def lose_executor(self, timeout: float = 60.0) -> None:
         """Have Spark lose sight of its one executor, at once: it runs that one's tasks again,
         while the first attempts go on. Kill the host afterwards."""

@@ -12,6 +12,8 @@ Protocol: JSON lines, requests on stdin, answers on the file descriptor that std
     <- {"id": N, "ok": true, "value": null}
     -> {"id": N, "stop": true}        # at once: stops the queries of the job that runs
     <- {"id": N, "ok": true, "value": null}
+    -> {"id": N, "quiet": true}      # at once: cancels what runs, waits until no task does
+    <- {"id": N, "ok": true, "value": null}
     -> {"id": N, "lose_executor": true}  # at once: Spark takes its one executor for lost
     <- {"id": N, "ok": true, "value": null}
 
@@ -149,6 +151,8 @@ def _serve(out: TextIO) -> None:
             request = json.loads(line)
             if request.get("stop"):
                 answer(_reply(request, lambda: _stop_queries(spark)))
+            elif request.get("quiet"):
+                answer(_reply(request, resetter.until_quiet))
             elif request.get("lose_executor"):
                 answer(_reply(request, lambda: _lose_executor(spark)))
             else:

@@ -37,7 +37,7 @@ class Resetter:
         for query in spark.streams.active:
             query.stop()
         spark.streams.resetTerminated()
-        self._until_quiet()
+        self.until_quiet()
         _state_stores(spark).stop()
         spark.catalog.clearCache()
         for table in spark.catalog.listTables():
@@ -47,7 +47,8 @@ class Resetter:
         properties = spark.sparkContext._jvm.java.util.Properties()  # type: ignore[union-attr]
         spark.sparkContext._jsc.sc().setLocalProperties(properties)
 
-    def _until_quiet(self) -> None:
+    def until_quiet(self) -> None:
+        """Cancel the jobs that run, and return when no task does; raises NotCleanError."""
         context = self._spark.sparkContext
         context.cancelAllJobs()
         tracker = context._jsc.sc().statusTracker()

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Anomaly, Outcome, Run
@@ -67,12 +68,17 @@ class Execution:
         )
 
 
+class BudgetSpentError(BettongError):
+    """The time that a search may take ended in the midst of a run, which told nothing."""
+
+
 class Executor(Protocol):
     """A system under test.
 
     ``run`` may be called from several threads at once, at most ``parallel`` of them. It raises
-    BettongError only when no answer can be had at all (the system does not start); a run that
-    merely went wrong is an :class:`Execution` with outcome ``unknown``.
+    BettongError only when no answer can be had at all (the system does not start), and
+    BudgetSpentError when the time is up; a run that merely went wrong is an :class:`Execution`
+    with outcome ``unknown``.
     """
 
     @property

@@ -19,7 +19,7 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CLEAN, Bounds, FaultSet
 from bettong.lineage.results import Coverage
 from bettong.lineage.search.events import Advanced, Executed, Handler, ignore
-from bettong.lineage.search.executor import Execution, Executor
+from bettong.lineage.search.executor import BudgetSpentError, Execution, Executor
 from bettong.lineage.search.findings import Findings
 from bettong.lineage.search.hypotheses import Hypotheses, Mode, minimal
 from bettong.lineage.search.journal import Journal
@@ -71,6 +71,8 @@ class _Search:
     canonical: Callable[[FaultSet], FaultSet] | None
     smallest_first: bool
     suggest: Callable[[], Iterable[FaultSet]] | None
+    settle: Callable[[Execution], Execution] | None
+    enough: Callable[[], bool] | None
     began: float = field(default_factory=monotonic)
     done: list[Execution] = field(default_factory=list)
     tried: dict[FaultSet, Execution] = field(default_factory=dict)
@@ -104,7 +106,9 @@ class _Search:
         found = []
         for execution in known:
             from_log = execution is not None
-            execution = execution or next(fresh)
+            if execution is None:
+                execution = next(fresh)
+                execution = self.settle(execution) if self.settle else execution
             self._keep(execution, from_log)
             found.append(execution)
         return found
@@ -133,6 +137,8 @@ def search(
     canonical: Callable[[FaultSet], FaultSet] | None = None,
     smallest_first: bool = False,
     suggest: Callable[[], Iterable[FaultSet]] | None = None,
+    settle: Callable[[Execution], Execution] | None = None,
+    enough: Callable[[], bool] | None = None,
     budget: Budget = Budget(),
     find_all: bool = False,
     log: Path | None = None,
@@ -149,6 +155,9 @@ def search(
     that single faults teach is learned before two are tried together.
     ``suggest``: gives sets that are likely to break something; those of them that are hypotheses
     are put up before others that are no smaller.
+    ``settle``: completes a fresh execution, in the order in which schedules were put up whichever
+    run ended first: for what must not depend on that.
+    ``enough``: asked after each round of runs; the search ends when it says so.
     ``log``: file to which every execution is written, and from which a search goes on that was
     interrupted; ``question`` names what is asked, so that a log is not used for another one.
     ``fault_space``: size of the space, for the coverage, when it is known.
@@ -158,7 +167,17 @@ def search(
     """
     journal = Journal(log, question) if log is not None else None
     work = _Search(
-        executor, bounds, budget, find_all, journal, on_event, canonical, smallest_first, suggest
+        executor,
+        bounds,
+        budget,
+        find_all,
+        journal,
+        on_event,
+        canonical,
+        smallest_first,
+        suggest,
+        settle,
+        enough,
     )
     started = datetime.now(UTC).isoformat(timespec="seconds")
     try:
@@ -207,8 +226,10 @@ def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
     source = _draw(work, hypotheses)
     left = True
     while not work.spent():
-        batch = []
+        batch: list[FaultSet] = []
         for drawn in source:
+            if work.smallest_first and batch and len(drawn) > len(batch[0]):
+                break  # what the smaller ones teach may rule it out; it can be drawn again
             work.drawn += 1
             hypotheses.exclude(drawn)
             schedule = work.canonical(drawn) if work.canonical else drawn
@@ -222,10 +243,16 @@ def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
         if not batch:
             left = False
             break
-        _take_in(work, hypotheses, work.run(batch))
+        try:
+            executions = work.run(batch)
+        except BudgetSpentError:
+            break
+        _take_in(work, hypotheses, executions)
         work.advanced()
         if work.violations and not work.find_all:
             _shrink(work, hypotheses)
+            break
+        if work.enough and work.enough():
             break
     findings.minimal = minimal(work.violations)
     blind = [e for e in work.done if e.blind]

@@ -26,6 +26,7 @@ from bettong.harness.queries.job.rules import Row
 from bettong.harness.queries.job.workload import OTHERS, PLAIN, JobWorkload, Variant
 from bettong.harness.queries.judge import SinkVerdict
 from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import ArenaFor, spark_environments
 from bettong.harness.queries.run.job import Target
@@ -42,7 +43,7 @@ from bettong.harness.wire import cut_points
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLEAN
 from bettong.lineage.results import Guarantee, Result
-from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.executor import BudgetSpentError, Execution
 from bettong.lineage.search.findings import Findings
 
 _SETTINGS = {
@@ -105,6 +106,8 @@ def _checked(request: Request, arena_for: ArenaFor, on_event: Handler) -> Result
             return verdict.skipped(masked(str(e)))
         except VacuousError as e:
             return verdict.unknown(masked(str(e)))
+        except BudgetSpentError:
+            return verdict.unknown("the budget ended before its clean runs were made")
 
 
 def unusable_job(request: Request, error: BettongError, on_event: Handler = ignore) -> Result:
@@ -137,6 +140,7 @@ class _Check:
         self._request, self._job, self._answer = request, job, answer
         self._on_event, self._wires, self._workload = on_event, proxies, workload
         self._judged: Judged | None = None
+        self._deadline = Deadline.after(request.budget.seconds)
         settings = {**_SETTINGS, **job.spark_config}
         self._environment = arena_for(settings)
         self._two = partial(arena_for, settings, 2)
@@ -152,7 +156,9 @@ class _Check:
         )
 
     def _runner(self, workload: JobWorkload) -> QueryRunner:
-        return QueryRunner(self._environment, workload, self._wires, self._two, self._on_event)
+        return QueryRunner(
+            self._environment, workload, self._wires, self._two, self._on_event, self._deadline
+        )
 
     def _judge(self, faults: Sequence[AnyFault], run: QueryRun) -> SinkVerdict:
         return SinkVerdict((), ()) if self._judged is None else self._judged.run(run)
@@ -174,7 +180,7 @@ class _Check:
             only.minimal = [chosen] if found.outcome == "violation" else []
             return self._answer.conclude(executor, only)
         sampled: list[Execution] = []
-        findings = search(executor, self._request, sampled.append)
+        findings = search(executor, self._request, sampled.append, self._deadline)
         return self._answer.conclude(executor, findings, sampled)
 
     def _clean_runs(self) -> Execution:

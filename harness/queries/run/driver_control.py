@@ -15,7 +15,7 @@ from bettong.harness.spark.driver import DriverHost
 from bettong.lineage.errors import BettongError
 
 DRIVER = "driver"
-Signal = Literal["ended", "crashed", "paused"]
+Signal = Literal["ended", "crashed", "paused", "expired"]
 
 
 class NotOnWireError(BettongError):

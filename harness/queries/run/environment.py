@@ -47,21 +47,28 @@ class SparkEnvironment:
 
 
 class ArenaFor(Protocol):
-    """The arena for sinks with these Spark settings."""
+    """The environment for sinks with these Spark settings; runs that go on at the same time have
+    one each, told by ``beside``."""
 
-    def __call__(self, settings: Mapping[str, str], cores: int = 1) -> SparkEnvironment: ...
+    def __call__(
+        self, settings: Mapping[str, str], cores: int = 1, beside: int = 0
+    ) -> SparkEnvironment: ...
 
 
 @contextlib.contextmanager
 def spark_environments(on_event: Handler) -> Iterator[ArenaFor]:
     """Warm drivers for any number of checks; those with the same settings share them."""
     with contextlib.ExitStack() as stack:
-        conductor = stack.enter_context(Conductor())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bettong-sinks-")))
-        known: dict[tuple[int, tuple[tuple[str, str], ...]], SparkEnvironment] = {}
+        conductors: dict[int, Conductor] = {}
+        known: dict[tuple[int, int, tuple[tuple[str, str], ...]], SparkEnvironment] = {}
 
-        def arena_for(settings: Mapping[str, str], cores: int = 1) -> SparkEnvironment:
-            key = (cores, tuple(sorted(settings.items())))
+        def arena_for(
+            settings: Mapping[str, str], cores: int = 1, beside: int = 0
+        ) -> SparkEnvironment:
+            if beside not in conductors:
+                conductors[beside] = stack.enter_context(Conductor())
+            key = (beside, cores, tuple(sorted(settings.items())))
             if key not in known:
                 on_event(Preparing("Spark"))
                 master = _MASTER.format(cores=cores)
@@ -69,7 +76,7 @@ def spark_environments(on_event: Handler) -> Iterator[ArenaFor]:
                 home = folder / str(len(known))
                 home.mkdir()
                 pool = stack.enter_context(DriverPool(1 if cores == 1 else 0, config, _probed()))
-                known[key] = SparkEnvironment(pool, conductor, home)
+                known[key] = SparkEnvironment(pool, conductors[beside], home)
             return known[key]
 
         yield arena_for

@@ -7,9 +7,10 @@ from concurrent.futures import Future
 from typing import Any
 
 from bettong.engine.steps import Instrumentation
+from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DRIVER, DriverControl
 from bettong.harness.queries.secrets import masked
-from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
+from bettong.harness.spark.driver import START_S, DriverDiedError, DriverError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.lineage.errors import BettongError
 
@@ -29,6 +30,7 @@ class Incarnations:
         pools: of the first incarnation's host, and of the later ones'.
         asked: the conductor's address, and the function that does an incarnation.
         starts: called before each start with the number that the incarnation will have.
+        deadline: until when a host may take to be there.
     """
 
     def __init__(
@@ -38,12 +40,14 @@ class Incarnations:
         run: str,
         asked: tuple[str, str],
         starts: Callable[[], None],
+        deadline: Deadline,
     ) -> None:
         self._driver = driver
         self._pools = pools
         self._run = run
         self._conductor, self._call = asked
         self._starts = starts
+        self._deadline = deadline
         self._jobs: dict[int, Future[Any]] = {}
         self._hosts: dict[DriverHost, DriverPool] = {}
 
@@ -84,13 +88,15 @@ class Incarnations:
         self._driver.bring_back()
 
     def stop(self) -> None:
-        """End the query of the driver in charge; the driver too, if it does not."""
+        """End the query of the driver in charge, its tasks with it: none of them may act on what
+        is brought back; the driver too, if they do not end."""
         host = self._driver.host
         assert host is not None
         try:
             host.stop_queries(_STOP_S)
             self._jobs[self._driver.incarnation].exception(_STOP_S)
-        except (TimeoutError, DriverDiedError):
+            host.until_quiet(_STOP_S)
+        except (TimeoutError, DriverError):
             self._lose(host)
 
     def unended(self) -> Iterator[int]:
@@ -103,9 +109,37 @@ class Incarnations:
                 yield number
 
     def ask(self, arguments: Mapping[str, Any]) -> Any:
-        """A job that is no incarnation. Raises JobError, TimeoutError."""
-        host = self._driver.host or self._acquire(self._pools[1])
-        return host.run(self._call, arguments, timeout=INCARNATION_S)
+        """A job that is no incarnation, in a process in which no query has run; once more, if it
+        fails, in a new one, with every driver of the run dead.
+
+        Raises JobError, TimeoutError, DriverError.
+        """
+        try:
+            return self._asked(arguments)
+        except (JobError, TimeoutError):
+            self._kill_all()
+            return self._asked(arguments)
+
+    def _asked(self, arguments: Mapping[str, Any]) -> Any:
+        pool = self._pools[1]
+        host = self._acquire(pool)
+        try:
+            found = host.run(self._call, arguments, timeout=INCARNATION_S)
+        except BaseException:
+            self._lose(host)
+            raise
+        del self._hosts[host]
+        pool.release(host)
+        return found
+
+    def _kill_all(self) -> None:
+        for host in list(self._hosts):
+            self._lose(host)
+
+    def expire(self) -> None:
+        """The time is up: whatever is waited for ends."""
+        for host in list(self._hosts):
+            host.kill()
 
     def release(self, spoilt: bool) -> None:
         """Give the hosts back; spoilt ones are of no use to anybody else."""
@@ -114,9 +148,10 @@ class Incarnations:
 
     def _lose(self, host: DriverHost) -> None:
         self._hosts.pop(host).kill(host)
-        self._driver.host = None
+        if self._driver.host is host:
+            self._driver.host = None
 
     def _acquire(self, pool: DriverPool) -> DriverHost:
-        host = pool.acquire()
+        host = pool.acquire(min(START_S, self._deadline.left))
         self._hosts[host] = pool
         return host

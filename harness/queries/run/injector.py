@@ -136,12 +136,13 @@ class FaultInjector:
 
     def starts(self) -> None:
         """A new incarnation meets only what has not struck yet."""
-        self._heal()
+        self.heal()
         self._started += 1
         if self._started == 2:
             self.arm(again=True)
 
-    def _heal(self) -> None:
+    def heal(self) -> None:
+        """End what lasts and has struck."""
         for id in list(self._lasting):
             self._end(id)
         for armed in self._armed.values():
@@ -156,7 +157,7 @@ class FaultInjector:
 
     def end(self) -> tuple[str, ...]:
         """Nothing lasts any longer; the ids of those that have not struck."""
-        self._heal()
+        self.heal()
         for id, armed in self._armed.items():
             found = armed.heal()
             if found.fired:

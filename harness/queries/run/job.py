@@ -48,8 +48,8 @@ def incarnation(
 ) -> dict[str, Any]:
     """Do some of ``setup``, ``look``, ``write``, ``read``, ``teardown``, in that order.
 
-    Returns ``looked``: the rows that a reader sees before the query is started; ``error``: why
-    the query failed, or None; ``rows``: what a reader sees at the end.
+    Returns ``looked``: the rows that a reader sees before the query is started, or None;
+    ``error``: why the query failed, or None; ``rows``: what a reader sees at the end.
     """
     sink = Target(**target).load()
     workdir = Path(directory) / "work"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import shutil
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,18 +18,24 @@ from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, mome
 from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor, RefusedOnce
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.faults.wire import CLOCK, WireFault
+from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DRIVER, DriverControl
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import SparkEnvironment
-from bettong.harness.queries.run.incarnations import INCARNATION_S, Incarnations
+from bettong.harness.queries.run.incarnations import INCARNATION_S, Incarnations, SinkError
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.state import digest_state
 from bettong.harness.queries.run.workload import Workload
+from bettong.harness.queries.secrets import masked
 from bettong.harness.spark.driver import JobError
 from bettong.harness.spark.pool import DriverPool
+from bettong.lineage.errors import BettongError
+from bettong.lineage.search.executor import BudgetSpentError
 from bettong.lineage.trace import TraceEvent
 
+_ASIDE = 0
+"""The links' number of what is no incarnation: incarnations are counted from 1."""
 _ORDINARY = OperationalEvent("", "")
 
 
@@ -51,6 +58,7 @@ class OneRun:
         replay_layout: int,
         real: bool,
         on_event: Handler,
+        deadline: Deadline,
     ) -> None:
         self._arena = spark_environment
         self._workload = workload
@@ -58,6 +66,7 @@ class OneRun:
         self._faults = faults
         self._replay_layout = replay_layout
         self._real = real
+        self._deadline = deadline
         self._on_event = on_event
         self._id = spark_environment.next_run()
         self._state = spark_environment.folder / self._id
@@ -86,11 +95,33 @@ class OneRun:
         )
         address = spark_environment.conductor.address
         self._incarnations = Incarnations(
-            self._driver, pools, self._id, (address, workload.call), self._starts
+            self._driver, pools, self._id, (address, workload.call), self._starts, deadline
         )
 
     def run(self) -> QueryRun:
-        """Raises SinkError when the sink cannot even set up or read back."""
+        """Raises SinkError when the sink cannot even set up or read back, BudgetSpentError when
+        the time is up before it has ended."""
+        watch = threading.Timer(min(self._deadline.left, threading.TIMEOUT_MAX), self._expire)
+        watch.daemon = True
+        watch.start()
+        try:
+            return self._run()
+        except BettongError:
+            self._expect_time()
+            raise
+        finally:
+            watch.cancel()
+
+    def _expire(self) -> None:
+        """Called when the time is up: what is under way ends, whatever it waits for."""
+        self._incarnations.expire()
+        self._driver.signals.put(("expired", 0))
+
+    def _expect_time(self) -> None:
+        if self._deadline.passed:
+            raise BudgetSpentError("the time that the check may take ended in the midst of a run")
+
+    def _run(self) -> QueryRun:
         begun = time.monotonic()
         self._on_event(RunStarted(self._id, tuple(fault.id for fault in self._faults)))
         self._state.mkdir(parents=True)
@@ -115,7 +146,7 @@ class OneRun:
             self._wires.end(self._id)
             self._strikes.release()
             # A host that has lost sight of itself holds tasks for ever.
-            self._incarnations.release(spoilt=self._loses)
+            self._incarnations.release(spoilt=self._loses or self._deadline.passed)
             self._workload.end()
             shutil.rmtree(self._state, ignore_errors=True)
         result = self._result
@@ -153,7 +184,8 @@ class OneRun:
     # --- one incarnation after the other
 
     def _until_drained(self) -> None:
-        self._start("setup", "write")
+        self._set_up()
+        self._start()
         while self._driver.incarnation < self._workload.most_incarnations:
             errors = len(self._result.errors)
             try:
@@ -164,9 +196,12 @@ class OneRun:
                 return
             if signal == "crashed":
                 self._incarnations.mark_dead(killed=self._real)
-                self._start("look", "write")
+                self._look()
+                self._start()
             elif signal == "paused":
-                self._start("write")
+                self._start()
+            elif signal == "expired":
+                self._expect_time()
             elif number != self._driver.incarnation or self._driver.has_crashed(number):
                 continue  # a zombie; or one whose links were cut before its crash was told of
             elif self._take_result(number):
@@ -176,21 +211,44 @@ class OneRun:
                 self._ended_at = committed, self._struck()
                 if self._result.drained or self._ended_at == before:
                     return  # or it has failed again without a fault, and would for ever
-                self._start("write")
+                self._start()
+
+    def _set_up(self) -> None:
+        try:
+            self._ask("setup")
+        except (JobError, TimeoutError) as e:
+            raise SinkError(masked(str(e) or "setup() does not return")) from e
+
+    def _look(self) -> None:
+        """What a reader sees between a crash and the restart; the target may not be there yet."""
+        self._strikes.heal()
+        looked = self._ask("look").get("looked")
+        if looked is not None:
+            self._result.looks.append((f"restart {self._driver.incarnation}", looked))
 
     def _start_anew(self) -> None:
         """The query once more, with an empty checkpoint."""
         shutil.rmtree(self._state / "checkpoint")
         self._result.drained, self._anew = False, True
-        number, errors = self._start("write"), len(self._result.errors)
+        number, errors = self._start(), len(self._result.errors)
         if number not in self._incarnations.unended():
             self._take_result(number)
             self._result.drained = len(self._result.errors) == errors
 
-    def _start(self, *parts: str) -> int:
+    def _ask(self, *parts: str) -> dict[str, Any]:
+        """What is done beside the query, over links of its own. Raises JobError, TimeoutError."""
+        self._addresses = self._wires.open(self._id, _ASIDE)
+        try:
+            asked = self._arguments(parts, self._driver.incarnation)
+            found: dict[str, Any] = self._incarnations.ask(asked)
+        finally:
+            self._wires.cut(self._id, _ASIDE)
+        return found
+
+    def _start(self) -> int:
         def arguments(number: int) -> dict[str, Any]:
             self._addresses = self._wires.open(self._id, number)
-            return self._arguments(parts, number)
+            return self._arguments(["write"], number)
 
         return self._incarnations.start(arguments)
 
@@ -202,7 +260,7 @@ class OneRun:
         self._result.starts.append(self._wires.clock())
 
     def _arguments(self, parts: Sequence[str], number: int) -> dict[str, Any]:
-        layout = 0 if number == 1 else self._replay_layout
+        layout = 0 if number <= 1 else self._replay_layout
         return {
             "directory": str(self._state),
             "run_id": self._id,
@@ -220,8 +278,6 @@ class OneRun:
             self._result.errors.append(done["error"])
         if done.get("facts"):
             self._result.facts.append(done["facts"])
-        if done.get("looked") is not None:
-            self._result.looks.append((f"restart {number - 1}", done["looked"]))
         return True
 
     def _commits(self) -> int:
@@ -260,8 +316,7 @@ class OneRun:
         return f"the query was started {started} time(s){failed}; {done} batches were recorded"
 
     def _read_back(self) -> None:
-        arguments = self._arguments(["read", "teardown"], self._driver.incarnation)
         try:
-            self._result.rows = self._incarnations.ask(arguments)["rows"]
+            self._result.rows = self._ask("read", "teardown")["rows"]
         except (JobError, TimeoutError) as e:
             self._result.unreadable = str(e) or "it does not return"

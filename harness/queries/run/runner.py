@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from bettong.harness.events import Handler, ignore
 from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor
 from bettong.harness.queries.faults.operations import OperationalEvent
+from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import SparkEnvironment
 from bettong.harness.queries.run.job import Target
@@ -29,11 +30,13 @@ class QueryRunner:
         endpoint_proxies: EndpointProxies,
         two_cores: Callable[[], SparkEnvironment] | None = None,
         on_event: Handler = ignore,
+        deadline: Deadline = Deadline(),  # noqa: B008 - immutable
     ) -> None:
         self._arena = spark_environment
         self._workload = workload
         self._wires = endpoint_proxies
         self._on_event = on_event
+        self._deadline = deadline
         self._two_cores = two_cores or (lambda: spark_environment)
 
     def run(
@@ -50,7 +53,8 @@ class QueryRunner:
             replay_layout: layout of the rows from the second incarnation on.
             real: crashes are SIGKILL.
 
-        Raises SinkError when the sink cannot even set up or read back.
+        Raises SinkError when the sink cannot even set up or read back, BudgetSpentError when the
+        time is up.
         """
         first, later = self._arena.pool, self._arena.pool
         if any(isinstance(fault, LostExecutor) for fault in faults):
@@ -66,6 +70,7 @@ class QueryRunner:
             replay_layout,
             real,
             self._on_event,
+            self._deadline,
         )
         return run.run()
 
@@ -81,7 +86,13 @@ class SinkRunner(QueryRunner):
         endpoint_proxies: EndpointProxies,
         two_cores: Callable[[], SparkEnvironment] | None = None,
         on_event: Handler = ignore,
+        deadline: Deadline = Deadline(),  # noqa: B008 - immutable
     ) -> None:
         super().__init__(
-            spark_environment, SinkWorkload(target, source), endpoint_proxies, two_cores, on_event
+            spark_environment,
+            SinkWorkload(target, source),
+            endpoint_proxies,
+            two_cores,
+            on_event,
+            deadline,
         )

@@ -34,9 +34,12 @@ def copy_state(source: Path, target: Path) -> None:
 
 
 def replace_state(folder: Path, kept: Path) -> None:
-    """Throw a folder away and put the kept copy, which is used up, in its place."""
-    shutil.rmtree(folder)
+    """Throw a folder away and put the kept copy, which is used up, in its place. It is moved
+    aside first: who still tidies up in it, by its old names, finds nothing of it."""
+    aside = folder.with_name(f"{kept.name}-dead")
+    folder.rename(aside)
     kept.rename(folder)
+    shutil.rmtree(aside, ignore_errors=True)  # its last tasks may be removing their own files
 
 
 def digest_state(folder: Path) -> str:

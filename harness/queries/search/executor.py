@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import queue
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 from bettong.harness.events import Handler, RunJudged, ignore, search_progress
 from bettong.harness.queries.faults.kinds import AnyFault, parse_fault
@@ -20,26 +20,44 @@ from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Outcome
 from bettong.lineage.search.events import Executed, SearchEvent
-from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.executor import BudgetSpentError, Execution
 
 OTHER_LAYOUT = 1
+_ALONE = 3
+"""So many fault sets are run before others go on beside them: the likeliest, which the start of
+further drivers is not to slow down."""
 
 
 Judge = Callable[[Sequence[AnyFault], QueryRun], SinkVerdict]
 
 
-@dataclass
-class QueryExecutor:
-    """Runs fault sets on one query.
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """Whether a violation shows again with every crash a SIGKILL.
 
     Attributes:
+        layout: only when the replay's rows are dealt out in another way.
+    """
+
+    shown: bool
+    layout: bool = False
+
+
+@dataclass
+class QueryExecutor:
+    """Runs fault sets on one query, as many at a time as there are runners.
+
+    Attributes:
+        runner: the first one.
         why: reads lineage out of runs.
         judge: judges a run by what it was given, under these faults.
         fingerprint: equal for clean runs that are alike.
         clean: executions of clean runs that were made before the search asks for them.
-        last: the latest run.
+        last: the latest run that was settled.
         traces: where the traces of runs that are not good are kept, if anywhere.
         runs: how many were judged.
+        confirmed: violations that showed again with every crash a SIGKILL; ``confirmed_kinds``:
+            what kinds of anomalies they have.
     """
 
     runner: QueryRunner
@@ -52,66 +70,121 @@ class QueryExecutor:
     last: QueryRun = field(default_factory=QueryRun)
     traces: Path | None = None
     runs: int = 0
+    confirmed: list[FaultSet] = field(default_factory=list)
+    confirmed_kinds: set[frozenset[str]] = field(default_factory=set)
+    parallel: int = 1
+    _more: Callable[[], Sequence[QueryRunner]] | None = None
+    _alone: int = _ALONE
+    _free: queue.LifoQueue[QueryRunner] = field(default_factory=queue.LifoQueue)
+    _runs: dict[FaultSet, QueryRun] = field(default_factory=dict)
+    _confirmations: dict[FaultSet, Confirmation] = field(default_factory=dict)
 
-    @property
-    def parallel(self) -> int:
-        """One driver at a time."""
-        return 1
+    def __post_init__(self) -> None:
+        self._free.put(self.runner)
+
+    def widen(self, more: Callable[[], Sequence[QueryRunner]]) -> None:
+        """From some runs on use further runners as well; ``more`` waits until they are there."""
+        self._more = more
+
+    def _widen(self) -> None:
+        self._alone -= 1
+        if self._more is not None and self._alone < 0:
+            runners, self._more = self._more(), None
+            for runner in runners:
+                self._free.put(runner)
+            self.parallel += len(runners)
 
     def run(self, schedule: FaultSet = CLEAN) -> Execution:
+        """Run with exactly these faults, and learn from it."""
+        return self.settled(self.attempt(schedule))
+
+    def attempt(self, schedule: FaultSet = CLEAN) -> Execution:
         """Run with exactly these faults, replays dealt out in another way; once more when one of
-        them did not strike, so that a hitch of the machine does not leave it untried."""
+        them did not strike, so that a hitch of the machine does not leave it untried. What the
+        run teaches is left to :meth:`settled`, so that several may be under way."""
         if not schedule and self.clean:
             return self.clean.pop(0)
         faults = [self.fault(id) for id in sorted(schedule)]
-        run, again = self._replayed(faults), ""
+        run, note = self._replayed(faults), ""
         if run.not_fired:
-            again = f"at the first try {' and '.join(run.not_fired)} did not strike"
+            note = f"at the first try {' and '.join(run.not_fired)} did not strike"
             run = self._replayed(faults)
+        unread = ""
+        if run.unreadable and faults and not self.real and not run.not_fired:
+            run, unread = self._read_again(faults, run)
         verdict = self.judge(faults, run)
-        self.last = run
-        outcome: Outcome = "good"
-        note = verdict.malformed or again
+        self._runs[schedule] = run
+        anomalies, outcome = verdict.anomalies, _outcome(verdict)
         if run.not_fired:
             outcome, note = "not-injected", cause(run.errors[-1]) if run.errors else ""
-        elif verdict.malformed:
-            outcome = "unknown"
-        elif verdict.anomalies:
-            outcome = "violation"
-        good = outcome == "good"
-        execution = Execution(
+        elif verdict.malformed or unread:
+            anomalies, outcome, note = (), "unknown", verdict.malformed or unread
+        return Execution(
             schedule,
             outcome,
-            self.why.lineage(faults, run) if good and schedule else Lineage(),
-            anomalies=verdict.anomalies,
+            anomalies=anomalies,
             evidence=run.evidence,
             not_fired=run.not_fired,
             fingerprint=self.fingerprint(run) if not schedule else "",
             seconds=round(run.seconds, 3),
-            trace=None if good else self._keep_trace(schedule, run),
             note=note,
-            details=self._details(run, verdict),
+            details={"torn": [a.seen for a in verdict.torn], "failed": bool(run.errors)},
+        )
+
+    def settled(self, execution: Execution) -> Execution:
+        """The execution with its lineage and all that depends on what was learned before it; to
+        be called in the order in which fault sets were put up, whichever run ended first."""
+        schedule = execution.schedule
+        run = self._runs.pop(schedule, None)
+        if run is None:
+            return execution  # settled already
+        self.last = run
+        faults = [self.fault(id) for id in sorted(schedule)]
+        good = execution.outcome == "good"
+        execution = replace(
+            execution,
+            lineage=self.why.lineage(faults, run) if good and schedule else Lineage(),
+            trace=None if good else self._keep_trace(schedule, run),
+            details={**execution.details, "folding": self.why.folding.news()},
         )
         self.runs += 1
         self.handler(RunJudged(run.id, execution.to_run(), self.runs))
+        if schedule:
+            self._widen()
         return execution
 
-    def _replayed(self, faults: Sequence[AnyFault]) -> QueryRun:
-        return self.runner.run(faults, replay_layout=OTHER_LAYOUT, real=self.real)
+    def _read_again(self, faults: Sequence[AnyFault], run: QueryRun) -> tuple[QueryRun, str]:
+        """A run after which read() failed, made again with every crash a SIGKILL: what only the
+        first one shows may be what its driver has left open, and proves nothing."""
+        again = self._with_runner(faults, replay_layout=OTHER_LAYOUT, real=True)
+        if again.unreadable:
+            return again, ""
+        return run, f"read() failed: {cause(run.unreadable)}; after a SIGKILL it does not"
 
-    def _details(self, run: QueryRun, verdict: SinkVerdict) -> dict[str, Any]:
-        """What a later look at this run needs, also when it comes from the search's log."""
-        return {
-            "torn": [a.seen for a in verdict.torn],
-            "failed": bool(run.errors),
-            "folding": self.why.folding.news(),
-        }
+    def _replayed(self, faults: Sequence[AnyFault]) -> QueryRun:
+        return self._with_runner(faults, replay_layout=OTHER_LAYOUT, real=self.real)
+
+    def _with_runner(
+        self, faults: Sequence[AnyFault], *, replay_layout: int, real: bool
+    ) -> QueryRun:
+        runner = self._free.get()
+        try:
+            return runner.run(faults, replay_layout=replay_layout, real=real)
+        finally:
+            self._free.put(runner)
 
     def on_event(self, event: SearchEvent) -> None:
         """Take in what the search has run, and pass on how far it has come."""
         if isinstance(event, Executed):
-            self.learn(event.execution)
+            self._take_in(event.execution)
         search_progress(self.handler)(event)
+
+    def _take_in(self, execution: Execution) -> None:
+        """Learn; the first violation of its kinds is confirmed at once."""
+        self.learn(execution)
+        kinds = frozenset(a.kind for a in execution.anomalies)
+        if execution.outcome == "violation" and kinds not in self.confirmed_kinds:
+            self.confirm(execution)
 
     def learn(self, execution: Execution) -> None:
         """Take in an execution, a fresh one or one from the log."""
@@ -119,7 +192,28 @@ class QueryExecutor:
 
     def killed(self, faults: Sequence[AnyFault], layout: int) -> SinkVerdict:
         """What the faults show when every crash is a SIGKILL."""
-        return self.judge(faults, self.runner.run(faults, replay_layout=layout, real=True))
+        return self.judge(faults, self._with_runner(faults, replay_layout=layout, real=True))
+
+    def confirm(self, execution: Execution) -> Confirmation:
+        """Whether a violation shows again with every crash a SIGKILL; asked once for each set.
+        What the time did not allow to see is not shown."""
+        known = self._confirmations.get(execution.schedule)
+        if known is None:
+            try:
+                known = self._confirmations[execution.schedule] = self._confirm(execution)
+            except BudgetSpentError:
+                return Confirmation(shown=False)
+            if known.shown:
+                self.confirmed.append(execution.schedule)
+                self.confirmed_kinds.add(frozenset(a.kind for a in execution.anomalies))
+        return known
+
+    def _confirm(self, execution: Execution) -> Confirmation:
+        faults = [self.fault(id) for id in sorted(execution.schedule)]
+        kinds = frozenset(a.kind for a in execution.anomalies)
+        if not faults or self.killed(faults, 0).kinds == kinds:
+            return Confirmation(shown=True)
+        return Confirmation(self.killed(faults, OTHER_LAYOUT).kinds == kinds, layout=True)
 
     def fault(self, id: str) -> AnyFault:
         """The fault of an id; raises ScheduleError."""
@@ -138,6 +232,10 @@ class QueryExecutor:
         name = f"traces/{digest}.jsonl"  # the same when a search goes on that was interrupted
         run.write_trace(self.traces / name)
         return name
+
+
+def _outcome(verdict: SinkVerdict) -> Outcome:
+    return "violation" if verdict.anomalies else "good"
 
 
 class SinkExecutor(QueryExecutor):

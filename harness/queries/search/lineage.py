@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from bettong.harness.faults.fault import Fault
-from bettong.harness.faults.kinds import Crash, Storage
+from bettong.harness.faults.kinds import Crash, Pause, Storage
 from bettong.harness.queries.faults.crash_points import CrashPoint, batch_of
 from bettong.harness.queries.faults.kinds import (
     AnyFault,
     LostExecutor,
+    RefusedOnce,
     fails_attempt,
     faults_at,
     for_search,
@@ -62,6 +63,7 @@ class Why:
         self.in_tasks = False
         self.tail: frozenset[int] = frozenset()
         self.times: dict[str, int] = {}
+        self._alone: list[CandidateFault] = []
 
     def lineage(self, faults: Sequence[AnyFault], run: QueryRun) -> Lineage:
         """The lineage of a run that went well although these faults struck."""
@@ -77,7 +79,9 @@ class Why:
             threats += self._clean(run)
         elif len(faults) < self.together:
             threats += self._second(faults, run)
-        kept = self.folding.of(schedule, threats)
+        kept = list(self.folding.of(schedule, threats))
+        if not faults:
+            self._alone = kept
         for (batch, _), group in groupby(kept, key=lambda t: (t.batch, t.time)):
             together = [for_search(t.fault, t.time) for t in group]
             self.times.update({x.id: self.times.get(x.id, x.time) for x in together})
@@ -89,6 +93,15 @@ class Why:
             goal = lineage.fact(f"batch {batch} is visible and recorded", goal=True)
             lineage.firing(goal, way[batch], "write")
         return lineage
+
+    def likely(self) -> Iterator[FaultSet]:
+        """Single faults of the kinds that most sinks fail of, those first that break the most."""
+        ranked = ((yield_rank(candidate.fault), candidate) for candidate in self._alone)
+        for _, candidate in sorted(
+            ((rank, c) for rank, c in ranked if rank is not None),
+            key=lambda pair: (pair[0], -pair[1].batch, -pair[1].time),
+        ):
+            yield frozenset({candidate.fault.id})
 
     def _clean(self, run: QueryRun) -> Iterator[CandidateFault]:
         """What could strike a run without faults."""
@@ -188,6 +201,20 @@ class Why:
             and m.durable != begun_with(m, run.moments)
             for m in run.moments
         )
+
+
+def yield_rank(fault: AnyFault) -> int | None:
+    """Where a fault stands among those that sinks fail of most: of the sinks that ship and are
+    broken the driver's death before ``commits/N`` breaks most, then a lost reply, a connection that
+    is refused, a zombie. None for all others."""
+    if isinstance(fault, Crash):
+        at = fault.at
+        return 0 if at.phase == "before" and at.step.endswith("/commits") else None
+    if isinstance(fault, WireFault):
+        return 1 if fault.how == "lost" and fault.point.kind == "omit-reply" else None
+    if isinstance(fault, RefusedOnce):
+        return 2
+    return 3 if isinstance(fault, Pause) else None
 
 
 def begun_with(moment: CrashPoint, moments: Iterable[CrashPoint]) -> str | None:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
 from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.harness.queries.sink.loading import source_of
-from bettong.lineage.faults import Bounds
+from bettong.lineage.faults import CLEAN, Bounds, FaultSet
 from bettong.lineage.results import tool_version
 from bettong.lineage.search import loop
-from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.executor import BudgetSpentError, Execution
 from bettong.lineage.search.findings import Findings
+from bettong.lineage.search.loop import Budget
 
 _SAMPLE = 2
 
 
 def search(
-    executor: QueryExecutor, request: Request, sample: Callable[[Execution], None]
+    executor: QueryExecutor,
+    request: Request,
+    sample: Callable[[Execution], None],
+    deadline: Deadline,
 ) -> Findings:
     """Try all that the lineage of the clean run, and of every run that stays good, puts up.
 
@@ -33,9 +39,12 @@ def search(
     if request.out is not None:
         log = request.out / f"search-{blake2b(question.encode(), digest_size=4).hexdigest()}.jsonl"
     findings = loop.search(
-        executor,
+        _SideBySide(executor),
         Bounds({}, request.faults),
-        budget=request.budget,
+        suggest=executor.why.likely,
+        settle=executor.settled,
+        enough=lambda: request.first and bool(executor.confirmed),
+        budget=Budget(request.budget.runs, deadline.left),
         find_all=True,
         smallest_first=True,
         log=log,
@@ -45,6 +54,22 @@ def search(
     if findings.complete:
         _check_folding(executor, findings, sample)
     return findings
+
+
+@dataclass(frozen=True, slots=True)
+class _SideBySide:
+    """The executor as the loop calls it: from several threads, settling what they found itself."""
+
+    executor: QueryExecutor
+
+    @property
+    def parallel(self) -> int:
+        """How many runs may be under way now."""
+        return self.executor.parallel
+
+    def run(self, schedule: FaultSet = CLEAN) -> Execution:
+        """Run with exactly these faults."""
+        return self.executor.attempt(schedule)
 
 
 def _question(request: Request) -> str:
@@ -67,7 +92,11 @@ def _check_folding(
     folded = executor.why.folding.folded
     known = sorted((f for f in folded if folded[f] in outcomes), key=sorted)
     for schedule in random.Random(0).sample(known, min(_SAMPLE, len(known))):
-        execution = executor.run(schedule)
+        try:
+            execution = executor.run(schedule)
+        except BudgetSpentError:
+            findings.complete = False
+            return
         findings.executions.append(execution)
         sample(execution)
         if execution.outcome == "violation" and outcomes[folded[schedule]] != "violation":
