@@ -19,7 +19,7 @@ from bettong.lineage.protocols.executor import RoundExecutor
 from bettong.lineage.protocols.failure_spec import FailureSpec
 from bettong.lineage.protocols.simulator import Simulation
 from bettong.lineage.results import Outcome
-from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.executor import BudgetSpentError, Execution
 from bettong.lineage.search.loop import Budget, search
 from bettong.scenarios.protocols.delivery import Ack, Retry
 
@@ -256,3 +256,64 @@ def test_the_first_violation_is_made_minimal() -> None:
     if found.minimal:
         for fault in found.minimal[0]:
             assert executor.outcome(found.minimal[0] - {fault}) != "violation"
+
+
+@dataclass
+class Fork(Paths):
+    """Single faults 0 and 1 leave the goal standing; a run with fault 1 shows that nothing beside
+    it matters any more."""
+
+    def run(self, schedule: Schedule = CLEAN) -> Execution:
+        with self._lock:
+            self.ran.append(schedule)
+        lineage = Lineage()
+        names = ["cut(0)"] if not schedule else []
+        if not schedule:
+            names.append("cut(1)")
+        leaves = [
+            lineage.leaf(name, [Fault(name, "loss", "", name, n)]) for n, name in enumerate(names)
+        ]
+        leaves += [
+            lineage.leaf(f"{name} struck", [Fault(name, "loss", "", name, 0)], lost=True)
+            for name in sorted(schedule)
+        ]
+        lineage.firing("goal", leaves, " ".join(sorted(schedule)) or "clean")
+        lineage.fact("goal", goal=True)
+        return Execution(schedule, "good", lineage)
+
+
+def test_no_two_faults_are_tried_while_what_rules_them_out_is_still_running() -> None:
+    alone, together = Fork(), Fork(parallel=2)
+    for system in (alone, together):
+        found = search(system, Bounds({}, 2), find_all=True, smallest_first=True)
+        assert (found.verdict, found.complete) == ("valid", True)
+    assert {len(schedule) for schedule in together.ran} == {0, 1}
+    assert sorted(together.ran, key=sorted) == sorted(alone.ran, key=sorted)
+
+
+def test_executions_are_settled_in_the_order_in_which_they_were_put_up() -> None:
+    system, settled = Paths(parallel=3), []
+
+    def settle(execution: Execution) -> Execution:
+        settled.append(execution.schedule)
+        return execution
+
+    found = search(system, Bounds(), settle=settle)
+    assert settled == [execution.schedule for execution in found.executions]
+
+
+def test_the_search_ends_when_enough_is_known() -> None:
+    found = search(Paths(), Bounds(), find_all=True, enough=lambda: True)
+    assert (found.complete, len(found.executions)) == (False, 2)
+
+
+def test_a_run_that_the_time_ended_counts_for_nothing() -> None:
+    class Slow(Paths):
+        def run(self, schedule: Schedule = CLEAN) -> Execution:
+            if schedule:
+                raise BudgetSpentError("the time is up")
+            return super().run(schedule)
+
+    found = search(Slow(), Bounds())
+    assert (found.verdict, found.complete) == ("unknown", False)
+    assert "the budget ended after 1 executions" in found.reason

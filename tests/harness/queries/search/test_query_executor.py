@@ -60,3 +60,51 @@ def test_rows_that_are_missing_are_a_violation() -> None:
     found, _ = execution(QueryRun(rows=whole().rows[1:], drained=True))
     assert [a.kind for a in found.anomalies] == ["Loss"]
     assert found.outcome == "violation"
+
+
+class Asked(Runs):
+    """Notes whether crashes were to be SIGKILL."""
+
+    def __init__(self, *runs: QueryRun) -> None:
+        super().__init__(*runs)
+        self.real: list[object] = []
+
+    def run(self, faults: Sequence[object], **how: object) -> QueryRun:
+        self.real.append(how["real"])
+        return super().run(faults, **how)
+
+
+def judged(*runs: QueryRun) -> tuple[SinkExecutor, Execution, Asked]:
+    runner = Asked(*runs)
+    executor = SinkExecutor(runner, SOURCE, False, Why(2, SOURCE.batches, 1))  # type: ignore[arg-type]
+    return executor, executor.run(frozenset({CRASH})), runner
+
+
+def test_an_exception_of_read_that_only_a_kept_crash_shows_is_no_violation() -> None:
+    locked = QueryRun(unreadable="IOError: Could not set lock on file", drained=True)
+    _, found, runner = judged(locked, whole(evidence={CRASH: "it died"}))
+    assert (found.outcome, found.anomalies, runner.real) == ("unknown", (), [False, True])
+    assert "Could not set lock" in found.note
+
+
+def test_an_exception_of_read_that_a_sigkill_shows_too_is_one() -> None:
+    torn = QueryRun(unreadable="ArrowInvalid: not a Parquet file", drained=True)
+    _, found, _ = judged(torn, torn)
+    assert (found.outcome, found.anomalies[0].seen) == (
+        "violation",
+        "ArrowInvalid: not a Parquet file",
+    )
+
+
+def test_a_violation_is_confirmed_once_by_a_sigkill() -> None:
+    lost = QueryRun(rows=whole().rows[1:], drained=True)
+    executor, found, runner = judged(lost, lost)
+    assert executor.confirm(found) == executor.confirm(found)
+    assert (executor.confirmed, runner.real) == ([frozenset({CRASH})], [False, True])
+
+
+def test_a_violation_that_no_sigkill_shows_is_not_confirmed() -> None:
+    lost = QueryRun(rows=whole().rows[1:], drained=True)
+    executor, found, _ = judged(lost, whole(), whole())
+    assert not executor.confirm(found).shown
+    assert executor.confirmed == []
