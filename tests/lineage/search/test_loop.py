@@ -302,7 +302,7 @@ def test_the_search_ends_when_enough_is_known() -> None:
 
 def test_a_run_that_the_time_ended_counts_for_nothing() -> None:
     class Slow(Paths):
-        def run(self, schedule: Schedule = CLEAN) -> Execution:
+        def run(self, schedule: FaultSet = CLEAN) -> Execution:
             if schedule:
                 raise BudgetSpentError("the time is up")
             return super().run(schedule)
