@@ -63,6 +63,7 @@ class SuiteRun:
     storage: int | None = None
     duplicates: int | None = None
     partitions: int | None = None
+    moments: int | None = None
     together: int | None = None
     bounds: str | None = None
 

@@ -18,6 +18,7 @@ DELAY = "delay"
 PAUSE = "pause"
 STORAGE = "storage"
 PARTITION = "partition"
+MOMENT = "moment"
 CLASSIC = frozenset({CRASH, LOSS})
 
 FaultSet = frozenset[str]

@@ -25,6 +25,7 @@ _COUNTS = (
     ("storage", 0, "writes that a disk refuses, or that a power cut tears or loses."),
     ("duplicates", 0, "requests that are delivered twice."),
     ("partitions", 0, "nodes cut off from those that ask them, for two tries."),
+    ("moments", 0, "waits of live batches that end one moment later."),
     ("together", 1, "faults of all kinds in one run."),
 )
 _PROFILE = (

@@ -172,11 +172,13 @@ class RunControl:
             ends, starts = self._planned.due(event, taken.occurrence)
             ends = [*ends, *crossed]
         ended_held = event.phase != "before" and taken.held
-        answer = self._answer(event.step, taken.occurrence) if event.phase == "before" else None
         go: Go | None = GO
         if ends or starts or ended_held:
             go = self._injection.act(connection_id, taken, event, ends, starts)
-        return go if go is None or answer is None else replace(go, answer=answer)
+        if go is None or event.phase != "before":
+            return go
+        answer = self._answer(event.step, taken.occurrence + go.later)
+        return go if answer is None else replace(go, answer=answer)
 
     def gone(self, connection_id: int) -> None:
         """A connection has closed: what its steps held in force is healed."""

@@ -115,6 +115,11 @@ def is_stored(step: str, link: str | None) -> bool:
     return bool(_STORED.match(step) or (link is None and _SINK.match(step)))
 
 
+def is_wait(step: str) -> bool:
+    """Whether a step asks when the wait of a batch ends."""
+    return step.endswith("/source.wait")
+
+
 def is_push(step: str) -> bool:
     """Whether a step sends something that is not answered."""
     return _PUSHES.match(step) is not None

@@ -8,7 +8,16 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE, Bounds
+from bettong.lineage.faults import (
+    CRASH,
+    DUPLICATE,
+    LOSS,
+    MOMENT,
+    PARTITION,
+    PAUSE,
+    STORAGE,
+    Bounds,
+)
 from bettong.lineage.nearest import one_of
 
 DEFAULT = "standard"
@@ -21,6 +30,7 @@ COUNTS: Mapping[str, str] = MappingProxyType(
         "storage": STORAGE,
         "duplicates": DUPLICATE,
         "partitions": PARTITION,
+        "moments": MOMENT,
     }
 )
 """How many faults of a kind may strike in one run."""
@@ -36,6 +46,7 @@ class SearchBounds:
     Attributes:
         crashes, losses, pauses, storage, duplicates, partitions: how many of each may strike
             in one run; a power cut counts as storage.
+        moments: how many waits of live batches may end later in one run.
         together: how many faults of all kinds may strike in one run; None for as many as the
             counts allow.
         batches: they strike in the first so many batches.
@@ -52,6 +63,7 @@ class SearchBounds:
     storage: int = 0
     duplicates: int = 0
     partitions: int = 0
+    moments: int = 0
     together: int | None = None
 
     @property
@@ -66,7 +78,7 @@ class SearchBounds:
         return f"{self.bounds.words()}, in the first {self.batches} batches"
 
 
-_EACH = SearchBounds(pauses=1, storage=1)
+_EACH = SearchBounds(pauses=1, storage=1, moments=1)
 PROFILES: Mapping[str, SearchBounds] = MappingProxyType(
     {
         "quick": replace(_EACH, together=1),

@@ -102,7 +102,8 @@ def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery |
         if o.done_at(struck) and _lasts(o.step) and here(o)
     }
     after = [
-        f"{_relative(o.step, batch, epoch)} {'failed' if o.failed or o.ended is None else ''}"
+        f"{_relative(o.step, batch, epoch)}{_content(o)}"
+        f" {'failed' if o.failed or o.ended is None else ''}"
         for o in later
         if here(o)
     ]

@@ -5,6 +5,7 @@ from bettong.harness.faults.kinds.crash import Crash
 from bettong.harness.faults.kinds.cut import Cut
 from bettong.harness.faults.kinds.delay import Delay
 from bettong.harness.faults.kinds.duplicate import Duplicate
+from bettong.harness.faults.kinds.late import Late
 from bettong.harness.faults.kinds.omit import Omit
 from bettong.harness.faults.kinds.omit_reply import OmitReply
 from bettong.harness.faults.kinds.pause import Pause
@@ -21,6 +22,7 @@ __all__ = [
     "Delay",
     "Duplicate",
     "Fault",
+    "Late",
     "Omit",
     "OmitReply",
     "Pause",
@@ -40,6 +42,7 @@ SHIPPED: tuple[type[Fault], ...] = (
     OmitReply,
     Cut,
     Duplicate,
+    Late,
     Delay,
     Throttle,
     Slice,

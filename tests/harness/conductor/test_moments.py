@@ -18,6 +18,7 @@ from bettong.harness.cluster.cluster import Cluster
 from bettong.harness.conductor.moments import Moments
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.server import Conductor
+from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.trace import MessageRange
 
 
@@ -61,6 +62,25 @@ def watched() -> Iterable[RunControl]:
         yield control
         steps.install(Instrumentation())
         conductor.end(control)
+
+
+def test_a_late_moment_is_the_next_one(tmp_path: Path) -> None:
+    late = Schedule.parse("faults: [{late: {at: batch=0/source.wait}}]")
+    with Conductor() as conductor:
+        moments = Moments(({"a": 2}, {"a": 5}))
+        control = RunControl("r", Cluster(None, {}), late, answer=moments.answer)  # type: ignore[arg-type]
+        conductor.begin(control)
+        steps.install(Instrumentation("r", "driver", 1, conductor.address))
+        try:
+            planner = Planner({"a": Whole(12)}, LocalStore(tmp_path), Batching(8), 0.0)
+            assert planner.plan(0, {"a": 0}) == {"a": 5}
+        finally:
+            steps.install(Instrumentation())
+            conductor.end(control)
+        assert control.not_fired == ()
+        assert control.evidence == {
+            "late(batch=0/source.wait)": "the driver was told the next moment"
+        }
 
 
 def test_batches_end_where_the_conductor_says(watched: RunControl, tmp_path: Path) -> None:

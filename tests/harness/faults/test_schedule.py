@@ -32,6 +32,7 @@ faults = st.one_of(
     st.builds(f.Slice, links, places, st.integers(1, 9999)),
     st.builds(f.Reset, links, places),
     st.builds(f.Duplicate, links, places),
+    st.builds(f.Late, places),
     st.builds(f.Pause, nodes, moments, moments),
     st.builds(f.Pause, st.just("driver"), moments, st.none() | moments, st.just(True)),
     st.builds(f.PowerCut, nodes, places, st.integers(1, 9)),
