@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bettong.harness.api import replay as replay
     from bettong.harness.api import run_scenario as run_scenario
-    from bettong.harness.backends.base import LocalBackend as LocalBackend
     from bettong.harness.backends.docker import DockerBackend as DockerBackend
+    from bettong.harness.backends.local import LocalBackend as LocalBackend
     from bettong.harness.catalog import CatalogEntry as CatalogEntry
     from bettong.harness.faults.fault import Fault as Fault
     from bettong.harness.faults.kinds import Crash as Crash
@@ -59,7 +59,7 @@ _MODULES = {
         "replay",
         "run_scenario",
     ),
-    "backends.base": ("LocalBackend",),
+    "backends.local": ("LocalBackend",),
     "catalog": ("CatalogEntry",),
     "backends.docker": ("DockerBackend",),
     "faults.kinds": (

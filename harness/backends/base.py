@@ -12,7 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
-from bettong.harness.backends.platform import LocalPlatform, Platform
 from bettong.harness.backends.spark_master import (
     check_executors,
     check_url,
@@ -20,21 +19,15 @@ from bettong.harness.backends.spark_master import (
     limit,
     session_config,
 )
-from bettong.harness.backends.spark_standalone import DRIVER, MASTER, StandaloneCluster
+from bettong.harness.backends.spark_standalone import MASTER, StandaloneCluster
 from bettong.harness.cluster.broker import KAFKA, Broker
-from bettong.harness.cluster.driver_node import DriverSupply, WarmPool
+from bettong.harness.cluster.environment import Environment
+from bettong.harness.cluster.layout import SERVERS, WARM_UP, Layout
 from bettong.harness.cluster.links import Links
-from bettong.harness.cluster.scenario_cluster import (
-    DRIVER_PROCESS,
-    GATEWAY,
-    RECEIVER,
-    SENDER,
-    SERVERS,
-    Layout,
-    RunCluster,
-)
+from bettong.harness.cluster.platform import Platform
+from bettong.harness.cluster.scenario_cluster import RunCluster
 from bettong.harness.conductor.server import Conductor
-from bettong.harness.faults.point import Topology
+from bettong.harness.faults.point import DRIVER, Topology
 from bettong.harness.processes.addresses import free_ports
 from bettong.harness.processes.session import guard_folder, unguard_folder
 from bettong.harness.scenario import Scenario
@@ -42,6 +35,7 @@ from bettong.harness.servers.kafka import kafka_connector
 from bettong.harness.spark import planner_python
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig
+from bettong.harness.spark.supply import DriverSupply, WarmPool
 from bettong.harness.toxiproxy import SupervisedToxiproxy, ToxiproxyServer
 from bettong.lineage.errors import UsageError
 
@@ -156,7 +150,20 @@ class Backend(ABC):
             self.spark.start()
         if self.broker is not None:
             self.broker.ensure()
-        return RunCluster(self, scenario, layout)
+        return RunCluster(self._environment(scenario), scenario, layout)
+
+    def _environment(self, scenario: Scenario) -> Environment:
+        return Environment(
+            self.platform,
+            self.conductor.address,
+            self.links,
+            self.topology(scenario).links,
+            self.listen,
+            self.way,
+            self.spark.nodes if self.spark is not None else {},
+            self.supply,
+            self.broker,
+        )
 
     def _join(self, broker: Broker, stack: contextlib.ExitStack) -> None:
         """Start a broker which sends its clients to where they find it, behind their proxy."""
@@ -187,7 +194,7 @@ class Backend(ABC):
         config = self.spark.config if self.spark else light
         python = planner_python.install(folder_for(stack, self.runs))
         launch = self.platform.programs(DRIVER)
-        pool = WarmPool(self._spares, config, python, launch=launch, beside=self.runs)
+        pool = WarmPool(self._spares, config, python, WARM_UP, launch=launch, beside=self.runs)
         return DriverSupply(stack.enter_context(pool))
 
     def _standalone(self, stack: contextlib.ExitStack) -> StandaloneCluster:
@@ -203,19 +210,6 @@ class Backend(ABC):
         stack.callback(cluster.close)
         cluster.start()
         return cluster
-
-
-class LocalBackend(Backend):
-    """Nodes as processes of this machine, links through Toxiproxy on loopback."""
-
-    kind = "local"
-
-    def _ground(self, stack: contextlib.ExitStack) -> Platform:
-        modules = (GATEWAY, RECEIVER, SENDER)
-        forked = modules if self.runner == "spark" else (*modules, DRIVER_PROCESS)
-        platform = LocalPlatform(folder_for(stack), forked)
-        stack.enter_context(platform.fork_server)
-        return platform
 
 
 def folder_for(stack: contextlib.ExitStack, beside: Path | None = None) -> Path:

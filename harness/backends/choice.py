@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from bettong.harness.backends.base import Backend, LocalBackend, Runner
+from bettong.harness.backends.base import Backend, Runner
 from bettong.harness.backends.docker import DockerBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.lineage.errors import UsageError
 
 Kind = Literal["local", "docker"]

@@ -10,10 +10,10 @@ import re
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from bettong.harness.cluster.driver_node import DriverSupply
 from bettong.harness.spark import jar
 from bettong.harness.spark.driver import DriverError, DriverHost, JobError
 from bettong.harness.spark.session import SessionConfig
+from bettong.harness.spark.supply import DriverSupply
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import tool_version
 

@@ -15,15 +15,15 @@ from pathlib import Path
 
 from bettong.engine.net.peers import ENV_PEERS
 from bettong.engine.steps import Instrumentation
-from bettong.harness.backends.platform import Platform
 from bettong.harness.cluster.links import Links
 from bettong.harness.cluster.nodes import CommandNode
+from bettong.harness.cluster.platform import Platform
+from bettong.harness.faults.point import DRIVER
 from bettong.harness.processes.addresses import free_ports
 from bettong.harness.spark import jar
 from bettong.harness.spark.session import SessionConfig
 
 MASTER = "master"
-DRIVER = "driver"
 _CORES = 4  # for the application in use and the spare's, a core of each worker for each task slot
 _DRIVERS = 4  # ports for drivers that live at the same time
 

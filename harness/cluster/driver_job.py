@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from bettong.engine.sinks.base import Noted, Row
 from bettong.engine.sources.base import FileSource
 from bettong.engine.spark.runner import run
 from bettong.harness.cluster.driver_config import configure
+from bettong.harness.cluster.warm_application import app
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def run_query(spark: SparkSession, **job: Any) -> None:
     """Run the query from where its checkpoint is until its stream has ended and everything of it
     is committed; raises QueryError when it fails."""
-    app, config = configure(**job)
-    run(app, spark, config).await_drained()
+    wanted, config = configure(**job)
+    run(wanted, spark, config).await_drained()
 
 
 class _NoSink:
@@ -72,7 +72,6 @@ def warm_up(spark: SparkSession) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as name:
         text = Path(name) / "text"
         text.write_text("one\ntwo\n")
-        app = importlib.import_module("bettong.scenarios.applications.word_count").app
         (sink,) = app.sinks
         checkpoint = Path(name) / "checkpoint"
         sources = {source.name: FileSource(text) for source in app.sources}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
 from pathlib import Path
@@ -10,63 +9,9 @@ from typing import Any
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.cluster.nodes import Node
-from bettong.harness.processes.session import Ended, Launcher, ProcessSession
-from bettong.harness.spark.driver import START_S, DriverDiedError, DriverHost
-from bettong.harness.spark.pool import DriverPool
-from bettong.harness.spark.session import SessionConfig
-
-WARM_UP = "bettong.harness.cluster.driver_job:warm_up"
-
-
-class WarmPool(DriverPool):
-    """A pool whose spares do some work ahead, so that the first run is no slower than others."""
-
-    def __init__(
-        self,
-        size: int,
-        config: SessionConfig,
-        env: Mapping[str, str],
-        *,
-        launch: Launcher = ProcessSession.start,
-        beside: Path | None = None,
-    ) -> None:
-        self._warm: dict[int, Future[Any]] = {}
-        super().__init__(size, config, env, launch=launch, beside=beside)
-
-    def acquire(self, timeout: float = START_S) -> DriverHost:
-        host = super().acquire(timeout)
-        warm = self._warm.pop(host.pid, None)
-        if warm is not None:
-            warm.result(timeout)
-        return host
-
-    def _start(self) -> DriverHost:
-        host = super()._start()
-        self._warm[host.pid] = host.submit(WARM_UP)
-        return host
-
-
-class DriverSupply:
-    """A pool of driver hosts for several threads."""
-
-    def __init__(self, pool: DriverPool) -> None:
-        self._pool = pool
-        self._lock = threading.Lock()
-
-    def acquire(self) -> DriverHost:
-        """A ready host."""
-        with self._lock:
-            return self._pool.acquire()
-
-    def release(self, host: DriverHost) -> None:
-        """Give back a host that lives, to be reset."""
-        with self._lock:
-            self._pool.release(host)
-
-    def mark_dead(self, host: DriverHost) -> None:
-        """Give back a host that was killed."""
-        with self._lock:
-            self._pool.kill(host)
+from bettong.harness.processes.session import Ended
+from bettong.harness.spark.driver import DriverDiedError, DriverHost
+from bettong.harness.spark.supply import DriverSupply
 
 
 class DriverNode(Node):

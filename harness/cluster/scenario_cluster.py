@@ -5,99 +5,35 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bettong.engine.steps import Instrumentation
-from bettong.harness.backends.spark_standalone import DRIVER
 from bettong.harness.cluster.broker import KAFKA, Broker
 from bettong.harness.cluster.cluster import Cluster
 from bettong.harness.cluster.driver_node import DriverNode
+from bettong.harness.cluster.environment import Environment
+from bettong.harness.cluster.layout import DRIVER_JOB, DRIVER_PROCESS, MODULES, SENDER, Layout
 from bettong.harness.cluster.nodes import CommandNode, Node
 from bettong.harness.cluster.repeater import Repeaters
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.faults.actuator import Direction, InjectionOutcome
+from bettong.harness.faults.point import DRIVER
 from bettong.harness.scenario import Component, Scenario
-
-if TYPE_CHECKING:
-    from bettong.harness.backends.base import Backend
-
-DRIVER_JOB = "bettong.harness.cluster.driver_job:run_query"
-DRIVER_PROCESS = "bettong.harness.cluster.driver_process"
-SERVERS = ("gateway", "receiver")
-SENDER = "bettong.engine.ingest.sender"
-GATEWAY = "bettong.engine.ingest.gateway"
-RECEIVER = "bettong.engine.receiver.server"
-MODULES: dict[Component, str] = {"gateway": GATEWAY, "receiver": RECEIVER}
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Where the files of one run are.
-
-    Attributes:
-        folder: all of them.
-    """
-
-    folder: Path
-
-    def input(self, stream: str) -> Path:
-        """The messages of a stream, one for each line."""
-        return self.folder / f"{stream}.input"
-
-    def acked(self, stream: str) -> Path:
-        """What the stream's sender was told is safe."""
-        return self.folder / f"{stream}.acked"
-
-    def outcome(self, stream: str) -> Path:
-        """How the stream's sender ended, in its own words."""
-        return self.folder / f"{stream}.outcome"
-
-    @property
-    def gateway(self) -> Path:
-        """The gateway's journals."""
-        return self.folder / "gateway"
-
-    @property
-    def checkpoint(self) -> Path:
-        """Spark's checkpoint and the engine's state."""
-        return self.folder / "checkpoint"
-
-    @property
-    def receiver(self) -> Path:
-        """The receiver's journal and output."""
-        return self.folder / "receiver"
-
-    @property
-    def files(self) -> Path:
-        """Outputs as files, a folder for each sink."""
-        return self.folder / "files"
-
-    @property
-    def accounts(self) -> Path:
-        """What each node has not made durable yet."""
-        return self.folder / "accounts"
-
-    def log(self, node: str) -> Path:
-        """What a node prints."""
-        return self.folder / f"{node}.log"
 
 
 class RunCluster(Cluster):
-    """The nodes of one run of a scenario on a :class:`~bettong.harness.backends.base.Backend`."""
+    """The nodes of one run of a scenario in what a backend has made ready."""
 
-    def __init__(self, backend: Backend, scenario: Scenario, layout: Layout) -> None:
-        lasting: dict[str, Node] = dict(backend.spark.nodes) if backend.spark else {}
-        if backend.broker is not None:
-            lasting[KAFKA] = backend.broker
-        super().__init__(backend.links, lasting)
-        self._backend = backend
+    def __init__(self, environment: Environment, scenario: Scenario, layout: Layout) -> None:
+        lasting: dict[str, Node] = dict(environment.spark)
+        if environment.broker is not None:
+            lasting[KAFKA] = environment.broker
+        super().__init__(environment.links, lasting)
+        self._environment = environment
         self._scenario = scenario
         self._layout = layout
         self._off: dict[str, tuple[str, ...]] = {}
-        self.repeaters = Repeaters(backend.platform.conductor)
+        self.repeaters = Repeaters(environment.platform.conductor)
 
     def begin(self, control: RunControl) -> None:
         """Start every node: first the servers, then those that connect to them."""
@@ -109,7 +45,7 @@ class RunCluster(Cluster):
         self.accounts.mkdir(exist_ok=True)
         instrumentation = Instrumentation(
             run=control.run,
-            conductor=self._backend.conductor.address,
+            conductor=self._environment.conductor,
             disk=str(self.accounts),
         )
         servers = [
@@ -119,8 +55,8 @@ class RunCluster(Cluster):
         ]
         if servers:
             self._start_all(servers)
-        if self._backend.broker is not None:
-            self._fill_topics(self._backend.broker)
+        if self._environment.broker is not None:
+            self._fill_topics(self._environment.broker)
         senders = (self._sender(s, n, instrumentation) for s, n in self._scenario.senders.items())
         self._start_all([self._driver(instrumentation), *senders])
 
@@ -129,9 +65,9 @@ class RunCluster(Cluster):
     ) -> str:
         evidence = [super().partition(fault, left, right, direction)]
         if direction == "both":
-            links = self._backend.topology(self._scenario).links
+            links = self._environment.links_between
             self._off[fault] = alone = cut_off(left, right, links)
-            evidence += [self._backend.platform.disconnect(node) for node in alone]
+            evidence += [self._environment.platform.disconnect(node) for node in alone]
         return "; ".join(filter(None, evidence))
 
     def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
@@ -145,7 +81,7 @@ class RunCluster(Cluster):
 
     def _reconnect(self, fault: str) -> None:
         for node in self._off.pop(fault, ()):
-            self._backend.platform.reconnect(node)
+            self._environment.platform.reconnect(node)
 
     def finish(self) -> None:
         """Give the hosts of drivers back whose query has ended."""
@@ -178,10 +114,10 @@ class RunCluster(Cluster):
             [
                 *(module, "--dir", str(self._layout.folder / name)),
                 *(("--class", own) if own else ()),
-                *self._backend.platform.server_options,
+                *self._environment.platform.server_options,
             ],
-            listen=self._backend.listen[name],
-            launch=self._backend.platform.modules(name),
+            listen=self._environment.listen[name],
+            launch=self._environment.platform.modules(name),
         )
 
     def _driver(self, instrumentation: Instrumentation) -> Node:
@@ -200,14 +136,16 @@ class RunCluster(Cluster):
             "classes": dict(scenario.classes),
         }
         log = self._layout.log(DRIVER)
-        if self._backend.supply is not None:
-            return DriverNode(DRIVER, instrumentation, log, self._backend.supply, DRIVER_JOB, job)
-        launch = self._backend.platform.modules(DRIVER)
+        if self._environment.supply is not None:
+            return DriverNode(
+                DRIVER, instrumentation, log, self._environment.supply, DRIVER_JOB, job
+            )
+        launch = self._environment.platform.modules(DRIVER)
         command = [DRIVER_PROCESS, json.dumps(job)]
         return CommandNode(DRIVER, instrumentation, log, command, launch=launch)
 
     def _way(self, a: str, server: str) -> str:
-        return self.repeaters.way(f"{a}->{server}", self._backend.way(a, server))
+        return self.repeaters.way(f"{a}->{server}", self._environment.way(a, server))
 
     def _sender(self, stream: str, name: str, instrumentation: Instrumentation) -> Node:
         gateway = self._way(name, "gateway")
@@ -223,7 +161,7 @@ class RunCluster(Cluster):
             instrumentation,
             layout.log(name),
             command,
-            launch=self._backend.platform.modules(name),
+            launch=self._environment.platform.modules(name),
         )
 
     def _fill_topics(self, broker: Broker) -> None:

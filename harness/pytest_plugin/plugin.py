@@ -32,7 +32,7 @@ from bettong.harness.pytest_plugin.searches import Reporting, Selection, SubTest
 from bettong.harness.search.bounds import BOUNDS
 
 if TYPE_CHECKING:
-    from bettong.harness.backends.base import LocalBackend
+    from bettong.harness.backends.local import LocalBackend
     from bettong.harness.events import Handler
     from bettong.lineage.results import Result
 
@@ -76,7 +76,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def bettong_backend() -> Iterator[LocalBackend]:
     """The nodes that scenarios run on: started once, warm for all tests of a process."""
-    from bettong.harness.backends.base import LocalBackend
+    from bettong.harness.backends.local import LocalBackend
 
     with LocalBackend() as backend:
         yield backend

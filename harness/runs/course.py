@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from bettong.engine.ingest.sender import LOST
 from bettong.harness.checkers import died
+from bettong.harness.cluster.layout import Layout
 from bettong.harness.cluster.nodes import NodeError, log_tail
-from bettong.harness.cluster.scenario_cluster import Layout, RunCluster
+from bettong.harness.cluster.scenario_cluster import RunCluster
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.runs.contracts import excuse
 from bettong.lineage.errors import BettongError

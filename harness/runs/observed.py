@@ -19,7 +19,7 @@ from bettong.harness.backends.base import Backend
 from bettong.harness.checkers import Record
 from bettong.harness.checkers.oracle import as_noted, by_number, seen_outputs
 from bettong.harness.checkers.rows import parse_rows
-from bettong.harness.cluster.scenario_cluster import Layout
+from bettong.harness.cluster.layout import Layout
 from bettong.harness.scenario import Messages, Scenario
 from bettong.lineage.results import Anomaly
 

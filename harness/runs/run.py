@@ -18,7 +18,7 @@ from bettong.engine import Application
 from bettong.harness.backends.base import Backend
 from bettong.harness.checkers import Judgement, Record, check_outputs, judge, stuck, undecided
 from bettong.harness.checkers.oracle import expected_outputs
-from bettong.harness.cluster.scenario_cluster import Layout
+from bettong.harness.cluster.layout import Layout
 from bettong.harness.conductor.moments import Moments
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.stage_numbers import StageNumbers

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 
 from bettong.harness.processes.session import Launcher, ProcessSession
-from bettong.harness.spark import archive
+from bettong.harness.spark import archive_maker
 from bettong.harness.spark.driver import START_S, DriverError, DriverHost
 from bettong.harness.spark.session import SessionConfig
 
@@ -43,7 +43,7 @@ class DriverPool:
         self.started = 0
         self.killed = 0
         if self._config.short:
-            archive.make_in_background()
+            archive_maker.make_in_background()
         self._refill()
 
     def acquire(self, timeout: float = START_S) -> DriverHost:

@@ -9,8 +9,7 @@ from bettong.harness.wire.conversation import (
     Span,
     numbered,
 )
-from bettong.harness.wire.run import WireRun
-from bettong.harness.wire.tunnel import Tunnel
+from bettong.harness.wire.run import RecordedTunnel, WireRun
 
 _MAX_SAID = 50  # requests of a connection that decide its number
 
@@ -25,14 +24,14 @@ def recorded(run: WireRun) -> Recording:
     return Recording(tuple(sorted(talks, key=lambda talk: (talk.endpoint, talk.number))))
 
 
-def _span(tunnel: Tunnel) -> Span:
+def _span(tunnel: RecordedTunnel) -> Span:
     """A connection that said nothing that counts comes last among those it was open with."""
     keys = [logged.keys for logged in tunnel.session.requests if logged.keys is not None]
     message = tuple(key.content or key.label for key in keys[:_MAX_SAID]) or ("~",)
     return Span(tunnel.opened, tunnel.closed or 1 << 62, message)
 
 
-def _conversation(tunnel: Tunnel, number: int) -> Conversation:
+def _conversation(tunnel: RecordedTunnel, number: int) -> Conversation:
     counted = [logged for logged in tunnel.session.requests if logged.keys is not None]
     requests = tuple(
         Request(

@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from bettong.harness.toxiproxy.spec import Stream
 from bettong.harness.wire.armed import ArmedCut, ArmedRefusal
-from bettong.harness.wire.conversation import Keys, Ledger
+from bettong.harness.wire.conversation import Chunk, Keys, Ledger
+from bettong.harness.wire.framing.adaptive import AdaptiveFraming
 from bettong.harness.wire.framing.base import Info
+from bettong.harness.wire.session import Session
 
-if TYPE_CHECKING:
-    from bettong.harness.wire.tunnel import Tunnel
+
+class RecordedTunnel(Protocol):
+    """What is recorded of one connection.
+
+    Attributes:
+        endpoint: its name.
+        opened, closed: the run's logical time; None while it is open.
+        chunks: in the order in which they came.
+        size: bytes of each direction.
+        framing, session: of its protocol, and the requests made so far.
+    """
+
+    endpoint: str
+    opened: int
+    closed: int | None
+    chunks: list[Chunk]
+    size: dict[Stream, int]
+    framing: AdaptiveFraming
+    session: Session
 
 
 class WireRun:
@@ -18,7 +38,7 @@ class WireRun:
 
     def __init__(self) -> None:
         self.ledger = Ledger()
-        self.tunnels: list[Tunnel] = []
+        self.tunnels: list[RecordedTunnel] = []
         self.cuts: list[ArmedCut] = []
         self.refusals: list[ArmedRefusal] = []
         self._clock = itertools.count(1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 from bettong.harness.toxiproxy.spec import Stream
 from bettong.harness.wire.armed import ArmedCut
@@ -14,10 +14,28 @@ from bettong.harness.wire.redirect import Redirect
 from bettong.harness.wire.run import EndpointJudge, WireRun
 from bettong.harness.wire.session import Close, Forward, Session, Step
 
-if TYPE_CHECKING:
-    from bettong.harness.wire.relay import Relay
-
 _MAX_CHUNKS = 100_000  # of one connection that are kept
+
+
+class TunnelOwner(Protocol):
+    """The relay that a tunnel belongs to.
+
+    Attributes:
+        name: the endpoint's.
+        protocol: what is spoken there; None when nobody has said so.
+        failures: what went wrong in a tunnel.
+        down: whether a cut keeps every connection from working.
+    """
+
+    loop: asyncio.AbstractEventLoop
+    name: str
+    protocol: str | None
+    failures: list[BaseException]
+
+    @property
+    def down(self) -> bool: ...
+    def close_tunnels(self) -> None: ...
+    def forget(self, tunnel: Tunnel) -> None: ...
 
 
 class _End(asyncio.Protocol):
@@ -70,7 +88,7 @@ class _End(asyncio.Protocol):
 class Tunnel:
     """One connection through the relay, and what is recorded of it."""
 
-    def __init__(self, relay: Relay, run: WireRun, redirect: Redirect | None = None) -> None:
+    def __init__(self, relay: TunnelOwner, run: WireRun, redirect: Redirect | None = None) -> None:
         self.relay = relay
         self.endpoint = relay.name
         self.opened = run.tick()

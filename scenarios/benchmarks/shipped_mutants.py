@@ -18,7 +18,7 @@ from itertools import groupby
 from pathlib import Path
 from statistics import mean
 
-from bettong.harness.backends.base import LocalBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.course import Limits

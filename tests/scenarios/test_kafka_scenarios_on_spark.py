@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bettong.harness.api import load_scenario, run_scenario
-from bettong.harness.backends.base import LocalBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.run import RunRecord, run_once
 from bettong.harness.search.bounds import SearchBounds

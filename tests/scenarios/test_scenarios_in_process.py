@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bettong.harness.backends.base import LocalBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.run import run_once

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bettong.harness.backends.base import LocalBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.course import Limits
 from bettong.harness.runs.run import RunRecord, run_once

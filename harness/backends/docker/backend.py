@@ -7,8 +7,9 @@ import contextlib
 from bettong.harness.backends.base import Backend, Runner, folder_for
 from bettong.harness.backends.docker.engine import engine
 from bettong.harness.backends.docker.platform import DockerGround
-from bettong.harness.backends.platform import Platform
-from bettong.harness.cluster.scenario_cluster import SERVERS, Layout, RunCluster
+from bettong.harness.cluster.layout import SERVERS, Layout
+from bettong.harness.cluster.platform import Platform
+from bettong.harness.cluster.scenario_cluster import RunCluster
 from bettong.harness.scenario import Scenario
 from bettong.lineage.errors import UsageError
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from bettong.harness.faults import kinds as f
 from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.fault import Fault
-from bettong.harness.faults.point import Point
+from bettong.harness.faults.point import DRIVER, Point
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.operations import KNOWN, OperationalEvent
 from bettong.harness.queries.faults.wire import How, WireFault
-from bettong.harness.queries.run.driver_control import DRIVER
 from bettong.harness.queries.search.after_restart import at_request
 from bettong.harness.wire import CutPoint
 from bettong.harness.wire.cutpoints import Kind

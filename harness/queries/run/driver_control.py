@@ -14,7 +14,6 @@ from bettong.harness.queries.run.state import copy_state, replace_state
 from bettong.harness.spark.driver import DriverHost
 from bettong.lineage.errors import BettongError
 
-DRIVER = "driver"
 Signal = Literal["ended", "crashed", "paused", "expired"]
 
 

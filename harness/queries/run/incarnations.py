@@ -7,8 +7,9 @@ from concurrent.futures import Future
 from typing import Any
 
 from bettong.engine.steps import Instrumentation
+from bettong.harness.faults.point import DRIVER
 from bettong.harness.queries.run.deadline import Deadline
-from bettong.harness.queries.run.driver_control import DRIVER, DriverControl
+from bettong.harness.queries.run.driver_control import DriverControl
 from bettong.harness.queries.secrets import masked
 from bettong.harness.spark.driver import START_S, DriverDiedError, DriverError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool

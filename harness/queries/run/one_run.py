@@ -13,13 +13,14 @@ from typing import Any
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.stage_numbers import StageNumbers
 from bettong.harness.events import FaultInjected, Handler, RunStarted, steps_of
+from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, moments
 from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor, RefusedOnce
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.faults.wire import CLOCK, WireFault
 from bettong.harness.queries.run.deadline import Deadline
-from bettong.harness.queries.run.driver_control import DRIVER, DriverControl
+from bettong.harness.queries.run.driver_control import DriverControl
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import SparkEnvironment
 from bettong.harness.queries.run.incarnations import INCARNATION_S, Incarnations, SinkError

@@ -18,7 +18,8 @@ from bettong.harness.toxiproxy.embedded.fields import (
     text_field,
     toxicity_field,
 )
-from bettong.harness.toxiproxy.embedded.proxy import Proxy, Toxic
+from bettong.harness.toxiproxy.embedded.proxy import Proxy
+from bettong.harness.toxiproxy.embedded.toxic import Toxic
 from bettong.harness.toxiproxy.spec import STREAMS, TOXICS
 
 VERSION = "2.12.0"  # whose behaviour this server has

@@ -6,16 +6,21 @@ import asyncio
 import random
 import socket
 import struct
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 from bettong.harness.toxiproxy.embedded.stages import Next, Stage
+from bettong.harness.toxiproxy.embedded.toxic import Toxic
 from bettong.harness.toxiproxy.embedded.toxics import STAGES
 from bettong.harness.toxiproxy.spec import STREAMS, Stream
 
-if TYPE_CHECKING:
-    from bettong.harness.toxiproxy.embedded.proxy import Proxy, Toxic
-
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)  # l_onoff, l_linger
+
+
+class ConnectionOwner(Protocol):
+    """The proxy that a connection belongs to."""
+
+    def chain(self, stream: Stream) -> list[Toxic]: ...
+    def ended(self, connection: Connection) -> None: ...
 
 
 class Side(asyncio.Protocol):
@@ -180,7 +185,7 @@ class Link:
 class Connection:
     """A client's connection and the one made to the upstream for it."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, proxy: Proxy) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, proxy: ConnectionOwner) -> None:
         self.proxy = proxy
         self.client = Side(self)
         self.server = Side(self)

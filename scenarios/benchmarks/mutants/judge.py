@@ -21,7 +21,7 @@ from typing import Literal
 import msgspec
 
 from bettong.harness.api import load_scenario
-from bettong.harness.backends.base import LocalBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.queries.check import check_sink
 from bettong.harness.runs.campaign import Campaign

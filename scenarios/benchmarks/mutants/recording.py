@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from bettong.harness.api import load_scenario
-from bettong.harness.backends.base import LocalBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.run import RunRecord

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bettong.harness.backends.base import LocalBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.harness.processes.addresses import free_ports
 from bettong.harness.processes.session import ProcessSession
 from bettong.harness.spark import jar

@@ -11,7 +11,7 @@ pytest_plugins = ["pytester"]
 
 CONFTEST = """
 import pytest
-from bettong.harness.backends.base import LocalBackend
+from bettong.harness.backends.local import LocalBackend
 
 @pytest.fixture(scope="session")
 def bettong_backend():

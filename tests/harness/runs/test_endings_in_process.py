@@ -11,8 +11,8 @@ import pytest
 
 from bettong.engine.endpoints import kept_as
 from bettong.harness.api import load_scenario
-from bettong.harness.backends.base import LocalBackend
-from bettong.harness.cluster.scenario_cluster import Layout
+from bettong.harness.backends.local import LocalBackend
+from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.course import Limits
 from bettong.harness.runs.observed import visible

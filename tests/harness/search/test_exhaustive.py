@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from bettong.harness.api import run_scenario
-from bettong.harness.backends.base import LocalBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.kinds import Crash, Omit
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule

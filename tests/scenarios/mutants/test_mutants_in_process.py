@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bettong.harness.backends.base import LocalBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.harness.runs.course import Limits
 from bettong.harness.runs.run import RunRecord, run_once
 from bettong.harness.scenario import Scenario

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bettong.harness.backends.base import Backend, LocalBackend
+from bettong.harness.backends.base import Backend
 from bettong.harness.backends.docker import DockerBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.run import RunRecord, run_once
 from bettong.scenarios.mutants.shipped import MUTANTS
