@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from bettong.harness import Crash, Point
 from bettong.harness.api import run_scenario
-from bettong.harness.backends.base import LocalBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.harness.cli.output import Output
 from bettong.harness.cli.run_command import command
 from bettong.harness.events import (
