@@ -13,16 +13,24 @@ from bettong.scenarios import (
     suites,
     word_count,
 )
+from bettong.scenarios.jobs import entries as jobs
 from bettong.scenarios.mutants import shipped
 from bettong.scenarios.protocols import entries as protocols
 from bettong.scenarios.sinks import entries as sinks
 
 
 def entries() -> list[CatalogEntry]:
-    """All scenarios, suites, protocols, sinks and measurements."""
+    """All scenarios, suites, protocols, sinks, jobs and measurements."""
     scenarios = [
         entry
         for module in (word_count, counting, market_spread, showcase, kafka, live, shipped)
         for entry in module.entries()
     ]
-    return [*scenarios, *suites.entries(), *protocols.entries(), *sinks(), *benchmarks.entries()]
+    return [
+        *scenarios,
+        *suites.entries(),
+        *protocols.entries(),
+        *sinks(),
+        *jobs(),
+        *benchmarks.entries(),
+    ]

@@ -123,7 +123,7 @@ def _of_tables(compare: Table, runs: Mapping[str, Sequence[Row]]) -> Envelope:
         missing = [name for name, table in tables.items() if cell not in table]
         rows = [(name, table[cell]) for name, table in tables.items() if cell in table]
         for column in rows[0][1]:
-            if column in compare.free or column in compare.key:
+            if column in (*compare.free, *compare.key, compare.latest):
                 continue
             other = [
                 n

@@ -1,0 +1,75 @@
+"""The jobs that ship, each right one with one that does the same and is broken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bettong.lineage.results import Guarantee
+
+_PACKAGE = "bettong.scenarios.jobs"
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A job that ships.
+
+    Attributes:
+        target: for ``bettong check-job``.
+        title: what it does, in one line.
+        level: what is found.
+    """
+
+    target: str
+    title: str
+    level: Guarantee
+
+    @property
+    def name(self) -> str:
+        """Its short name, ``module:Object``."""
+        return self.target.removeprefix(f"{_PACKAGE}.")
+
+
+def _job(name: str, title: str, level: Guarantee = "effectively-once") -> Shipped:
+    return Shipped(f"{_PACKAGE}.{name}", title, level)
+
+
+SHIPPED = (
+    _job("stateless:Cleaned", "files, filtered, to Parquet"),
+    _job("stateless:CleanedAppended", "files, filtered, appended to a file", "at-least-once"),
+    _job("stateless:Upserted", "files, filtered, upserted by id"),
+    _job("stateless:SkippedByMarker", "files, a marker before the rows", "at-most-once"),
+    _job("stateless:TwoSinks", "two tables in one foreachBatch, one transaction"),
+    _job("stateless:TwoSinksOneMarked", "two tables, one knows no batches", "at-least-once"),
+    _job("windows:Counts", "files, window count, append mode, to Parquet"),
+    _job("windows:CountsAppended", "files, window count, appended to a file", "at-least-once"),
+    _job("windows:Totals", "update mode, each update replaces its key's row"),
+    _job("windows:TotalsAdded", "sums of each batch, added to a table", "none"),
+    _job("windows:Overwritten", "complete mode, the table replaced as a whole"),
+    _job("windows:OverwrittenInTwo", "complete mode, emptied and filled apart", "at-most-once"),
+    _job("deduplication:Distinct", "files, dropDuplicatesWithinWatermark, to Parquet"),
+    _job(
+        "deduplication:DistinctAppended",
+        "files, dropDuplicatesWithinWatermark, appended to a file",
+        "at-least-once",
+    ),
+    _job("deduplication:Merged", "files, merged by key"),
+    _job("deduplication:Remembered", "ids seen are in the driver's memory", "at-least-once"),
+    _job("joins:Matched", "two streams, inner join, to Parquet"),
+    _job("joins:MatchedAppended", "two streams, inner join, appended to a file", "at-least-once"),
+    _job("joins:MatchedOrNot", "two streams, left outer join, to Parquet"),
+    _job(
+        "joins:MatchedOrNotAppended",
+        "two streams, left outer join, appended to a file",
+        "at-least-once",
+    ),
+    _job("state:Sessions", "applyInPandasWithState with timers, to Parquet"),
+    _job(
+        "state:SessionsAppended",
+        "applyInPandasWithState with timers, appended to a file",
+        "at-least-once",
+    ),
+    _job("kafka:CountsToTopic", "Kafka, window count, Kafka, last record of a key counts"),
+    _job("kafka:CountsToTopicOfAll", "Kafka, window count, Kafka, all records", "at-least-once"),
+    _job("kafka:Copied", "Kafka, upserted by id"),
+    _job("kafka:CopiedTwice", "Kafka, inserted", "at-least-once"),
+)
