@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.faults import kinds as f
-from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor, RefusedOnce, refuses
+from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor, RefusedOnce
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.faults.wire import WireFault
 
@@ -98,4 +98,6 @@ def advise(
 
 
 def _is_attempt(fault: AnyFault) -> bool:
-    return isinstance(fault, f.Storage) and (not refuses(fault.at) or "/p=" in fault.at.step)
+    """Whether an error makes Spark try a task again: one of the sink's own calls outside of tasks
+    fails the batch, one of Spark's own logs the query."""
+    return isinstance(fault, f.Storage) and "/p=" in fault.at.step

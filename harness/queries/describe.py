@@ -23,6 +23,10 @@ _OUTCOMES = {
     "Violation": "the target cannot be read any more ({why})",
     "Stuck": "the query does not get to its end ({why})",
 }
+_STATE = re.compile(r"state/op=(\d+)/p=(\d+)/")
+_LOG = re.compile(
+    r"(?:source=|metadata|state\.metadata|batch=\d+/(?:offsets|commits|_spark_metadata|state/))"
+)
 _FAILED = "The query failed and was started again"
 _TIMES = {2: "twice", 3: "three times"}
 
@@ -54,6 +58,12 @@ def moment_in_words(point: Point) -> str:
         reported = (
             f"right before the sink's {operation} in batch {batch} (its file operation {number})"
         )
+    elif found_state := _STATE.match(step):
+        operator, partition = found_state.groups()
+        reported = (
+            f"{point.phase} the state of batch {batch} (operator {operator}, partition "
+            f"{partition}) was in place"
+        )
     elif step.endswith("/source.middle"):
         reported = f"when a task of batch {batch} had read half of its rows"
     elif step.endswith("/task"):
@@ -81,6 +91,8 @@ def fault_in_words(fault: AnyFault) -> str:
         case f.Storage(at=at) if _FILE.search(at.step):
             when = moment_in_words(at).removeprefix("right before ")
             return f"An input/output error was the answer to {when}."
+        case f.Storage(at=at) if _LOG.match(at.step):
+            return f"An input/output error came {moment_in_words(at)}, and the file was not there."
         case f.Storage(at=at):
             return f"An attempt failed {moment_in_words(at)}; Spark tried the task again."
         case f.Pause(start=start):

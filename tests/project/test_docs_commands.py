@@ -127,6 +127,7 @@ SPARK: dict[str, tuple[Prepare, Commands]] = {
 }
 REACH = "--faults ldfi --crashes 1 --losses 1"
 MY_SINK = "bettong check-sink mysink.py:MySink"
+MY_JOB = "bettong check-job myjob.py:MyJob"
 ONLY = "--only 'crash(driver, before batch=0/commits)'"
 SLOW: dict[str, tuple[Prepare, Commands]] = {
     "README.md": (
@@ -154,6 +155,10 @@ SLOW: dict[str, tuple[Prepare, Commands]] = {
     "write-a-scenario.md": (
         lambda folder: write_files("write-a-scenario.md", folder),
         [("bettong run orders --faults each-step", 0), (f"bettong run orders {REACH}", 0)],
+    ),
+    "check-your-job.md": (
+        lambda folder: write_files("check-your-job.md", folder),
+        [(MY_JOB, 1), (f"{MY_JOB} --faults none", 0)],
     ),
     "check-your-sink.md": (
         lambda folder: write_files("check-your-sink.md", folder),

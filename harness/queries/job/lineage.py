@@ -2,16 +2,60 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from bettong.harness.queries.faults.kinds import AnyFault
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.kinds import Storage
+from bettong.harness.faults.point import Point
+from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor
 from bettong.harness.queries.faults.operations import MORE, STOPPED
 from bettong.harness.queries.search.lineage import Why
 
+_SOURCE_LOG = re.compile(r"source=\d+/log=(\d+)$")
+_STATE_FILE = re.compile(r"batch=\d+/state/op=\d+/p=(\d+)/")
+_ONCE = re.compile(r"metadata$|state\.metadata/")
+_LOGS = ("offsets", "commits", "_spark_metadata")
+
 
 class JobWhy(Why):
-    """Reads lineage out of runs of a job, whose rows are its own."""
+    """Reads lineage out of runs of a job: its batches go through its source's log, its tasks, its
+    state files and Spark's logs, and each of these can fail beside what can strike a sink."""
+
+    def _batch_of(self, moment: CrashPoint) -> int | None:
+        """A source's log entry belongs to the batch of its number, what a query writes once to
+        the first one."""
+        step = moment.point.step
+        if found := _SOURCE_LOG.match(step):
+            return int(found[1])
+        return 0 if _ONCE.match(step) else moment.batch
+
+    def _strikes_at(self, moment: CrashPoint) -> Iterator[Fault | LostExecutor]:
+        """A file of the checkpoint cannot be written; an attempt is held before its state file
+        is in place, a second one does its work, then the first one goes on."""
+        yield from super()._strikes_at(moment)
+        if is_checkpoint_file(moment.point) and moment.point.phase == "before":
+            yield Storage(moment.point, "EIO")
+        if _STATE_FILE.match(moment.point.step) and moment.point.phase == "before":
+            yield LostExecutor(moment.point, goes_on=True)
+
+    def _loses(self, moment: CrashPoint) -> bool:
+        """Of the state files the first one of the window's last batch."""
+        found = _STATE_FILE.match(moment.point.step)
+        if found is None:
+            return super()._loses(moment)
+        files = [m for m in self.clean_moments if _STATE_FILE.match(m.point.step)]
+        first = next((m for m in files if m.batch == self.window - 1), None)
+        return first is not None and moment.point == first.point
 
     def _events(self) -> Iterator[AnyFault]:
         yield STOPPED
         yield MORE
+
+
+def is_checkpoint_file(point: Point) -> bool:
+    """Whether a point is at a file that Spark writes to its checkpoint, or to a file sink's log."""
+    step = point.step
+    whole = _SOURCE_LOG.match(step) or _STATE_FILE.match(step) or _ONCE.match(step)
+    return bool(whole) or step.rpartition("/")[2] in _LOGS

@@ -26,7 +26,8 @@ _HELD_S = 100.0
 _POLL_S = 0.02
 _ALONE_POLLS = 15
 _SECOND = "a second attempt did its work meanwhile"
-_TASK = re.compile(r"batch=(\d+)/(?:stage=\d+/)?p=(\d+)/a=(\d+)/")
+_TASK = re.compile(r"batch=(?P<batch>\d+)/(?:stage=(?P<stage>\d+)/)?p=(?P<p>\d+)/a=(?P<a>\d+)/")
+_STATE = re.compile(r"batch=(\d+)/state/op=\d+/p=(\d+)/")
 
 _Told = WireFault | LostExecutor | RefusedOnce | f.Cut
 
@@ -122,7 +123,7 @@ class FaultInjector:
                 self._until_alone(event)
                 self.evidence[fault.id] = self.lose_executor()
                 (self._again if fault.goes_on else self._over).wait(_HELD_S)
-            elif event.phase == "after" and _second_attempt(event.step, fault.at.step):
+            elif event.phase == "after" and _second_attempt(event, fault.at.step):
                 self.evidence[fault.id] += f"; {_SECOND}"
                 self._again.set()
 
@@ -175,15 +176,34 @@ class FaultInjector:
         self._over.set()
 
 
+def _attempt(step: str) -> tuple[str, ...] | None:
+    """Batch, partition and attempt that a step belongs to; a state file is an attempt's too, and
+    where one is held it is the first one's."""
+    found, state = _TASK.match(step), _STATE.match(step)
+    if found is not None:
+        return found["batch"], found["p"], found["a"]
+    return None if state is None else (*state.groups(), "0")
+
+
 def _same_attempt(task: str, step: str) -> bool:
     """Whether a task's step is that of the attempt that another step belongs to."""
-    found, other = _TASK.match(task), _TASK.match(step)
-    return bool(found and other and found.groups() == other.groups())
+    found = _attempt(step)
+    return found is not None and _attempt(task) == found
 
 
-def _second_attempt(step: str, first: str) -> bool:
-    """Whether a step is the second attempt at the task that another step belongs to."""
-    found, task = _TASK.match(first), _TASK.match(step)
-    return bool(
-        found and task and step.endswith("/task") and task.groups() == (*found.groups()[:2], "1")
-    )
+def _second_attempt(event: TraceEvent, first: str) -> bool:
+    """Whether a step is the end of the second attempt at the task that another one belongs to.
+
+    Where the task reads a shuffle, what it read is lost with the executor: the second attempt is
+    the first one of its stage's second attempt. A state file is the second attempt's when it is
+    there while the first one is still held before its own.
+    """
+    if _STATE.match(first):
+        return event.step == first
+    found, task = _TASK.match(first), _TASK.match(event.step)
+    if not (found and task and event.step.endswith("/task")):
+        return False
+    same = (task["batch"], task["p"]) == (found["batch"], found["p"])
+    same_stage = found["stage"] in (None, task["stage"])
+    again = task["a"] == "1" or int(event.detail.get("stageAttempt", 0)) > 0
+    return same and same_stage and again

@@ -107,13 +107,12 @@ class Why:
         """What could strike a run without faults."""
         time = 0
         for time, moment in enumerate(run.moments):
-            if moment.batch is not None and (
-                moment.batch < self.window or moment.batch in self.tail
-            ):
-                for fault in faults_at(moment):
+            batch = self._batch_of(moment)
+            if batch is not None and (batch < self.window or batch in self.tail):
+                for fault in self._strikes_at(moment):
                     left = self._left(fault, moment, run)
                     if not isinstance(fault, LostExecutor) or self._loses(moment):
-                        yield CandidateFault(fault, left, moment.batch, time)
+                        yield CandidateFault(fault, left, batch, time)
         last = self.window - 1
         for point in self.wire:
             time += 1
@@ -122,6 +121,14 @@ class Why:
         for besides in self._besides():
             time += 1
             yield CandidateFault(besides, besides.id, last, time)
+
+    def _batch_of(self, moment: CrashPoint) -> int | None:
+        """The batch in which a moment is; None for those at which nothing strikes."""
+        return moment.batch
+
+    def _strikes_at(self, moment: CrashPoint) -> Iterator[Fault | LostExecutor]:
+        """What can strike at a moment."""
+        return faults_at(moment)
 
     def _loses(self, moment: CrashPoint) -> bool:
         """Whether executors are lost there: in the first task of the window's last batch, if tasks
@@ -159,7 +166,7 @@ class Why:
         for time, moment in enumerate(run.moments):
             aside = "/p=" in moment.point.step and "/p=0/" not in moment.point.step
             if moment.batch == batch and not aside and _follows(moment, first, run):
-                for fault in faults_at(moment):
+                for fault in self._strikes_at(moment):
                     if isinstance(fault, Crash | Storage):
                         yield CandidateFault(fault, self._left(fault, moment, run), batch, time)
         asked = {(f.point.endpoint, f.label) for point in self.wire for f, _ in point.faults}

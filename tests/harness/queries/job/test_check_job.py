@@ -1,0 +1,152 @@
+"""check-job on real Spark: no to what is broken, yes to what is right, unknown to what proves
+nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.queries.job.check import check_one_job
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.environment import ArenaFor
+from bettong.lineage.errors import UsageError
+from bettong.lineage.results import Result
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+
+REPLAY = "crash(driver, before batch=1/commits)"
+SHIPPED = "bettong.scenarios.jobs"
+USERS = """
+import json
+from bettong.harness import Bag, Files, Job, Rows
+
+class Base(Job):
+    inputs = {"orders": Files("json", "id STRING, amount INT", steps=3)}
+
+    def transform(self, env):
+        return env.input("orders")
+
+    def write(self, df, env):
+        def write(batch, batch_id):
+            lines = batch.toJSON().collect()
+            (env.workdir / f"{batch_id}.jsonl").write_text("".join(f"{l}\\n" for l in lines))
+
+        writer = df.writeStream.foreachBatch(write)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def read(self, env):
+        files = sorted(env.workdir.glob("*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+class Right(Base):
+    pass
+
+class Random(Base):
+    def transform(self, env):
+        return env.input("orders").selectExpr("id", "rand() AS chance")
+
+class Empty(Base):
+    def transform(self, env):
+        return env.input("orders").where("amount < 0")
+
+class Blind(Base):
+    def read(self, env):
+        return []
+
+class Deaf(Base):
+    def build(self, env):
+        rows = env.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+        return self.write(rows.selectExpr("CAST(value AS STRING) AS id").limit(3), env)
+
+class WrongOracle(Base):
+    oracle = staticmethod(lambda inputs: [{**row, "amount": 7} for row in inputs["orders"]])
+
+class BatchesTold(Base):
+    def write(self, df, env):
+        def write(batch, batch_id):
+            lines = [json.dumps({**row.asDict(), "batch": batch_id}) for row in batch.collect()]
+            (env.workdir / f"{batch_id}.jsonl").write_text("".join(f"{l}\\n" for l in lines))
+
+        writer = df.writeStream.foreachBatch(write)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+"""
+
+
+def check(arena_for: ArenaFor, target: str, *only: str, **more: object) -> Result:
+    request = Request(target, contract="job", only=only, **more)  # type: ignore[arg-type]
+    result = check_one_job(request, arena_for, print)
+    assert Result.from_dict(json.loads(json.dumps(result.to_dict()))) == result
+    return result
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> str:
+    path = tmp_path / "my_job.py"
+    path.write_text(USERS)
+    return str(path)
+
+
+def test_a_right_job_stands_a_replay(arena_for: ArenaFor, users: str) -> None:
+    result = check(arena_for, f"{users}:Right", REPLAY)
+    assert (result.verdict, result.kind) == ("valid", "job")
+    assert result.details["oracle"] == "the envelope of clean runs"
+    assert result.coverage.injected == 1
+
+
+def test_appended_windows_are_there_twice_and_the_replay_shows_it_again(
+    arena_for: ArenaFor,
+) -> None:
+    target = f"{SHIPPED}.windows:CountsAppended"
+    close = "crash(driver, before batch=5/commits)"  # the batch without data, which closes windows
+    result = check(arena_for, target, close)
+    assert (result.verdict, result.guarantee) == ("invalid", "at-least-once")
+    assert {a.kind for a in result.anomalies} == {"Duplicate"}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("Random", "two runs without faults differ"),
+        ("Empty", "read() returned nothing"),
+        ("Blind", "read() returned nothing"),
+    ],
+)
+def test_what_proves_nothing_is_unknown(
+    arena_for: ArenaFor, users: str, name: str, reason: str
+) -> None:
+    result = check(arena_for, f"{users}:{name}", REPLAY)
+    assert result.verdict == "unknown"
+    assert reason in result.reason
+
+
+def test_an_input_that_is_not_consumed_is_no_pass(arena_for: ArenaFor, users: str) -> None:
+    result = check(arena_for, f"{users}:Deaf", REPLAY)
+    assert result.verdict == "unknown"
+
+
+def test_an_oracle_that_the_clean_run_contradicts_is_a_finding(
+    arena_for: ArenaFor, users: str
+) -> None:
+    result = check(arena_for, f"{users}:WrongOracle")
+    assert result.verdict == "invalid"
+    assert result.counterexamples[0].faults == ()
+
+
+def test_what_depends_on_how_batches_are_cut_is_told(arena_for: ArenaFor, users: str) -> None:
+    result = check(arena_for, f"{users}:BatchesTold", clean_only=True)
+    assert result.verdict == "valid"
+    assert "the column batch" in result.details["envelope"][0]
+
+
+def test_a_fault_that_does_not_strike_is_no_pass(arena_for: ArenaFor, users: str) -> None:
+    result = check(arena_for, f"{users}:Right", "crash(driver, before batch=9/commits)")
+    assert result.verdict == "unknown"
+
+
+def test_a_target_that_is_no_job_is_a_usage_error(arena_for: ArenaFor, tmp_path: Path) -> None:
+    path = tmp_path / "no_job.py"
+    path.write_text("class Other: pass\n")
+    with pytest.raises(UsageError, match="derive it from"):
+        check(arena_for, f"{path}:Other")
