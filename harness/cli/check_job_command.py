@@ -9,13 +9,53 @@ import click
 from bettong.harness.cli.query_options import judge_targets, pairs, query_options
 from bettong.harness.queries.job.check import check_one_job, unusable_job
 from bettong.harness.queries.request import Request
+from bettong.harness.queries.script import Script, Starter
 from bettong.harness.search.bounds import PROFILES
+from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Guarantee
 from bettong.lineage.search.loop import Budget
 
 
 @click.command("check-job")
-@click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
+@click.argument("targets", metavar="[TARGET...]", nargs=-1)
+@click.option(
+    "--script",
+    type=click.Path(),
+    help="Judge this Python script as it is, in place of a TARGET.",
+)
+@click.option(
+    "--set",
+    "variables",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An environment variable of the script; {work} in it is an empty folder of each run, "
+    "proxy:NAME the address of a server.",
+)
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="FILE@topic:NAME|FILE@dir:PATH",
+    help="The lines of a file are fed to a topic, or as files of a folder below {work}.",
+)
+@click.option(
+    "--read", "reader", metavar="FILE.py:FUNCTION", help="Returns the rows of its output."
+)
+@click.option(
+    "--with",
+    "starter",
+    type=click.Choice(["python", "spark-submit"]),
+    default="python",
+    show_default=True,
+    help="What starts the script.",
+)
+@click.option(
+    "--steps",
+    type=click.IntRange(1),
+    default=4,
+    show_default=True,
+    help="In so many steps, each a micro-batch, the script's input is fed.",
+)
 @query_options
 @click.option(
     "--faults",
@@ -28,6 +68,12 @@ from bettong.lineage.search.loop import Budget
 def command(
     ctx: click.Context,
     targets: tuple[str, ...],
+    script: str | None,
+    variables: tuple[str, ...],
+    inputs: tuple[str, ...],
+    reader: str | None,
+    starter: Starter,
+    steps: int,
     endpoints: tuple[str, ...],
     expect: Guarantee,
     bounds: str,
@@ -44,9 +90,19 @@ def command(
     """Is this streaming job effectively-once, with its own source, state and sink? Shows the
     smallest fault that proves it is not.
 
-    TARGET is file.py:Object or module:Object, a bettong.harness.Job. Exit codes: 0 the level
-    holds, 1 it does not, 2 the target cannot be used, 3 nothing can be concluded.
+    TARGET is file.py:Object or module:Object, a bettong.harness.Job; or give --script. Exit codes:
+    0 the level holds, 1 it does not, 2 the target cannot be used, 3 nothing can be concluded.
     """
+    asked = None
+    if script is not None:
+        if targets:
+            raise UsageError(f"give --script or {targets[0]}, not both")
+        asked = Script(script, pairs(variables, "--set"), inputs, reader or "", starter, steps)
+        targets = (asked.target,)
+    elif not targets:
+        raise UsageError("give a TARGET such as myjob.py:MyJob, or --script FILE")
+    elif variables or inputs or reader:
+        raise UsageError("--set, --input and --read are for --script")
     request = Request(
         "",
         endpoints=pairs(endpoints, "--endpoint"),
@@ -58,5 +114,6 @@ def command(
         real=real_kills,
         contract="job",
         clean_only=faults == "none",
+        script=asked,
     )
     ctx.exit(judge_targets(request, targets, check_one_job, unusable_job, out, as_json, quiet))

@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from bettong.harness.queries.request import Request
+from bettong.harness.queries.script import Script
 from bettong.harness.queries.secrets import MASK, masked
 from bettong.lineage.errors import UsageError
 
@@ -42,7 +43,7 @@ def write(request: Request, faults: Sequence[str], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     number = 1 + sum(1 for _ in folder.glob("counterexample-*.json"))
     path = folder / f"counterexample-{number}.json"
-    value = {
+    value: dict[str, Any] = {
         "kind": f"bettong-{request.contract}-counterexample",
         "version": 1,
         "target": request.target,
@@ -51,6 +52,8 @@ def write(request: Request, faults: Sequence[str], folder: Path) -> Path:
         "expect": request.expect,
         "faults": list(faults),
     }
+    if request.script is not None:
+        value["script"] = {**asdict(request.script), "variables": _masked(request.script.variables)}
     path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
     return path
 
@@ -72,7 +75,10 @@ def read(path: Path, options: Mapping[str, str], endpoints: Mapping[str, str]) -
             raise UsageError(f"{path}: {name} is masked in the file: give --option {name}=VALUE")
     request = Request(value["target"], given[0], given[1], only=tuple(value["faults"]))
     expect = value.get("expect", request.expect)
-    return replace(request, expect=expect, contract=KINDS[value["kind"]])
+    script = value.get("script")
+    if script is not None:
+        script = Script(**{**script, "inputs": tuple(script["inputs"])})
+    return replace(request, expect=expect, contract=KINDS[value["kind"]], script=script)
 
 
 def command(request: Request, faults: Sequence[str]) -> str:
@@ -81,13 +87,26 @@ def command(request: Request, faults: Sequence[str]) -> str:
     if request.out is not None:
         file = request.replayed or write(request, faults, request.out)
         return shlex.join(["bettong", "replay", str(file)])
-    words = ["bettong", f"check-{request.contract}", request.target]
+    words = ["bettong", f"check-{request.contract}", *_target(request)]
     for option, pairs in (("--option", request.options), ("--endpoint", request.endpoints)):
         for name, value in _masked(pairs).items():
             words += [option, f"{name}={value}"]
     for id in faults:
         words += ["--only", id]
     return shlex.join(words)
+
+
+def _target(request: Request) -> list[str]:
+    """The words that say what is judged."""
+    script = request.script
+    if script is None:
+        return [request.target]
+    words = ["--script", script.path, "--read", script.reader]
+    for name, value in _masked(script.variables).items():
+        words += ["--set", f"{name}={value}"]
+    for given in script.inputs:
+        words += ["--input", given]
+    return [*words, "--with", script.starter, "--steps", str(script.steps)]
 
 
 def _masked(pairs: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from bettong.harness.queries.script import Script
 from bettong.lineage.results import Guarantee
 from bettong.lineage.search.loop import Budget
 
@@ -31,6 +32,7 @@ class Request:
         out: where traces, counterexamples and the log of the search are kept, if anywhere.
         contract: what the target is: a sink or a job.
         clean_only: run it without faults only.
+        script: what is judged in place of a job, if it is a script.
         replayed: the counterexample's file that this question comes from, if any.
     """
 
@@ -50,3 +52,4 @@ class Request:
     replayed: Path | None = None
     contract: Literal["sink", "job"] = "sink"
     clean_only: bool = False
+    script: Script | None = None

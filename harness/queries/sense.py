@@ -47,10 +47,16 @@ def expect_sense(name: str, run: QueryRun) -> None:
         )
 
 
+def steps_of(run: QueryRun) -> list[str]:
+    """The steps that a run took, without those that tell of progress in their own time."""
+    taken = (f"{e.phase} {e.step}" for e in run.events if not e.step.startswith("query."))
+    return sorted(taken)
+
+
 def difference(first: QueryRun, second: QueryRun) -> str:
     """In what two runs without faults differ."""
-    a, b = ([f"{e.phase} {e.step}" for e in r.events] for r in (first, second))
-    if sorted(a) != sorted(b):
+    a, b = steps_of(first), steps_of(second)
+    if a != b:
         odd = sorted(set(a) ^ set(b))
         return f"their steps do, e.g. {odd[0] if odd else 'how often one is taken'}"
     return "the rows that were read back do"

@@ -35,6 +35,7 @@ class Subject:
         batches: of a run.
         oracle: what says which output is right, where the job does.
         envelope: what of its output depends on how batches are cut, a sentence each.
+        own_session: whether its Spark session is its own, as a script's is.
         more: what the verdict takes for granted beside what all verdicts do.
     """
 
@@ -45,6 +46,7 @@ class Subject:
     batches: int = 0
     oracle: str = ""
     envelope: tuple[str, ...] = ()
+    own_session: bool = False
     more: tuple[str, ...] = ()
 
 
@@ -203,7 +205,11 @@ class QueryVerdict:
                 f"{len(odd)} request(s) that runs without a fault do not make equally were not "
                 f"struck: {', '.join(odd[:_SOME])}"
             )
-        if not executor.why.in_tasks:
+        if self.subject.own_session:
+            reported.append(
+                "its Spark session is its own: lost executors and more cores were not tried"
+            )
+        elif not executor.why.in_tasks:
             reported.append(
                 "its tasks leave nothing behind themselves: two attempts of one at once, "
                 "lost executors and more cores were not tried"

@@ -25,6 +25,7 @@ from bettong.lineage.errors import UsageError
 CHECKPOINT_FILE_MANAGER = "bettong.hooks.CheckpointFiles"
 PLUGIN = "bettong.hooks.TaskAttempts"
 CONDUCTOR = "bettong.hooks.Conductor"
+QUERY_EVENTS = "bettong.hooks.QueryEvents"
 _OPTIONS_ENTRY = "META-INF/jvm-options"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 

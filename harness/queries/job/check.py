@@ -6,16 +6,17 @@ import contextlib
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from bettong.harness.events import Handler, Preparing, ignore
 from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.faults.kinds import AnyFault
 from bettong.harness.queries.faults.wire import not_struck, wire_points
 from bettong.harness.queries.job.contract import Job
-from bettong.harness.queries.job.envelope import columns_of, differ, envelope
+from bettong.harness.queries.job.envelope import differ, envelope
 from bettong.harness.queries.job.expectation import Facts, expectation
 from bettong.harness.queries.job.inputs import Recorded, Topic
 from bettong.harness.queries.job.judge import Judged
@@ -23,6 +24,9 @@ from bettong.harness.queries.job.lineage import JobWhy
 from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.oracles import VARIANTS, Clean
 from bettong.harness.queries.job.rules import Row
+from bettong.harness.queries.job.script import expect_hooks, facts_of, load_script
+from bettong.harness.queries.job.script_host import script_environment
+from bettong.harness.queries.job.script_workload import ScriptWorkload
 from bettong.harness.queries.job.workload import OTHERS, PLAIN, JobWorkload, Variant
 from bettong.harness.queries.judge import SinkVerdict
 from bettong.harness.queries.request import Request
@@ -32,10 +36,11 @@ from bettong.harness.queries.run.environment import ArenaFor, spark_environments
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
+from bettong.harness.queries.script import KAFKA
 from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.harness.queries.search.search import search
 from bettong.harness.queries.secrets import masked
-from bettong.harness.queries.sense import VacuousError, difference, expect_sense
+from bettong.harness.queries.sense import VacuousError, difference, expect_sense, steps_of
 from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
 from bettong.harness.servers.server import Server
@@ -79,11 +84,16 @@ def check_one_job(request: Request, arena_for: ArenaFor, on_event: Handler = ign
 
 
 def _checked(request: Request, arena_for: ArenaFor, on_event: Handler) -> Result:
+    if request.script is not None:
+        # Its process is its own, and there is no warm JVM to be spared.
+        request = replace(request, target=request.script.target, real=True)
     verdict = QueryVerdict(request, Subject(request.target.rpartition(":")[2], "job"))
     with contextlib.ExitStack() as stack:
         try:
-            job = load_job(request.target)
-            verdict.subject = replace(verdict.subject, name=job.name)
+            job = load_script(request) if request.script else load_job(request.target)
+            verdict.subject = replace(
+                verdict.subject, name=job.name, own_session=request.script is not None
+            )
             endpoints = {**job.endpoints, **request.endpoints}
             servers: dict[str, Server] = {}
             for name, server in job.servers.items():
@@ -98,9 +108,11 @@ def _checked(request: Request, arena_for: ArenaFor, on_event: Handler) -> Result
                 if isinstance(given, Topic)
             }
             nonce = "" if brokers.keys() <= servers.keys() else secrets.token_hex(3)
-            workload = JobWorkload(
-                Target(request.target, {}, (str(Path.cwd()),)), job, brokers, nonce
-            )
+            target = Target(request.target, {}, (str(Path.cwd()),))
+            kind = ScriptWorkload if request.script else JobWorkload
+            if KAFKA in endpoints and request.script is not None:
+                brokers = {KAFKA: getattr(servers.get(KAFKA), "direct", endpoints[KAFKA])}
+            workload = kind(target, job, brokers, nonce)
             return _Check(request, job, verdict, arena_for, on_event, proxies, workload).result()
         except ServerMissingError as e:
             return verdict.skipped(masked(str(e)))
@@ -114,14 +126,6 @@ def unusable_job(request: Request, error: BettongError, on_event: Handler = igno
     """The answer for a target that cannot be used, where others are judged beside it."""
     subject = Subject(request.target.rpartition(":")[2], "job")
     return finish(request, QueryVerdict(request, subject).unknown(masked(str(error))), on_event)
-
-
-@dataclass
-class _CleanRuns:
-    """Runs without a fault, by variant."""
-
-    rows: dict[str, Sequence[Row]] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)
 
 
 class _Check:
@@ -142,9 +146,13 @@ class _Check:
         self._judged: Judged | None = None
         self._deadline = Deadline.after(request.budget.seconds)
         settings = {**_SETTINGS, **job.spark_config}
-        self._environment = arena_for(settings)
+        self._warm = self._environment = arena_for(settings)
+        if request.script is not None:
+            assert isinstance(workload, ScriptWorkload)
+            self._environment = script_environment(request.script, self._warm, workload)
         self._two = partial(arena_for, settings, 2)
         self._why = JobWhy(request.window, 0, request.faults)
+        self._why.own_session = request.script is not None
         self._executor = QueryExecutor(
             self._runner(workload),
             self._why,
@@ -204,14 +212,12 @@ class _Check:
                 f"{name}: two runs without faults differ: {_of_two(odd)}: declare such a column "
                 "in free=, or nothing can be concluded"
             )
-        facts = Facts.of(run.facts)
+        facts = Facts.of(self._facts(run))
         for variant in self._variants(facts):
             rows[variant.name] = self._varied(variant)
         found = envelope(self._job.compare, rows)
         self._runs = len(rows) + 1
-        told = expectation(
-            self._job, self._workload, facts, found, self._environment, rows[PLAIN.name]
-        )
+        told = expectation(self._job, self._workload, facts, found, self._warm, rows[PLAIN.name])
         self._answer.subject = replace(
             self._answer.subject,
             batches=_batches(run),
@@ -263,9 +269,15 @@ class _Check:
             "one is recorded as done",
         )
 
+    def _facts(self, run: QueryRun) -> list[dict[str, Any]]:
+        return facts_of(run) if self._request.script is not None else run.facts
+
     def _expect_sense(self, run: QueryRun) -> None:
+        if self._request.script is not None:
+            expect_hooks(self._job.name, run)
         expect_sense(self._job.name, run)
-        if run.facts and not any(each.get("rows") for each in run.facts):
+        facts = self._facts(run)
+        if facts and not any(each.get("rows") for each in facts):
             raise VacuousError(f"{self._job.name}: its query has read no row of its inputs")
 
 
@@ -281,8 +293,4 @@ def _batches(run: QueryRun) -> int:
 
 def _fingerprint(run: QueryRun) -> str:
     """Equal for runs that took the same steps; their rows are compared as the job says."""
-    steps = sorted(f"{e.phase} {e.step}" for e in run.events)
-    return hashlib.sha256(repr(steps).encode()).hexdigest()[:16]
-
-
-__all__ = ["check_job", "check_one_job", "columns_of", "unusable_job"]
+    return hashlib.sha256(repr(steps_of(run)).encode()).hexdigest()[:16]

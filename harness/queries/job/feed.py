@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import csv
 import json
-import shutil
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from bettong.harness.queries.job.inputs import Files, Input, StepInput, Topic
+from bettong.harness.queries.job.inputs import StepInput
 from bettong.harness.queries.job.made_rows import Row, columns_of
 
 FOLDER = "input"
+_TOPIC_S = 20.0
+_POLL_S = 0.05
 
 
 class Sender(Protocol):
@@ -39,15 +41,19 @@ class FileSender:
     def __init__(self, folder: Path, format: str, schema: str) -> None:
         self._folder, self._format, self._schema = folder, format, schema
         self._sent: list[str] = []
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
 
     def send(self, number: int, rows: Sequence[Row]) -> None:
         """Put a step in place."""
         name = f"step-{number:04d}.{self._format}"
         aside = self._folder.with_name(f".{self._folder.name}-{name}")
-        write_rows(aside, self._format, self._schema, rows)
+        self.write(aside, rows)
         aside.rename(self._folder / name)
         self._sent.append(name)
+
+    def write(self, path: Path, rows: Sequence[Any]) -> None:
+        """Write a step's file aside."""
+        write_rows(path, self._format, self._schema, rows)
 
     def consumed(self, checkpoint: Path, batch: int) -> bool:
         """Whether all files are in the source's log up to the batch's offset."""
@@ -63,28 +69,38 @@ class FileSender:
         """Files stay until the run's folder goes."""
 
 
+class LineSender(FileSender):
+    """The lines of a user's file, as they are, each file with the header if there is one."""
+
+    def __init__(self, folder: Path, suffix: str, header: Sequence[str]) -> None:
+        super().__init__(folder, suffix.lstrip("."), "")
+        self._header = header
+
+    def write(self, path: Path, rows: Sequence[Any]) -> None:
+        """Write a step's file aside."""
+        path.write_text("".join(f"{line}\n" for line in (*self._header, *rows)), encoding="utf-8")
+
+
 class TopicSender:
     """A record a row, acknowledged before the step counts as sent."""
 
-    def __init__(self, topic: str, address: str, given: Topic) -> None:
+    def __init__(self, topic: str, address: str, partitions: int = 1, key: str = "") -> None:
         import kafka
-        from kafka.admin import NewTopic
 
-        self._topic, self._given = topic, given
-        admin = kafka.KafkaAdminClient(bootstrap_servers=address)
-        admin.create_topics([NewTopic(topic, given.partitions, 1)])
-        admin.close()
+        self._topic, self._key = topic, key
+        _make_topic(topic, address, partitions)
         self._producer = kafka.KafkaProducer(bootstrap_servers=address, acks="all")
-        self._sent = [0] * given.partitions
+        self._sent = [0] * partitions
 
-    def send(self, number: int, rows: Sequence[Row]) -> None:
+    def send(self, number: int, rows: Sequence[Any]) -> None:
         """Put a step in place."""
         sent = []
         for place, row in enumerate(rows):
-            key = str(row[self._given.key]) if self._given.key else ""
-            at = (sum(key.encode()) if key else place) % self._given.partitions
-            value = json.dumps(row).encode()
-            sent.append(self._producer.send(self._topic, value, key.encode() or None, partition=at))
+            key = str(row[self._key]) if self._key else ""
+            at = (sum(key.encode()) if key else place) % len(self._sent)
+            value = row.encode() if isinstance(row, str) else json.dumps(row).encode()
+            record = self._producer.send(self._topic, value, key.encode() or None, partition=at)
+            sent.append(record)
             self._sent[at] += 1
         self._producer.flush()
         for record in sent:
@@ -107,6 +123,29 @@ class TopicSender:
         self._producer.close()
 
 
+def _make_topic(topic: str, address: str, partitions: int) -> None:
+    """An empty topic; one that is there already, from an earlier run, goes first."""
+    import kafka
+    from kafka.admin import NewTopic
+    from kafka.errors import TopicAlreadyExistsError
+
+    admin = kafka.KafkaAdminClient(bootstrap_servers=address)
+    try:
+        if topic in admin.list_topics():
+            admin.delete_topics([topic])
+        deadline = time.monotonic() + _TOPIC_S
+        while True:
+            try:
+                admin.create_topics([NewTopic(topic, partitions, 1)])
+                return
+            except TopicAlreadyExistsError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_POLL_S)  # the broker deletes in its own time
+    finally:
+        admin.close()
+
+
 def _offsets(checkpoint: Path, batch: int) -> list[Any]:
     """The offset of each source at the end of a batch; none when the batch was not planned."""
     try:
@@ -126,39 +165,26 @@ class Feed:
     """Feeds one run.
 
     Args:
-        inputs: of the job.
-        folder: in which files appear; made, and removed at the end.
-        brokers: for topics, the address of each broker that no proxy is before.
-        topics: what each topic is called in this run.
-        checkpoint: of the query.
-        merge: so many steps at once.
+        steps: of each input.
+        senders: of each input.
+
+    Attributes:
+        checkpoint: of the query; None until it is known.
+        limit: so many steps at most for now.
     """
 
     def __init__(
         self,
-        inputs: Mapping[str, Input],
-        folder: Path,
-        brokers: Mapping[str, str],
-        topics: Mapping[str, str],
-        checkpoint: Path,
-        merge: int = 1,
+        steps: Mapping[str, list[list[Any]]],
+        senders: Mapping[str, Sender],
+        checkpoint: Path | None,
     ) -> None:
-        self._folder, self._checkpoint = folder, checkpoint
-        self._steps: dict[str, list[list[Row]]] = {}
-        self._senders: dict[str, Sender] = {}
+        self.checkpoint = checkpoint
+        self.limit: int | None = None
+        self.total = max((len(each) for each in steps.values()), default=0)
+        self._steps, self._senders = steps, senders
         self._fed = 0
         self._lock = threading.Lock()
-        self.limit: int | None = None
-        for name, given in inputs.items():
-            if not isinstance(given, StepInput):
-                continue
-            self._steps[name] = _merged(given, merge)
-            if isinstance(given, Topic):
-                self._senders[name] = TopicSender(topics[name], brokers[given.server], given)
-            else:
-                format = given.format if isinstance(given, Files) else "json"
-                self._senders[name] = FileSender(folder / name, format, given.schema)
-        self.total = max((len(steps) for steps in self._steps.values()), default=0)
 
     @property
     def fed(self) -> int:
@@ -168,8 +194,7 @@ class Feed:
     def advance(self) -> None:
         """Put the next step in place, if all before it was consumed and recorded."""
         with self._lock:
-            most = self.total if self.limit is None else min(self.total, self.limit)
-            if self._fed < most and (self._fed == 0 or self._consumed()):
+            if self._fed < self._most and (self._fed == 0 or self._consumed()):
                 self._put(self._fed)
                 self._fed += 1
 
@@ -179,8 +204,20 @@ class Feed:
                 self._senders[name].send(number, steps[number])
 
     def _consumed(self) -> bool:
-        last = last_recorded(self._checkpoint)
-        return all(sender.consumed(self._checkpoint, last) for sender in self._senders.values())
+        if self.checkpoint is None:
+            return False
+        last = last_recorded(self.checkpoint)
+        return all(sender.consumed(self.checkpoint, last) for sender in self._senders.values())
+
+    @property
+    def _most(self) -> int:
+        return self.total if self.limit is None else min(self.total, self.limit)
+
+    @property
+    def satisfied(self) -> bool:
+        """Whether every step that there is to be for now was consumed and recorded."""
+        with self._lock:
+            return self._fed == self._most and self._consumed()
 
     @property
     def done(self) -> bool:
@@ -192,18 +229,17 @@ class Feed:
         """The run is over."""
         for sender in self._senders.values():
             sender.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _merged(given: StepInput, merge: int) -> list[list[Row]]:
+def merged(given: StepInput, merge: int) -> list[list[Any]]:
     """The steps, so many at once; the closing row stays a step of its own."""
     steps = given.steps
     closing = [steps.pop()] if given.closing is not None else []
-    merged = [
+    joined = [
         [row for step in steps[at : at + merge] for row in step]
         for at in range(0, len(steps), merge)
     ]
-    return [*merged, *closing]
+    return [*joined, *closing]
 
 
 def write_rows(path: Path, format: str, schema: str, rows: Sequence[Mapping[str, Any]]) -> None:

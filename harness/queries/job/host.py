@@ -17,6 +17,7 @@ from bettong.engine.steps import Instrumentation
 from bettong.harness.queries.job.contract import Job, JobEnvironment
 from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
+from bettong.harness.queries.job.script import load_reader
 from bettong.harness.queries.sink import probes
 
 if TYPE_CHECKING:
@@ -102,6 +103,25 @@ def batch(
     workdir = Path(directory)
     env = JobEnvironment(spark, str(workdir), workdir, "batch", {}, frames=frames, static=True)
     return [plain(row) for row in job.transform(env).collect()]
+
+
+def read_script(
+    spark: SparkSession,
+    *,
+    reader: str,
+    directory: str,
+    run_id: str,
+    addresses: Mapping[str, tuple[str, int]],
+    parts: Iterable[str],
+    settings: Mapping[str, str],
+) -> dict[str, Any]:
+    """What the reader of a script's output sees; ``rows`` as of a job."""
+    if "read" not in parts:
+        return {}
+    workdir = Path(directory) / "work"
+    reached = {name: (host, port) for name, (host, port) in addresses.items()}
+    env = JobEnvironment(spark, str(workdir), workdir, run_id, reached)
+    return {"rows": [plain(row) for row in load_reader(reader)(env)]}
 
 
 def _job(target: Mapping[str, Any]) -> Job:

@@ -11,6 +11,8 @@ from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor
 from bettong.harness.queries.faults.operations import MORE, STOPPED
+from bettong.harness.queries.faults.wire import WirePoint
+from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.lineage import Why
 
 _SOURCE_LOG = re.compile(r"source=\d+/log=(\d+)$")
@@ -22,6 +24,14 @@ _LOGS = ("offsets", "commits", "_spark_metadata")
 class JobWhy(Why):
     """Reads lineage out of runs of a job: its batches go through its source's log, its tasks, its
     state files and Spark's logs, and each of these can fail beside what can strike a sink."""
+
+    own_session = False
+    """Whether it is not Bettong that has its Spark session."""
+
+    def read_clean(self, run: QueryRun, wire: list[WirePoint]) -> None:
+        """Take in the clean run; to a session of somebody else less can be done."""
+        super().read_clean(run, wire)
+        self.in_tasks = self.in_tasks and not self.own_session
 
     def _batch_of(self, moment: CrashPoint) -> int | None:
         """A source's log entry belongs to the batch of its number, what a query writes once to
@@ -43,7 +53,7 @@ class JobWhy(Why):
     def _loses(self, moment: CrashPoint) -> bool:
         """Of the state files the first one of the window's last batch."""
         found = _STATE_FILE.match(moment.point.step)
-        if found is None:
+        if found is None or self.own_session:
             return super()._loses(moment)
         files = [m for m in self.clean_moments if _STATE_FILE.match(m.point.step)]
         first = next((m for m in files if m.batch == self.window - 1), None)

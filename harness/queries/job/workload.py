@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -9,9 +10,9 @@ from typing import Any
 
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.job.contract import Job
-from bettong.harness.queries.job.feed import FOLDER, Feed
+from bettong.harness.queries.job.feed import FOLDER, Feed, FileSender, Sender, TopicSender, merged
 from bettong.harness.queries.job.host import CALL
-from bettong.harness.queries.job.inputs import StepInput, Topic
+from bettong.harness.queries.job.inputs import Files, StepInput, Topic
 from bettong.harness.queries.run.job import Target
 from bettong.lineage.trace import TraceEvent
 
@@ -76,7 +77,8 @@ class JobWorkload:
     _paths: Mapping[str, str] = field(default_factory=dict)
     _topics: Mapping[str, str] = field(default_factory=dict)
     _event: OperationalEvent = field(default_factory=lambda: OperationalEvent("", ""))
-    _done: int = -1
+    _folder: Path = Path()
+    _state: Path = Path()
 
     @property
     def feed(self) -> Feed:
@@ -99,10 +101,30 @@ class JobWorkload:
             for name, given in inputs.items()
             if isinstance(given, Topic)
         }
-        self._feed = Feed(
-            inputs, folder, self.brokers, self._topics, state / "checkpoint", self.variant.merge
-        )
+        self._folder, self._state = folder, state
+        steps = {
+            name: merged(given, self.variant.merge)
+            for name, given in inputs.items()
+            if isinstance(given, StepInput)
+        }
+        self._feed = Feed(steps, self.senders(), self.checkpoint(state))
         self.most_incarnations = self.feed.total + _MORE_INCARNATIONS
+
+    def senders(self) -> dict[str, Sender]:
+        """What puts the steps of each input in place."""
+        found: dict[str, Sender] = {}
+        for name, given in self.job.inputs.items():
+            if isinstance(given, Topic):
+                broker = self.brokers[given.server]
+                found[name] = TopicSender(self._topics[name], broker, given.partitions, given.key)
+            elif isinstance(given, StepInput):
+                format = given.format if isinstance(given, Files) else "json"
+                found[name] = FileSender(self._folder / name, format, given.schema)
+        return found
+
+    def checkpoint(self, state: Path) -> Path | None:
+        """Where the job is told to keep it."""
+        return state / "checkpoint"
 
     def starts(self, incarnation: int) -> None:
         """Before the first start, and where the query has consumed all that there was, the next
@@ -135,3 +157,4 @@ class JobWorkload:
     def end(self) -> None:
         """The run is over."""
         self.feed.close()
+        shutil.rmtree(self._folder, ignore_errors=True)

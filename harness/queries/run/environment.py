@@ -25,10 +25,10 @@ _SETTINGS = {
 }
 
 
-def _probed() -> dict[str, str]:
-    """The environment in which every Python process has the probe of sinks."""
+def python_path() -> str:
+    """``PYTHONPATH`` with which every Python process has the probe of sinks."""
     path = [str(Path(__file__).with_name("site")), os.environ.get("PYTHONPATH", "")]
-    return {"PYTHONPATH": os.pathsep.join(part for part in path if part)}
+    return os.pathsep.join(part for part in path if part)
 
 
 class SparkEnvironment:
@@ -75,7 +75,8 @@ def spark_environments(on_event: Handler) -> Iterator[ArenaFor]:
                 config = SessionConfig(master, {**_SETTINGS, **settings})
                 home = folder / str(len(known))
                 home.mkdir()
-                pool = stack.enter_context(DriverPool(1 if cores == 1 else 0, config, _probed()))
+                path = {"PYTHONPATH": python_path()}
+                pool = stack.enter_context(DriverPool(1 if cores == 1 else 0, config, path))
                 known[key] = SparkEnvironment(pool, conductors[beside], home)
             return known[key]
 

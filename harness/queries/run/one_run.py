@@ -136,7 +136,8 @@ class OneRun:
                 self._start_anew()
             for number in self._incarnations.unended():
                 self._result.errors.append(f"incarnation {number} did not end")
-            self._result.checkpoint_used = (self._state / "checkpoint" / "offsets").is_dir()
+            checkpoint = self._workload.checkpoint(self._state)
+            self._result.checkpoint_used = bool(checkpoint and (checkpoint / "offsets").is_dir())
             self._result.unused = tuple(self._wires.unused())
             self._result.left = tuple(self._wires.left())
             self._take_evidence()

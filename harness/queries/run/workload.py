@@ -36,6 +36,9 @@ class Workload(Protocol):
     def observe(self, event: TraceEvent) -> None:
         """A step is taken; its process waits until this returns."""
 
+    def checkpoint(self, state: Path) -> Path | None:
+        """Where the query keeps its checkpoint, as far as is known."""
+
     def drained(self, committed: int, failed: bool) -> bool:
         """Whether all input was consumed and recorded, given how many batches were recorded, and
         whether the last incarnation failed."""
@@ -70,6 +73,10 @@ class SinkWorkload:
 
     def observe(self, event: TraceEvent) -> None:
         """Nothing depends on the query's progress."""
+
+    def checkpoint(self, state: Path) -> Path | None:
+        """Where the sink is told to keep it."""
+        return state / "checkpoint"
 
     def drained(self, committed: int, failed: bool) -> bool:
         """Every batch of the source is recorded."""

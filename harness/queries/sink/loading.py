@@ -62,6 +62,9 @@ def load_object(where: str, name: str, fresh: bool) -> Any:
 
 def source_of(target: str) -> str:
     """The code of a target's file or module; empty when there is none, as for ``format:NAME``."""
+    where, _, name = target.partition(":")
+    if where == "script":
+        return Path(name).read_text(encoding="utf-8")
     where = target.rpartition(":")[0]
     if where == "format":
         return ""

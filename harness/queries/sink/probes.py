@@ -25,6 +25,7 @@ from bettong.engine.steps import Instrumentation, Recorder
 from bettong.lineage.trace import TraceEvent
 
 STEP = "sink.file"
+_AIM = "bettong-probe.json"
 _CHANGING = {
     "os.rename": 2,
     "os.remove": 1,
@@ -40,12 +41,14 @@ _CONNECT = sqlite3.connect
 _CHANGING_SQL = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER")
 
 
-def aim(folder: Path | None, instrumentation: Instrumentation) -> None:
-    """Have the probes tell what happens below ``folder``; None turns them off."""
+def aim(folder: Path | None, instrumentation: Instrumentation, home: Path | None = None) -> None:
+    """Have the probes tell what happens below ``folder``; None turns them off. ``home``: the
+    folder of temporary files of the processes concerned, when it is not this process's own."""
     value = {"folder": folder and f"{folder}/", "instrumentation": asdict(instrumentation)}
-    temporary = _aim_file().with_suffix(".new")
+    file = _aim_file() if home is None else home / _AIM
+    temporary = file.with_suffix(".new")
     temporary.write_text(json.dumps(value))
-    temporary.replace(_aim_file())
+    temporary.replace(file)
 
 
 class Probe:
@@ -147,4 +150,4 @@ def install() -> None:
 
 def _aim_file() -> Path:
     """The same for a driver host and its Python workers, which share a folder of their own."""
-    return Path(tempfile.gettempdir()) / "bettong-probe.json"
+    return Path(tempfile.gettempdir()) / _AIM

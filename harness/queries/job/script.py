@@ -1,0 +1,159 @@
+"""An untouched script as a job under test: what it is told and fed, who reads its output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from bettong.harness.queries.job.contract import Job
+from bettong.harness.queries.job.inputs import StepInput
+from bettong.harness.queries.judge import cause
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.script import Script
+from bettong.harness.queries.sense import VacuousError
+from bettong.harness.queries.sink.loading import load_object
+from bettong.harness.servers import (
+    KafkaServer,
+    MariaDBServer,
+    NatsServer,
+    PostgresServer,
+    RabbitMQServer,
+    RedisServer,
+)
+from bettong.harness.servers.server import Server
+from bettong.lineage.errors import UsageError
+from bettong.lineage.nearest import one_of
+
+_SERVERS: Mapping[str, Callable[[], Server]] = {
+    server.name: server
+    for server in (
+        KafkaServer,
+        MariaDBServer,
+        NatsServer,
+        PostgresServer,
+        RabbitMQServer,
+        RedisServer,
+    )
+}
+_HOOKS = {
+    "/offsets": "spark.sql.streaming.checkpointFileManagerClass",
+    "/task": "spark.plugins",
+    "query.idle": "spark.sql.streaming.streamingQueryListeners",
+}
+
+
+class Lines(StepInput):
+    """The lines of a file, fed as they are: to a topic, or as files of a folder.
+
+    Attributes:
+        topic: its name, or empty.
+        folder: below the run's own folder, or empty.
+    """
+
+    kind = "lines"
+
+    def __init__(self, path: Path, steps: int, topic: str = "", folder: str = "") -> None:
+        self.topic, self.folder = topic, folder
+        self.suffix = path.suffix or ".txt"
+        lines = path.read_text(encoding="utf-8").splitlines()
+        self.header = [lines.pop(0)] if self.suffix == ".csv" and folder and lines else []
+        self.lines = [line for line in lines if line.strip()]
+        if not self.lines:
+            raise UsageError(f"--input {path}: it has no lines: that proves nothing")
+        self._each = -(-len(self.lines) // min(steps, len(self.lines)))
+
+    @property
+    def steps(self) -> list[list[Any]]:
+        """The lines of each step."""
+        return [self.lines[at : at + self._each] for at in range(0, len(self.lines), self._each)]
+
+    @property
+    def closing(self) -> None:
+        """The user's last line closes what is open."""
+        return None
+
+
+class ScriptJob(Job):
+    """A script as a job: its output is held against the envelope of clean runs."""
+
+    def __init__(self, script: Script, servers: Mapping[str, Callable[[], Server]]) -> None:
+        self.script = script
+        self.name = Path(script.path).name
+        self.inputs = {text: _input(text, script.steps) for text in script.inputs}
+        self.servers = servers
+
+    def read(self, env: Any) -> Any:
+        """What the reader returns."""
+        return load_reader(self.script.reader)(env)
+
+
+def load_script(request: Request) -> ScriptJob:
+    """The script of a request as a job; raises UsageError, saying what to do."""
+    script = request.script
+    assert script is not None
+    if not Path(script.path).is_file():
+        raise UsageError(f"--script {script.path}: there is no such file")
+    if not script.inputs:
+        raise UsageError("--script needs --input FILE@topic:NAME or FILE@dir:PATH")
+    load_reader(script.reader)
+    needed = [name for name in script.endpoints if name not in request.endpoints]
+    for name in needed:
+        one_of(name, tuple(_SERVERS), "server (or give --endpoint NAME=HOST:PORT)")
+    return ScriptJob(script, {name: _SERVERS[name] for name in needed})
+
+
+def load_reader(target: str) -> Any:
+    """The function that reads the output back; raises UsageError."""
+    where, colon, name = target.rpartition(":")
+    if not colon or not where or not name:
+        raise UsageError(f"--read {target!r}: write FILE.py:function, which returns rows")
+    found = load_object(where, name, False)
+    if not callable(found):
+        raise UsageError(f"--read {target}: is no function")
+    return found
+
+
+def expect_hooks(name: str, run: QueryRun) -> None:
+    """Raises VacuousError when a hook did not report: no fault could be placed, and none that is
+    not seen to strike counts."""
+    for end, setting in _HOOKS.items():
+        if not any(event.step.endswith(end) for event in run.events):
+            why = f" ({cause(run.errors[-1])})" if run.errors else ""
+            raise VacuousError(
+                f"{name}: the hook of {setting} did not report, faults are not injected{why}: the "
+                "script's own code or configuration must not set it"
+            )
+
+
+def facts_of(run: QueryRun) -> list[dict[str, Any]]:
+    """What the progress of a script's query tells of it."""
+    return [
+        {
+            "rows": event.detail["rows"],
+            "dropped": event.detail["dropped"],
+            "stateful": ["state"] if event.detail["operators"] else [],
+        }
+        for event in run.events
+        if event.step == "query.progress" and event.phase == "before"
+    ]
+
+
+def _input(text: str, steps: int) -> Lines:
+    file, at, place = text.rpartition("@")
+    kind, colon, name = place.partition(":")
+    if not (file and at and colon and name) or kind not in ("topic", "dir"):
+        raise UsageError(f"--input {text!r}: write FILE@topic:NAME or FILE@dir:PATH")
+    path = Path(file)
+    if not path.is_file():
+        raise UsageError(f"--input {text}: there is no file {file}")
+    if kind == "topic":
+        return Lines(path, steps, topic=name)
+    folder = name.replace("{work}/", "")
+    if Path(folder).is_absolute() or ".." in Path(folder).parts:
+        raise UsageError(
+            f"--input {text}: the folder is below {{work}}, an empty one of each run: write "
+            f"FILE@dir:{Path(folder).name} and --set NAME={{work}}/{Path(folder).name}"
+        )
+    return Lines(path, steps, folder=folder)

@@ -1,0 +1,216 @@
+"""A script's process in place of a driver host: started anew for each incarnation, with Bettong's
+hooks through Spark's own configuration."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, cast
+
+from bettong.engine.steps import Instrumentation
+from bettong.harness.processes.session import Ended, ProcessSession, guard_folder, unguard_folder
+from bettong.harness.queries.job.script_workload import ScriptWorkload
+from bettong.harness.queries.run.environment import SparkEnvironment, python_path
+from bettong.harness.queries.script import KAFKA, Script
+from bettong.harness.queries.sink import probes
+from bettong.harness.servers.kafka import kafka_connector
+from bettong.harness.spark import jar
+from bettong.harness.spark.driver import DriverDiedError
+from bettong.harness.spark.pool import DriverPool
+from bettong.harness.spark.session import merged
+
+READ = "bettong.harness.queries.job.host:read_script"
+_POLL_S = 0.05
+_DEFAULTS = "spark-defaults.conf"
+_FAST = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
+
+
+def hook_settings() -> dict[str, str]:
+    """Spark's settings that bring the hooks into a session that somebody else starts; what the
+    script's own code says wins, except for what must be there."""
+    path = str(jar.hooks().path)
+    return {
+        "spark.master": "local[1,4]",
+        "spark.log.level": "WARN",
+        "spark.ui.enabled": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraJavaOptions": _FAST,
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
+        "spark.driver.extraClassPath": path,
+        "spark.executor.extraClassPath": path,
+        "spark.plugins": jar.PLUGIN,
+        "spark.sql.streaming.checkpointFileManagerClass": jar.CHECKPOINT_FILE_MANAGER,
+        "spark.sql.streaming.streamingQueryListeners": jar.QUERY_EVENTS,
+        "spark.sql.streaming.noDataProgressEventInterval": "200",
+    }
+
+
+class ScriptHost:
+    """One process of a script after the other; what the rest of a run knows as the driver.
+
+    Args:
+        finished: says that the query has nothing left to do; asked while the process lives.
+        warm: hosts that read the output back.
+    """
+
+    def __init__(self, script: Script, warm: DriverPool, finished: Callable[[], bool]) -> None:
+        self._script, self._warm, self._finished = script, warm, finished
+        self.home = Path(tempfile.mkdtemp(prefix="bettong-script-"))
+        guard_folder(self.home)
+        self.log = self.home / "script.log"
+        self._session: ProcessSession | None = None
+        self._stopped = threading.Event()
+
+    def submit(
+        self, call: str, args: Mapping[str, Any], instrumentation: Instrumentation | None = None
+    ) -> Future[Any]:
+        """Start the script; the future holds how it ended."""
+        future: Future[Any] = Future()
+        self._stopped.clear()
+        self.log.write_bytes(b"")
+        instrumentation = instrumentation or Instrumentation()
+        work = Path(args["directory"]) / "work"
+        work.mkdir(parents=True, exist_ok=True)
+        probes.aim(work, instrumentation, self.home)
+        session = ProcessSession.start(
+            self._command(), env=self._environment(args, work, instrumentation), log=self.log
+        )
+        self._session = session
+        threading.Thread(target=self._watch, args=(session, future), daemon=True).start()
+        return future
+
+    def run(self, call: str, args: Mapping[str, Any], timeout: float | None = None) -> Any:
+        """Have a warm driver read the output back."""
+        host = self._warm.acquire()
+        try:
+            return host.run(READ, {**args, "reader": self._script.reader}, timeout=timeout)
+        finally:
+            self._warm.release(host)
+
+    def stop_queries(self, timeout: float = 60.0) -> None:
+        """End the process; its future says so."""
+        self._stopped.set()
+
+    def lose_executor(self, timeout: float = 60.0) -> None:
+        """Not done to a script: its session is its own."""
+
+    def kill(self) -> Ended:
+        """SIGKILL every process of the script."""
+        assert self._session is not None
+        return self._session.kill()
+
+    def close(self) -> None:
+        """Nothing of it is left."""
+        if self._session is not None and self._session.poll() is None:
+            self._session.kill()
+        shutil.rmtree(self.home, ignore_errors=True)
+        unguard_folder(self.home)
+
+    def pause(self) -> str:
+        """SIGSTOP every process of the script."""
+        assert self._session is not None
+        return self._session.pause()
+
+    def resume(self) -> None:
+        """SIGCONT every process of the script."""
+        assert self._session is not None
+        self._session.resume()
+
+    def _command(self) -> list[str]:
+        if self._script.starter == "spark-submit":
+            return [str(jar.spark_home() / "bin" / "spark-submit"), self._script.path]
+        return [sys.executable, self._script.path]
+
+    def _environment(
+        self, args: Mapping[str, Any], work: Path, who: Instrumentation
+    ) -> dict[str, str]:
+        return {
+            **os.environ,
+            "SPARK_CONF_DIR": str(self._configuration(args["settings"])),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "PYTHONPATH": python_path(),
+            "TMPDIR": str(self.home),
+            "BETTONG_CONDUCTOR": str(who.conductor),
+            "BETTONG_RUN": who.run,
+            "BETTONG_NODE": who.node,
+            "BETTONG_INCARNATION": str(who.incarnation),
+            **self._script.environment(work, args["addresses"]),
+        }
+
+    def _configuration(self, settings: Mapping[str, str]) -> Path:
+        """The user's own configuration folder, with our settings at the end of its defaults."""
+        folder = self.home / "conf"
+        shutil.rmtree(folder, ignore_errors=True)
+        own = os.environ.get("SPARK_CONF_DIR")
+        if own and Path(own).is_dir():
+            shutil.copytree(own, folder)
+        else:
+            folder.mkdir()
+        file = folder / _DEFAULTS
+        theirs = {}
+        for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+            name, _, value = line.strip().partition(" ")
+            if name and not name.startswith("#"):
+                theirs[name] = value.strip()
+        connector = kafka_connector() if KAFKA in self._script.endpoints else {}
+        everything = merged(theirs, connector, hook_settings(), settings)
+        lines = [f"{name} {value}\n" for name, value in everything.items()]
+        file.write_text("".join(lines), encoding="utf-8")
+        return folder
+
+    def _watch(self, session: ProcessSession, future: Future[Any]) -> None:
+        """Until the script ends, is killed, or its query has nothing left to do."""
+        while session.poll() is None:
+            if self._stopped.is_set() or self._finished():
+                session.kill()
+                future.set_result({"error": None})
+                return
+            time.sleep(_POLL_S)
+        status = session.poll()
+        if status is not None and status < 0:
+            future.set_exception(DriverDiedError(f"script {session.pid} was killed"))
+        else:
+            error = None if status == 0 else f"the script ended with {status}: {self._last_words()}"
+            future.set_result({"error": error})
+
+    def _last_words(self) -> str:
+        lines = self.log.read_bytes()[-4000:].decode("utf-8", "replace").strip().splitlines()
+        return lines[-1] if lines else "it said nothing"
+
+
+class ScriptPool:
+    """Hands out a script's hosts as a pool hands out warm ones."""
+
+    def __init__(self, script: Script, warm: DriverPool, finished: Callable[[], bool]) -> None:
+        self._script, self._warm, self._finished = script, warm, finished
+
+    def acquire(self) -> ScriptHost:
+        """A host whose process is not started yet."""
+        return ScriptHost(self._script, self._warm, self._finished)
+
+    def release(self, host: ScriptHost) -> None:
+        """Its run is over."""
+        host.close()
+
+    kill = release
+
+
+def script_environment(
+    script: Script, warm: SparkEnvironment, workload: ScriptWorkload
+) -> SparkEnvironment:
+    """Where a script's runs take place; what is read back is read by warm drivers."""
+    folder = warm.folder / "script"
+    folder.mkdir(exist_ok=True)
+    pool = cast(DriverPool, ScriptPool(script, warm.pool, workload.finished))
+    return SparkEnvironment(pool, warm.conductor, folder)

@@ -1,0 +1,77 @@
+"""A script as runs see it: fed below the run's own folder or in its topics, done when its query has
+nothing left to do."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bettong.harness.queries.faults.operations import OperationalEvent
+from bettong.harness.queries.job.feed import LineSender, Sender, TopicSender
+from bettong.harness.queries.job.script import Lines
+from bettong.harness.queries.job.workload import JobWorkload
+from bettong.harness.queries.script import KAFKA
+from bettong.lineage.trace import TraceEvent
+
+IDLE = "query.idle"
+
+
+@dataclass
+class ScriptWorkload(JobWorkload):
+    """One script and its inputs; where its checkpoint is, its own steps tell."""
+
+    _idle: threading.Event = field(default_factory=threading.Event)
+
+    def begin(self, run: str, state: Path, event: OperationalEvent) -> None:
+        """A new run: nothing is fed yet, and nothing is known of the checkpoint."""
+        super().begin(run, state, event)
+        self.feed.checkpoint = None
+
+    def senders(self) -> dict[str, Sender]:
+        """Lines go to the topic or folder that the script reads."""
+        found: dict[str, Sender] = {}
+        for name, given in self.job.inputs.items():
+            assert isinstance(given, Lines)
+            if given.topic:
+                found[name] = TopicSender(given.topic, self.brokers[KAFKA])
+            else:
+                folder = self._state / "work" / given.folder
+                found[name] = LineSender(folder, given.suffix, given.header)
+        return found
+
+    def starts(self, incarnation: int) -> None:
+        """The new process has not told yet that it is idle."""
+        self._idle.clear()
+        super().starts(incarnation)
+
+    def arguments(self, incarnation: int, layout: int, anew: bool) -> Mapping[str, Any]:
+        """Settings; where everything is, the script is told by its variables."""
+        found = super().arguments(incarnation, layout, anew)
+        return {"settings": found["settings"]}
+
+    def observe(self, event: TraceEvent) -> None:
+        """Where the checkpoint is, is learned from the first file of it that is written."""
+        path = event.detail.get("path")
+        if self.feed.checkpoint is None and path is not None:
+            if event.step == "metadata":
+                self.feed.checkpoint = Path(path).parent
+            elif event.step.endswith("/offsets"):
+                self.feed.checkpoint = Path(path).parent.parent
+        super().observe(event)
+        if event.step == IDLE and self.feed.satisfied:
+            self._idle.set()
+
+    def finished(self) -> bool:
+        """Whether the query has nothing left to do for now."""
+        return self._idle.is_set()
+
+    def checkpoint(self, state: Path) -> Path | None:
+        """Where the script keeps it, once that is known."""
+        return self._feed.checkpoint if self._feed is not None else None
+
+    def drained(self, committed: int, failed: bool) -> bool:
+        """All was consumed, and the query said that it is idle or ended by itself."""
+        return not failed and self.feed.done

@@ -1,0 +1,62 @@
+"""An untouched script: how it is run, what it is told, what it is fed, who reads its output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Starter = Literal["python", "spark-submit"]
+_PROXY = re.compile(r"proxy:([\w-]+)")
+_STEPS = 4
+KAFKA = "kafka"
+
+
+@dataclass(frozen=True)
+class Script:
+    """A script and how it is run.
+
+    Attributes:
+        path: of the script.
+        variables: environment variables; in their values ``{work}`` is an empty folder of each
+            run, and ``proxy:NAME`` the address of an endpoint.
+        inputs: each ``FILE@topic:NAME`` or ``FILE@dir:PATH``.
+        reader: ``FILE.py:function`` that is called with an environment and returns rows.
+        starter: what starts the script.
+        steps: in so many steps the lines of each input are fed.
+    """
+
+    path: str
+    variables: Mapping[str, str] = field(default_factory=dict)
+    inputs: tuple[str, ...] = ()
+    reader: str = ""
+    starter: Starter = "python"
+    steps: int = _STEPS
+
+    @property
+    def target(self) -> str:
+        """How requests and results name it."""
+        return f"script:{self.path}"
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """Names of the endpoints that it talks to."""
+        found = [name for value in self.variables.values() for name in _PROXY.findall(value)]
+        fed = [KAFKA for text in self.inputs if "@topic:" in text]
+        return tuple(dict.fromkeys([*found, *fed]))
+
+    def environment(
+        self, work: Path, addresses: Mapping[str, tuple[str, int]]
+    ) -> Mapping[str, str]:
+        """Its variables in a run; raises UsageError for an endpoint that nothing is known of."""
+
+        def address(found: re.Match[str]) -> str:
+            host, port = addresses[found[1]]
+            return f"{host}:{port}"
+
+        return {
+            name: _PROXY.sub(address, value.replace("{work}", str(work)))
+            for name, value in self.variables.items()
+        }

@@ -1,0 +1,53 @@
+package bettong.hooks;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import org.apache.spark.sql.streaming.StateOperatorProgress;
+import org.apache.spark.sql.streaming.StreamingQueryListener;
+
+/**
+ * Tells what a query that somebody else has started is up to: that it has nothing left to do, and
+ * what its batches have read and dropped.
+ *
+ * These steps come when Spark's listener bus has time: they show progress and place no fault.
+ */
+public final class QueryEvents extends StreamingQueryListener {
+    public void onQueryStarted(StreamingQueryListener.QueryStartedEvent event) {
+        tell("query.started", null);
+    }
+
+    public void onQueryProgress(StreamingQueryListener.QueryProgressEvent event) {
+        ObjectNode detail = Conductor.detail();
+        detail.put("rows", event.progress().numInputRows());
+        StateOperatorProgress[] operators = event.progress().stateOperators();
+        long dropped = 0;
+        for (int i = 0; i < operators.length; i++) {
+            dropped += operators[i].numRowsDroppedByWatermark();
+        }
+        detail.put("dropped", dropped);
+        detail.put("operators", operators.length);
+        tell("query.progress", detail);
+    }
+
+    public void onQueryIdle(StreamingQueryListener.QueryIdleEvent event) {
+        tell("query.idle", null);
+    }
+
+    public void onQueryTerminated(StreamingQueryListener.QueryTerminatedEvent event) {
+        ObjectNode detail = Conductor.detail();
+        if (event.exception().isDefined()) {
+            detail.put("error", (String) event.exception().get());
+        }
+        tell("query.terminated", detail);
+    }
+
+    private static void tell(String step, ObjectNode detail) {
+        String instrumentation = Conductor.current();
+        try {
+            Conductor.tell(instrumentation, step, "before", detail);
+            Conductor.tell(instrumentation, step, "after", detail);
+        } catch (IOException e) {
+            // The run is over.
+        }
+    }
+}
