@@ -17,7 +17,7 @@ from bettong.lineage.nearest import one_of
 from bettong.lineage.user_code import guarded
 
 T = TypeVar("T")
-Kind = Literal["scenario", "suite", "protocol", "sink", "job", "bench"]
+Kind = Literal["scenario", "suite", "protocol", "sink", "job", "exhibit", "bench"]
 GROUP = "bettong.catalog"
 FORMER_NAMES: Mapping[str, str] = {
     "bettong.scenarios.sinks.twins": "bettong.scenarios.sinks.mutants",

@@ -14,6 +14,7 @@ from bettong.scenarios import (
     word_count,
 )
 from bettong.scenarios.jobs import entries as jobs
+from bettong.scenarios.museum import entries as museum
 from bettong.scenarios.mutants import shipped
 from bettong.scenarios.protocols import entries as protocols
 from bettong.scenarios.sinks import entries as sinks
@@ -32,5 +33,6 @@ def entries() -> list[CatalogEntry]:
         *protocols.entries(),
         *sinks(),
         *jobs(),
+        *museum(),
         *benchmarks.entries(),
     ]

@@ -20,6 +20,7 @@ COMMANDS = (
     "check-sink",
     "doctor",
     "list",
+    "museum",
     "protocol",
     "replay",
     "report",

@@ -1,0 +1,66 @@
+"""``bettong museum``: real bugs and traps, found again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from bettong.harness.catalog import entries
+from bettong.harness.cli.query_options import judge_targets
+from bettong.harness.jobs import parse_budget
+from bettong.harness.queries.job.check import check_one_job, unusable_job
+from bettong.harness.queries.request import Request
+from bettong.lineage.errors import UsageError
+from bettong.lineage.nearest import one_of
+
+
+@click.command("museum")
+@click.argument("id", required=False)
+@click.option("--budget", default="10m", show_default=True, metavar="RUNS|10m")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for result and reports. Default: bettong-out/TARGET.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+def command(id: str | None, budget: str, out: Path | None, as_json: bool, quiet: bool) -> None:
+    """Real bugs and traps of streaming jobs, by their public ids: without ID the list of them,
+    with ID the job that shows it is checked as if nothing were known.
+
+    Exit codes: 0 it was found again, 1 it was not, 2 there is no such exhibit or none to run.
+    """
+    exhibits = {entry.name: entry for entry in entries("exhibit")}
+    if id is None:
+        _list(exhibits, as_json)
+        return
+    exhibit: Any = exhibits[one_of(id, tuple(exhibits), "exhibit")].load()
+    if not exhibit.target:
+        raise UsageError(f"{id} cannot be shown: {exhibit.why_not}")
+    request = Request("", budget=parse_budget(budget), faults=1, contract="job")
+    results = judge_targets(
+        request, [exhibit.target], check_one_job, unusable_job, out, as_json, quiet
+    )
+    (result,) = results
+    seen = [result.reason, *result.details.get("envelope", ())]
+    seen += [example.words for example in result.counterexamples]
+    found = result.verdict != "valid" and any(exhibit.shown in text for text in seen)
+    if not as_json:
+        click.echo(f"{id}: {'found' if found else 'NOT found'}: {exhibit.title}")
+    sys.exit(0 if found else 1)
+
+
+def _list(exhibits: dict[str, Any], as_json: bool) -> None:
+    loaded = [entry.load() for entry in exhibits.values()]
+    if as_json:
+        click.echo(json.dumps([asdict(exhibit) for exhibit in loaded], indent=1))
+        return
+    width = max(len(exhibit.id) for exhibit in loaded)
+    for exhibit in sorted(loaded, key=lambda e: (not e.target, e.id)):
+        told = exhibit.title if exhibit.target else f"({exhibit.why_not}) {exhibit.title}"
+        click.echo(f"{exhibit.id:{width}}  {told}")
