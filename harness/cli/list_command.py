@@ -14,8 +14,8 @@ from bettong.harness.catalog import entries
 @click.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def command(as_json: bool) -> None:
-    """List the scenarios, suites, protocols and sinks that there are."""
-    found = entries()
+    """List the scenarios, suites, protocols, sinks and jobs that there are."""
+    found = [entry for entry in entries() if entry.kind != "exhibit"]
     if as_json:
         click.echo(json.dumps([entry.to_dict() for entry in found], indent=1))
         return

@@ -77,7 +77,7 @@ class TwoActions(ToSqlite):
     )
 
     @staticmethod
-    def oracle(inputs: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:  # type: ignore[override]
+    def oracle(inputs: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
         """Both tables have the same number for an order."""
         return [{"order_id": row["order_id"], "agree": 1} for row in inputs["orders"]]
 
@@ -113,17 +113,14 @@ class PartOfTheBatch(Job):
 
     def write(self, df: DataFrame, env: Any) -> StreamingQuery:
         def each(batch: DataFrame, batch_id: int) -> None:
-            if batch.head(1):
-                (env.workdir / f"{batch_id}.json").write_text(
-                    json.dumps([r.id for r in batch.head(1)])
-                )
+            first = [row.id for row in batch.head(1)]
+            (env.workdir / f"{batch_id}.json").write_text(json.dumps(first))
 
         return started(df, env, each)
 
     def read(self, env: Any) -> list[dict[str, Any]]:
-        return [
-            {"id": id} for file in env.workdir.glob("*.json") for id in json.loads(file.read_text())
-        ]
+        files = env.workdir.glob("*.json")
+        return [{"id": id} for file in files for id in json.loads(file.read_text())]
 
 
 class EqualToTheWatermark(ToParquet):

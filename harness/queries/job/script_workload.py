@@ -17,12 +17,14 @@ from bettong.harness.queries.script import KAFKA
 from bettong.lineage.trace import TraceEvent
 
 IDLE = "query.idle"
+_PATIENCE_S = 300.0  # a process that starts Spark itself, on a machine that has other work
 
 
 @dataclass
 class ScriptWorkload(JobWorkload):
     """One script and its inputs; where its checkpoint is, its own steps tell."""
 
+    patience_s: float = _PATIENCE_S
     _idle: threading.Event = field(default_factory=threading.Event)
 
     def begin(self, run: str, state: Path, event: OperationalEvent) -> None:

@@ -13,6 +13,7 @@ from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.feed import FOLDER, Feed, FileSender, Sender, TopicSender, merged
 from bettong.harness.queries.job.host import CALL
 from bettong.harness.queries.job.inputs import Files, StepInput, Topic
+from bettong.harness.queries.run.incarnations import INCARNATION_S
 from bettong.harness.queries.run.job import Target
 from bettong.lineage.trace import TraceEvent
 
@@ -73,6 +74,7 @@ class JobWorkload:
     variant: Variant = PLAIN
     call: str = CALL
     most_incarnations: int = 0
+    patience_s: float = INCARNATION_S
     _feed: Feed | None = None
     _paths: Mapping[str, str] = field(default_factory=dict)
     _topics: Mapping[str, str] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DriverControl
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import SparkEnvironment
-from bettong.harness.queries.run.incarnations import INCARNATION_S, Incarnations, SinkError
+from bettong.harness.queries.run.incarnations import Incarnations, SinkError
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.state import digest_state
@@ -191,9 +191,11 @@ class OneRun:
         while self._driver.incarnation < self._workload.most_incarnations:
             errors = len(self._result.errors)
             try:
-                signal, number = self._driver.signals.get(timeout=INCARNATION_S)
+                signal, number = self._driver.signals.get(timeout=self._workload.patience_s)
             except queue.Empty:
-                self._result.errors.append(f"the query did nothing more for {INCARNATION_S:.0f} s")
+                self._result.errors.append(
+                    f"the query did nothing more for {self._workload.patience_s:.0f} s"
+                )
                 self._incarnations.stop()
                 return
             if signal == "crashed":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bettong.harness.queries.faults.operations import OperationalEvent
+from bettong.harness.queries.run.incarnations import INCARNATION_S
 from bettong.harness.queries.run.job import CALL, Target
 from bettong.harness.queries.sink.rows import Input
 from bettong.lineage.trace import TraceEvent
@@ -19,10 +20,12 @@ class Workload(Protocol):
     Attributes:
         call: ``module:function`` that does an incarnation in the driver host.
         most_incarnations: how often the query is started at most.
+        patience_s: after so long without a word the query is taken to do nothing more.
     """
 
     call: str
     most_incarnations: int
+    patience_s: float
 
     def begin(self, run: str, state: Path, event: OperationalEvent) -> None:
         """A new run, with its durable state in ``state`` and what the day brings."""
@@ -55,6 +58,7 @@ class SinkWorkload:
     source: Input
     call: str = CALL
     most_incarnations: int = 8
+    patience_s: float = INCARNATION_S
     _event: OperationalEvent = field(default_factory=lambda: OperationalEvent("", ""))
 
     def begin(self, run: str, state: Path, event: OperationalEvent) -> None:
