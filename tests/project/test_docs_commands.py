@@ -125,9 +125,22 @@ SPARK: dict[str, tuple[Prepare, Commands]] = {
         [("bettong check hdfs-expected.parquet hdfs-observed.parquet --spark local[8]", 1)],
     ),
 }
+
+
+def job_files(folder: Path) -> None:
+    """The files of the page on jobs, and the orders that its script is fed."""
+    write_files("check-your-job.md", folder)
+    orders = "".join(f'{{"id": "o{n}", "amount": {n}}}\n' for n in range(12))
+    (folder / "orders.jsonl").write_text(orders)
+
+
 REACH = "--faults ldfi --crashes 1 --losses 1"
 MY_SINK = "bettong check-sink mysink.py:MySink"
 MY_JOB = "bettong check-job myjob.py:MyJob"
+MY_SCRIPT = (
+    "bettong check-job --script main.py --set IN={work}/in --set OUT={work}/out.jsonl "
+    "--set CKPT={work}/ckpt --input orders.jsonl@dir:in --read reader.py:reader"
+)
 ONLY = "--only 'crash(driver, before batch=0/commits)'"
 SLOW: dict[str, tuple[Prepare, Commands]] = {
     "README.md": (
@@ -157,9 +170,10 @@ SLOW: dict[str, tuple[Prepare, Commands]] = {
         [("bettong run orders --faults each-step", 0), (f"bettong run orders {REACH}", 0)],
     ),
     "check-your-job.md": (
-        lambda folder: write_files("check-your-job.md", folder),
-        [(MY_JOB, 1), (f"{MY_JOB} --faults none", 0)],
+        lambda folder: job_files(folder),
+        [(MY_JOB, 1), (f"{MY_JOB} --faults none", 0), (MY_SCRIPT, 1)],
     ),
+    "museum.md": (lambda folder: None, [("bettong museum SPARK-28650", 0)]),
     "check-your-sink.md": (
         lambda folder: write_files("check-your-sink.md", folder),
         [

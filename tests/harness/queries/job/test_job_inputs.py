@@ -1,0 +1,243 @@
+"""What a job is fed: rows, steps, files in place by one rename, and when all of it was consumed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bettong.harness.queries.job.feed import Feed, FileSender, LineSender, merged, write_rows
+from bettong.harness.queries.job.inputs import Files, Rows, Topic
+from bettong.harness.queries.job.loading import load_job
+from bettong.harness.queries.job.made_rows import columns_of, make_rows
+from bettong.harness.queries.job.script import ScriptJob, load_script
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.script import Script
+from bettong.lineage.errors import UsageError
+
+
+def test_rows_are_made_for_a_schema_the_same_ones_every_time() -> None:
+    schema = "id STRING, user STRING, amount INT, at TIMESTAMP, good BOOLEAN, price DECIMAL(8, 2)"
+    made = list(make_rows(schema, 10))
+    assert made == list(make_rows(schema, 10))
+    assert len({row["id"] for row in made}) == 10
+    assert len({row["user"] for row in made}) == 4
+    assert made[1]["at"] == "2024-01-01T00:00:10.000000Z"
+
+
+def test_a_schema_is_read_by_columns() -> None:
+    assert columns_of("a STRING, b ARRAY<STRUCT<x: INT, y: INT>>, `c` INT NOT NULL") == {
+        "a": "string",
+        "b": "array<struct<x: int, y: int>>",
+        "c": "int",
+    }
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: Files("json", "id"), "no column"),
+        (lambda: Files("json", "id BINARY"), "no rows can be made"),
+        (lambda: Files("json", [{"id": "a"}]), "without schema="),
+        (lambda: Files("json", [{"di": "a"}], schema="id STRING"), "column"),
+        (lambda: Files("json", [], schema="id STRING"), "proves nothing"),
+        (lambda: Files("xml", "id STRING"), "format of files"),
+        (lambda: Files("json", "id STRING", per_step=0), "at least one"),
+        (lambda: Files("json", "id STRING", closing="2030-01-01"), "TIMESTAMP"),
+        (lambda: Topic("t", "id STRING", partitions=0), "partition"),
+    ],
+)
+def test_wrong_input_is_one_clear_error(make: Any, says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        _ = make().steps
+
+
+def test_the_closing_row_is_a_step_of_its_own_also_when_steps_are_merged() -> None:
+    given = Rows("id STRING, at TIMESTAMP", per_step=2, steps=3, closing="2030-01-01")
+    assert [len(step) for step in given.steps] == [2, 2, 2, 1]
+    assert given.steps[-1][0]["at"] == "2030-01-01"
+    assert [len(step) for step in merged(given, 2)] == [4, 2, 1]
+    assert len(given.rows) == 6
+
+
+@pytest.mark.parametrize("format", ["json", "csv", "parquet"])
+def test_rows_are_written_as_spark_reads_them(tmp_path: Path, format: str) -> None:
+    import pyarrow.parquet as pq
+
+    rows = [{"id": "a", "n": 1}, {"id": "b", "n": 2}]
+    path = tmp_path / f"x.{format}"
+    write_rows(path, format, "id STRING, n INT", rows)
+    if format == "json":
+        assert [json.loads(line) for line in path.read_text().splitlines()] == rows
+    elif format == "csv":
+        assert path.read_text().splitlines() == ["id,n", "a,1", "b,2"]
+    else:
+        assert pq.read_table(path).to_pylist() == rows
+
+
+class _Checkpoint:
+    """A checkpoint as Spark's file source writes it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("offsets", "commits", "sources/0"):
+            (folder / name).mkdir(parents=True)
+
+    def batch(self, number: int, *files: str, recorded: bool = True) -> None:
+        log = "v1\n" + "".join(json.dumps({"path": f"file:///{f}"}) + "\n" for f in files)
+        (self.folder / "sources" / "0" / str(number)).write_text(log)
+        offsets = f'v1\n{{"batchWatermarkMs":0}}\n{{"logOffset":{number}}}'
+        (self.folder / "offsets" / str(number)).write_text(offsets)
+        if recorded:
+            (self.folder / "commits" / str(number)).write_text("v1\n{}")
+
+
+def test_the_next_step_follows_the_record_of_the_batch_that_consumed_the_last_one(
+    tmp_path: Path,
+) -> None:
+    checkpoint = _Checkpoint(tmp_path / "checkpoint")
+    sender = FileSender(tmp_path / "in", "json", "id STRING")
+    feed = Feed({"in": [[{"id": "a"}], [{"id": "b"}]]}, {"in": sender}, checkpoint.folder)
+    feed.advance()
+    assert [p.name for p in (tmp_path / "in").iterdir()] == ["step-0000.json"]
+    feed.advance()
+    assert feed.fed == 1
+    checkpoint.batch(0, "x/in/step-0000.json", recorded=False)
+    feed.advance()
+    assert feed.fed == 1, "planned is not recorded"
+    checkpoint.batch(0, "x/in/step-0000.json")
+    feed.advance()
+    assert feed.fed == 2
+    feed.advance()
+    assert not feed.done
+    checkpoint.batch(1, "x/in/step-0001.json")
+    assert feed.done
+
+
+def test_a_batch_that_read_another_folder_has_consumed_nothing(tmp_path: Path) -> None:
+    checkpoint = _Checkpoint(tmp_path / "checkpoint")
+    sender = FileSender(tmp_path / "in", "json", "id STRING")
+    feed = Feed({"in": [[{"id": "a"}]]}, {"in": sender}, checkpoint.folder)
+    feed.advance()
+    checkpoint.batch(0, "x/other/step-0000.json")
+    assert not feed.done
+
+
+def test_a_feed_with_a_limit_is_satisfied_and_not_done(tmp_path: Path) -> None:
+    checkpoint = _Checkpoint(tmp_path / "checkpoint")
+    sender = FileSender(tmp_path / "in", "json", "id STRING")
+    feed = Feed({"in": [[{"id": "a"}], [{"id": "b"}]]}, {"in": sender}, checkpoint.folder)
+    feed.limit = 1
+    feed.advance()
+    checkpoint.batch(0, "x/in/step-0000.json")
+    feed.advance()
+    assert (feed.fed, feed.satisfied, feed.done) == (1, True, False)
+
+
+def test_lines_of_a_csv_file_have_their_header_in_each_file(tmp_path: Path) -> None:
+    sender = LineSender(tmp_path / "in", ".csv", ["id,n"])
+    sender.send(0, ["a,1"])
+    assert (tmp_path / "in" / "step-0000.csv").read_text() == "id,n\na,1\n"
+
+
+READER = "def reader(env):\n    return []\n"
+
+
+def script(folder: Path, **more: Any) -> Script:
+    (folder / "main.py").write_text("")
+    (folder / "reader.py").write_text(READER)
+    (folder / "rows.jsonl").write_text("".join(f'{{"id": {n}}}\n' for n in range(10)))
+    given = {
+        "inputs": (f"{folder}/rows.jsonl@dir:in",),
+        "reader": f"{folder}/reader.py:reader",
+        **more,
+    }
+    return Script(str(folder / "main.py"), **given)
+
+
+def loaded(script: Script, **more: Any) -> ScriptJob:
+    return load_script(Request(script.target, contract="job", script=script, **more))
+
+
+def test_the_lines_of_a_scripts_input_are_dealt_to_steps(tmp_path: Path) -> None:
+    (given,) = loaded(script(tmp_path)).inputs.values()
+    assert [len(step) for step in given.steps] == [3, 3, 3, 1]  # type: ignore[union-attr]
+
+
+def test_variables_of_a_script_name_the_runs_folder_and_proxies(tmp_path: Path) -> None:
+    variables = {"OUT": "{work}/out", "AT": "x=proxy:kafka"}
+    given = script(tmp_path, variables=variables)
+    told = given.environment(Path("/run/work"), {"kafka": ("127.0.0.1", 9)})
+    assert told == {"OUT": "/run/work/out", "AT": "x=127.0.0.1:9"}
+    assert given.endpoints == ("kafka",)
+    assert list(loaded(given).servers) == ["kafka"]
+    assert list(loaded(given, endpoints={"kafka": "127.0.0.1:1"}).servers) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"inputs": ()}, "needs --input"),
+        ({"inputs": ("rows.jsonl",)}, "write FILE@topic:NAME"),
+        ({"inputs": ("none.jsonl@dir:in",)}, "there is no file"),
+        ({"reader": "reader"}, "--read"),
+        ({"variables": {"X": "proxy:nobody"}}, "nobody"),
+    ],
+)
+def test_a_script_that_cannot_be_used_is_one_clear_error(
+    tmp_path: Path, more: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        loaded(script(tmp_path, **more))
+
+
+def test_a_scripts_folder_is_below_the_runs_own(tmp_path: Path) -> None:
+    given = script(tmp_path)
+    with pytest.raises(UsageError, match="below"):
+        loaded(script(tmp_path, inputs=(f"{tmp_path}/rows.jsonl@dir:/data/in",)))
+    assert loaded(given)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("    inputs = {}", "has no inputs"),
+        ("    inputs = {'a': 1}", "write Files"),
+        ("    inputs = {'a': Rows('id STRING')}\n    oracle = 'bach'", "oracle is 'bach'"),
+        ("    inputs = {'a': Rows('id STRING')}\n    compare = OuterBag('b')", "OuterBag"),
+        ("    inputs = {'a': Topic('t', 'id STRING')}", "server of a"),
+    ],
+)
+def test_a_job_that_cannot_be_used_is_one_clear_error(tmp_path: Path, body: str, says: str) -> None:
+    path = tmp_path / f"job_{abs(hash(body))}.py"
+    path.write_text(
+        "from bettong.harness import Job, OuterBag, Rows, Topic\n\nclass Mine(Job):\n"
+        f"{body}\n"
+        "    def transform(self, env): ...\n"
+        "    def write(self, df, env): ...\n"
+        "    def read(self, env): ...\n"
+    )
+    with pytest.raises(UsageError, match=says):
+        load_job(f"{path}:Mine")
+
+
+def test_every_job_that_ships_can_be_loaded_and_each_right_one_has_a_broken_one() -> None:
+    from bettong.scenarios.jobs import SHIPPED
+
+    for job in SHIPPED:
+        assert load_job(job.target).inputs
+    right = [job for job in SHIPPED if job.level == "effectively-once"]
+    assert len(right) >= 12
+    assert len(SHIPPED) - len(right) >= 12
+
+
+def test_every_exhibit_is_shown_by_a_job_or_says_why_not() -> None:
+    from bettong.scenarios.museum import EXHIBITS
+
+    assert len({exhibit.id for exhibit in EXHIBITS}) == len(EXHIBITS) >= 40
+    for exhibit in EXHIBITS:
+        assert bool(exhibit.target) != bool(exhibit.why_not)
+        if exhibit.target:
+            assert load_job(exhibit.target).name
