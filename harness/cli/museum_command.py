@@ -11,12 +11,13 @@ from typing import Any
 import click
 
 from bettong.harness.catalog import entries
-from bettong.harness.cli.query_options import judge_targets
-from bettong.harness.jobs import parse_budget
-from bettong.harness.queries.job.check import check_one_job, unusable_job
+from bettong.harness.cli.output import Output
+from bettong.harness.queries.job.check import check_one_job
 from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.environment import spark_environments
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of
+from bettong.lineage.search.loop import Budget
 
 
 @click.command("museum")
@@ -25,7 +26,7 @@ from bettong.lineage.nearest import one_of
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for result and reports. Default: bettong-out/TARGET.",
+    help="Folder for result and reports. Default: bettong-out/museum-ID.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="No progress.")
@@ -42,11 +43,12 @@ def command(id: str | None, budget: str, out: Path | None, as_json: bool, quiet:
     exhibit: Any = exhibits[one_of(id, tuple(exhibits), "exhibit")].load()
     if not exhibit.target:
         raise UsageError(f"{id} cannot be shown: {exhibit.why_not}")
-    request = Request("", budget=parse_budget(budget), faults=1, contract="job")
-    results = judge_targets(
-        request, [exhibit.target], check_one_job, unusable_job, out, as_json, quiet
+    folder = out or Path("bettong-out") / f"museum-{id}"
+    request = Request(
+        exhibit.target, budget=Budget.parse(budget), faults=1, contract="job", out=folder
     )
-    (result,) = results
+    with Output(as_json=as_json, quiet=quiet) as output, spark_environments(output) as arena_for:
+        result = check_one_job(request, arena_for, output)
     seen = [result.reason, *result.details.get("envelope", ())]
     seen += [example.words for example in result.counterexamples]
     found = result.verdict != "valid" and any(exhibit.shown in text for text in seen)
