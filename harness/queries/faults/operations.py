@@ -23,6 +23,7 @@ class OperationalEvent:
             it is not lost.
         crash: the driver dies there.
         cores: from the first restart on Spark has two cores instead of one.
+        repeat: the step of a job's input that its source sends once more, with the next one.
         refusable: rows may be missing if the query stands still and says why.
     """
 
@@ -34,6 +35,7 @@ class OperationalEvent:
     crash: Point | None = None
     cores: bool = False
     refusable: bool = False
+    repeat: int | None = None
 
     def input(self, source: Input, incarnation: int) -> Input:
         """The rows of an incarnation."""
@@ -96,5 +98,11 @@ NEW_ROWS = OperationalEvent(
     "on new rows only.",
     anew={"first": 4},
 )
+REPEATED = OperationalEvent(
+    "repeat(step=1)", "The source sent the rows of step 1 once more, with step 2.", repeat=1
+)
 SITUATIONS = (STOPPED, MORE, EMPTY, ODD)
-KNOWN = {situation.id: situation for situation in (*SITUATIONS, CORES, NEW_CHECKPOINT, NEW_ROWS)}
+KNOWN = {
+    situation.id: situation
+    for situation in (*SITUATIONS, CORES, REPEATED, NEW_CHECKPOINT, NEW_ROWS)
+}

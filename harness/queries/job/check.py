@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,12 @@ from bettong.harness.queries.faults.wire import not_struck, wire_points
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.envelope import differ, envelope
 from bettong.harness.queries.job.expectation import Facts, expectation
+from bettong.harness.queries.job.host import REREAD
 from bettong.harness.queries.job.inputs import Recorded, Topic
 from bettong.harness.queries.job.judge import Judged
 from bettong.harness.queries.job.lineage import JobWhy
 from bettong.harness.queries.job.loading import load_job
-from bettong.harness.queries.job.oracles import VARIANTS, Clean
+from bettong.harness.queries.job.oracles import VARIANTS, Clean, OnePerKey
 from bettong.harness.queries.job.rules import Row
 from bettong.harness.queries.job.script import expect_hooks, facts_of, load_script
 from bettong.harness.queries.job.script_host import script_environment
@@ -33,6 +34,7 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import ArenaFor, spark_environments
+from bettong.harness.queries.run.incarnations import INCARNATION_S
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
@@ -44,6 +46,7 @@ from bettong.harness.queries.sense import VacuousError, difference, expect_sense
 from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
 from bettong.harness.servers.server import Server
+from bettong.harness.spark.driver import JobError
 from bettong.harness.wire import cut_points
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLEAN
@@ -152,6 +155,7 @@ class _Check:
             self._environment = script_environment(request.script, self._warm, workload)
         self._two = partial(arena_for, settings, 2)
         self._why = JobWhy(request.window, 0, request.faults)
+        self._why.repeats = isinstance(job.oracle, OnePerKey)
         self._why.own_session = request.script is not None
         self._executor = QueryExecutor(
             self._runner(workload),
@@ -191,9 +195,34 @@ class _Check:
         findings = search(executor, self._request, sampled.append, self._deadline)
         return self._answer.conclude(executor, findings, sampled)
 
+    def _expect_the_same_rows(self) -> None:
+        """Raises VacuousError when a source of the user's own does not give the same rows for the
+        same offsets: whatever follows could be its doing."""
+        for name, given in self._job.inputs.items():
+            if not isinstance(given, Recorded) or isinstance(given.source, str):
+                continue
+            host = self._warm.pool.acquire()
+            try:
+                arguments = {"target": asdict(self._workload.target), "name": name}
+                found = host.run(REREAD, arguments, timeout=INCARNATION_S)
+            except JobError as e:
+                raise VacuousError(
+                    f"{self._job.name}: the source {name} cannot be read: {e}"
+                ) from e
+            finally:
+                self._warm.pool.release(host)
+            if not found["rows"]:
+                raise VacuousError(f"{self._job.name}: the source {name} gives no rows")
+            if found["differs"]:
+                raise VacuousError(
+                    f"{self._job.name}: the source {name} gives other rows for the same offsets: "
+                    "a replay of a batch would not be one"
+                )
+
     def _clean_runs(self) -> Execution:
         """Runs without faults: what they have in common is what later runs are held against."""
         executor, name = self._executor, self._job.name
+        self._expect_the_same_rows()
         first = executor.run()
         run = executor.last
         self._expect_sense(run)

@@ -231,6 +231,14 @@ class Feed:
             sender.close()
 
 
+def repeated(steps: Sequence[list[Any]], number: int) -> list[list[Any]]:
+    """The steps, with the rows of one of them once more in the next one."""
+    again = steps[number] if number + 1 < len(steps) else []
+    return [
+        [*step, *again] if place == number + 1 else list(step) for place, step in enumerate(steps)
+    ]
+
+
 def merged(given: StepInput, merge: int) -> list[list[Any]]:
     """The steps, so many at once; the closing row stays a step of its own."""
     steps = given.steps

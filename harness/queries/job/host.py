@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 CALL = f"{__name__}:incarnation"
 BATCH = f"{__name__}:batch"
+REREAD = f"{__name__}:reread"
 _ERROR_CHARS = 2_000
 _WATERMARK = re.compile(r"EventTimeWatermark (?:\S+, )?'?`?(\w+)#\d+\w*: \w+, (.+)")
 _STATEFUL = re.compile(
@@ -103,6 +104,56 @@ def batch(
     workdir = Path(directory)
     env = JobEnvironment(spark, str(workdir), workdir, "batch", {}, frames=frames, static=True)
     return [plain(row) for row in job.transform(env).collect()]
+
+
+def reread(spark: SparkSession, *, target: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Read the rows between two offsets of a source of the user's own three times, twice with
+    readers that know nothing of each other.
+
+    Returns ``rows``: how many there are; ``differs``: whether they are not always the same.
+    """
+    from pyspark.sql.datasource import SimpleDataSourceStreamReader
+
+    given = _job(target).inputs[name]
+    assert isinstance(given, Recorded)
+    schema = _schema(given)
+
+    def reader() -> Any:
+        source = given.source(dict(given.options))
+        try:
+            return source.simpleStreamReader(schema)
+        except NotImplementedError:
+            return source.streamReader(schema)
+
+    first = reader()
+    start = first.initialOffset()
+    if isinstance(first, SimpleDataSourceStreamReader):
+        rows, end = first.read(start)
+        found = [_values(rows)]
+        found += [_values(r.readBetweenOffsets(start, end)) for r in (first, reader())]
+    else:
+        end = first.latestOffset()
+        found = [
+            [row for part in r.partitions(start, end) for row in _values(r.read(part))]
+            for r in (first, first, reader())
+        ]
+    return {"rows": len(found[0]), "differs": any(each != found[0] for each in found)}
+
+
+def _schema(given: Recorded) -> Any:
+    from pyspark.sql.types import StructType
+
+    schema = given.source(dict(given.options)).schema()
+    return schema if isinstance(schema, StructType) else StructType.fromDDL(schema)
+
+
+def _values(rows: Iterable[Any]) -> list[str]:
+    """Rows, or batches of Arrow, as texts that can be compared."""
+    return [
+        repr(row)
+        for each in rows
+        for row in (each.to_pylist() if hasattr(each, "to_pylist") else [each])
+    ]
 
 
 def read_script(

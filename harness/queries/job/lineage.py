@@ -10,7 +10,7 @@ from bettong.harness.faults.kinds import Storage
 from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor
-from bettong.harness.queries.faults.operations import MORE, STOPPED
+from bettong.harness.queries.faults.operations import MORE, REPEATED, STOPPED
 from bettong.harness.queries.faults.wire import WirePoint
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.lineage import Why
@@ -25,6 +25,8 @@ class JobWhy(Why):
     """Reads lineage out of runs of a job: its batches go through its source's log, its tasks, its
     state files and Spark's logs, and each of these can fail beside what can strike a sink."""
 
+    repeats = False
+    """Whether rows that are sent twice must count once: the job deduplicates."""
     own_session = False
     """Whether it is not Bettong that has its Spark session."""
 
@@ -62,6 +64,8 @@ class JobWhy(Why):
     def _events(self) -> Iterator[AnyFault]:
         yield STOPPED
         yield MORE
+        if self.repeats:
+            yield REPEATED
 
 
 def is_checkpoint_file(point: Point) -> bool:

@@ -10,6 +10,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from bettong.lineage.results import Anomaly
@@ -356,10 +357,10 @@ def late(
         column: the event time's column, by input; inputs without one have no watermark.
         delay: seconds, by input.
     """
-    from datetime import datetime
 
     def seconds(value: Any) -> float:
-        return datetime.fromisoformat(str(value).replace("Z", "+00:00")).timestamp()
+        at = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
     found: dict[str, set[tuple[int, int]]] = {name: set() for name in steps}
     greatest: dict[str, float] = {}

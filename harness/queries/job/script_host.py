@@ -100,6 +100,9 @@ class ScriptHost:
         """End the process; its future says so."""
         self._stopped.set()
 
+    def until_quiet(self, timeout: float = 60.0) -> None:
+        """Nothing of a process that is killed goes on."""
+
     def lose_executor(self, timeout: float = 60.0) -> None:
         """Not done to a script: its session is its own."""
 

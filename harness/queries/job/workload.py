@@ -10,7 +10,15 @@ from typing import Any
 
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.job.contract import Job
-from bettong.harness.queries.job.feed import FOLDER, Feed, FileSender, Sender, TopicSender, merged
+from bettong.harness.queries.job.feed import (
+    FOLDER,
+    Feed,
+    FileSender,
+    Sender,
+    TopicSender,
+    merged,
+    repeated,
+)
 from bettong.harness.queries.job.host import CALL
 from bettong.harness.queries.job.inputs import Files, StepInput, Topic
 from bettong.harness.queries.run.incarnations import INCARNATION_S
@@ -109,6 +117,8 @@ class JobWorkload:
             for name, given in inputs.items()
             if isinstance(given, StepInput)
         }
+        if event.repeat is not None:
+            steps = {name: repeated(each, event.repeat) for name, each in steps.items()}
         self._feed = Feed(steps, self.senders(), self.checkpoint(state))
         self.most_incarnations = self.feed.total + _MORE_INCARNATIONS
 

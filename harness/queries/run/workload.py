@@ -11,6 +11,7 @@ from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.run.incarnations import INCARNATION_S
 from bettong.harness.queries.run.job import CALL, Target
 from bettong.harness.queries.sink.rows import Input
+from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import TraceEvent
 
 
@@ -62,7 +63,9 @@ class SinkWorkload:
     _event: OperationalEvent = field(default_factory=lambda: OperationalEvent("", ""))
 
     def begin(self, run: str, state: Path, event: OperationalEvent) -> None:
-        """The rows are those that the event leaves."""
+        """The rows are those that the event leaves. Raises UsageError for an event of jobs."""
+        if event.repeat is not None:
+            raise UsageError(f"{event.id} is for jobs: a sink is not fed step by step")
         self._event = event
 
     def starts(self, incarnation: int) -> None:

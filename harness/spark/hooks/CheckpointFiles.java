@@ -59,7 +59,7 @@ public final class CheckpointFiles extends FileSystemBasedCheckpointFileManager 
     }
 
     private void rename(Path source, Path target, boolean overwriteIfPossible) throws IOException {
-        String instrumentation = Conductor.current();
+        String instrumentation = Conductor.currentFor(target.toUri().getPath());
         String step = instrumentation == null ? null : stepOf(target.toUri().getPath());
         if (step == null) {
             super.renameTempFile(source, target, overwriteIfPossible);

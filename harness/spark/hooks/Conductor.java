@@ -97,6 +97,26 @@ public final class Conductor {
         return installed;
     }
 
+    /**
+     * The instrumentation of the current thread for a file. A thread of a pool has inherited what
+     * held when it was made, perhaps for another run: there the run tells that the path names.
+     */
+    public static String currentFor(String path) {
+        String found = current();
+        String own = installed;
+        boolean pooled = TaskContext.get() == null
+            && !Thread.currentThread().getName().startsWith("stream execution thread");
+        if (!pooled || own == null || found == null || found.equals(own)) {
+            return found;
+        }
+        try {
+            String run = text(JSON.readTree(own), "run", "");
+            return !run.isEmpty() && path.contains("/" + run + "/") ? own : found;
+        } catch (IOException e) {
+            return found;
+        }
+    }
+
     /** An empty object for a step's detail. */
     public static ObjectNode detail() {
         return JSON.createObjectNode();

@@ -20,7 +20,7 @@ REPLAY = "crash(driver, before batch=1/commits)"
 SHIPPED = "bettong.scenarios.jobs"
 USERS = """
 import json
-from bettong.harness import Bag, Files, Job, Rows
+from bettong.harness import Bag, Files, Job, Recorded
 
 class Base(Job):
     inputs = {"orders": Files("json", "id STRING, amount INT", steps=3)}
@@ -62,6 +62,52 @@ class Deaf(Base):
 
 class WrongOracle(Base):
     oracle = staticmethod(lambda inputs: [{**row, "amount": 7} for row in inputs["orders"]])
+
+class Checksums(Base):
+    spark_config = {"spark.sql.streaming.checkpoint.fileChecksum.enabled": "true"}
+    inputs = {"orders": Files("json", "id STRING, at TIMESTAMP", steps=2, per_step=2)}
+
+    def transform(self, env):
+        return env.input("orders").dropDuplicates(["id"]).select("id")
+
+class Polled(Base):
+    def __init__(self):
+        from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
+
+        class Reader(SimpleDataSourceStreamReader):
+            def initialOffset(self):
+                return {"at": 0}
+
+            def read(self, start):
+                end = min(start["at"] + 2, 6)
+                return self.readBetweenOffsets(start, {"at": end}), {"at": end}
+
+            def readBetweenOffsets(self, start, end):
+                return iter([(f"p{n}", Polled.salt()) for n in range(start["at"], end["at"])])
+
+        class Api(DataSource):
+            @classmethod
+            def name(cls):
+                return "api"
+
+            def schema(self):
+                return "id STRING, amount INT"
+
+            def simpleStreamReader(self, schema):
+                return Reader()
+
+        self.inputs = {"orders": Recorded(Api)}
+
+    @staticmethod
+    def salt():
+        return 7
+
+class PolledAnew(Polled):
+    def __init__(self):
+        super().__init__()
+        import itertools
+        count = itertools.count()
+        Polled.salt = staticmethod(lambda: next(count))
 
 class BatchesTold(Base):
     def write(self, df, env):
@@ -138,6 +184,20 @@ def test_what_depends_on_how_batches_are_cut_is_told(arena_for: ArenaFor, users:
     result = check(arena_for, f"{users}:BatchesTold", clean_only=True)
     assert result.verdict == "valid"
     assert "the column batch" in result.details["envelope"][0]
+
+
+def test_pooled_threads_that_write_checksums_tell_of_their_own_run(
+    arena_for: ArenaFor, users: str
+) -> None:
+    result = check(arena_for, f"{users}:Checksums", clean_only=True)
+    assert result.verdict == "valid", result.reason
+
+
+def test_a_source_of_the_users_own_is_read_twice_first(arena_for: ArenaFor, users: str) -> None:
+    assert check(arena_for, f"{users}:Polled", REPLAY).verdict == "valid"
+    anew = check(arena_for, f"{users}:PolledAnew", REPLAY)
+    assert anew.verdict == "unknown"
+    assert "other rows for the same offsets" in anew.reason
 
 
 def test_a_fault_that_does_not_strike_is_no_pass(arena_for: ArenaFor, users: str) -> None:

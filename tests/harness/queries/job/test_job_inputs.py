@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
-from bettong.harness.queries.job.feed import Feed, FileSender, LineSender, merged, write_rows
+from bettong.harness.queries.job.feed import (
+    Feed,
+    FileSender,
+    LineSender,
+    merged,
+    repeated,
+    write_rows,
+)
 from bettong.harness.queries.job.inputs import Files, Rows, Topic
 from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.made_rows import columns_of, make_rows
@@ -134,6 +141,12 @@ def test_a_feed_with_a_limit_is_satisfied_and_not_done(tmp_path: Path) -> None:
     checkpoint.batch(0, "x/in/step-0000.json")
     feed.advance()
     assert (feed.fed, feed.satisfied, feed.done) == (1, True, False)
+
+
+def test_the_rows_of_a_step_are_sent_once_more_with_the_next_one() -> None:
+    steps = [["a"], ["b"], ["c"], ["d"]]
+    assert repeated(steps, 1) == [["a"], ["b"], ["c", "b"], ["d"]]
+    assert repeated(steps[:2], 1) == [["a"], ["b"]]
 
 
 def test_lines_of_a_csv_file_have_their_header_in_each_file(tmp_path: Path) -> None:
