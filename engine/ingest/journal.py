@@ -48,6 +48,8 @@ class Journal:
     Raises DamageError when what is on disk is not what was written.
     """
 
+    log_class: type[RecordLog] = RecordLog
+
     def __init__(
         self, directory: Path, stream: str, *, segment_bytes: int = 64 << 20, disk: Disk = OS_DISK
     ) -> None:
@@ -59,7 +61,7 @@ class Journal:
         self._index: list[tuple[int, Position]] = []
         self._lock = threading.Lock()  # index and numbers
         self._writing = threading.Lock()
-        self._log = RecordLog(
+        self._log = self.log_class(
             directory,
             head=self._state,
             on_head=self._restore,

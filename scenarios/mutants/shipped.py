@@ -8,6 +8,7 @@ from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Scenario
 from bettong.scenarios.mutants import (
     batch_mutants,
+    disk_mutants,
     gateway_mutants,
     live_mutants,
     sink_mutants,
@@ -18,6 +19,7 @@ MUTANTS: Sequence[Scenario] = (
     *sink_mutants.MUTANTS,
     *batch_mutants.MUTANTS,
     *live_mutants.MUTANTS,
+    *disk_mutants.MUTANTS,
 )
 
 SPARK_ONLY = frozenset(
@@ -31,8 +33,9 @@ SPARK_ONLY = frozenset(
 """Shown by what only Spark has: retried task attempts, a log of commits of its own, and batches
 that are released when the next one is planned."""
 
-IN_PROCESS_ONLY = frozenset({"batch_planned_twice", "wait_plans_again"})
-"""On Spark its own log of offsets keeps what a batch takes a second time."""
+IN_PROCESS_ONLY = frozenset({"batch_planned_twice", "state_files_unsynced", "wait_plans_again"})
+"""On Spark its own log of offsets keeps what a batch takes a second time, and state files are of
+the workers' disks."""
 
 
 def entries() -> list[CatalogEntry]:

@@ -1,0 +1,60 @@
+"""Systems that mistreat their disk, with one honest mistake each, and the fault that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bettong.harness.scenario import Scenario
+from bettong.scenarios.counting import COUNTING
+from bettong.scenarios.mutants.definition import mutant
+
+MUTANTS: Sequence[Scenario] = (
+    mutant(
+        COUNTING,
+        "gateway_acks_unsynced",
+        "the gateway acknowledges what it has written and not synced",
+        "gateway",
+        "disks:AcksUnsynced",
+        "Sync the journal before you acknowledge: written is in memory, synced is on the disk.",
+    ),
+    mutant(
+        COUNTING,
+        "gateway_leaves_segment_unnamed",
+        "the gateway renames a new segment into its place, and does not sync the folder",
+        "gateway",
+        "disks:LeavesSegmentUnnamed",
+        "Sync the folder after a rename, or the name can be lost with all that is in the file.",
+    ),
+    mutant(
+        COUNTING,
+        "gateway_numbers_first",
+        "the gateway counts messages before it has written them, and the write fails",
+        "gateway",
+        "disks:NumbersFirst",
+        "Count what is durable, after the write; or count back when it fails.",
+    ),
+    mutant(
+        COUNTING,
+        "gateway_leaves_torn_records",
+        "the gateway writes on behind a record that a full disk has taken in part",
+        "gateway",
+        "disks:LeavesTornRecords",
+        "Cut the file back to its last whole record when a write fails, and only then go on.",
+    ),
+    mutant(
+        COUNTING,
+        "sink_commits_first",
+        "the sink takes a batch for committed before that is written down, and the write fails",
+        "receiver",
+        "disks:CommitsFirst",
+        "Change what you remember after the record is durable, never before.",
+    ),
+    mutant(
+        COUNTING,
+        "state_files_unsynced",
+        "a manifest names state files that are not durable yet",
+        "protocol",
+        "disks:LeavesStateUnsynced",
+        "Sync each state file and its folder before the manifest that names it is published.",
+    ),
+)

@@ -1,0 +1,132 @@
+"""Gateways, receivers and batches that mistreat their disk: what nothing but a failing disk or a
+power cut shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from bettong.engine.batch.protocol import BatchProtocol, Settings
+from bettong.engine.ingest.gateway import Gateway
+from bettong.engine.ingest.journal import Journal
+from bettong.engine.net.block import Block
+from bettong.engine.receiver.ledger import Ledger
+from bettong.engine.receiver.server import Receiver
+from bettong.engine.state.store import LocalStore
+from bettong.engine.storage.disk import AppendFile, Buffer, OsDisk
+from bettong.engine.storage.log import RecordLog
+
+
+class _Unsynced:
+    """A file that nobody waits for."""
+
+    def __init__(self, file: AppendFile) -> None:
+        self._file = file
+
+    def write(self, data: Buffer) -> None:
+        self._file.write(data)
+
+    def sync(self) -> None:
+        pass
+
+    def truncate(self, size: int) -> None:
+        self._file.truncate(size)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _SyncsNames(OsDisk):
+    """Waits until names are durable, but not what the files hold."""
+
+    def append_to(self, path: Path) -> AppendFile:
+        return _Unsynced(super().append_to(path))
+
+
+class _SyncsFiles(OsDisk):
+    """Waits until files are durable, but not their names."""
+
+    def sync_directory(self, path: Path) -> None:
+        pass
+
+
+class _UnsyncedJournal(Journal):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{**options, "disk": _SyncsNames()})
+
+
+class AcksUnsynced(Gateway):
+    """Acknowledges what it has written to its journal and not synced."""
+
+    journal_class = _UnsyncedJournal
+
+
+class _UnnamedJournal(Journal):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{**options, "disk": _SyncsFiles()})
+
+
+class LeavesSegmentUnnamed(Gateway):
+    """Puts a new segment in its place by a rename, and does not wait until that is durable."""
+
+    journal_class = _UnnamedJournal
+
+
+class _NumbersFirst(Journal):
+    def append(self, messages: Block) -> None:
+        try:
+            super().append(messages)
+        except OSError:
+            self.end += len(messages)  # it was counted before it was written
+            raise
+
+
+class NumbersFirst(Gateway):
+    """Counts messages, and then writes them."""
+
+    journal_class = _NumbersFirst
+
+
+class _LeavesTornRecords(RecordLog):
+    def _roll_back(self, file: AppendFile, segment: object) -> None:
+        pass
+
+
+class _TornJournal(Journal):
+    log_class = _LeavesTornRecords
+
+
+class LeavesTornRecords(Gateway):
+    """Goes on writing behind a record that the disk has taken in part."""
+
+    journal_class = _TornJournal
+
+
+class _CommitsFirstLedger(Ledger):
+    def commit(self, epoch: int, batch: int, winners: Mapping[int, int]) -> bool:
+        try:
+            return super().commit(epoch, batch, winners)
+        except OSError:
+            self.committed.add(batch)  # it was, before that was written down
+            raise
+
+
+class CommitsFirst(Receiver):
+    """Takes a batch for committed, and then writes down that it is."""
+
+    ledger_class = _CommitsFirstLedger
+
+
+class _UnsyncedFiles(LocalStore):
+    def write(self, name: str, data: bytes | memoryview) -> None:
+        LocalStore(self.root, _SyncsNames()).write(name, data)
+
+
+class LeavesStateUnsynced(BatchProtocol):
+    """Publishes a manifest of state files that are not durable yet."""
+
+    def __init__(self, settings: Settings) -> None:
+        own = cast(LocalStore, settings.store)
+        super().__init__(replace(settings, store=_UnsyncedFiles(own.root, own.disk)))
