@@ -11,6 +11,7 @@ from bettong.harness.catalog import CatalogEntry
 
 _TITLES: Mapping[str, str] = {
     "check": "checks of stored histories beside plain ways of doing the same",
+    "disk": "what the disk layer costs beside the plain calls that it stands on",
     "engine": "throughput beside Bytewax and Spark's own operators",
     "latency": "latency of the in-process runner",
     "ldfi": "executions to the first violation beside random search",

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bettong.engine import steps
 from bettong.engine.ingest.acked import AckedFile, read_acked
 from bettong.engine.ingest.client import RangeClient
 from bettong.engine.ingest.frames import CODEC, Ack, Credit, Data, Hello, Ping, Welcome
@@ -26,6 +27,7 @@ from bettong.engine.net.errors import ConnectionLostError, FrameError, RefusedEr
 from bettong.engine.net.frame import encode
 from bettong.engine.net.listener import Limits
 from bettong.lineage.errors import UsageError
+from bettong.lineage.trace import read_trace
 
 LOOPBACK = Address("127.0.0.1", 0)
 PATIENCE = Patience(timeout_s=10, give_up_s=10)
@@ -414,6 +416,32 @@ def test_frames_that_wait_are_kept_together(serve: Serve) -> None:
     assert acks == sorted(set(acks))
     connection.close()
     assert read_all(gateway) == [b"%d" % n for n in range(50)]
+
+
+def test_frames_are_kept_together_under_watch_too(serve: Serve, tmp_path: Path) -> None:
+    gateway = serve()
+    trace = tmp_path / "trace"
+    steps.install(steps.Instrumentation(node="gateway", trace=str(trace)))
+    try:
+        connection, _ = sender_connection(gateway)
+        frames = [Data(n, Block.of([b"%d" % n]), f"sender.send/lines/{n}") for n in range(50)]
+        connection._socket.sendall(b"".join(encode(f.KIND, CODEC.encode(f)) for f in frames))
+        while connection.expect(Ack).upto < 50:
+            pass
+        connection.close()
+    finally:
+        steps.install(steps.Instrumentation())
+    appends = [
+        event
+        for event in read_trace(trace)
+        if event.step.startswith("gateway.append/") and event.phase == "after"
+    ]
+    assert len(appends) < 50
+    assert [c for e in appends for c in e.causes] == [f"sender.send/lines/{n}" for n in range(50)]
+    for event in appends:
+        (carried,) = event.carries
+        assert len(event.causes) == carried.stop - carried.start
+        assert [call[1] for call in event.detail["disk"]["calls"]] == ["append", "sync"]
 
 
 def test_what_came_before_a_bad_frame_is_kept(serve: Serve) -> None:

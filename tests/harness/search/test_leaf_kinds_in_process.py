@@ -19,7 +19,7 @@ from bettong.scenarios.mutants.shipped import MUTANTS
 NONE = {"crashes": 0, "losses": 0, "batches": 1}
 KINDS: Mapping[str, tuple[str, str]] = {
     "pauses": ("sink_fences_nobody", "pause(driver, from batch=0/"),
-    "storage": ("gateway_acks_early", "storage(ENOSPC, before gateway.append/lines/"),
+    "storage": ("gateway_acks_early", "storage(ENOSPC, gateway, before gateway.append/"),
     "duplicates": ("gateway_takes_stale_frames", "duplicate(sender->gateway, sender.send/lines/"),
     "partitions": ("commit_given_up", "cut(receiver|driver, from batch=0/sink.commit"),
 }
@@ -59,3 +59,32 @@ def test_a_system_that_a_kind_of_fault_breaks_is_found_and_the_right_one_is_vali
     assert right.coverage.hypotheses
     assert not right.coverage.not_injected
     assert all(run.evidence.keys() == set(run.faults) for run in right.runs)
+
+
+DISKS: Mapping[str, str] = {
+    "gateway_acks_unsynced": "power-cut(gateway, ",
+    "gateway_leaves_segment_unnamed": "power-cut(gateway, ",
+    "gateway_numbers_first": "storage(",
+    "gateway_leaves_torn_records": "storage(",
+    "sink_commits_first": "storage(",
+    "state_files_unsynced": "power-cut(driver, ",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", DISKS)
+def test_a_system_that_mistreats_its_disk_is_found(
+    backends: list[LocalBackend], tmp_path: Path, name: str
+) -> None:
+    mutant = next(mutant for mutant in MUTANTS if mutant.name == name)
+    found = run_scenario(
+        mutant,
+        SearchBounds(crashes=0, losses=0, storage=1, batches=2),
+        backend=backends[0],
+        beside=backends[1:],
+        out=tmp_path,
+        limits=Limits(idle_s=15),
+    )
+    assert found.verdict == "invalid", found.reason
+    assert found.counterexamples[0].faults[0].startswith(DISKS[name])
