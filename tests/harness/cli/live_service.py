@@ -12,7 +12,7 @@ from live_feed import Feed, gateway, shown, start
 
 MESSAGES = 60
 LATEST_S = 2.0
-PATIENCE_S = 180.0
+PATIENCE_S = 240.0
 
 
 def until(reached: Callable[[], bool], process: subprocess.Popen[str]) -> None:

@@ -1,0 +1,94 @@
+"""Live scenarios without Spark: batches that close by time, at moments that the conductor says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.api import run_scenario
+from bettong.harness.backends.base import LocalBackend
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.run import run_once
+from bettong.harness.scenario import Scenario
+from bettong.harness.search.bounds import SearchBounds
+from bettong.harness.search.trace_lineage import lineage_of
+from bettong.lineage.trace import TraceEvent
+from bettong.scenarios.live import BURST, SCENARIOS, SILENT, STALL, TRICKLE
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[LocalBackend]:
+    with LocalBackend(runner="in-process") as found:
+        yield found
+
+
+def sizes(events: Sequence[TraceEvent], stream: str) -> list[int]:
+    """How many messages of a stream each noted batch takes, of those that take any."""
+    return [
+        carried.stop - carried.start
+        for event in events
+        if event.phase == "after" and event.step.endswith("/source.note")
+        for carried in event.carries
+        if carried.stream == stream
+    ]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
+def test_a_clean_run_is_good_and_its_trace_tells_every_cause(
+    backend: LocalBackend, tmp_path: Path, scenario: Scenario
+) -> None:
+    seen = run_once(backend, scenario, Schedule(), tmp_path / "run")
+    assert (seen.outcome, seen.replay_changed, seen.note) == ("good", False, "")
+    assert seen.outputs
+    assert lineage_of(seen.events).reading.unread == []
+
+
+@pytest.mark.parametrize(
+    ("scenario", "expected"),
+    [
+        (TRICKLE, {"amounts": [2, 1, 2, 2]}),
+        (BURST, {"amounts": [1, 4, 4, 1, 1, 1]}),
+        (SILENT, {"amounts": [1, 2, 2], "corrections": []}),
+        (STALL, {"amounts": [1, 2, 2, 1], "corrections": [1, 1, 1]}),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_batches_are_those_of_the_moments_every_time(
+    backend: LocalBackend, tmp_path: Path, scenario: Scenario, expected: dict[str, list[int]]
+) -> None:
+    seen = run_once(backend, scenario, Schedule(), tmp_path / "run", replay=False)
+    assert {stream: sizes(seen.events, stream) for stream in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("scenario", "faults"),
+    [
+        (TRICKLE, "crash: {node: driver, after: batch=1/source.wait}"),
+        (TRICKLE, "crash: {node: driver, before: batch=1/state.manifest}"),
+        (TRICKLE, "storage: {before: batch=1/source.note, errno: ENOSPC}"),
+        (STALL, "crash: {node: driver, after: batch=1/source.note}"),
+        (STALL, "late: {at: batch=1/source.wait}"),
+        (STALL, "crash: {node: sender-corrections, after: sender.send/corrections/0}"),
+        (SILENT, "crash: {node: driver, after: batch=0/sink.commit}"),
+        (BURST, "pause: {node: driver, from: batch=1/source.note, replace: true}"),
+    ],
+)
+def test_it_withstands_faults_while_a_batch_closes(
+    backend: LocalBackend, tmp_path: Path, scenario: Scenario, faults: str
+) -> None:
+    schedule = Schedule.parse(f"faults: [{{{faults}}}]")
+    seen = run_once(backend, scenario, schedule, tmp_path / "run")
+    assert (seen.outcome, seen.not_fired) == ("good", ()), seen.note
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
+def test_no_crash_loss_or_moment_in_a_batch_breaks_it(
+    backend: LocalBackend, tmp_path: Path, scenario: Scenario
+) -> None:
+    bounds = SearchBounds(crashes=1, losses=1, moments=1, batches=1, together=1)
+    result = run_scenario(scenario, bounds, backend=backend, out=tmp_path)
+    assert result.verdict == "valid", result.reason
