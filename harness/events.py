@@ -8,7 +8,7 @@ time where runs go on side by side, and must return soon.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -76,6 +76,7 @@ class RunJudged:
         number: how many runs of the question there are with it.
         planned: how many there will be, where that is known.
         schedule: its faults as a schedule's file has them, where they can be written as one.
+        outputs: ids and contents that a reader saw, in their order, where the run keeps them.
     """
 
     run: str
@@ -83,6 +84,7 @@ class RunJudged:
     number: int
     planned: int | None = None
     schedule: Mapping[str, Any] = field(default_factory=dict)
+    outputs: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ COMMANDS = (
     "check",
     "check-job",
     "check-sink",
+    "demo",
     "doctor",
     "list",
     "museum",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -15,6 +16,7 @@ from bettong.lineage.results import EXIT_CODES, Result
 from bettong.reports import announce, overall, write_reports
 
 Select = Callable[[Sequence[Result]], Sequence[Result]]
+Text = Callable[[Result, Path | None], Iterable[Line]]
 
 
 def exit_code(results: Sequence[Result]) -> int:
@@ -40,11 +42,15 @@ class Output:
     Args:
         as_json: print the results as JSON when all are there, and nothing else.
         quiet: show no progress.
+        text: what is printed of an answer, given it and its folder.
     """
 
-    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
+    def __init__(
+        self, *, as_json: bool = False, quiet: bool = False, text: Text = lines_of
+    ) -> None:
         self.finished: list[Finished] = []
         self._as_json = as_json
+        self._text = text
         self._console = Console(highlight=False, soft_wrap=True)
         console = Console(stderr=True, highlight=False)
         self._line = ProgressLine(console)
@@ -66,7 +72,7 @@ class Output:
             self.finished.append(event)
             if event.out is not None:
                 write_reports(event.result, event.out)
-            self.print(lines_of(event.result, event.out))
+            self.print(self._text(event.result, event.out))
 
     @property
     def results(self) -> list[Result]:

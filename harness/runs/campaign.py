@@ -140,7 +140,8 @@ class Campaign:
             self.runs.append(judged)
             self.observed.append(seen)
             number, planned = len(self.runs), self.planned
-            self.on_event(RunJudged(label, judged, number, planned, schedule.to_dict()))
+            written = schedule.to_dict()
+            self.on_event(RunJudged(label, judged, number, planned, written, seen.outputs))
         return seen
 
     def run_all(self, schedules: Sequence[Schedule]) -> list[RunRecord]:
