@@ -10,8 +10,9 @@ from typing import get_args
 import click
 
 from bettong.harness.api import load_scenario, run_scenario
-from bettong.harness.backends.base import LocalBackend, Runner
-from bettong.harness.cli.output import Output
+from bettong.harness.backends.base import Runner
+from bettong.harness.backends.local import LocalBackend
+from bettong.harness.cli.output import Output, exit_code
 from bettong.harness.cli.verdict_text import Line
 from bettong.harness.events import Event, RunJudged, broadcast
 from bettong.harness.faults.schedule import Schedule
@@ -97,8 +98,7 @@ def command(out: Path, runner: Runner, quiet: bool) -> None:
                 )
             )
     shown = len(results) == 2 and all(result.verdict == "invalid" for result in results)
-    held = right.verdict == "valid" and shown
-    click.get_current_context().exit(EXIT_CODES["valid" if held else "unknown"])
+    click.get_current_context().exit(exit_code([right]) if shown else EXIT_CODES["unknown"])
 
 
 def _before(runner: Runner) -> Iterator[Line]:
