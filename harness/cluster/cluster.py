@@ -133,6 +133,11 @@ class Cluster:
             if status is not None and name in self._wanted  # not killed meanwhile
         }
 
+    def speakers(self) -> list[Node]:
+        """The running nodes of the run that begin by themselves, and so take steps unasked."""
+        wanted = (self.nodes[name] for name in self._wanted - self.lasting)
+        return [node for node in wanted if not node.listens]
+
     def forget(self, name: str) -> None:
         """The node has done its work; that it ended is right."""
         self._wanted.discard(name)

@@ -28,7 +28,10 @@ class Node(ABC):
         name: as faults and the trace name it.
         incarnation: which process it is, counted from 1 at each start.
         log: file with all that its processes print.
+        listens: it waits for others to ask it something.
     """
+
+    listens = False
 
     def __init__(self, name: str, instrumentation: Instrumentation, log: Path) -> None:
         self.name = name
@@ -103,6 +106,7 @@ class CommandNode(Node):
     ) -> None:
         super().__init__(name, instrumentation, log)
         self._listen = listen
+        self.listens = listen is not None
         self._command = [*command, *(("--listen", listen) if listen else ())]
         self._env = {k: v for k, v in {**os.environ, **(env or {})}.items() if k != ENV_TRACE}
         self._launch = launch

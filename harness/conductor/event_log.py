@@ -33,6 +33,7 @@ class EventLog:
         counts: how often each step has been begun.
         repeats: how many steps were taken since one was taken for the first time.
         latest: when anything happened last.
+        spoken: of each node the latest incarnation that has taken a step.
     """
 
     def __init__(self, trace: Path | None = None) -> None:
@@ -40,6 +41,7 @@ class EventLog:
         self.times: list[float] = []
         self.counts: Counter[str] = Counter()
         self.repeats = 0
+        self.spoken: dict[str, int] = {}
         self.latest = time.monotonic()
         self._taken: dict[int, list[OpenStep]] = {}
         self._trace = trace.open("w", encoding="utf-8") if trace else None
@@ -66,6 +68,7 @@ class EventLog:
     def enter(self, connection_id: int, event: TraceEvent) -> OpenStep:
         """Somebody begins a step."""
         self.counts[event.step] += 1
+        self.spoken[event.node] = max(event.incarnation, self.spoken.get(event.node, 0))
         taken = OpenStep(event, self.counts[event.step])
         self._taken.setdefault(connection_id, []).append(taken)
         self.repeats = 0 if taken.occurrence == 1 else self.repeats + 1

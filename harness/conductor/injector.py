@@ -72,11 +72,15 @@ class Injection:
             for planned in held:
                 self._end(planned, "the process ended within the step")
 
-    def wake(self) -> bool:
-        """Let those go on that stand still until everybody else has done their work; whether
-        there were any."""
+    def wake(self, drained: bool) -> bool:
+        """Let those go on that stand still until everybody else has done their work, or, if that
+        is not ``drained``, until nobody goes on without them; whether there were any."""
         with self._acting:
-            waiting = [p for p in self._planned if p.in_force and p.fault.until_idle]
+            waiting = [
+                p
+                for p in self._planned
+                if p.in_force and (p.fault.until_idle if drained else p.fault.until_still)
+            ]
             for planned in waiting:
                 self._end(planned)
             return bool(waiting)

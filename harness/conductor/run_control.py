@@ -140,10 +140,15 @@ class RunControl:
         """This incarnation of a node, and older ones, must not take another step."""
         self._gate.mark_dead(node, incarnation)
 
-    def wake(self) -> bool:
-        """Let those go on that stand still until everybody else has done their work; whether
-        there were any."""
-        return self._injection.wake()
+    def wake(self, drained: bool = True) -> bool:
+        """Let those go on that stand still until everybody else has done their work, or, if that
+        is not ``drained``, until nobody goes on without them; whether there were any."""
+        return self._injection.wake(drained)
+
+    def has_spoken(self, node: str, incarnation: int) -> bool:
+        """Whether this incarnation of a node, or a later one, has taken a step."""
+        with self._changed:
+            return self._book.spoken.get(node, 0) >= incarnation
 
     # --- what the conductor calls
 

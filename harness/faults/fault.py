@@ -216,6 +216,11 @@ class Fault(ABC):
         """Whether it ends when all others have done their work."""
         return False
 
+    @property
+    def until_still(self) -> bool:
+        """Whether it ends before that, when nobody can go on without it."""
+        return False
+
     def crosses(self, link: str | None) -> bool:
         """Whether what travels on a link meets it while it lasts."""
         return False

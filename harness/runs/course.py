@@ -34,11 +34,14 @@ class Limits:
         idle_s: seconds in which nothing happens.
         wall_s: seconds in all.
         repeats: steps taken again without any new one between.
+        still_s: seconds in which nothing happens after which all others wait for a node that
+            stands still.
     """
 
     idle_s: float = 60.0
     wall_s: float = 300.0
     repeats: int = 1000
+    still_s: float = 1.5
 
 
 class StuckError(Exception):
@@ -98,6 +101,8 @@ class Course:
             if self.sender_failed and self._control.idle_seconds > 1.0:
                 self.notes.append("the sender gave up; what was accepted has been waited for")
                 return
+            if self._stands_still():
+                self._control.wake(drained=False)
             self._check_limits()
             self._control.wait(self._something_ended, _LOOK_S)
         self._cluster.forget("driver")
@@ -159,6 +164,17 @@ class Course:
             self._cluster.supervise(name)
         except NodeError as e:
             raise StuckError(str(e)) from e
+
+    def _stands_still(self) -> bool:
+        """Whether nobody goes on, and nobody is about to take its first step."""
+        return (
+            self._control.idle_seconds > self._limits.still_s
+            and not self._cluster.starting
+            and all(
+                self._control.has_spoken(node.name, node.incarnation)
+                for node in self._cluster.speakers()
+            )
+        )
 
     def _check_limits(self) -> None:
         idle = self._control.idle_seconds

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
@@ -96,11 +96,8 @@ def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery |
             return found == batch and message_of(struck_step) is not None
         return found is None or found == batch
 
-    durable = {
-        _relative(o.step, batch, epoch) + _content(o)
-        for o in earlier
-        if o.done_at(struck) and _lasts(o.step) and here(o)
-    }
+    durable = _records(o for o in earlier if o.done_at(struck) and here(o))
+    durable = [_relative(step, batch, epoch) for step in durable]
     after = [
         f"{_relative(o.step, batch, epoch)}{_content(o)}"
         f" {'failed' if o.failed or o.ended is None else ''}"
@@ -125,23 +122,21 @@ def _settled(reading: Reading, batch: int, struck: int, here: Callable[[Occurren
     )
     if begun is None:
         return ""
-    durable = {
-        o.step + _content(o)
-        for o in reading.occurrences
-        if o.done_at(begun) and _lasts(o.step) and here(o)
-    }
+    durable = _records(o for o in reading.occurrences if o.done_at(begun) and here(o))
     lives = {r.node: r.incarnation for r in reading.restarts if r.position < begun}
     return _digest(*sorted(durable), "", *(f"{node}.{n}" for node, n in sorted(lives.items())))
+
+
+def _records(steps: Iterable[Occurrence]) -> list[str]:
+    """What outlives the processes that took these steps, each as often as it was written."""
+    lasting = [o for o in steps if _lasts(o.step)]
+    written = [o.record for o in lasting for _ in range(o.records)]
+    return [*written, *({o.record for o in lasting} - set(written))]
 
 
 def _lasts(step: str) -> bool:
     """Whether a step leaves what outlives its process, or opens an epoch that fences others."""
     return is_durable(step) or step.startswith("epoch=")
-
-
-def _content(occurrence: Occurrence) -> str:
-    """What a durable fact says beside that it is there: a note of a batch says what it takes."""
-    return f" {occurrence.carries}" if occurrence.step.endswith("/source.note") else ""
 
 
 def _digest(*reported: str) -> str:

@@ -16,6 +16,7 @@ from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.run import RunRecord
 from bettong.harness.search.equivalence import FaultEquivalence, Recovery, recovery_of
 from bettong.harness.search.occurrences import Reading
+from bettong.harness.search.recovery import CleanRecords
 from bettong.harness.search.trace_lineage import RunLineage, lineage_of, make_up
 from bettong.lineage.faults import CLASSIC, CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
@@ -56,6 +57,7 @@ class ScenarioExecutor:
         kinds: of the faults that are asked for.
         folding: what runs have shown of which faults are alike.
         clean: the lineage of the clean run, once it is known.
+        records: what the disks hold in the clean run, once it is known.
         lineage_seconds: time spent on reading traces.
     """
 
@@ -64,6 +66,7 @@ class ScenarioExecutor:
     kinds: AbstractSet[str] = CLASSIC
     folding: FaultEquivalence = field(default_factory=FaultEquivalence)
     clean: Lineage | None = None
+    records: CleanRecords | None = None
     lineage_seconds: float = 0.0
 
     @property
@@ -78,7 +81,8 @@ class ScenarioExecutor:
         """Run the scenario from its beginning with exactly these faults."""
         seen = self.campaign.run(self.schedule(schedule), None if schedule else "clean")
         began = time.monotonic()
-        read = lineage_of(seen.events, self.batches, self.folding.standing_for, self.kinds)
+        clean = self.records if schedule else None
+        read = lineage_of(seen.events, self.batches, self.folding.standing_for, self.kinds, clean)
         self.lineage_seconds += time.monotonic() - began
         kept = self.campaign.trace_of(seen)
         self.campaign.forget(seen)
@@ -124,6 +128,8 @@ class ScenarioExecutor:
             for id, crash in read.same.items()
             if id in read.faults and crash.id in read.lineage.faults
         }
+        if not seen.schedule.faults:
+            found["records"] = CleanRecords.of(read.reading).to_dict()
         if len(seen.schedule.faults) == 1:
             recovery = recovery_of(seen.schedule.faults[0], read.reading, read.batch)
             if recovery is not None:
@@ -145,6 +151,7 @@ class ScenarioExecutor:
             self.folding.faults.setdefault(fault.id, fault)
         if not execution.schedule:
             self.clean = execution.lineage
+            self.records = CleanRecords.from_dict(execution.details["records"])
             self.folding.clean = {fault.id for fault in faults}
         self.folding.same_moment |= execution.details.get("same_moment", {})
         recovery = execution.details.get("recovery")

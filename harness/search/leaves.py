@@ -29,6 +29,7 @@ class LeafBuilder:
         run: all of the run.
         struck: the faults that had struck so far.
         faults: the harness's faults that leaves name, by id.
+        made: the leaves so far, each with the node whose life it is, if it is one's.
     """
 
     lineage: Lineage
@@ -39,6 +40,7 @@ class LeafBuilder:
     run: TakenSteps
     struck: list[Fault] = field(default_factory=list)
     faults: dict[str, Fault] = field(default_factory=dict)
+    made: list[tuple[str, str]] = field(default_factory=list)
     _kinds: dict[Premise, list[type[Fault]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -85,7 +87,9 @@ class LeafBuilder:
         at = Point(o.step, phase, o.number)
         folded = [self._standing_for(fault, o) for fault in found]
         id = f"lives({o.node}, {at})" if not folded else ""
-        return self._leaf(id or f"no {', no '.join(f.id for f in folded)}", folded, o.node, o)
+        leaf = self._leaf(id or f"no {', no '.join(f.id for f in folded)}", folded, o.node, o)
+        self.made[-1] = leaf, o.node
+        return leaf
 
     def _against(self, premise: Premise, o: Occurrence) -> list[Fault]:
         kinds = self._kinds.get(premise, ())
@@ -93,12 +97,12 @@ class LeafBuilder:
 
     def _standing_for(self, fault: Fault, o: Occurrence) -> Fault:
         stands = self.same.get(fault.id)
-        if stands is None or not (self._within(o.step) and self._within(stands.points[0].step)):
+        if stands is None or not (self.within(o.step) and self.within(stands.points[0].step)):
             return fault
         self.faults[fault.id] = fault
         return stands
 
-    def _within(self, step: str) -> bool:
+    def within(self, step: str) -> bool:
         """Whether faults at this step are within the first batches."""
         if self.batches is None:
             return True
@@ -106,7 +110,8 @@ class LeafBuilder:
         return batch is not None and batch < self.batches
 
     def _leaf(self, id: str, found: Sequence[Fault], place: str, at: Occurrence) -> str:
-        if not self._within(at.step):
+        self.made.append((id, ""))
+        if not self.within(at.step):
             return self.lineage.leaf(id)
         self.faults |= {fault.id: fault for fault in found}
         named = [BoundedFault(f.id, f.bound, place=place, time=at.begun) for f in found]

@@ -31,6 +31,11 @@ _DURABLE = re.compile(
     r"|metadata$|source=\d+/log=\d+$"
 )
 
+# Spark's own notes, of which no call to the disk is told.
+_SPARKS = re.compile(
+    r"batch=\d+/(?:offsets|commits|_spark_metadata.*)$|metadata$|source=\d+/log=\d+$"
+)
+
 # What a process only learns is gone with it.
 _READS = re.compile(r"batch=\d+/(?:source\.plan.*|p=\d+/a=\d+/source\.read|stage=.*/task)$")
 
@@ -93,6 +98,18 @@ class Occurrence:
     def name(self) -> str:
         """The step with its occurrence, as schedules write it."""
         return self.step if self.number == 1 else f"{self.step}#{self.number}"
+
+    @property
+    def records(self) -> int:
+        """How much it has left on its node's disk for those who read it later."""
+        if self.ended is None:
+            return 0
+        return self.synced or int(_SPARKS.match(self.step) is not None)
+
+    @property
+    def record(self) -> str:
+        """What it leaves there: a note of a batch says beside its name what the batch takes."""
+        return f"{self.step} {self.carries}" if self.step.endswith("/source.note") else self.step
 
     def done_at(self, position: int) -> bool:
         """Whether it had ended well at this place of the trace."""

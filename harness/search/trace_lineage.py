@@ -13,6 +13,8 @@ takes part in the other. Leaves are
   durable;
 - a node's life until a step, falsified by a crash just before or just after an earlier one, or by
   taking it for dead while it stands still;
+- that nothing else has struck before, for what a node finds on its disk when it starts again
+  (:mod:`bettong.harness.search.recovery`);
 - what a restart or a retry owes to the fault that made it necessary, which holds only *while*
   that fault strikes.
 
@@ -37,6 +39,7 @@ from bettong.harness.search.occurrences import (
     batch_of,
     read_occurrences,
 )
+from bettong.harness.search.recovery import CleanRecords, Recoveries
 from bettong.harness.search.whole_run import WholeRun
 from bettong.lineage.faults import CLASSIC
 from bettong.lineage.graph import FACT, Lineage
@@ -93,6 +96,7 @@ class _Builder:
     reading: Reading
     events: tuple[TraceEvent, ...]
     leaves: LeafBuilder
+    recoveries: Recoveries
     alive: dict[tuple[str, int], str] = field(default_factory=dict)
     origin: dict[tuple[str, int], list[str]] = field(default_factory=dict)
 
@@ -110,9 +114,10 @@ class _Builder:
             if position in restarts:
                 restart = restarts[position]
                 cause = killed.get(restart.node) or next(reversed(struck), None)
-                self.origin[restart.node, restart.incarnation] = (
-                    [self.leaves.owed(cause)] if cause else []
-                )
+                self.origin[restart.node, restart.incarnation] = [
+                    *([self.leaves.owed(cause)] if cause else []),
+                    *self.recoveries.found(restart.node),
+                ]
             if position in moments:
                 occurrence, begins = moments[position]
                 if begins:
@@ -165,6 +170,7 @@ class _Builder:
         self.lineage.firing(f"done({name})", premises, "end")
         goal = self.lineage.fact(_at_all(occurrence.step), goal=True, label=occurrence.step)
         self.lineage.firing(goal, [f"done({name})"], f"occurrence {occurrence.number}")
+        self.recoveries.wrote(occurrence)
         self._live_until(occurrence, "after")
 
     def _premises(self, causes: list[Occurrence], of: Occurrence, position: int) -> Iterable[str]:
@@ -181,6 +187,7 @@ class _Builder:
         has lived through, so that runs merge as far as they agree and no circle can arise."""
         who = (occurrence.node, occurrence.incarnation)
         point = Point(occurrence.step, phase, occurrence.number)
+        self.recoveries.moment(occurrence, point)
         leaf = self.leaves.lives(occurrence, phase)
         before = self.alive.get(who)
         premises = [*([before] if before else self.origin.get(who, [])), leaf]
@@ -224,10 +231,12 @@ def lineage_of(
     batches: int | None = None,
     fold: Callable[[Reading], Mapping[str, Fault]] = lambda _: {},
     kinds: AbstractSet[str] = CLASSIC,
+    clean: CleanRecords | None = None,
 ) -> RunLineage:
     """The lineage of a run from its trace.
 
     Args:
+        clean: what the disks hold in the clean run; None for that run itself.
         batches: faults only at steps of the first so many batches.
         fold: tells crashes of a run, each with the one that stands for it.
         kinds: of the faults that are asked for.
@@ -237,4 +246,4 @@ def lineage_of(
     leaves = LeafBuilder(
         Lineage(), message_batches(chosen), batches, kinds, fold(reading), WholeRun(reading)
     )
-    return _Builder(reading, chosen, leaves).build()
+    return _Builder(reading, chosen, leaves, Recoveries(leaves, clean)).build()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from bettong.harness.scenario import Scenario
 from bettong.scenarios.counting import COUNTING
+from bettong.scenarios.market_spread import MARKET_SPREAD
 from bettong.scenarios.mutants.definition import mutant
 from bettong.scenarios.word_count import WORD_COUNT
 
@@ -73,5 +74,13 @@ MUTANTS: Sequence[Scenario] = (
         "gateway",
         "gateways:EndsOnRepeatedRelease",
         "Answer what is asked again as before: a client cannot know whether its request arrived.",
+    ),
+    mutant(
+        MARKET_SPREAD,
+        "gateway_takes_silence_for_the_end",
+        "the gateway takes a stream for ended that has been silent for a while",
+        "gateway",
+        "gateways:TakesSilenceForTheEnd",
+        "Cut batches by number, so that what is in them does not depend on who was ahead.",
     ),
 )

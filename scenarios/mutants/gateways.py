@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from bettong.engine import steps
-from bettong.engine.ingest.frames import Ack, Batch, End, Read, Release, Released
+from bettong.engine.ingest.frames import (
+    Ack,
+    Batch,
+    End,
+    Read,
+    Release,
+    Released,
+    Status,
+    StatusReply,
+)
 from bettong.engine.ingest.gateway import Arrived, Gateway
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.ingest.stream import Stream
@@ -137,3 +148,20 @@ class EndsOnRepeatedRelease(Gateway):
             os._exit(70)
         self._seen.add(asked)
         return super().release(stream, request)
+
+
+class TakesSilenceForTheEnd(Gateway):
+    """Takes a stream for ended that has been silent for a while, when another one has messages:
+    so that it holds nobody up."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        self._silent: Counter[str] = Counter()
+        super().__init__(*args, **options)
+
+    def status(self, stream: Stream, request: Status) -> StatusReply:
+        reply = super().status(stream, request)
+        name = stream.journal.stream
+        lacks = reply.end < request.upto and not reply.ended
+        ahead = any(other.journal.end > reply.end for other in self._streams.values())
+        self._silent[name] = self._silent[name] + 1 if lacks and ahead else 0
+        return replace(reply, ended=True) if self._silent[name] > 3 else reply

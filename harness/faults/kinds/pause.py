@@ -21,7 +21,8 @@ class Pause(Fault):
     """SIGSTOP of every process of a node, then SIGCONT: what it held in flight goes on late.
 
     Attributes:
-        until: when it goes on; None: when all others have done their work.
+        until: when it goes on; None: when all others stand still too, waiting for it, and where it
+            is replaced, when they have done their work.
         replace: whether a supervisor takes the node for dead meanwhile and starts another one of
             its name; what goes on late is a zombie then.
     """
@@ -30,7 +31,7 @@ class Pause(Fault):
     bound: ClassVar[str] = PAUSE
     needed: ClassVar[tuple[str, ...]] = ("node", "from")
     optional: ClassVar[tuple[str, ...]] = ("until", "replace")
-    premises: ClassVar[tuple[Premise, ...]] = ("lives before",)
+    premises: ClassVar[tuple[Premise, ...]] = ("lives before", "ends")
 
     node: str
     start: Point
@@ -45,8 +46,6 @@ class Pause(Fault):
     @classmethod
     def parse(cls, entry: Entry) -> Pause:
         replace = entry.flag("replace", False)
-        if "until" not in entry and not replace:
-            raise entry.error("until is missing; only who is replaced may go on at the end")
         until = entry.point("until") if "until" in entry else None
         start = entry.point("from")
         return cls(entry.text("node"), start, until, replace)
@@ -58,7 +57,8 @@ class Pause(Fault):
 
     def describe(self) -> str:
         beside = ", while another one took its place" if self.replace else ""
-        last = moment(self.until) if self.until else "all others had done their work"
+        idle = "all others had done their work" if self.replace else "all others waited for it"
+        last = moment(self.until) if self.until else idle
         return f"the {self.node} stood still from {moment(self.start)} until {last}{beside}"
 
     @property
@@ -75,11 +75,19 @@ class Pause(Fault):
 
     @property
     def takes_away(self) -> tuple[str, ...]:
-        return (self.node,)
+        return (self.node,) if self.until is not None or self.replace else ()
 
     @property
     def until_idle(self) -> bool:
         return self.until is None
+
+    @property
+    def until_still(self) -> bool:
+        return self.until is None and not self.replace
+
+    @property
+    def spares_step(self) -> bool:
+        return self.until_still
 
     def check(self, topology: Topology) -> None:
         if self.replace and self.node != DRIVER:
@@ -93,15 +101,20 @@ class Pause(Fault):
 
     @classmethod
     def singles(cls, event: TraceEvent, topology: Topology, occurrence: int) -> Iterable[Pause]:
+        start = Point(event.step, "before", occurrence)
+        yield cls(event.node, start)
         if event.node == DRIVER:
-            yield cls(event.node, Point(event.step, "before", occurrence), replace=True)
+            yield cls(event.node, start, replace=True)
 
     @classmethod
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Pause]:
-        """The driver is replaced meanwhile; a server goes on when the client that has asked for
-        this step is about to ask again."""
+        """All others get ahead of the node, which goes on where it was. Or it is taken for dead:
+        the driver is replaced meanwhile; a server goes on when the client that has asked for this
+        step is about to ask again."""
         start = Point(step.step, "before", step.number)
-        if step.node == DRIVER:
+        if premise == "ends":
+            yield cls(step.node, start)
+        elif step.node == DRIVER:
             yield cls(step.node, start, replace=True)
         elif (again := run.tried_again(step)) is not None:
             yield cls(step.node, start, again)

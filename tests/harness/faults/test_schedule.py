@@ -210,7 +210,7 @@ def test_every_shape_is_a_step() -> None:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("pause: {node: driver, from: batch=1/commits}", "until is missing"),
+        ("pause: {node: driver}", "from is missing"),
         (
             "cut: {between: [[driver], [receiver]], from: batch=1/commits, until: batch=2/commits, "
             "tries: 2}",
