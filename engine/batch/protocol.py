@@ -93,7 +93,7 @@ class BatchProtocol:
     def open(self) -> None:
         """Take the next epoch and begin it at every sink."""
         s = self.settings
-        self.epoch = take_epoch(s.store, s.instrumentation.node)
+        self.epoch = self.take_epoch()
         self._housekeeper = Housekeeper(
             s.store,
             s.app.states,
@@ -104,10 +104,15 @@ class BatchProtocol:
             s.housekeeping,
         )
         for name, sink in self.settings.sinks.items():
-            noted = Noted(self.sink_step(f"epoch={self.epoch}/sink.open", name))
+            causes = [f"epoch={self.epoch}/take"]
+            noted = Noted(self.sink_step(f"epoch={self.epoch}/sink.open", name), causes)
             sink.open(self.settings.app.name, self.epoch, noted)
         if self.settings.health is not None:
             self.settings.health.ready()
+
+    def take_epoch(self) -> int:
+        """An epoch that no other start of the query has."""
+        return take_epoch(self.settings.store, self.settings.instrumentation.node)
 
     def run(self, batch: int, execute: Execute) -> Manifest:
         """Do a batch, for the first time or again.

@@ -19,6 +19,7 @@ from typing import Any
 
 from bettong.engine.state.files import FileEntry
 from bettong.engine.state.store import Store
+from bettong.engine.steps import step
 from bettong.lineage.errors import BettongError
 
 FORMAT = 1
@@ -118,8 +119,16 @@ def take_epoch(store: Store, owner: str) -> int:
     """
     while True:
         epoch = current_epoch(store) + 1
-        if store.create(f"epochs/{epoch:06d}.json", json.dumps({"owner": owner}).encode()):
+        if create_epoch(store, epoch, owner):
             return epoch
+
+
+def create_epoch(store: Store, epoch: int, owner: str) -> bool:
+    """Take this epoch, as the step ``epoch=E/take``; False when another start has it already."""
+    with step(f"epoch={epoch}/take") as taking:
+        taken = store.create(f"epochs/{epoch:06d}.json", json.dumps({"owner": owner}).encode())
+        taking.note(taken=taken)
+        return taken
 
 
 def current_epoch(store: Store) -> int:

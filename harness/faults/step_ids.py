@@ -23,6 +23,7 @@ SHAPES = frozenset(
         "gateway.append/STREAM/N",
         "gateway.ack/STREAM/N",
         "gateway.release/STREAM/N",
+        "epoch=N/take",
         "epoch=N/sink.open",
         "receiver.open/epoch=N",
         "batch=N/source.wait",
@@ -66,7 +67,7 @@ _STORED = re.compile(
     r"(?:gateway\.(?:append|release)|receiver\.\w+)/"
     r"|batch=\d+/(?:source\.note|offsets|state\.manifest|commits|_spark_metadata.*|stage=.*/task)$"
     r"|batch=\d+/(?:level=\d+/)?p=\d+/a=\d+/state\.write$"
-    r"|metadata$"
+    r"|metadata$|epoch=\d+/take$"
 )
 _SINK = re.compile(r"batch=\d+/.*\bsink\.")
 

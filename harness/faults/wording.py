@@ -15,6 +15,7 @@ _STEPS: Sequence[tuple[str, str]] = (
     (r"gateway\.append/(.+)", r"the gateway had \1 in its journal"),
     (r"gateway\.ack/(.+)", r"the gateway acknowledged \1"),
     (r"gateway\.release/(.+)", r"the gateway released \1"),
+    (r"epoch=(\d+)/take", r"epoch \1 was taken"),
     (r"epoch=(\d+)/.*open", r"epoch \1 of the query was opened"),
     (r"receiver\.open/epoch=(\d+)", r"the receiver knew epoch \1"),
     (r"batch=(\d+)/source\.plan", r"the messages of batch \1 were chosen"),

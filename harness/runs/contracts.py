@@ -46,6 +46,10 @@ def _unreachable(fault: Fault) -> bool:
     )
 
 
+def _replaced(fault: Fault) -> bool:
+    return isinstance(fault, f.Pause) and fault.replace
+
+
 CONTRACTS: Sequence[Contract] = (
     Contract(
         DRIVER,
@@ -60,6 +64,9 @@ CONTRACTS: Sequence[Contract] = (
         "a sender whose disk fails cannot note what is safe: it gives up, and asks the gateway \
 when it is started again",
         GAVE_UP,
+    ),
+    Contract(
+        DRIVER, _replaced, True, "a driver that another one has replaced is fenced: it ends", 1
     ),
     Contract(DRIVER, _unreachable, False, "a driver gives up when nobody answers for a minute", 1),
     Contract(

@@ -17,6 +17,7 @@ from pathlib import Path
 from bettong.engine import Application
 from bettong.harness.backends.base import Backend
 from bettong.harness.checkers import Judgement, Record, check_outputs, judge, stuck, undecided
+from bettong.harness.checkers.fencing import check_fencing
 from bettong.harness.checkers.oracle import expected_outputs
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.conductor.moments import Moments
@@ -158,7 +159,7 @@ def run_once(
         finally:
             backend.conductor.end(control)
     clock.lap("end")
-    also += course.died.values()
+    also += [*course.died.values(), *check_fencing(control.events)]
     taken_in = accepted(scenario, layout, input_)
     try:
         ends = boundaries(scenario, layout, taken_in)

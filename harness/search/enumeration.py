@@ -20,6 +20,7 @@ from bettong.lineage.faults import CLASSIC
 from bettong.lineage.trace import TraceEvent
 
 _OF_BATCH = re.compile(r"(?:^|/)batch=(\d+)(?:/|$)")
+_FIRST_EPOCH = re.compile(r"(?:^|/)epoch=1(?:/|$)")
 _HARNESS = ("fault/", "node.start/", "replay/")
 
 
@@ -49,6 +50,8 @@ def steps_of_batch(events: Sequence[TraceEvent], batch: int) -> list[TraceEvent]
         named = _OF_BATCH.search(event.step)
         if named:
             return int(named[1]) == batch
+        if _FIRST_EPOCH.search(event.step):
+            return batch == 0
         return any(
             event.step.endswith(f"/{r.stream}/{n}") for r in carried for n in range(r.start, r.stop)
         )

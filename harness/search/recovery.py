@@ -89,78 +89,100 @@ def _rests_on(own: dict[str, set[str]], cause: Occurrence, past: Mapping[str, ob
 
 @dataclass(slots=True)
 class Recoveries:
-    """The lineage of what nodes find on their disks, in one run.
+    """The lineage of what nodes have on their disks, in one run.
 
-    A disk holds at a moment what it holds because everything before went as it did: that is a
-    fact of each run, and rests on that no other fault has struck until then. What a node does
-    after a restart rests on the fact of the moment at which it went down.
+    A node lives on with what its disk holds, and what it does after a restart rests on that. The
+    disk holds it because everything before went as it did: because no fault has struck that
+    leaves other records behind. Which faults do, their own runs show; until a fault has been run,
+    it is taken for one of them.
     """
 
     leaves: LeafBuilder
-    clean: CleanRecords | None
+    clean: CleanRecords
     written: dict[str, Records] = field(default_factory=dict)
     _calm: dict[str, str] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
-    _last: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+    _last: dict[str, str] = field(default_factory=dict)
+    _changed: set[str] = field(default_factory=set)
 
     def wrote(self, o: Occurrence) -> None:
         """A step has ended well."""
         if o.records:
             self.written.setdefault(disk_of(o.node), Counter())[o.record] += o.records
 
-    def moment(self, o: Occurrence, point: Point) -> None:
-        """A node is at a moment at which it may go down."""
-        if not self.leaves.within(o.step):
-            return
+    def moment(self, o: Occurrence, point: Point) -> list[str]:
+        """What a node has on its disk at a moment of its life: the fact on which it lives on."""
         disk = disk_of(o.node)
-        premises = [self._calm_until_now(o.node), *map(self.leaves.owed, self.leaves.struck)]
-        fact = f"disk({disk}, {point}) {self._differs(disk, point)}"
-        self._last[o.node] = fact, premises
-        if self.clean is None or self.leaves.struck:
-            self._state(fact, premises)
+        if disk not in self.clean.all:
+            return []
+        differs = self._differs(disk, point)
+        if differs:
+            self._changed.add(disk)
+        fact = f"disk({disk}, {point}) {differs or 'as ever'}"
+        calm = self._calm_until_now(o.node)
+        self.leaves.lineage.fact(fact, label=f"the disk of the {disk}, {point}")
+        owed = map(self.leaves.owed, self.leaves.struck)
+        self.leaves.lineage.firing(fact, [calm, *owed], "holds")
+        self._last[o.node] = fact
+        return [fact]
 
     def found(self, node: str) -> list[str]:
         """What the next incarnation of a node goes on from."""
-        last = self._last.get(node)
-        if last is None:
-            return []
-        self._state(*last)
-        return [last[0]]
+        return [self._last[node]] if node in self._last else []
 
-    def _state(self, fact: str, premises: list[str]) -> None:
-        self.leaves.lineage.fact(fact, label=fact)
-        self.leaves.lineage.firing(fact, premises, "holds")
+    def end(self) -> None:
+        """The run is over: where its only fault has left all records of a disk as they were, it
+        does not matter to that disk."""
+        if len(self.leaves.struck) != 1:
+            return
+        (fault,) = self.leaves.struck
+        for disk in self.clean.all.keys() - self._changed:
+            fact = _no_matter(fault.id, disk)
+            self.leaves.lineage.firing(fact, [self.leaves.owed(fault)], "shown")
 
     def _differs(self, disk: str, point: Point) -> str:
-        """How the disk differs from the clean run's; ``as ever`` where it does not."""
-        if self.clean is None:
-            return "as ever"
+        """How the disk differs from the clean run's; empty where it does not."""
         records = self.written.get(disk, Counter())
-        more = records - self.clean.all.get(disk, Counter())
+        more = records - self.clean.all[disk]
         needed = self.clean.before.get((point.step, disk), frozenset())
         missing = needed - records.keys() if point.occurrence == 1 else frozenset()
         told = [f"+{n} {step}" for step, n in sorted(more.items())]
         told += [f"-{step}" for step in sorted(missing)]
-        return _digest(*told) if told else "as ever"
+        return _digest(*told) if told else ""
 
     def _calm_until_now(self, node: str) -> str:
-        """The fact that nothing but what has struck went wrong so far, besides this node's own
-        death."""
+        """The fact that nothing has struck so far that matters to a node's disk, besides what has
+        in this run; its own death does not, for that is what it is to recover from."""
         made = self.leaves.made[self._seen.get(node, 0) :]
         self._seen[node] = len(self.leaves.made)
+        lineage = self.leaves.lineage
         struck = {fault.id for fault in self.leaves.struck}
+        faults = {
+            id: None
+            for leaf, lives in made
+            if lives != node
+            for id in lineage.attributes(leaf)["faults"]
+            if id not in struck
+        }
         before = self._calm.get(node)
         premises = [before] if before else []
-        lineage = self.leaves.lineage
-        for leaf, lives in made:
-            faults = lineage.attributes(leaf)["faults"]
-            if faults and lives != node and struck.isdisjoint(faults):
-                premises.append(leaf)
-        fact = f"calm for {node} {_digest(*sorted(struck), *premises)}"
-        lineage.fact(fact, label=f"nothing else had struck, for {node}")
-        lineage.firing(fact, premises or [lineage.leaf("begun")], "so far")
-        self._calm[node] = fact
-        return fact
+        for id in faults:
+            fact = lineage.fact(_no_matter(id, disk_of(node)), label=f"{id} does not matter")
+            lineage.firing(
+                fact, [lineage.leaf(f"not {id}", [lineage.faults[id]])], "has not struck"
+            )
+            premises.append(fact)
+        if before is not None and len(premises) == 1:
+            return before
+        calm = f"calm for {node} {_digest(*premises)}"
+        lineage.fact(calm, label=f"nothing that matters to the {node} has struck")
+        lineage.firing(calm, premises or [lineage.leaf("begun")], "so far")
+        self._calm[node] = calm
+        return calm
+
+
+def _no_matter(fault: str, disk: str) -> str:
+    return f"{fault} does not matter to the disk of {disk}"
 
 
 def _digest(*told: str) -> str:

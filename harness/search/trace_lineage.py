@@ -13,7 +13,7 @@ takes part in the other. Leaves are
   durable;
 - a node's life until a step, falsified by a crash just before or just after an earlier one, or by
   taking it for dead while it stands still;
-- that nothing else has struck before, for what a node finds on its disk when it starts again
+- that nothing has struck which leaves other records on a node's disk
   (:mod:`bettong.harness.search.recovery`);
 - what a restart or a retry owes to the fault that made it necessary, which holds only *while*
   that fault strikes.
@@ -24,6 +24,7 @@ preventing an output loses it, preventing such a fact can duplicate it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -46,9 +47,14 @@ from bettong.lineage.graph import FACT, Lineage
 from bettong.lineage.queries import holding
 from bettong.lineage.trace import TraceEvent
 
+_EPOCH = re.compile(r"(?:^|/)epoch=(\d+)(?:/|$)")
+
 
 def message_batches(events: Iterable[TraceEvent]) -> Batches:
-    """A function that tells the batch of any step: its own, or that of the message it names."""
+    """A function that tells the batch of any step: its own, that of the message it names, or, of
+    what begins an epoch, the first that the epoch does."""
+    events = tuple(events)
+    epochs = _epochs(events)
     planned = {
         (carried, batch): None
         for event in events
@@ -60,6 +66,8 @@ def message_batches(events: Iterable[TraceEvent]) -> Batches:
         batch = batch_of(step)
         if batch is not None:
             return batch
+        if (epoch := _EPOCH.search(step)) is not None:
+            return epochs.get(int(epoch[1]))
         named = message_of(step)
         if named is None:
             return None
@@ -70,6 +78,19 @@ def message_batches(events: Iterable[TraceEvent]) -> Batches:
         return next((b for c, b in of_stream if c.start <= int(number) < c.stop), None)
 
     return find
+
+
+def _epochs(events: Iterable[TraceEvent]) -> dict[int, int]:
+    """The first batch that is worked on after the beginning of each epoch."""
+    found: dict[int, int] = {}
+    begun: set[int] = set()
+    for event in events:
+        if (epoch := _EPOCH.search(event.step)) is not None:
+            begun.add(int(epoch[1]))
+        elif (batch := batch_of(event.step)) is not None:
+            for epoch_begun in begun - found.keys():
+                found[epoch_begun] = batch
+    return found
 
 
 @dataclass(slots=True)
@@ -124,6 +145,7 @@ class _Builder:
                     self._begin(occurrence)
                 else:
                     self._end(occurrence)
+        self.recoveries.end()
         leaves = self.leaves
         return RunLineage(self.lineage, leaves.faults, self.reading, leaves.batch, leaves.same)
 
@@ -187,10 +209,10 @@ class _Builder:
         has lived through, so that runs merge as far as they agree and no circle can arise."""
         who = (occurrence.node, occurrence.incarnation)
         point = Point(occurrence.step, phase, occurrence.number)
-        self.recoveries.moment(occurrence, point)
+        disk = self.recoveries.moment(occurrence, point)
         leaf = self.leaves.lives(occurrence, phase)
         before = self.alive.get(who)
-        premises = [*([before] if before else self.origin.get(who, [])), leaf]
+        premises = [*([before] if before else self.origin.get(who, [])), *disk, leaf]
         history = blake2b("\0".join(premises).encode(), digest_size=6).hexdigest()
         fact = f"alive({occurrence.node}.{occurrence.incarnation}, {point}) {history}"
         self.lineage.fact(fact, label=f"{occurrence.node} lives, {point}")
@@ -236,7 +258,7 @@ def lineage_of(
     """The lineage of a run from its trace.
 
     Args:
-        clean: what the disks hold in the clean run; None for that run itself.
+        clean: what the disks hold in the clean run; None where this is that run.
         batches: faults only at steps of the first so many batches.
         fold: tells crashes of a run, each with the one that stands for it.
         kinds: of the faults that are asked for.
@@ -246,4 +268,6 @@ def lineage_of(
     leaves = LeafBuilder(
         Lineage(), message_batches(chosen), batches, kinds, fold(reading), WholeRun(reading)
     )
-    return _Builder(reading, chosen, leaves, Recoveries(leaves, clean)).build()
+    return _Builder(
+        reading, chosen, leaves, Recoveries(leaves, clean or CleanRecords.of(reading))
+    ).build()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.scenario import Scenario
+from bettong.scenarios.counting import COUNTING
 from bettong.scenarios.mutants.definition import mutant
 from bettong.scenarios.showcase import ALERTS
 from bettong.scenarios.word_count import WORD_COUNT
@@ -105,5 +106,13 @@ MUTANTS: Sequence[Scenario] = (
         "protocol",
         "protocols:ClockRunsAhead",
         "Keep the clock in the state entity, so that it goes back with it.",
+    ),
+    mutant(
+        COUNTING,
+        "epoch_taken_blindly",
+        "a driver takes its epoch without looking whether another one has it",
+        "protocol",
+        "protocols:TakesEpochBlindly",
+        "Take an epoch by a create that fails when it is there, and take the next one then.",
     ),
 )

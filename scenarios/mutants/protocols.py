@@ -26,6 +26,8 @@ from bettong.engine.state.entities import FileCache, load_column
 from bettong.engine.state.files import FileEntry
 from bettong.engine.state.manifest import (
     Manifest,
+    create_epoch,
+    current_epoch,
     empty,
     read_version,
     remove_manifest,
@@ -230,3 +232,13 @@ class ShrinksAlone(BatchProtocol):
     def job(self, batch: int, base: Manifest) -> Job:
         job = super().job(batch, base)
         return replace(job, partitions=job.partitions - (self.epoch > 1))
+
+
+class TakesEpochBlindly(BatchProtocol):
+    """Creates the file of its epoch, and does not look whether it was there already."""
+
+    def take_epoch(self) -> int:
+        store = self.settings.store
+        epoch = current_epoch(store) + 1
+        create_epoch(store, epoch, self.settings.instrumentation.node)
+        return epoch

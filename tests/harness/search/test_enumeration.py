@@ -100,6 +100,11 @@ def test_each_step_has_faults_of_other_kinds_where_they_are_asked_for() -> None:
     of_two_batches = {s.faults[0].points[0].step for s in each_step(TRACE, 2, TOPOLOGY)}
     assert ids == {
         *(f"pause(driver, from {step}, replaced)" for step in (read, commit)),
+        *(f"pause({e.node}, from {e.step})" for e in TRACE if e.step in (read, commit)),
+        "pause(sender, from sender.send/lines/11)",
+        "pause(gateway, from gateway.append/lines/11)",
+        "pause(gateway, from gateway.ack/lines/11)",
+        "pause(receiver, from receiver.commit/batch=1)",
         f"duplicate(driver->gateway, {read})",
         f"duplicate(driver->receiver, {commit})",
         "duplicate(sender->gateway, sender.send/lines/11)",

@@ -197,6 +197,8 @@ DRIVERS_OWN = (OPEN, PLAN, OFFSETS, COMMIT, COMMITS)
         (
             PAUSE,
             {f"pause(driver, from {step}, replaced)" for step in DRIVERS_OWN}
+            | {f"pause(driver, from {step})" for step in DRIVERS_OWN}
+            | {f"pause(receiver, from {SERVED})"}
             | {f"pause(receiver, from {SERVED} until {COMMIT}#2)"},
         ),
         (DUPLICATE, {f"duplicate({LINK}, {COMMIT})"}),
