@@ -26,10 +26,12 @@ def backend() -> Iterator[LocalBackend]:
         yield found
 
 
-def run(backend: LocalBackend, folder: Path, name: str, faults: str = "") -> RunRecord:
+def run(
+    backend: LocalBackend, folder: Path, name: str, faults: str = "", idle_s: float = 60
+) -> RunRecord:
     scenario = load_scenario(name)
     schedule = Schedule.parse(f"faults: [{faults}]") if faults else scenario.shown_by()
-    return run_once(backend, scenario, schedule, folder, replay=False, limits=Limits(idle_s=5))
+    return run_once(backend, scenario, schedule, folder, replay=False, limits=Limits(idle_s=idle_s))
 
 
 def kinds(seen: RunRecord) -> set[str]:
@@ -74,7 +76,7 @@ def test_a_fault_that_is_still_in_force_proves_nothing(
     backend: LocalBackend, tmp_path: Path
 ) -> None:
     fault = "{pause: {node: gateway, from: gateway.append/amounts/2, until: batch=0/source.commit}}"
-    seen = run(backend, tmp_path / "run", "counting", fault)
+    seen = run(backend, tmp_path / "run", "counting", fault, idle_s=5)
     assert seen.outcome == "unknown"
     assert "was still in force when the run ended" in seen.note
 
