@@ -99,8 +99,7 @@ def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery |
     durable = _records(o for o in earlier if o.done_at(struck) and here(o))
     durable = [_relative(step, batch, epoch) for step in durable]
     after = [
-        f"{_relative(o.step, batch, epoch)}{_content(o)}"
-        f" {'failed' if o.failed or o.ended is None else ''}"
+        f"{_relative(o.record, batch, epoch)} {'failed' if o.failed or o.ended is None else ''}"
         for o in later
         if here(o)
     ]

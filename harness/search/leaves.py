@@ -77,7 +77,7 @@ class LeafBuilder:
     def stays(self, o: Occurrence) -> Iterable[str]:
         """What a step has written is still there, whatever its node suffers later."""
         for fault in self._against("stays", o):
-            if self._within(fault.points[0].step):
+            if self.within(fault.points[0].step):
                 yield self._leaf(f"stays({o.name}), no {fault.id}", [fault], o.node, o)
 
     def lives(self, o: Occurrence, phase: PointPhase) -> str:

@@ -31,6 +31,9 @@ _DURABLE = re.compile(
     r"|metadata$|source=\d+/log=\d+$"
 )
 
+# What a call to the disk does that those who read it later can see.
+_LEAVES = frozenset({"append", "truncate", "rename", "link", "remove"})
+
 # Spark's own notes, of which no call to the disk is told.
 _SPARKS = re.compile(
     r"batch=\d+/(?:offsets|commits|_spark_metadata.*)$|metadata$|source=\d+/log=\d+$"
@@ -104,7 +107,8 @@ class Occurrence:
         """How much it has left on its node's disk for those who read it later."""
         if self.ended is None:
             return 0
-        return self.synced or int(_SPARKS.match(self.step) is not None)
+        written = sum(call.operation in _LEAVES for call in self.calls)
+        return written or int(_SPARKS.match(self.step) is not None)
 
     @property
     def record(self) -> str:
