@@ -60,6 +60,7 @@ class Scenario:
         partitions: state partitions.
         inputs, outputs: where messages come from, and where outputs go.
         classes: classes ``module:Class`` that replace the right ones, by component.
+        options: further arguments of the gateway and the receiver.
         expect: whether the system is right.
         schedule: the faults that show what is wrong with a broken one.
         advice: what to repair in a broken one.
@@ -77,6 +78,7 @@ class Scenario:
     inputs: Inputs = "gateway"
     outputs: Outputs = "receiver"
     classes: Mapping[Component, str] = field(default_factory=dict)
+    options: Mapping[Component, Sequence[str]] = field(default_factory=dict)
     expect: Literal["valid", "invalid"] = "valid"
     schedule: Resource | None = None
     advice: str = ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bettong.harness.catalog import CatalogEntry
 from bettong.scenarios import (
     benchmarks,
+    corners,
     counting,
     kafka,
     live,
@@ -24,7 +25,7 @@ def entries() -> list[CatalogEntry]:
     """All scenarios, suites, protocols, sinks, jobs and measurements."""
     scenarios = [
         entry
-        for module in (word_count, counting, market_spread, showcase, kafka, live, shipped)
+        for module in (word_count, counting, corners, market_spread, showcase, kafka, live, shipped)
         for entry in module.entries()
     ]
     return [

@@ -114,6 +114,7 @@ class RunCluster(Cluster):
             [
                 *(module, "--dir", str(self._layout.folder / name)),
                 *(("--class", own) if own else ()),
+                *self._scenario.options.get(name, ()),
                 *self._environment.platform.server_options,
             ],
             listen=self._environment.listen[name],

@@ -154,10 +154,10 @@ class Campaign:
         return next(r.trace for r, s in zip(self.runs, self.observed, strict=True) if s is seen)
 
     def forget(self, seen: RunRecord) -> None:
-        """Keep nothing of a run's events, which are many."""
+        """Keep nothing of a run's events and outputs, which are many."""
         with self._lock:
             place = next(i for i, s in enumerate(self.observed) if s is seen)
-            self.observed[place] = replace(seen, events=(), times=())
+            self.observed[place] = replace(seen, events=(), times=(), outputs=())
 
     def add_counterexample(self, seen: RunRecord) -> None:
         """Keep a schedule that breaks the scenario, with the file that replays it."""

@@ -26,6 +26,10 @@ SCENARIOS = (
     "word_count",
     "doubling",
     "alerts",
+    "counting_rolling",
+    "counting_on_credit",
+    "counting_repartitioned",
+    "visits",
 )
 """In which mistakes are searched: small ones, which together run most of the engine."""
 
@@ -46,8 +50,8 @@ def bench(
     """Search mutants and count.
 
     Args:
-        full: every mutant, in place of a sample of 20.
-        only: a folder or module to be mutated, such as ``engine/storage``.
+        full: every mutant, the sinks' too, in place of a sample of 20 of the engine's.
+        only: a folder or module to be mutated, such as ``engine/storage`` or ``scenarios/sinks``.
         sample: how many are drawn.
         seed: of the drawing.
         shard: ``I/N``: the I-th of N parts of what is drawn.
@@ -61,7 +65,11 @@ def bench(
     """
     part = Shard.parse(shard)
     known = population.equivalents()
-    mutants = [m for m in population.population(only) if not population.equivalent(m, known)]
+    mutants = [
+        m
+        for m in population.population(only or (None if full else population.ENGINE))
+        if not population.equivalent(m, known)
+    ]
     recorded = executed(SCENARIOS, out / "executed", RECORDED_RUNS)
     work = Bench(out, recorded, BOUNDS, seconds, min(2, os.cpu_count() or 1))
     run = [mutant for mutant in mutants if work.is_run(mutant)]

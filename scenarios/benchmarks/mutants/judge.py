@@ -155,8 +155,7 @@ def _searched(
     except BettongError as e:
         status: Status = "aborted" if campaign.runs else "fails without a fault"
         return Finding(status, scenario.name, runs=len(campaign.runs), note=str(e)[:300])
-    first = campaign.runs[0]
-    if first.outcome != "good" or "two clean runs" in result.reason:
+    if result.verdict != "valid" and not any(run.faults for run in campaign.runs):
         return Finding("fails without a fault", scenario.name, runs=len(campaign.runs))
     return Finding(
         "survived",

@@ -86,6 +86,7 @@ class _Change:
     node: ast.AST
     until: ast.AST
     text: str
+    run: ast.stmt | None = None  # whose run shows the mistake, where it is not the statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ class _Module:
             self.path,
             change.operator,
             line,
-            statement.lineno,
+            (change.run or statement).lineno,
             start,
             end,
             change.text,
@@ -208,7 +209,7 @@ def _changes(statement: ast.stmt, text: Text) -> Iterator[_Change]:
         case ast.If(test=test, body=body):
             yield _Change("negate condition", test, test, f"not ({text(test)})")
             if isinstance(body[-1], _LEAVES):
-                yield _Change("drop the guard", test, test, "False")
+                yield _Change("drop the guard", test, test, "False", body[0])
         case ast.Return(value=ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()) as value):
             yield _Change("negate answer", value, value, f"not ({text(value)})")
         case ast.While(body=body):

@@ -1,0 +1,96 @@
+"""Small scenarios of what otherwise only long runs, large messages or rare events come to: so that
+the search strikes there too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bettong.engine.batch.job import Job
+from bettong.engine.batch.protocol import BatchProtocol
+from bettong.engine.state.manifest import Manifest
+from bettong.harness.catalog import CatalogEntry, given
+from bettong.harness.scenario import Scenario
+from bettong.scenarios.counting import COUNTING
+
+_LARGE = 4_300_000  # more than one answer of the gateway and one part of a prepare hold
+
+
+def amounts() -> bytes:
+    """Six numbers of three keys."""
+    return b"one,5\ntwo,10\nthree,15\none,5\ntwo,10\nthree,15"
+
+
+def visits() -> bytes:
+    """Two users with a silence between, and a line that is none."""
+    return b"1,ann\n3,bob\n5,ann\nnot a visit\n40,bob\n42,ann\n44,bob\n90,ann"
+
+
+def large() -> bytes:
+    """Four messages of some millions of bytes."""
+    return b"\n".join(letter * _LARGE for letter in (b"a", b"b", b"c", b"d"))
+
+
+class OtherPartitions(BatchProtocol):
+    """Takes up its work after each restart with one state partition more."""
+
+    def job(self, batch: int, base: Manifest) -> Job:
+        """What a batch has to do."""
+        job = super().job(batch, base)
+        return replace(job, partitions=job.partitions + self.epoch - 1)
+
+
+ROLLING = replace(
+    COUNTING,
+    name="counting_rolling",
+    title="sums in 3 batches, with journals that begin a new segment after each record",
+    input=amounts,
+    batch=2,
+    frame=1,
+    options={"gateway": ("--segment-bytes", "1"), "receiver": ("--segment-bytes", "1")},
+)
+
+ON_CREDIT = replace(
+    COUNTING,
+    name="counting_on_credit",
+    title="sums in 3 batches, with a gateway that takes two messages ahead and no more",
+    input=amounts,
+    batch=2,
+    frame=1,
+    options={"gateway": ("--max-unreleased", "2")},
+)
+
+REPARTITIONED = replace(
+    COUNTING,
+    name="counting_repartitioned",
+    title="sums in 2 batches, with one state partition more after each restart",
+    input=amounts,
+    classes={"protocol": "bettong.scenarios.corners:OtherPartitions"},
+)
+
+VISITS = Scenario(
+    "visits",
+    "sessions, ticks, state that is forgotten and a dead letter: 8 lines in 2 batches",
+    "bettong.scenarios.applications.visits:app",
+    visits,
+    stream="visits",
+    batch=4,
+    frame=4,
+)
+
+LARGE = Scenario(
+    "large_messages",
+    "4 messages of 4.3 million bytes in 2 batches, read and prepared in several parts",
+    "bettong.scenarios.applications.copies:app",
+    large,
+    batch=3,
+    frame=1,
+    partitions=1,
+)
+
+SCENARIOS: Sequence[Scenario] = (ROLLING, ON_CREDIT, REPARTITIONED, VISITS, LARGE)
+
+
+def entries() -> list[CatalogEntry]:
+    """What the catalog says of them."""
+    return [CatalogEntry(s.name, "scenario", s.title, given(s)) for s in SCENARIOS]

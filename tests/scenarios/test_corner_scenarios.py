@@ -1,0 +1,77 @@
+"""Scenarios of what otherwise only long runs, large messages or rare events come to."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bettong.harness.api import run_scenario
+from bettong.harness.backends.base import LocalBackend
+from bettong.harness.scenario import Scenario
+from bettong.harness.search.bounds import bounds_of
+from bettong.scenarios.benchmarks.mutants.executed import Executed
+from bettong.scenarios.benchmarks.mutants.overlay import source_of
+from bettong.scenarios.corners import SCENARIOS
+
+CORNERS = {
+    "counting_rolling": [
+        ("engine/storage/log.py", "self._begin(segment.number + 1)"),
+        ("engine/receiver/ledger.py", "self._log.drop_before(self._log.segments[-1])"),
+    ],
+    "counting_on_credit": [("engine/ingest/gateway.py", "sender.send(Credit(stream.limit))")],
+    "visits": [
+        ("engine/windows.py", "joined = near[0] if near else one(at, at)"),
+        ("engine/expiry.py", "kept.last, kept.value = -math.inf, make()"),
+        ("engine/ticks.py", "return None if clock.seen % every else Tick(clock.latest)"),
+        ("engine/batch/flow.py", "dead = items.take(np.array(places, np.int64))"),
+    ],
+    "large_messages": [
+        ("engine/ingest/gateway.py", "if size >= _REPLY_BYTES:\n                break"),
+        ("engine/receiver/server.py", 'return Prepared(self.stage(ledger, request, rows), "")'),
+    ],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CORNERS)
+def test_a_scenario_comes_to_its_corner(name: str, tmp_path: Path) -> None:
+    recording = "bettong.scenarios.benchmarks.mutants.recording"
+    recorded = subprocess.run(
+        [sys.executable, "-m", recording, name, "3", str(tmp_path)],
+        capture_output=True,
+        check=True,
+    ).stdout
+    found = msgspec.json.decode(recorded, type=Executed)
+    for path, text in CORNERS[name]:
+        source = source_of(path)
+        assert text in source, f"{path} has changed: name the statement of the corner again"
+        last = text.rpartition("\n")[2]
+        line = source[: source.index(text) + len(text) - len(last)].count("\n") + 1
+        assert line in found.clean[path], f"{name} does not run {path}:{line}"
+
+
+def test_the_right_ones_hold_without_faults(tmp_path: Path) -> None:
+    with LocalBackend(runner="in-process") as backend:
+        for scenario in SCENARIOS:
+            result = run_scenario(scenario, backend=backend, out=tmp_path / scenario.name)
+            assert result.verdict == "valid", (scenario.name, result.reason)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: str(scenario.name))
+def test_the_right_ones_hold_under_every_single_fault(scenario: Scenario, tmp_path: Path) -> None:
+    with LocalBackend(runner="in-process") as backend, LocalBackend(runner="in-process") as other:
+        result = run_scenario(
+            scenario,
+            bounds_of("quick"),
+            backend=backend,
+            beside=[other],
+            out=tmp_path,
+        )
+    assert result.verdict == "valid", result.reason
+    assert result.coverage.complete
