@@ -59,7 +59,7 @@ class GatewaySource:
 
     def extent(self, upto: int, wait: float) -> Extent:
         status = self._client().status(upto, wait)
-        return Extent(status.end, status.ended)
+        return Extent(status.end, status.ended, status.base)
 
     def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Sequence[bytes]:
         blocks = self._client().read(planned.start, planned.stop, step=step, causes=causes)

@@ -86,8 +86,17 @@ class _Runner:
         before = start | self._offsets(done - 1)
         known = self._planner.known(done)
         ends = start | (self._offsets(done) if known is None else dict(known.ends))
-        self._batch(done, before, ends)
+        if self._is_gone(before):
+            self._release(done, ends)
+        else:
+            self._batch(done, before, ends)
         return done + 1, ends
+
+    def _is_gone(self, before: Mapping[str, int]) -> bool:
+        """Whether messages of the last batch are no longer there. Then they were released, which
+        is done when every sink has committed the batch: it need not be done again."""
+        streams = self._config.streams.items()
+        return any(source.extent(0, 0).begin > before[stream] for stream, source in streams)
 
     def _offsets(self, batch: int) -> dict[str, int]:
         return dict(read_manifest(self._config.store, self._app.name, batch).offsets)
@@ -103,6 +112,9 @@ class _Runner:
             )
 
         self._protocol.run(batch, run_tasks)
+        self._release(batch, ends)
+
+    def _release(self, batch: int, ends: Mapping[str, int]) -> None:
         sink_step = self._protocol.sink_step
         causes = [sink_step(f"batch={batch}/sink.commit", sink) for sink in self._config.sinks]
         for stream, stop in ends.items():

@@ -26,10 +26,12 @@ class Extent(NamedTuple):
     Attributes:
         end: messages below this number can be read, now and after any crash.
         ended: there will be no more.
+        begin: messages below this number are gone, because they were released.
     """
 
     end: int
     ended: bool
+    begin: int = 0
 
 
 class StreamSource(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,10 +17,11 @@ from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
 from bettong.engine.resilience import GIVES_UP
-from bettong.engine.sources.base import FileSource
+from bettong.engine.sources.base import Extent, FileSource
 from bettong.engine.state.manifest import Manifest
 from bettong.engine.state.query import version
 from bettong.lineage.errors import UsageError
+from bettong.lineage.trace import MessageRange
 from bettong.scenarios.applications.word_count import app
 
 LINES = [f"They know they found it, number {n} {n % 7}." for n in range(50)]
@@ -55,6 +56,25 @@ class _Stop(BaseException):
     """The process ends."""
 
 
+class Dropping(FileSource):
+    """Lets go of what is released, as a gateway does whose segment is full."""
+
+    @property
+    def _begin(self) -> int:
+        released = self.path.with_suffix(".released")
+        return int(released.read_text()) if released.exists() else 0
+
+    def extent(self, upto: int, wait: float) -> Extent:
+        return super().extent(upto, wait)._replace(begin=self._begin)
+
+    def read(self, planned: MessageRange, step_id: str, causes: Sequence[str]) -> Sequence[bytes]:
+        assert planned.start >= self._begin, f"{planned} is gone"
+        return super().read(planned, step_id, causes)
+
+    def release(self, upto: int, step_id: str, causes: Iterable[str]) -> None:
+        self.path.with_suffix(".released").write_text(str(upto))
+
+
 class StopsBeforeCommit(BatchProtocol):
     def commit(self, job: Job, manifest: Manifest) -> None:
         if job.batch == self.settings.options["batch"]:
@@ -77,6 +97,29 @@ def test_it_goes_on_after_it_was_stopped_before_a_commit(config: RunConfig, batc
         run_in_process(app, stopping)
     assert len(rows(config)) == len([r for r in expected() if _line(r[0]) < 20 * batch])
     assert run_in_process(app, dataclasses.replace(config, state_partitions=2)) == 3
+    assert rows(config) == expected()
+
+
+class StopsAtTheBeginning(BatchProtocol):
+    def job(self, batch: int, base: Manifest) -> Job:
+        if batch == self.settings.options["batch"]:
+            raise _Stop
+        return super().job(batch, base)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_batch_whose_messages_are_let_go_is_not_done_again(config: RunConfig, batch: int) -> None:
+    source = config.sources["lines"]
+    assert isinstance(source, FileSource)
+    dropping = dataclasses.replace(config, sources={"lines": Dropping(source.path)})
+    options = {"batch": batch}
+    with pytest.raises(_Stop):
+        run_in_process(
+            app, dataclasses.replace(dropping, batch_class=StopsAtTheBeginning, options=options)
+        )
+    assert run_in_process(app, dropping) == 3
+    assert rows(config) == expected()
+    assert run_in_process(app, dropping) == 3
     assert rows(config) == expected()
 
 

@@ -27,14 +27,27 @@ _MARKS = "_bettong_executed"
 _HEADER = f"from bettong_executed import marks as _marks; {_MARKS} = _marks({{path!r}}, {{size}})"
 _RECORDER = f'''
 import mmap, os
-def marks(path, size):
-    file = os.path.join(os.environ["{FOLDER}"], path.replace("/", "%"))
-    fd = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        os.ftruncate(fd, size)
-        return mmap.mmap(fd, size)
-    finally:
-        os.close(fd)
+
+
+class Marks:  # may be pickled with a function whose module it is in
+    def __init__(self, path, size):
+        self.said = path, size
+        file = os.path.join(os.environ["{FOLDER}"], path.replace("/", "%"))
+        fd = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            os.ftruncate(fd, size)
+            self.bytes = mmap.mmap(fd, size)
+        finally:
+            os.close(fd)
+
+    def __setitem__(self, place, mark):
+        self.bytes[place] = mark
+
+    def __reduce__(self):
+        return Marks, self.said
+
+
+marks = Marks
 '''
 
 
