@@ -135,7 +135,7 @@ class Planner:
         for stream, source in self.sources.items():
             most = ends[stream] + self.batching.messages
             upto = min(max(moment.get(stream, 0), ends[stream]), most)
-            end, ended = source.extent(upto, self._poll_s)
+            end, ended, _ = source.extent(upto, self._poll_s)
             if end < upto and not ended:
                 return None
             found[stream] = min(end, upto)
@@ -194,7 +194,7 @@ def next_batch(
     found: dict[str, int] = {}
     for stream, source in sources.items():
         full = ends[stream] + batch_messages
-        end, ended = source.extent(full, wait)
+        end, ended, _ = source.extent(full, wait)
         if end < full and not ended:
             return None
         found[stream] = min(end, full)

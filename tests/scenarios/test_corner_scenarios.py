@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from bettong.harness.api import run_scenario
-from bettong.harness.backends.base import LocalBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import bounds_of
 from bettong.scenarios.benchmarks.mutants.executed import Executed
