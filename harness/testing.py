@@ -22,10 +22,11 @@ def assert_effectively_once(
     out: Path | None = None,
     **options: Any,
 ) -> Result:
-    """Check a sink as ``bettong check-sink`` does; raises AssertionError unless it holds.
+    """Check a sink as ``bettong check-sink`` does, or a job as ``bettong check-job`` does; raises
+    AssertionError unless it holds.
 
     Args:
-        sink: a sink's class, an object at the top of a module, or a target as
+        sink: a sink's or job's class, an object at the top of a module, or a target as
             ``bettong check-sink`` takes it, such as ``sinks.py:Orders`` or ``format:parquet``.
         expect: the level asked for.
         out: where result and reports are written, or None.
@@ -35,8 +36,12 @@ def assert_effectively_once(
     again. An answer that is not known is no pass.
     """
     from bettong.harness.queries.check import check_sink
+    from bettong.harness.queries.job.check import check_job
+    from bettong.harness.queries.job.loading import is_job
 
-    result = check_sink(target_of(sink), expect=expect, **options)
+    target = target_of(sink)
+    check = check_job if is_job(target) else check_sink
+    result = check(target, expect=expect, **options)
     if out is not None:
         from bettong.reports import write_reports
 

@@ -44,6 +44,8 @@ def lines_of(result: Result, out: Path | None) -> Iterator[Line]:
 
 def level(result: Result) -> str:
     """The level that was found."""
+    if result.kind == "job" and result.expected is None:
+        return "no fault tried"
     return "level not known" if result.verdict == "unknown" else result.guarantee
 
 

@@ -27,8 +27,10 @@ class Case:
     """What one test runs.
 
     Attributes:
+        scenario: its name, or a job's target.
         faults: ``none``, a file, a search, or a schedule as a mapping.
         remembered: the schedule was one of a search, which runs it too.
+        is_job: whether it is a streaming job that is checked as ``bettong check-job`` does.
     """
 
     scenario: str
@@ -36,15 +38,20 @@ class Case:
     expect: Guarantee
     options: Mapping[str, Any]
     remembered: bool = False
+    is_job: bool = False
 
     @property
     def is_search(self) -> bool:
         """Whether the schedules are only known when it runs."""
-        return isinstance(self.faults, str) and self.faults.startswith(_SEARCHES)
+        return (
+            not self.is_job and isinstance(self.faults, str) and self.faults.startswith(_SEARCHES)
+        )
 
 
 def cases_of(marker: pytest.Mark, test: pytest.Item) -> dict[str, Case]:
     given: dict[str, Any] = dict(marker.kwargs)
+    if "job" in given:
+        return _job_case(given, test)
     unknown = set(given) - {
         "scenario",
         "faults",
@@ -72,6 +79,18 @@ def cases_of(marker: pytest.Mark, test: pytest.Item) -> dict[str, Case]:
                 cases[name] = Case(scenario, schedule, expect, given, remembered=True)
         cases[case_id(one)] = case
     return cases
+
+
+def _job_case(given: dict[str, Any], test: pytest.Item) -> dict[str, Case]:
+    target, faults = given.pop("job"), given.pop("faults", "ldfi")
+    expect = given.pop("expect", "effectively-once")
+    unknown = set(given) - {"budget"}
+    if unknown or faults not in ("ldfi", "none"):
+        raise pytest.UsageError(
+            f"{test.nodeid}: @pytest.mark.bettong(job=…) takes faults='ldfi' or 'none', expect=… "
+            "and budget=… by name"
+        )
+    return {case_id(faults): Case(target, faults, expect, given, is_job=True)}
 
 
 def case_id(faults: str | Mapping[str, Any]) -> str:

@@ -57,7 +57,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "bettong(scenario, faults='none', expect='effectively-once', **options): run a scenario "
-        "under faults and judge it; options are those of bettong.harness.api.run_scenario",
+        "under faults and judge it; options are those of bettong.harness.api.run_scenario; "
+        "bettong(job, faults='ldfi', expect='effectively-once', budget): check a streaming job",
     )
     # Registered late, so that it sees what -k and --last-failed have left.
     config.pluginmanager.register(Selection(config), "bettong-selection")
@@ -93,6 +94,11 @@ def bettong_run(request: pytest.FixtureRequest) -> RunCase:
         options = {k: v for k, v in case.options.items() if k not in ("bounds", *BOUNDS)}
         if "budget" in options:
             options["budget"] = Budget.parse(str(options["budget"]))
+        if case.is_job:
+            from bettong.harness.queries.job.check import check_job
+
+            asked = {**options, "out": out, "clean_only": case.faults == "none"}
+            return check_job(case.scenario, expect=case.expect, on_event=on_event, **asked)
         return run_scenario(
             case.scenario,
             _faults(case),

@@ -135,19 +135,20 @@ class QueryVerdict:
         )
 
     def without_faults(self, clean: Execution, runs: int) -> Result:
-        """What runs without faults tell: what depends on how batches are cut."""
+        """What runs without faults tell: what depends on how batches are cut. No level was asked
+        for, and none is found."""
         varies = len(self.subject.envelope)
         told = f"{varies} thing(s) of its output depend on how batches are cut" if varies else ""
-        return self._result(
+        result = self._result(
             "valid",
             f"{self.subject.name} gives {told or 'the same'} in {runs} runs without a fault; "
             "no fault was tried",
-            guarantee="effectively-once",
             runs=(_line(clean),),
             coverage=Coverage(executions=runs),
             assumptions=self.subject.more,
             details=self._of_a_job(),
         )
+        return replace(result, expected=None)
 
     def _of_a_job(self) -> dict[str, object]:
         if self.subject.kind != "job":

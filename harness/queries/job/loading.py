@@ -36,6 +36,12 @@ def load_job(target: str, *, fresh: bool = False) -> Job:
     return job
 
 
+def is_job(target: str) -> bool:
+    """Whether a target is a job rather than a sink; raises UsageError when it cannot be loaded."""
+    where, _, name = target.rpartition(":")
+    return where not in ("", "format") and isinstance(load_object(where, name, False), Job)
+
+
 def _check(job: Job, target: str) -> None:
     kind = type(job)
     builds = kind.build is not Job.build

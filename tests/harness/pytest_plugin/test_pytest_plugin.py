@@ -144,6 +144,38 @@ def test_a_mark_that_cannot_be_meant(pytester: pytest.Pytester) -> None:
     found.stdout.fnmatch_lines(["*takes scenario=*not scenrio*"])
 
 
+def test_a_job_is_marked_by_its_target_and_searched_unless_said_otherwise(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+        from bettong.lineage.results import Result
+
+        @pytest.fixture(scope="session")
+        def bettong_run():
+            def run(case, out, on_event):
+                assert case.is_job and not case.is_search and case.expect == "at-least-once"
+                return Result(f"{case.scenario} {case.faults}", "valid")
+            return run
+
+        @pytest.mark.bettong(job="mine.py:Mine", expect="at-least-once")
+        def test_job(bettong_result):
+            assert bettong_result.scenario == "mine.py:Mine ldfi"
+        """
+    )
+    run(pytester).assert_outcomes(passed=1)
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.bettong(job="mine.py:Mine", faults="each-step")
+        def test_job(): pass
+        """
+    )
+    run(pytester).stdout.fnmatch_lines(["*takes faults='ldfi' or 'none'*"])
+
+
 def test_importing_the_plugin_imports_neither_spark_nor_pandas() -> None:
     code = (
         "import sys, bettong.harness.pytest_plugin.plugin; "

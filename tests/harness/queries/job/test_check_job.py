@@ -184,6 +184,7 @@ def test_what_depends_on_how_batches_are_cut_is_told(arena_for: ArenaFor, users:
     result = check(arena_for, f"{users}:BatchesTold", clean_only=True)
     assert result.verdict == "valid"
     assert "the column batch" in result.details["envelope"][0]
+    assert (result.guarantee, result.expected) == ("none", None), "no fault was tried"
 
 
 def test_pooled_threads_that_write_checksums_tell_of_their_own_run(
