@@ -18,7 +18,8 @@ from bettong.harness.faults.fault import PowerLoss, TakenStep
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.search.occurrences import DiskReport, Occurrence, Reading
 
-_MOST_KEEPS = 4
+MOST_WAYS = 4
+"""So many ways to lose something at one moment are tried."""
 _BYTES = 2  # as many as make half of a write differ from all and from nothing of it
 
 _Key = tuple[Change, ...]
@@ -53,7 +54,7 @@ class _NodeDisk:
             known.append(loss)
 
     def _ways(self) -> Sequence[tuple[Keep, frozenset[str]]]:
-        keeps = self.volume.choices()[:_MOST_KEEPS]
+        keeps = self.volume.choices()[:MOST_WAYS]
         lost = ((keep, {change.origin for change in self.volume.lost(keep)}) for keep in keeps)
         return [(keep, frozenset(origins)) for keep, origins in lost]
 

@@ -18,6 +18,7 @@ from bettong.harness.faults.describe import counterexample_words
 from bettong.harness.runs.campaign import CRASH_MODEL, Campaign
 from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.harness.search.bounds import SearchBounds
+from bettong.harness.search.durable import MOST_WAYS
 from bettong.harness.search.executor import ScenarioExecutor
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import Counterexample, Guarantee, Result, tool_version
@@ -120,6 +121,11 @@ def _result(
     shown = findings.execution(findings.minimal[0]).anomalies if findings.minimal else ()
     folding = executor.folding
     assumptions = [CRASH_MODEL, *campaign.backend.limits, f"bounds: {reach.words()}"]
+    if reach.storage:
+        assumptions.append(
+            "power cuts at the first and the last moment at which the same is not durable, each in "
+            f"the {MOST_WAYS} ways that lose the most"
+        )
     if folding.same_moment:
         assumptions.append(
             f"{len(folding.same_moment)} crashes are taken for a later one of their node, before "
