@@ -18,7 +18,7 @@ from bettong.harness.search import exhaustive
 from bettong.harness.search.bounds import SearchBounds, bounds_of
 from bettong.harness.search.fault_plan import FaultPlan, parse_plan
 from bettong.harness.search.ldfi import LOG, search_scenario
-from bettong.lineage.results import Guarantee, Result
+from bettong.lineage.results import Guarantee, Result, begin_answer
 from bettong.lineage.search.loop import Budget
 
 
@@ -148,8 +148,9 @@ def _campaign(
     resume: bool = False,
     beside: Sequence[Backend] = (),
 ) -> Campaign:
-    messages = scenario.messages(input_file)
+    begin_answer(out)
     out.mkdir(parents=True, exist_ok=True)
+    messages = scenario.messages(input_file)
     options: dict[str, object] = {
         "workers": len(backend.workers),
         "runner": backend.runner,

@@ -26,6 +26,8 @@ from bettong.lineage.nearest import one_of
 from bettong.lineage.results import Result
 from bettong.lineage.search.loop import Budget
 
+OUT = Path("bettong-out")
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -172,7 +174,7 @@ def _suites() -> dict[str, Suite]:
 
 
 def _folder(out: Path | None, run: SuiteRun, suite: Suite | None, number: int) -> Path:
-    base = out or Path("bettong-out")
+    base = out or OUT
     return base / run.name if suite is None else base / suite.name / f"{number:02}-{run.name}"
 
 

@@ -6,9 +6,13 @@ Reports are made from it alone.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
 import platform
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib import metadata, resources
 from pathlib import Path
@@ -39,6 +43,9 @@ Outcome = Literal["good", "violation", "vacuous", "not-injected", "unknown"]
 
 GUARANTEES: tuple[Guarantee, ...] = ("effectively-once", "at-least-once", "at-most-once", "none")
 EXIT_CODES: Mapping[Verdict, int] = {"valid": 0, "invalid": 1, "unknown": 3}
+
+
+REPORTS = ("report.html", "report.md", "junit.xml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +285,28 @@ class Result:
             return cls.from_dict(value)
         except UsageError as e:
             raise UsageError(f"{file}: {e}") from e
+
+
+def begin_answer(directory: Path, names: Sequence[str] = ("result.json", *REPORTS)) -> None:
+    """Look after the folder of an answer before anything is begun.
+
+    An earlier answer there is moved aside (``result.json.old``), so that a run that fails leaves
+    none that could be taken for its own. A folder that is not there is not made yet. Raises
+    OSError where nothing can be written.
+    """
+    if not directory.exists():
+        above = next(path for path in directory.absolute().parents if path.exists())
+        refused = 0 if above.is_dir() else errno.ENOTDIR
+        if not refused and not os.access(above, os.W_OK | os.X_OK):
+            refused = errno.EACCES
+        if refused:
+            raise OSError(refused, os.strerror(refused), str(directory))
+        return
+    with tempfile.TemporaryFile(dir=directory) as file:
+        file.write(b"room")
+    for name in names:
+        with contextlib.suppress(FileNotFoundError):
+            (directory / name).replace(directory / f"{name}.old")
 
 
 def schema() -> dict[str, Any]:

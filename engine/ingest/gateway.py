@@ -43,6 +43,7 @@ from bettong.engine.net.process import (
     limits_from,
     load_class,
     lock_directory,
+    natural,
     run_process,
     server_options,
 )
@@ -135,7 +136,7 @@ class Gateway(Server):
             raise RefusedError("hello", "the first frame must be Hello, to send or to read")
         if not self.door.admits(hello.token):
             raise RefusedError("token", "the token is wrong or missing: give --token-file FILE")
-        self.admit()
+        self.let_in(connection)
         stream = self.stream(hello.stream)
         if hello.role == "send" and hello.stream in self._raw:
             raise RefusedError("raw", f"{hello.stream} takes plain TCP; send to another stream")
@@ -307,7 +308,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = server_options("bettong.engine.ingest.gateway", about, Gateway)
     parser.add_argument(
         "--max-unreleased",
-        type=int,
+        type=natural,
         default=0,
         metavar="N",
         help="messages of a stream that may wait before its sender must (default: any number)",

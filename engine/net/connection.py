@@ -16,6 +16,7 @@ from bettong.engine.net.errors import ConnectionLostError, FrameError, RefusedEr
 from bettong.engine.net.frame import HEADER_BYTES, check_body, encode, parse_header
 
 T = TypeVar("T")
+_CHUNK = 256 << 10
 
 
 class Connection:
@@ -24,7 +25,7 @@ class Connection:
     Several threads may send; one receives.
 
     Args:
-        limit: the most bytes that the body of a received frame may have.
+        limit: the most bytes that the body of a received frame may have; see ``widen``.
         timeout: seconds that one message may take on its way in (from its first byte) or out.
     """
 
@@ -39,6 +40,10 @@ class Connection:
         self.peer = peer
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def widen(self, limit: int) -> None:
+        """From now on received frames may have bodies of so many bytes."""
+        self._limit = limit
 
     def send(self, message: Any) -> None:
         """Hand the message to the network; raises ConnectionLostError."""
@@ -105,12 +110,15 @@ class Connection:
         return self.poll(0)
 
     def _read(self, size: int, first: float) -> bytearray:
-        data = bytearray(size)
-        view = memoryview(data)
+        """So many bytes. Room for them is made as they come: a length alone takes none."""
+        data = bytearray(min(size, _CHUNK))
         done = 0
         deadline = time.monotonic() + first
         while done < size:
-            got = self._read_some(view[done:], deadline)
+            if done == len(data):
+                data.extend(bytes(min(size, 2 * done) - done))
+            with memoryview(data) as view:
+                got = self._read_some(view[done:], deadline)
             if not got:
                 raise ConnectionLostError(
                     f"{self.peer}: connection closed" + (" inside a frame" if done else "")

@@ -23,12 +23,14 @@ class Limits:
 
     Attributes:
         connections: open at once, over all clients.
+        strangers: of these, from one address, without having been admitted.
         frame_bytes: the body of one frame.
         frame_s: seconds from a frame's first byte to its last; also for TLS and the first frame.
         idle_s: seconds without any frame.
     """
 
     connections: int = 256
+    strangers: int = 64
     frame_bytes: int = 16 << 20
     frame_s: float = 10.0
     idle_s: float = 300.0
@@ -37,7 +39,8 @@ class Limits:
 class Listener:
     """Listens at a door and runs :meth:`speak` for each connection in a thread of its own.
 
-    Where all connections are in use, one that has not been admitted makes room: the oldest.
+    Where all connections are in use, or too many come from one address without being admitted, one
+    that has not been admitted makes room: the oldest, of that address where it has too many.
     """
 
     def __init__(self, door: ListenConfig, limits: Limits) -> None:
@@ -48,6 +51,7 @@ class Listener:
         self._lock = threading.Lock()
         self._open = 0
         self._strangers: dict[threading.Thread, socket.socket] = {}  # oldest first
+        self._hosts: dict[threading.Thread, str] = {}  # of the strangers
         self._is_closed = False
         host, port, *_ = self._listener.getsockname()
         self.address = Address(host, port)
@@ -59,7 +63,7 @@ class Listener:
     def admit(self) -> None:
         """The client of this thread has shown that it may come in."""
         with self._lock:
-            self._strangers.pop(threading.current_thread(), None)
+            self._leave(threading.current_thread())
 
     def run(self) -> None:
         """Accept until :meth:`close` is called."""
@@ -89,11 +93,15 @@ class Listener:
                 if not self._strangers:
                     sock.close()
                     return
-                oldest = self._strangers.pop(next(iter(self._strangers)))
-                with contextlib.suppress(OSError):
-                    oldest.shutdown(socket.SHUT_RDWR)
+                self._turn_away(next(iter(self._strangers)))
+            host = peer.rpartition(":")[0]
+            alike = [t for t, other in self._hosts.items() if other == host]
+            if len(alike) >= self.limits.strangers:
+                log.warning("%s: too many connections that say nothing", peer)
+                self._turn_away(alike[0])
             self._open += 1
             self._strangers[thread] = sock
+            self._hosts[thread] = host
         try:
             thread.start()
         except RuntimeError as e:  # the machine has no room for another thread
@@ -121,7 +129,17 @@ class Listener:
     def _forget(self, thread: threading.Thread) -> None:
         with self._lock:
             self._open -= 1
-            self._strangers.pop(thread, None)
+            self._leave(thread)
+
+    def _leave(self, thread: threading.Thread) -> None:
+        self._strangers.pop(thread, None)
+        self._hosts.pop(thread, None)
+
+    def _turn_away(self, thread: threading.Thread) -> None:
+        stranger = self._strangers[thread]
+        self._leave(thread)
+        with contextlib.suppress(OSError):
+            stranger.shutdown(socket.SHUT_RDWR)
 
     def _secured(self, tls: ssl.SSLContext, sock: socket.socket) -> socket.socket:
         secured = tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)

@@ -29,10 +29,10 @@ def server_options(module: str, about: str, server: type[Server]) -> argparse.Ar
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description=about)
     add_door_options(parser)
     parser.add_argument("--dir", type=Path, required=True, help="where everything is kept")
-    parser.add_argument("--segment-bytes", type=int, default=64 << 20, metavar="N")
-    parser.add_argument("--max-frame-bytes", type=int, default=Limits.frame_bytes, metavar="N")
-    parser.add_argument("--max-connections", type=int, default=Limits.connections, metavar="N")
-    parser.add_argument("--idle", type=float, default=Limits.idle_s, metavar="SECONDS")
+    parser.add_argument("--segment-bytes", type=positive, default=64 << 20, metavar="N")
+    parser.add_argument("--max-frame-bytes", type=positive, default=Limits.frame_bytes, metavar="N")
+    parser.add_argument("--max-connections", type=positive, default=Limits.connections, metavar="N")
+    parser.add_argument("--idle", type=seconds, default=Limits.idle_s, metavar="SECONDS")
     parser.add_argument(
         "--class",
         dest="class_path",
@@ -41,6 +41,27 @@ def server_options(module: str, about: str, server: type[Server]) -> argparse.Ar
         help=f"a class derived from {server.__name__} to run instead",
     )
     return parser
+
+
+def positive(text: str) -> int:
+    """A number of at least 1 that a 32-bit length can say; raises ValueError."""
+    number = int(text)
+    if not 1 <= number < 1 << 32:
+        raise argparse.ArgumentTypeError(f"{text} is not between 1 and {(1 << 32) - 1}")
+    return number
+
+
+def natural(text: str) -> int:
+    """The same, or 0; raises ValueError."""
+    return 0 if text == "0" else positive(text)
+
+
+def seconds(text: str) -> float:
+    """A time of more than nothing and at most a year; raises ValueError."""
+    number = float(text)
+    if not 0 < number <= 31_536_000:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds above 0")
+    return number
 
 
 def limits_from(options: argparse.Namespace) -> Limits:

@@ -14,6 +14,7 @@ from bettong.engine.steps import RunOverError
 from bettong.lineage.errors import BettongError
 
 log = logging.getLogger("bettong")
+FIRST_FRAME_BYTES = 16 << 10  # a name, a role and a token
 
 
 class Server(Listener):
@@ -27,11 +28,16 @@ class Server(Listener):
         """Speak with one client until it is done. Errors raised here are told to it."""
         raise NotImplementedError
 
+    def let_in(self, connection: Connection) -> None:
+        """The client has shown that it may come in: it may send frames of full size."""
+        self.admit()
+        connection.widen(self.limits.frame_bytes)
+
     def speak(self, sock: socket.socket, peer: str) -> None:
         with Connection(
             sock,
             self._codec,
-            limit=self.limits.frame_bytes,
+            limit=min(FIRST_FRAME_BYTES, self.limits.frame_bytes),
             timeout=self.limits.frame_s,
             peer=peer,
         ) as connection:

@@ -24,6 +24,11 @@ from bettong.engine.storage.disk import OS_DISK, Buffer, Disk
 from bettong.engine.storage.log import DamageError, Position, Record, RecordLog
 
 _OPEN, _ROWS, _COMMIT = 1, 2, 3
+FIRST_EPOCH = 1 << 16
+"""The highest epoch that an application may begin with: a receiver may be newer than a checkpoint.
+"""
+EPOCH_STEP = 1024
+"""By how much the next may be higher: for drivers that ended before they came here."""
 _PART = struct.Struct("<QQQQB")  # epoch, partition, attempt, part, last
 
 
@@ -93,6 +98,7 @@ class Ledger:
         one is fenced itself."""
         with self._lock:
             self.check_epoch(epoch)
+            self._check_step(epoch)
             if epoch > self.epoch:
                 self._log.append(_OPEN, epoch)
                 self.epoch = epoch
@@ -162,6 +168,15 @@ class Ledger:
         """Raises RefusedError for an epoch that is fenced."""
         if epoch < self.epoch:
             raise RefusedError("fenced", f"epoch {epoch} is over: epoch {self.epoch} has begun")
+
+    def _check_step(self, epoch: int) -> None:
+        """An epoch is a start of the driver: one that is far ahead would fence all honest ones
+        that follow. Raises RefusedError."""
+        most = self.epoch + EPOCH_STEP if self.epoch else FIRST_EPOCH
+        if epoch > most:
+            raise RefusedError(
+                "epoch", f"epoch {epoch} is too far ahead: {most} is the highest that may follow"
+            )
 
     def check_order(self, batch: int) -> None:
         """Raises RefusedError for a batch that was passed over."""

@@ -97,7 +97,7 @@ class Receiver(Server):
             raise RefusedError("hello", "the first frame must be Hello")
         if not self.door.admits(hello.token):
             raise RefusedError("token", "the token is wrong or missing: give --token-file FILE")
-        self.admit()
+        self.let_in(connection)
         ledger = self.ledger(hello.application)
         connection.send(Welcome(ledger.epoch))
         while True:

@@ -7,7 +7,6 @@ published at once: whoever reads by notes sees whole batches, each once.
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from bettong.engine.keys import canonical
 from bettong.engine.sinks.base import Noted, Row, Rows
 from bettong.engine.state.store import LocalStore
 from bettong.engine.steps import step
+from bettong.engine.storage.sealed import sealed, unsealed
 from bettong.lineage.errors import UsageError
 
 SCHEMA = pa.schema([("id", pa.string()), ("key", pa.binary()), ("data", pa.binary())])
@@ -80,7 +80,7 @@ class ArrowSink:
             for partition, attempt in sorted(winners.items()):
                 prefix = _attempt(epoch, batch, partition, attempt) + "-"
                 files.append(max(name for name in staged if name.startswith(prefix)))
-            self._store.create(f"batches/{batch:012d}.json", json.dumps(files).encode())
+            self._store.create(f"batches/{batch:012d}.json", sealed(files))
 
     def _check_epoch(self, epoch: int) -> None:
         newest = max((int(n[:6]) for n in self._store.names("epochs")), default=0)
@@ -110,6 +110,7 @@ def read_batches(directory: Path) -> Iterator[pa.Table]:
     """The visible rows of a sink's directory, batch by batch."""
     store = LocalStore(directory)
     for note in store.names("batches"):
-        files = json.loads(bytes(store.read(f"batches/{note}")))
+        path = f"batches/{note}"
+        files = unsealed(bytes(store.read(path)), f"{directory}/{path}", "restore it from a copy")
         tables = [pa.ipc.open_file(pa.py_buffer(store.read(f"rows/{f}"))).read_all() for f in files]
         yield pa.concat_tables(tables) if tables else SCHEMA.empty_table()

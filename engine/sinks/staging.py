@@ -18,9 +18,11 @@ from bettong.engine.receiver.rows import Columns, lines
 from bettong.engine.receiver.rows import Row as TextRow
 from bettong.engine.sinks.base import Row
 from bettong.engine.storage.disk import Disk, replace_file
+from bettong.engine.storage.sealed import sealed, unsealed
 from bettong.lineage.errors import BettongError, UsageError
 
 _EPOCH = re.compile(r"epoch-(\d+)")
+_REMEDY = "restore it from a copy, or remove it once no driver writes there"
 
 
 def key_text(key: Key | None) -> str | None:
@@ -50,12 +52,13 @@ class Staging:
         self.disk.sync_directory(self.directory)
         self.disk.sync_directory(self.directory.parent)
         for name in filter(_EPOCH.fullmatch, self.disk.names(self._epochs)):
-            with self.disk.open(self._epochs / name) as file:
-                owner = file.read().decode()
+            path = self._epochs / name
+            with self.disk.open(path) as file:
+                owner = unsealed(file.read(), str(path), _REMEDY)
             if owner != application:
                 raise UsageError(f"{self.directory} holds the output of {owner}: take another")
         self.check_epoch(epoch)
-        replace_file(self._epochs / f"epoch-{epoch}", application.encode(), self.disk)
+        replace_file(self._epochs / f"epoch-{epoch}", sealed(application), self.disk)
         self._sweep(lambda name: not name.startswith(f"e{epoch}-"))
 
     def check_epoch(self, epoch: int) -> None:

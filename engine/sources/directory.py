@@ -9,7 +9,6 @@ the same files in the same order, since an entry is made only where there is non
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +19,12 @@ from bettong.engine.sources.base import Extent, PreparedSource, awaited
 from bettong.engine.sources.lines import ChangedFileError, LineIndex, index_of
 from bettong.engine.state.store import LocalStore
 from bettong.engine.steps import step
+from bettong.engine.storage.log import DamageError
+from bettong.engine.storage.sealed import sealed, unsealed
 from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import MessageRange
+
+_REMEDY = "restore the folder of the index from a copy: without it messages have no numbers"
 
 
 class NumberedFile(NamedTuple):
@@ -87,7 +90,23 @@ class DirectorySource(PreparedSource):
     def taken(self) -> list[NumberedFile]:
         """The files that have numbers, in their order."""
         store = LocalStore(self.index)
-        return [NumberedFile(*json.loads(bytes(store.read(name)))) for name in store.names("")]
+        files = [self._entry(bytes(store.read(name)), name) for name in store.names("")]
+        upto = 0
+        for number, file in enumerate(files):
+            if file.first != upto:
+                raise DamageError(
+                    f"{self.index}: an entry before {number:09d}.json is missing; {_REMEDY}"
+                )
+            upto += file.lines
+        return files
+
+    def _entry(self, content: bytes, name: str) -> NumberedFile:
+        path = str(self.index / name)
+        value = unsealed(content, path, _REMEDY)
+        try:
+            return NumberedFile(*value)
+        except TypeError as e:
+            raise DamageError(f"{path} is no entry of an index; {_REMEDY}") from e
 
     def _extent(self) -> Extent:
         store, files = LocalStore(self.index), self.taken()
@@ -95,7 +114,7 @@ class DirectorySource(PreparedSource):
             lines = index_of(self.directory / name)
             lines.refresh()
             entry = NumberedFile(name, lines.size, _end(files), lines.lines)
-            if not store.create(f"{len(files):09d}.json", json.dumps(entry).encode()):
+            if not store.create(f"{len(files):09d}.json", sealed(entry)):
                 return Extent(_end(self.taken()), False)  # another driver takes files too
             files.append(entry)
         over = bool(files) and self.end in (None, files[-1].name)

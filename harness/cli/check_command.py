@@ -15,7 +15,7 @@ from bettong.harness.events import Finished, Started
 from bettong.harness.histories import StoredCheck, StoredHistory
 from bettong.harness.histories.columns import chosen_columns
 from bettong.lineage.errors import UsageError
-from bettong.lineage.results import GUARANTEES, Guarantee, Result
+from bettong.lineage.results import GUARANTEES, Guarantee, Result, begin_answer
 
 
 @click.command()
@@ -76,6 +76,8 @@ def command(
     Both are files, or directories of files: .parquet, .arrow, .feather, .jsonl, .ndjson.
     EXPECTED holds each message once.
     """
+    if out is not None:
+        begin_answer(out)
     left, right = StoredHistory.at(expected, "expected"), StoredHistory.at(observed, "observed")
     columns = chosen_columns(
         left, right, _names(ids), key, order, arrival, compare, _names(ignore), batch

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from bettong.harness.cli.printing import plain
 from bettong.harness.cli.progress import ProgressLine
 from bettong.harness.cli.verdict_text import Line, lines_of
 from bettong.harness.events import Event, Finished, Handler, ignore
@@ -87,7 +88,7 @@ class Output:
         """Print lines, unless JSON is asked for."""
         if not self._as_json:
             for text, style in lines:
-                self._console.print(text, style=style or None, markup=False)
+                self._console.print(plain(text), style=style or None, markup=False)
 
     def _close(self) -> None:
         if not self._as_json:

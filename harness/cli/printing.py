@@ -10,7 +10,8 @@ import click
 _CONTROL = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
-_COMMAND = re.compile(r"^(\s*)(::|##\[|##vso\[|##teamcity\[)")
+_FIRST = re.compile(r"^(\s*)::")
+_ANYWHERE = re.compile(r"##(?=(vso|teamcity)?\[)")
 
 
 def plain(text: str) -> str:
@@ -18,10 +19,10 @@ def plain(text: str) -> str:
 
     Control characters (line ends, ESC, those that turn the direction of writing), halves of
     surrogate pairs and line separators are shown as escapes; what GitHub, Azure and TeamCity take
-    for a command at the start of a line is pushed off it by a backslash.
+    for a command gets a backslash into it.
     """
     shown = _CONTROL.sub(lambda m: m[0].encode("unicode_escape").decode("ascii"), text)
-    return _COMMAND.sub(r"\1\\\2", shown)
+    return _ANYWHERE.sub(r"##\\", _FIRST.sub(r"\1\\::", shown))
 
 
 def complain(text: str) -> None:

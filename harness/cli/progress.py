@@ -8,6 +8,7 @@ import threading
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from bettong.harness.cli.printing import plain
 from bettong.harness.events import (
     Event,
     Finished,
@@ -57,7 +58,9 @@ class ProgressLine:
             case RecordsRead(history, records):
                 self._update(f"{history} {records:,}")
             case Warned(message):
-                self._console.print(f"{self._subject}: {message}", markup=False, style="yellow")
+                self._console.print(
+                    plain(f"{self._subject}: {message}"), markup=False, style="yellow"
+                )
             case Finished():
                 self.stop()
 
@@ -75,7 +78,7 @@ class ProgressLine:
             self._progress.start()
         counts = f": {self._counts}" if self._counts else ""
         self._progress.update(
-            self._task, description=f"{self._subject}{counts}", last=last[:_WIDTH]
+            self._task, description=plain(f"{self._subject}{counts}"), last=plain(last)[:_WIDTH]
         )
 
     def stop(self) -> None:

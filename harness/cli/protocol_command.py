@@ -22,7 +22,7 @@ from bettong.lineage.protocols.explorer import explore
 from bettong.lineage.protocols.failure_spec import CRASH_MODELS, CrashModel, FailureSpec
 from bettong.lineage.protocols.random_search import sample
 from bettong.lineage.protocols.result import ProtocolReport
-from bettong.lineage.results import Result
+from bettong.lineage.results import Result, begin_answer
 from bettong.lineage.search.loop import Budget, search
 
 LARGE = 20_000_000
@@ -113,6 +113,8 @@ def command(
     Rounds are 1 to EOT; messages sent in rounds below EFF may be lost; at most so many nodes
     crash. The answer is a minimal set of faults that breaks the protocol, or that there is none.
     """
+    if out is not None:
+        begin_answer(out)
     names = tuple(n.strip() for n in nodes.split(",")) if nodes is not None else ()
     loaded = load_program(program, names)
     own = loaded.bounds

@@ -18,7 +18,7 @@ from bettong.harness.queries.run.environment import ArenaFor, spark_environments
 from bettong.harness.queries.secrets import masked
 from bettong.harness.search.bounds import DEFAULT, PROFILE_NAMES
 from bettong.lineage.errors import BettongError, UsageError
-from bettong.lineage.results import GUARANTEES, Result
+from bettong.lineage.results import GUARANTEES, Result, begin_answer
 from bettong.reports import write_index
 
 _OUT = Path("bettong-out")
@@ -105,10 +105,15 @@ def judge_targets(
     """Judge each target with drivers that all share; write and print the results, return the exit
     code."""
     alone = len(targets) == 1
+    folders = {
+        target: out if out and alone else (out or _OUT) / _folder(target) for target in targets
+    }
+    for folder in {*folders.values(), *(() if alone else (out or _OUT,))}:
+        begin_answer(folder)
     links = []
     with Output(as_json=as_json, quiet=quiet) as output, spark_environments(output) as arena_for:
         for target in targets:
-            folder = out if out is not None and alone else (out or _OUT) / _folder(target)
+            folder = folders[target]
             asked = replace(request, target=target, out=folder)
             try:
                 result = check(asked, arena_for, output)

@@ -16,6 +16,7 @@ from bettong.harness.queries.job.check import check_one_job
 from bettong.harness.queries.run.environment import spark_environments
 from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.lineage.errors import UsageError
+from bettong.lineage.results import begin_answer
 
 
 @click.command("replay")
@@ -47,6 +48,7 @@ def command(
 ) -> None:
     """Run the one fault schedule of a counterexample's FILE again."""
     own = out or file.parent / "replay"
+    begin_answer(own)
     with Output(as_json=as_json, quiet=quiet) as output:
         if counterexample.is_one(file):
             given = pairs(options, "--option"), pairs(endpoints, "--endpoint")

@@ -13,10 +13,11 @@ from pathlib import Path
 import click
 
 from bettong.harness.cli.output import exit_code
+from bettong.harness.cli.printing import plain
 from bettong.harness.suites import counted
 from bettong.lineage.errors import UsageError
 from bettong.lineage.export import to_dot, to_openlineage
-from bettong.lineage.results import Result
+from bettong.lineage.results import REPORTS, Result, begin_answer
 from bettong.lineage.trace import TraceEvent, read_trace
 from bettong.reports import announce, join, write_all_reports, write_reports
 from bettong.reports.graphs import trace_lineage
@@ -53,6 +54,7 @@ def command(
         if len(directories) > 1:
             raise UsageError("several directories: say with --out where the joined report goes")
         out = Path(directories[0]) if Path(directories[0]).is_dir() else files[0].parent
+    begin_answer(out, REPORTS)
     out.mkdir(parents=True, exist_ok=True)
     results = [moved(Result.read(file), file.parent, out, n) for n, file in enumerate(files, 1)]
     joined = join(results)
@@ -70,12 +72,12 @@ def command(
     else:
         for result in joined:
             sign = VERDICT_SIGN[result.verdict]
-            click.echo(f"{sign} {result.scenario}: {result.verdict}, {level_line(result)}")
+            click.echo(plain(f"{sign} {result.scenario}: {result.verdict}, {level_line(result)}"))
             if result.verdict != "valid":
-                click.echo(f"  {result.reason}")
+                click.echo(plain(f"  {result.reason}"))
         for line in announce(joined):
             click.echo(line)
-        click.echo(f"reports: {', '.join(map(str, paths))}")
+        click.echo(f"reports: {plain(', '.join(map(str, paths)))}")
     ctx.exit(exit_code(counted(joined)))
 
 

@@ -12,10 +12,10 @@ from bettong.harness.backends.choice import BackendChoice
 from bettong.harness.cli.backend_options import backend_options
 from bettong.harness.cli.bounds_options import bounds_options
 from bettong.harness.cli.output import Output
-from bettong.harness.jobs import carry_out, plan_jobs
+from bettong.harness.jobs import OUT, carry_out, plan_jobs
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.suites import Shard, SuiteRun, counted
-from bettong.lineage.results import GUARANTEES
+from bettong.lineage.results import GUARANTEES, begin_answer
 
 
 @click.command("run")
@@ -80,9 +80,13 @@ def command(
 
     NAME is a scenario or a suite (see bettong list), or a suite of bettong.toml.
     """
+    part = Shard.parse(shard) if shard else Shard()
+    if part.of == 1:  # other shards may be at work in these folders
+        for folder in (out, *((out or OUT) / name for name in names)):
+            if folder is not None:
+                begin_answer(folder)
     run = SuiteRun("", input=str(input_file) if input_file else None, **bounds, **options)
     jobs = plan_jobs(names, run, search, out, backend)
-    part = Shard.parse(shard) if shard else Shard()
     with Output(as_json=as_json, quiet=quiet) as output:
         carry_out(jobs, part, output)
     click.get_current_context().exit(output.exit_code(counted))

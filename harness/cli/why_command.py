@@ -9,6 +9,7 @@ import click
 import networkx as nx
 from rich.console import Console
 
+from bettong.harness.cli.printing import plain
 from bettong.harness.search.why import Why, result_trace, why
 from bettong.lineage.trace import read_trace
 from bettong.reports.lineage_cut import Box, Lineage
@@ -53,19 +54,22 @@ def command(
     if svg is not None:
         svg.write_text(_picture(answer), encoding="utf-8")
     if as_json:
-        steps = [
+        found = [
             {"step": o.name, "node": o.node, "link": o.link, "causes": causes}
             for o, causes in answer.in_order()
         ]
-        click.echo(json.dumps({"asked": answer.asked.name, "steps": steps}, indent=1))
+        click.echo(json.dumps({"asked": answer.asked.name, "steps": found}, indent=1))
         return
     console = Console(highlight=False, soft_wrap=True)
     what = "depended on" if dependents else "led to"
-    console.print(f"{answer.graph.number_of_nodes() - 1} steps {what} {answer.asked.name}:")
+    console.print(
+        f"{answer.graph.number_of_nodes() - 1} steps {what} {plain(answer.asked.name)}:",
+        markup=False,
+    )
     for occurrence, causes in answer.in_order():
         via = f" over {occurrence.link}" if occurrence.link else ""
-        console.print(f"  {occurrence.node:9} {occurrence.name}{via}", markup=False)
+        console.print(f"  {plain(f'{occurrence.node:9} {occurrence.name}{via}')}", markup=False)
         if causes:
-            console.print(f"  {'':9}   because of {', '.join(causes)}", markup=False)
+            console.print(f"  {'':9}   because of {plain(', '.join(causes))}", markup=False)
     for step in answer.unread:
-        console.print(f"  not told by the trace: {step}", markup=False)
+        console.print(f"  not told by the trace: {plain(step)}", markup=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from bettong.engine.sources.base import Extent, FileSource, StreamSource
 from bettong.engine.sources.directory import DirectorySource
 from bettong.engine.sources.generator import GeneratorSource
 from bettong.engine.sources.lines import ChangedFileError, LineIndex
+from bettong.engine.storage.sealed import sealed
 from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import MessageRange
 
@@ -121,7 +121,7 @@ def test_two_drivers_take_the_same_files(folder: DirectorySource) -> None:
     entry = folder.index / "000000001.json"
     put(folder, "b", "b0")
     put(folder, "c", "c0")
-    entry.write_text(json.dumps(["c", 3, 1, 1]))  # another driver was quicker
+    entry.write_bytes(sealed(["c", 3, 1, 1]))  # another driver was quicker
     assert folder.extent(9, 0).end == 3
     assert read(folder, 0, 3) == [b"a0", b"c0", b"b0"]
 

@@ -17,6 +17,7 @@ from bettong.harness.cli.outermost import guarded
 from bettong.harness.cli.output import exit_code
 from bettong.harness.cli.printing import plain
 from bettong.lineage.results import Anomaly, Counterexample, Result
+from bettong.reports import write_reports
 
 MAIN = "from bettong.harness.cli import main; main()"
 LOADERS = (
@@ -184,7 +185,7 @@ def test_only_an_anomaly_is_a_violation() -> None:
     [
         ("a\n::error::x", r"a\n::error::x"),
         ("::stop-commands::x", r"\::stop-commands::x"),
-        ("  ##[error]x", r"  \##[error]x"),
+        ("  ##[error]x", r"  ##\[error]x"),
         ("\x1b[31mred", r"\x1b[31mred"),
         ("a\u2028b\u202ec\ud800", r"a\u2028b\u202ec\ud800"),
         ("ünïcode ✔", "ünïcode ✔"),
@@ -198,3 +199,53 @@ def test_wrong_calls_name_the_help() -> None:
     done = CliRunner().invoke(cli, ["check"])
     assert done.exit_code == 2
     assert done.stderr == "bettong: Missing argument 'EXPECTED'. (see cli check --help)\n"
+
+
+ANSWER = ("result.json", "report.html", "report.md", "junit.xml")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("check", "missing.jsonl", "missing.jsonl", "--out", "out"),
+        ("protocol", "nobody-knows-it", "--out", "out"),
+        ("run", "nobody-knows-it", "--out", "out"),
+        ("check-sink", "missing.py:Sink", "--out", "out"),
+        ("check-job", "missing.py:Job", "--out", "out"),
+        ("replay", "missing.json", "--out", "out"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_run_that_fails_leaves_no_earlier_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    earlier = Result("earlier", "valid")
+    earlier.write(tmp_path / "out")
+    write_reports(earlier, tmp_path / "out")
+    assert CliRunner().invoke(cli, list(words)).exit_code == 2
+    assert [name for name in ANSWER if (tmp_path / "out" / name).exists()] == []
+    assert Result.read(tmp_path / "out" / "result.json.old").scenario == "earlier"
+
+
+@pytest.mark.parametrize("command", ["check", "protocol", "run"])
+def test_an_answer_that_could_not_be_written_is_refused_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    (tmp_path / "h.jsonl").write_text('{"id": 1}\n')
+    words = {"check": ["h.jsonl", "h.jsonl"], "protocol": ["simple"], "run": ["word_count"]}
+    done = CliRunner().invoke(cli, [command, *words[command], "--out", "file/out"])
+    assert done.exit_code == 2, done.output
+    assert done.stderr.startswith("bettong: file/out: Not a directory")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "h.jsonl"]
+
+
+def test_a_report_cannot_command_ci(tmp_path: Path) -> None:
+    (tmp_path / "e.jsonl").write_text('{"id": "a\\n::error::x\\u001b[2J"}\n{"id": "::stop::b"}\n')
+    (tmp_path / "o.jsonl").write_text("")
+    done = CliRunner().invoke(cli, ["check", f"{tmp_path}/e.jsonl", f"{tmp_path}/o.jsonl"])
+    assert done.exit_code == 1
+    assert "\x1b" not in done.output
+    assert not any(line.lstrip().startswith("::") for line in done.output.splitlines())
