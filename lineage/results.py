@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import math
 import os
 import platform
 import tempfile
@@ -21,6 +22,7 @@ from typing import Any, Literal
 import jsonschema
 
 from bettong.lineage.errors import UsageError
+from bettong.lineage.files import read_json
 
 SCHEMA_VERSION = 1
 
@@ -211,7 +213,7 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, as ``result.json`` holds them; ``assumptions`` stands there also
         under its former name, which scripts know."""
-        value: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        value: dict[str, Any] = json.loads(json.dumps(finite(asdict(self))))
         return {**value, "rests_on": value["assumptions"]}
 
     def write(self, directory: Path) -> Path:
@@ -277,14 +279,22 @@ class Result:
     def read(cls, path: Path) -> Result:
         """The result in a file, or in a directory's ``result.json``; raises UsageError."""
         file = path / "result.json" if path.is_dir() else path
-        try:
-            value = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as e:
-            raise UsageError(f"cannot read a result from {file}: {e}") from e
+        value = read_json(file, "the result")
         try:
             return cls.from_dict(value)
         except UsageError as e:
             raise UsageError(f"{file}: {e}") from e
+
+
+def finite(value: Any) -> Any:
+    """The value with what JSON has no number for (NaN, Infinity) as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return json.dumps(value)
+    if isinstance(value, Mapping):
+        return {name: finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    return value
 
 
 def begin_answer(directory: Path, names: Sequence[str] = ("result.json", *REPORTS)) -> None:

@@ -75,7 +75,7 @@ class TraceEvent:
         """The event of one line; raises TraceError when the line is not an event."""
         try:
             value = json.loads(line)
-        except ValueError as e:
+        except (ValueError, RecursionError) as e:
             raise TraceError(f"not a trace event: {line[:200]!r}: {e}") from e
         return cls.from_value(value)
 
@@ -99,7 +99,7 @@ class TraceEvent:
                 link=value.get("link"),
                 detail=value.get("detail", {}),
             )
-        except (KeyError, TypeError, ValueError) as e:
+        except (KeyError, TypeError, ValueError, OverflowError) as e:
             raise TraceError(f"not a trace event: {str(value)[:200]}: {e}") from e
 
 

@@ -86,5 +86,5 @@ def _write(directory: Path, contents: dict[str, str]) -> list[Path]:
     paths = []
     for name, text in contents.items():
         paths.append(directory / name)
-        paths[-1].write_text(text, encoding="utf-8")
+        paths[-1].write_text(text, encoding="utf-8", errors="backslashreplace")
     return paths

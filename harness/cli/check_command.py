@@ -78,6 +78,8 @@ def command(
     """
     if out is not None:
         begin_answer(out)
+    if not _names(ids):
+        raise UsageError("--id: name at least one column")
     left, right = StoredHistory.at(expected, "expected"), StoredHistory.at(observed, "observed")
     columns = chosen_columns(
         left, right, _names(ids), key, order, arrival, compare, _names(ignore), batch

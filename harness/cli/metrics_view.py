@@ -41,13 +41,20 @@ class MetricsView:
                 else:
                     self.messages.update(reported["messages"])
                     self.recent.append(reported)
-            except (ValueError, KeyError, TypeError, AttributeError) as e:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
                 raise UsageError(f"not a line of a metrics file: {line[:80]!r}") from e
 
     def picture(self) -> RenderableType:
-        """Tables of it all."""
+        """Tables of it all; raises UsageError when a line has not what a metrics file's have."""
         if not self.recent:
             return "no batch yet"
+        try:
+            return self._tables()
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as e:
+            line = str(self.recent[-1])[:80]
+            raise UsageError(f"not a line of a metrics file: {line}: {type(e).__name__} {e}") from e
+
+    def _tables(self) -> RenderableType:
         last = self.recent[-1]
         rate = sum(sum(b["messages"].values()) for b in self.recent) / max(
             sum(b["seconds"] for b in self.recent), 1e-9

@@ -21,6 +21,7 @@ import click
 from bettong.harness.cli.printing import complain
 from bettong.harness.cli.supervisor import EXIT_UNKNOWN, EXIT_USAGE
 from bettong.lineage.errors import BettongError
+from bettong.lineage.secrets import masked
 from bettong.lineage.user_code import in_one_line
 
 _SIGNALLED = 128
@@ -79,7 +80,7 @@ def _of_the_machine(error: OSError) -> str:
 
 def _kept(error: BaseException) -> str:
     """Where the traceback is, for whoever mends it."""
-    text = "".join(traceback.format_exception(error))
+    text = masked("".join(traceback.format_exception(error)))
     now = datetime.now(UTC).strftime("%Y%m%d-%H%M%S-")
     try:
         with tempfile.NamedTemporaryFile(

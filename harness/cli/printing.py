@@ -7,6 +7,8 @@ import re
 
 import click
 
+from bettong.lineage.secrets import masked
+
 _CONTROL = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -27,4 +29,4 @@ def plain(text: str) -> str:
 
 def complain(text: str) -> None:
     """One line on standard error, beginning with the program's name."""
-    click.echo(f"bettong: {plain(' '.join(text.split()))}", err=True)
+    click.echo(f"bettong: {plain(masked(' '.join(text.split())))}", err=True)

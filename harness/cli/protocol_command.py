@@ -25,6 +25,8 @@ from bettong.lineage.protocols.result import ProtocolReport
 from bettong.lineage.results import Result, begin_answer
 from bettong.lineage.search.loop import Budget, search
 
+_ROUNDS = click.IntRange(0, 10_000)
+_FAULT = re.compile(r"[^\s(),]+\([^()]*\)")
 LARGE = 20_000_000
 
 
@@ -51,9 +53,9 @@ class _Ask:
 @click.argument(
     "program", nargs=-1, required=True, metavar="NAME|MODULE:CLASS|FILE.py:CLASS|FILE.ded..."
 )
-@click.option("--eot", type=int, help="The last round. Default: the program's own.")
-@click.option("--eff", type=int, help="Messages sent in rounds below it may be lost.")
-@click.option("--crashes", type=int, help="At most so many nodes crash.")
+@click.option("--eot", type=_ROUNDS, help="The last round. Default: the program's own.")
+@click.option("--eff", type=_ROUNDS, help="Messages sent in rounds below it may be lost.")
+@click.option("--crashes", type=_ROUNDS, help="At most so many nodes crash.")
 @click.option("--nodes", metavar="A,B,...", help="Names of the nodes.")
 @click.option(
     "--crash-model",
@@ -63,12 +65,18 @@ class _Ask:
     help="What a crashed node still does.",
 )
 @click.option(
-    "--down-for", type=int, default=1, show_default=True, help="Rounds that a restart takes."
+    "--down-for", type=_ROUNDS, default=1, show_default=True, help="Rounds that a restart takes."
 )
 @click.option(
-    "--duplicates", type=int, default=0, show_default=True, help="At most so many duplicates."
+    "--duplicates",
+    type=_ROUNDS,
+    default=0,
+    show_default=True,
+    help="At most so many duplicates.",
 )
-@click.option("--delays", type=int, default=0, show_default=True, help="At most so many delays.")
+@click.option(
+    "--delays", type=_ROUNDS, default=0, show_default=True, help="At most so many delays."
+)
 @click.option("--exhaustive", is_flag=True, help="Run every schedule within the bounds.")
 @click.option("--find-all", is_flag=True, help="All minimal fault sets, not only the first.")
 @click.option(
@@ -151,6 +159,15 @@ def command(
     click.get_current_context().exit(output.exit_code())
 
 
+def _faults(text: str) -> frozenset[str]:
+    """The faults that a schedule names; raises UsageError for any other word."""
+    if rest := _FAULT.sub(" ", text).replace(",", " ").split():
+        raise UsageError(
+            f"--schedule: {rest[0]!r} is no fault: write faults such as O(a,b,1) or C(a,2)"
+        )
+    return frozenset(_FAULT.findall(text))
+
+
 def _digest(program: tuple[str, ...]) -> str:
     """What tells apart programs of the same name: the text of the files named."""
     files = [Path(name.rsplit(":", 1)[0] if ".py:" in name else name) for name in program]
@@ -178,8 +195,7 @@ def _answer(
     if sum((ask.exhaustive, ask.faults != "ldfi", ask.schedule is not None)) > 1:
         raise UsageError("choose one of --exhaustive, --faults random:N and --schedule")
     if ask.schedule is not None:
-        ids = frozenset(re.findall(r"[^\s()]+\([^)]*\)", ask.schedule))
-        return report.of_schedule(executor.run(ids), began)
+        return report.of_schedule(executor.run(_faults(ask.schedule)), began)
     progress = events.search_events(on_event)
     if ask.exhaustive:
         size = executor.spec.size()

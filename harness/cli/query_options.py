@@ -15,10 +15,10 @@ from bettong.harness.cli.verdict_text import Line, table_of
 from bettong.harness.events import Handler
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import ArenaFor, spark_environments
-from bettong.harness.queries.secrets import masked
 from bettong.harness.search.bounds import DEFAULT, PROFILE_NAMES
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.results import GUARANTEES, Result, begin_answer
+from bettong.lineage.secrets import masked
 from bettong.reports import write_index
 
 _OUT = Path("bettong-out")

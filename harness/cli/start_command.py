@@ -63,7 +63,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option("--master", metavar="URL", default="local[*]", show_default=True, help="Of Spark.")
 @click.option(
     "--batch",
-    type=int,
+    type=click.IntRange(1, 1 << 31),
     metavar="N",
     help="A batch closes when it has so many messages of a stream. Default: what the application "
     "says, or 10000.",
@@ -74,7 +74,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="It also closes when its first message has waited so long, with what there is of each "
     "stream; never: by number alone. Default: what the application says, or 50ms.",
 )
-@click.option("--partitions", type=int, default=4, show_default=True, help="State partitions.")
+@click.option(
+    "--partitions",
+    type=click.IntRange(1, 1 << 16),
+    default=4,
+    show_default=True,
+    help="State partitions.",
+)
 @click.option(
     "--resilience",
     type=click.Choice(["on", "off"]),

@@ -25,7 +25,12 @@ from bettong.lineage.errors import UsageError
     show_default=True,
     help="What the key extractor gives; bytes are written in hexadecimal.",
 )
-@click.option("--at-batch", type=int, metavar="N", help="The state after this batch.")
+@click.option(
+    "--at-batch",
+    type=click.IntRange(0, 10**12 - 1),
+    metavar="N",
+    help="The state after this batch.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
 def command(
     directory: str, key: str | None, key_type: str, at_batch: int | None, as_json: bool

@@ -7,6 +7,7 @@ a user named, and that ends the process as it is imported or does not return wit
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -65,7 +66,8 @@ def _in_child(command: Callable[[], int], says: int, alive: int) -> None:
         code = command()
     finally:
         _say(says, {"code": code})
-        sys.exit(code)
+        atexit._run_exitfuncs()
+        os._exit(code)  # whoever called the parent is in this process, too
 
 
 def _end_with_parent(alive: int) -> None:

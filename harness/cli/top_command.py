@@ -14,16 +14,23 @@ from rich.live import Live
 from bettong.harness.cli.metrics_view import MetricsView
 from bettong.lineage.errors import UsageError
 
+_MOST = 64 << 20
+_PERIOD = click.FloatRange(0.01, 3600, clamp=False)
+
 
 @click.command("top")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--once", is_flag=True, help="Show what the file says now, and end.")
-@click.option("--every", type=float, default=0.5, show_default=True, help="Seconds between looks.")
+@click.option(
+    "--every", type=_PERIOD, default=0.5, show_default=True, help="Seconds between looks."
+)
 def command(file: Path, once: bool, every: float) -> None:
     """Show the figures of a run while it goes on, until Ctrl-C.
 
     FILE is what the run writes: bettong start --metrics FILE.
     """
+    if every != every:
+        raise UsageError("--every: nan is no time; give seconds, such as 0.5")
     view, console = MetricsView(), Console()
     lines = _appended(file)
     view.add(next(lines))
@@ -43,7 +50,11 @@ def _appended(path: Path) -> Iterator[list[str]]:
         with path.open(encoding="utf-8") as file:
             rest = ""
             while True:
-                *whole, rest = (rest + file.read()).split("\n")
+                *whole, rest = (rest + file.read(_MOST)).split("\n")
+                if len(rest) >= _MOST:
+                    raise UsageError(f"{path} is no metrics file: a line of it does not end")
                 yield whole
     except OSError as e:
         raise UsageError(f"cannot read {path}: {e.strerror}") from e
+    except UnicodeDecodeError as e:
+        raise UsageError(f"{path} is no metrics file: {e}") from e

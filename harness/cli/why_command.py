@@ -52,7 +52,7 @@ def command(
     events = list(read_trace(trace)) if trace else result_trace(directory)
     answer = why(events, message, dependents=dependents)
     if svg is not None:
-        svg.write_text(_picture(answer), encoding="utf-8")
+        svg.write_text(_picture(answer), encoding="utf-8", errors="backslashreplace")
     if as_json:
         found = [
             {"step": o.name, "node": o.node, "link": o.link, "causes": causes}

@@ -30,6 +30,7 @@ from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Topology
 from bettong.harness.faults.registry import parse_fault, to_entry
 from bettong.harness.faults.step_ids import is_step, nearest_step
+from bettong.lineage.files import read_text
 from bettong.lineage.nearest import one_of
 
 
@@ -80,10 +81,7 @@ class Schedule:
     @classmethod
     def read(cls, path: Path) -> Schedule:
         """The schedule in a file; raises ScheduleError, naming the file."""
-        try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, ValueError) as e:
-            raise ScheduleError(f"cannot read the fault schedule {path}: {e}") from e
+        text = read_text(path, "the fault schedule")
         try:
             return cls.parse(text)
         except ScheduleError as e:

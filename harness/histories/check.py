@@ -37,6 +37,7 @@ from bettong.harness.histories.match import (
 from bettong.harness.histories.readers import StoredHistory
 from bettong.harness.histories.spill import Buckets, Log, Rows, repeated
 from bettong.harness.histories.witnesses import anomalies_of, named_rows
+from bettong.harness.processes.session import guard_folder, unguard_folder
 from bettong.lineage.results import Guarantee
 
 Mask = npt.NDArray[np.bool_]
@@ -70,7 +71,11 @@ class StoredCheck:
         """The verdict; ``unknown``, naming the record, for histories that cannot be judged."""
         try:
             with tempfile.TemporaryDirectory(dir=self.spill, prefix="bettong-check-") as name:
-                return self._judge(Path(name))
+                guard_folder(Path(name))
+                try:
+                    return self._judge(Path(name))
+                finally:
+                    unguard_folder(Path(name))
         except MalformedHistoryError as e:
             return undecided(str(e), [str(e)])
 

@@ -115,6 +115,9 @@ def chosen_columns(
     if batch is not None:
         observed.require(batch, "--batch")
     known = {*ids, key, *ignore, batch}
+    for name in ignore:
+        if name not in right:
+            expected.require(name, "--ignore")
     if compare is None:
         contents = tuple(name for name in both if name not in known)
     else:

@@ -19,6 +19,7 @@ from bettong.harness.histories.json_values import (
 from bettong.harness.histories.malformed import MalformedHistoryError
 
 JSON_BLOCK = 16 << 20
+MAX_LINE = 256 << 20
 
 
 def json_tables(file: Path, columns: Sequence[str] | None) -> Iterator[pa.Table]:
@@ -119,6 +120,10 @@ def _line_blocks(file: Path) -> Iterator[bytes]:
             whole, line_end, rest_of_chunk = chunk.rpartition(b"\n")
             if not line_end:
                 rest += chunk
+                if len(rest) > MAX_LINE:
+                    raise MalformedHistoryError(
+                        f"{file}: a line of more than {MAX_LINE >> 20} MiB: that is no history"
+                    )
                 continue
             yield rest + whole + b"\n"
             rest = rest_of_chunk

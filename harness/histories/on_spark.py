@@ -34,16 +34,7 @@ def judge_on_spark(check: StoredCheck, master: str) -> Judgement:
     from pyspark.sql import SparkSession
 
     builder: Any = SparkSession.builder
-    spark = (
-        builder.master(master)
-        .appName("bettong check")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-        if master.startswith("local")
-        else builder.master(master).appName("bettong check").getOrCreate()
-    )
+    spark = _started(builder, master)
     spark.sparkContext.setLogLevel("ERROR")
     if master.startswith("local"):  # Spark's 200 are for clusters
         partitions = 2 * spark.sparkContext.defaultParallelism
@@ -54,6 +45,20 @@ def judge_on_spark(check: StoredCheck, master: str) -> Judgement:
         return undecided(str(e), [str(e)])
     finally:
         spark.stop()
+
+
+def _started(builder: Any, master: str) -> SparkSession:
+    builder = builder.master(master).appName("bettong check")
+    if master.startswith("local"):
+        for name in ("bindAddress", "host"):
+            builder = builder.config(f"spark.driver.{name}", "127.0.0.1")
+        builder = builder.config("spark.ui.enabled", "false")
+    try:
+        session: SparkSession = builder.getOrCreate()
+    except Exception as e:
+        why = " ".join(str(e).split())[:300] or type(e).__name__
+        raise UsageError(f"--spark {master}: Spark cannot start there: {why}") from e
+    return session
 
 
 class _Job:

@@ -14,7 +14,6 @@ from bettong.harness.queries.run.environment import ArenaFor, spark_environments
 from bettong.harness.queries.search.executor import SinkExecutor
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.search.search import search
-from bettong.harness.queries.secrets import masked
 from bettong.harness.queries.sense import VacuousError, difference, expect_sense
 from bettong.harness.queries.sink.contract import Sink
 from bettong.harness.queries.sink.loading import load_target
@@ -27,6 +26,7 @@ from bettong.lineage.faults import CLEAN
 from bettong.lineage.results import Guarantee, Result
 from bettong.lineage.search.executor import BudgetSpentError, Execution
 from bettong.lineage.search.findings import Findings
+from bettong.lineage.secrets import masked
 
 
 def check_sink(

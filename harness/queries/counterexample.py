@@ -12,8 +12,9 @@ from typing import Any, Literal
 
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.script import Script
-from bettong.harness.queries.secrets import MASK, masked
 from bettong.lineage.errors import UsageError
+from bettong.lineage.files import read_json
+from bettong.lineage.secrets import MASK, masked
 
 KINDS: Mapping[str, Literal["sink", "job"]] = {
     "bettong-sink-counterexample": "sink",
@@ -26,8 +27,8 @@ def is_one(path: Path) -> bool:
     """Whether a file is a counterexample of check-sink or check-job; False, too, when it cannot
     be read."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        value = read_json(path, "the counterexample")
+    except UsageError:
         return False
     return isinstance(value, dict) and value.get("kind") in KINDS
 
@@ -63,7 +64,7 @@ def read(path: Path, options: Mapping[str, str], endpoints: Mapping[str, str]) -
 
     ``options`` and ``endpoints`` override the file's. Raises UsageError, naming the file.
     """
-    value: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    value: dict[str, Any] = read_json(path, "the counterexample")
     if value.get("version") != 1:
         raise UsageError(f"{path} is of version {value.get('version')!r}; this Bettong reads 1")
     for name, kind in _FIELDS.items():

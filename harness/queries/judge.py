@@ -15,9 +15,9 @@ from bettong.harness.checkers import (
     stuck,
 )
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.queries.secrets import masked
 from bettong.harness.queries.sink.rows import Input, judged_fields, records
 from bettong.lineage.results import Anomaly
+from bettong.lineage.secrets import masked
 
 _RAISED = re.compile(r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Warning|Exit)\b:? .*$", re.MULTILINE)
 

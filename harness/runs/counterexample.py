@@ -10,6 +10,7 @@ from typing import Any
 from bettong.harness.backends.choice import BackendChoice
 from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.errors import UsageError
+from bettong.lineage.files import read_json
 
 KIND = "bettong-counterexample"
 
@@ -52,10 +53,7 @@ class CounterexampleFile:
     @classmethod
     def read(cls, path: Path) -> CounterexampleFile:
         """What a file says; raises UsageError, naming the file."""
-        try:
-            value = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as e:
-            raise UsageError(f"cannot read a counterexample from {path}: {e}") from e
+        value = read_json(path, "the counterexample")
         if not isinstance(value, dict) or value.get("kind") != KIND:
             raise UsageError(f"{path} is not a counterexample of Bettong")
         if value.get("version") != 1:

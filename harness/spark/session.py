@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import socket
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from bettong.harness.spark import jar
 from bettong.lineage.errors import UsageError
+from bettong.lineage.secrets import is_secret
 
 # Settings that are lists: what two sides set is joined, ours first.
 _JOINED = {
@@ -109,8 +111,12 @@ class SessionConfig:
             options += [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto"]
         options += shlex.split(settings.get("spark.driver.extraJavaOptions", ""))
         submit = ["org.apache.spark.deploy.SparkSubmit"]
+        secrets = {name: value for name, value in settings.items() if is_secret(name, value)}
+        if secrets:  # every user of the machine can read a command line
+            file = _write_properties(Path(settings["spark.local.dir"]), secrets)
+            submit += ["--properties-file", str(file), "--load-spark-defaults"]
         for name, value in settings.items():
-            if name != "spark.jars":
+            if name != "spark.jars" and name not in secrets:
                 submit += ["--conf", f"{name}={value}"]
         if settings.get("spark.jars"):
             submit += ["--jars", settings["spark.jars"]]
@@ -126,6 +132,21 @@ class SessionConfig:
             "SPARK_LOCAL_IP": "127.0.0.1",
             "TMPDIR": str(home),
         }
+
+
+def _write_properties(folder: Path, settings: Mapping[str, str]) -> Path:
+    """A file of Java properties that nobody else can read."""
+    path = folder / "secret.properties"
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        for name, value in settings.items():
+            file.write(f"{_escaped(name)}={_escaped(value)}\n")
+    return path
+
+
+def _escaped(text: str) -> str:
+    plain = text.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return re.sub(r"[:=#! \t]", lambda m: "\\" + m[0], plain)
 
 
 def merged(*layers: Mapping[str, str]) -> dict[str, str]:

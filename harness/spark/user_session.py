@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bettong.engine.spark.settings import LOCAL_SETTINGS
+from bettong.lineage.errors import UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,8 +33,14 @@ def session(name: str, master: str, log: Path) -> Iterator[SparkSession]:
     if master.startswith("local"):
         for setting, value in {**LOCAL_SETTINGS, **LOOPBACK}.items():
             builder = builder.config(setting, value)
-    with _stderr_to(log):
-        spark = builder.getOrCreate()
+    try:
+        with _stderr_to(log):
+            spark = builder.getOrCreate()
+    except OSError:
+        raise
+    except Exception as e:
+        why = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
+        raise UsageError(f"--master {master}: Spark cannot start there: {why} (see {log})") from e
     try:
         yield spark
     finally:

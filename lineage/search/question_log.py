@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 from bettong.lineage.errors import UsageError
 
-FORMAT = 1
+FORMAT = 2
 
 
 class QuestionLog:
@@ -44,7 +45,7 @@ class QuestionLog:
                 if not line.endswith(b"\n"):
                     break
                 try:
-                    value = json.loads(line)
+                    value = _checked(json.loads(line))
                     if number == 1:
                         if value["format"] != FORMAT or value["question"] != question:
                             raise UsageError(
@@ -53,17 +54,34 @@ class QuestionLog:
                             )
                     elif not take(value):
                         return 0
-                except (KeyError, TypeError, ValueError) as e:
+                except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
                     raise UsageError(f"{path}:{number}: not a line of a search log: {e}") from e
                 end += len(line)
         return end
 
     def add(self, value: dict[str, Any]) -> None:
         """Keep a value."""
-        self._file.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
+        line = {**value, "crc": _checksum(value)}
+        self._file.write(_line(line) + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _checksum(value: dict[str, Any]) -> int:
+    return zlib.crc32(_line(value))
+
+
+def _checked(value: dict[str, Any]) -> dict[str, Any]:
+    """The value without its checksum; raises ValueError when it is not the one written."""
+    checksum = value.pop("crc", None)
+    if checksum != _checksum(value):
+        raise ValueError("its checksum is wrong: remove the file, and the search begins anew")
+    return value

@@ -27,7 +27,6 @@ ALLOWED = {
     "reports": {
         "bettong.reports",
         "bettong.lineage.errors",
-        "bettong.lineage.user_code",
         "bettong.lineage.graph",
         "bettong.lineage.results",
         "bettong.lineage.trace",

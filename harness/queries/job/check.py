@@ -41,7 +41,6 @@ from bettong.harness.queries.run.runner import QueryRunner
 from bettong.harness.queries.script import KAFKA
 from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.harness.queries.search.search import search
-from bettong.harness.queries.secrets import masked
 from bettong.harness.queries.sense import VacuousError, difference, expect_sense, steps_of
 from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
@@ -53,6 +52,7 @@ from bettong.lineage.faults import CLEAN
 from bettong.lineage.results import Guarantee, Result
 from bettong.lineage.search.executor import BudgetSpentError, Execution
 from bettong.lineage.search.findings import Findings
+from bettong.lineage.secrets import masked
 
 _SETTINGS = {
     # A user's plan is Spark's own plan; its default of 200 partitions would cost minutes a batch.

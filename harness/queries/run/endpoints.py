@@ -6,13 +6,14 @@ import contextlib
 from collections.abc import Mapping
 from types import TracebackType
 
+from bettong.engine.net.doors import Address
 from bettong.harness.queries.faults.wire import request_digest
-from bettong.harness.queries.secrets import masked
 from bettong.harness.servers.server import Server
 from bettong.harness.toxiproxy import Armed, ProxiedLink, SupervisedToxiproxy, ToxiproxyServer
 from bettong.harness.wire import Armed as WireArmed
 from bettong.harness.wire import WireDoor, WireEndpoint, WireRecorder
 from bettong.lineage.errors import UsageError
+from bettong.lineage.secrets import masked
 
 Addresses = dict[str, tuple[str, int]]
 
@@ -41,9 +42,10 @@ class EndpointProxies:
         server = self._stack.enter_context(ToxiproxyServer())
         self._toxiproxy = self._stack.enter_context(SupervisedToxiproxy(server))
         for name, address in endpoints.items():
-            host, colon, port = address.rpartition(":")
-            if not (host and colon and port.isdigit()):
-                raise UsageError(f"endpoint {name}: {masked(address)!r} is not HOST:PORT")
+            try:
+                Address.parse(address)
+            except UsageError as e:
+                raise UsageError(f"endpoint {name}: {masked(str(e))}") from e
             self._relays[name] = self.recorder.endpoint(name, address)
 
     def begin(self) -> None:

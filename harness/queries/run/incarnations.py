@@ -10,10 +10,10 @@ from bettong.engine.steps import Instrumentation
 from bettong.harness.faults.point import DRIVER
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DriverControl
-from bettong.harness.queries.secrets import masked
 from bettong.harness.spark.driver import START_S, DriverDiedError, DriverError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.lineage.errors import BettongError
+from bettong.lineage.secrets import masked
 
 INCARNATION_S = 120.0
 _STOP_S = 10.0

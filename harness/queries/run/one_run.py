@@ -28,11 +28,11 @@ from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.state import digest_state
 from bettong.harness.queries.run.workload import Workload
-from bettong.harness.queries.secrets import masked
 from bettong.harness.spark.driver import JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.lineage.errors import BettongError
 from bettong.lineage.search.executor import BudgetSpentError
+from bettong.lineage.secrets import masked
 from bettong.lineage.trace import TraceEvent
 
 _ASIDE = 0

@@ -20,6 +20,7 @@ def bettong(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str
 ) -> tuple[int, str, str]:
     monkeypatch.setattr(sys, "argv", ["bettong", *arguments])
+    monkeypatch.setattr(cli, "supervised", lambda command: command())  # in this process
     with pytest.raises(SystemExit) as ended:
         cli.main()
     captured = capsys.readouterr()

@@ -19,8 +19,8 @@ APPLICATION = "bettong.scenarios.applications.word_count:app"
 
 def bettong(*words: object) -> Result:
     done = CliRunner().invoke(cli, list(map(str, words)), catch_exceptions=True)
-    if isinstance(done.exception, UsageError):
-        raise done.exception
+    if done.exit_code == 2:
+        raise UsageError(done.stderr)
     return done
 
 

@@ -29,11 +29,11 @@ from bettong.harness.queries.judge import cause, ids_in_words, judge_run
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.state import copy_state, digest_state, replace_state
 from bettong.harness.queries.search import after_restart
-from bettong.harness.queries.secrets import masked
 from bettong.harness.queries.sink.loading import load_target
 from bettong.harness.queries.sink.rows import Input
 from bettong.harness.wire import CutPoint
 from bettong.lineage.errors import UsageError
+from bettong.lineage.secrets import masked
 from bettong.lineage.trace import TraceEvent
 
 SOURCE = Input()

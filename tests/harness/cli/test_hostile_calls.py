@@ -1,0 +1,99 @@
+"""No wrong call ends in a traceback, a false pass, or anything left behind."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from click.testing import CliRunner, Result
+from hostile_calls import Call, calls, prepare
+
+from bettong.harness.cli import cli
+
+HERE = {"file", "folder", "result", "loop", "metrics"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    work, temporary = tmp_path / "work", tmp_path / "temporary"
+    work.mkdir()
+    temporary.mkdir()
+    monkeypatch.chdir(work)
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    prepare(work)
+    yield tmp_path
+
+
+def wrong(call: Call, done: Result, folder: Path) -> list[str]:
+    """What is wrong with how a call has ended."""
+    found = []
+    said = done.stdout + done.stderr
+    if "Traceback" in said or "by a defect" in said:
+        found.append("a traceback, or what nobody foresaw")
+    if done.exit_code not in (0, 1, 2, 3):
+        found.append(f"exit code {done.exit_code}")
+    if done.exit_code == 1 and not anomalies(done.stdout):
+        found.append("1 without an anomaly")
+    if done.exit_code == 2 and (
+        not done.stderr.startswith("bettong: ") or done.stderr.count("\n") != 1
+    ):
+        found.append(f"not one clear line: {done.stderr[-300:]!r}")
+    if "\x1b[2J" in said or any(line.lstrip().startswith("::") for line in said.splitlines()):
+        found.append("data that commands a terminal or a CI service")
+    if left := list((folder / "temporary").iterdir()):
+        found.append(f"left behind: {left}")
+    if done.exit_code in (2, 3) and (fresh := valid_results(folder / "work")):
+        found.append(f"a fresh pass: {fresh}")
+    return found
+
+
+def anomalies(said: str) -> bool:
+    try:
+        value = json.loads(said)
+    except ValueError:
+        return "✘" in said or "invalid" in said
+    results = value if isinstance(value, list) else [value]
+    return any(r["anomalies"] or r["counterexamples"] for r in results)
+
+
+def valid_results(folder: Path) -> list[str]:
+    found = []
+    for path in folder.rglob("result.json"):
+        try:
+            if json.loads(path.read_text()).get("verdict") == "valid":
+                found.append(str(path))
+        except (ValueError, AttributeError):
+            continue
+    return found
+
+
+def run(count: int, seed: int, folder: Path) -> dict[str, list[str]]:
+    own = psutil.Process()
+    runner, bad = CliRunner(), {}
+    runner.invoke(cli, ["check", "e.jsonl", "o.jsonl"])  # starts the one watchdog that stays
+    before = set(own.children(recursive=True))
+    for call in calls(count, seed):
+        done = runner.invoke(cli, list(call.words))
+        found = wrong(call, done, folder)
+        if more := set(own.children(recursive=True)) - before:
+            found.append(f"processes left: {more}")
+        if found:
+            bad[str(call)] = found
+        for path in (folder / "work").rglob("result.json"):
+            if path.parent.name != "result":
+                path.unlink()
+    return bad
+
+
+def test_a_sample_of_wrong_calls_ends_well(folder: Path) -> None:
+    assert run(120, 1, folder) == {}
+
+
+@pytest.mark.slow
+def test_all_wrong_calls_end_well(folder: Path) -> None:
+    assert run(1500, 2, folder) == {}
