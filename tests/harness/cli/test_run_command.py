@@ -59,7 +59,7 @@ def test_a_misspelled_name_in_a_schedule_is_a_usage_error(
         (["run", "word_count", "--faults", "each-stop"], "did you mean each-step?"),
         (["run", "word_count", "--input", "/no/such/file"], "cannot read the input"),
         (["run", "word_count", "--budget", "soon"], "write a number of runs"),
-        (["replay", "/no/such/file.json"], "cannot read a counterexample"),
+        (["replay", "/no/such/file.json"], "cannot read the counterexample"),
     ],
 )
 def test_a_mistake_gets_one_line_and_exit_2(
