@@ -10,6 +10,7 @@ import re
 import tempfile
 from typing import TYPE_CHECKING, Any
 
+from bettong.engine.net.doors import Address
 from bettong.harness.spark import jar
 from bettong.harness.spark.driver import DriverError, DriverHost, JobError
 from bettong.harness.spark.session import SessionConfig
@@ -114,8 +115,7 @@ def _looked(host: DriverHost, master: str, conductor: str) -> list[dict[str, Any
 
 def look(spark: SparkSession, file: str, conductor: str) -> list[dict[str, Any]]:
     """What executors have and see. Runs in the driver; they need nothing of ours for it."""
-    name, _, port = conductor.rpartition(":")
-    known = {"file": file, "conductor": [name, int(port)]}
+    known = {"file": file, "conductor": list(Address.parse(conductor))}
     asked = f"(lambda space: exec({_PROBE!r}, space) or space['found'])({known!r})"
     context = spark.sparkContext
     count = max(2, context.defaultParallelism)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib
 import io
 import sys
+from importlib import metadata
 from typing import Any
 
 import click
@@ -33,13 +34,18 @@ COMMANDS = (
 )
 
 
+GROUP = "bettong.commands"
+"""The entry point group in which packages name commands of theirs, as ``click.Command``."""
+
+
 class _Lazy(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+        return sorted({*COMMANDS, *metadata.entry_points(group=GROUP).names})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
-            return None
+            found = next(iter(metadata.entry_points(group=GROUP, name=name)), None)
+            return None if found is None else found.load()
         module = importlib.import_module(f"{__name__}.{name.replace('-', '_')}_command")
         command: click.Command = module.command
         return command

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Iterable
 
 from bettong.engine.net.codec import ErrorReply
+from bettong.engine.net.doors import Address
 from bettong.engine.net.errors import FrameError
 from bettong.engine.net.frame import HEADER_BYTES, parse_header
 from bettong.harness.faults.actuator import InjectionOutcome
@@ -57,8 +58,7 @@ class Repeater:
     """
 
     def __init__(self, upstream: str, host: str) -> None:
-        name, _, port = upstream.rpartition(":")
-        self._upstream = (name, int(port))
+        self._upstream = Address.parse(upstream)
         self._listener = socket.create_server((host, 0))
         self.address = "{}:{}".format(*self._listener.getsockname()[:2])
         self._changed = threading.Condition()

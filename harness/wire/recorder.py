@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from bettong.engine.net.doors import Address
 from bettong.harness.wire.armed import ArmedCut, ArmedRefusal, Lasts, WireEvidence
 from bettong.harness.wire.bypass import direct_clients
 from bettong.harness.wire.conversation import Recording
 from bettong.harness.wire.cutpoints import CutPoint
-from bettong.harness.wire.framing.adaptive import FRAMINGS
+from bettong.harness.wire.framing.registry import framings
 from bettong.harness.wire.recorded import recorded
-from bettong.harness.wire.redirect import Address
 from bettong.harness.wire.relay import Listener, Relay
 from bettong.harness.wire.run import WireRun
 from bettong.lineage.errors import BettongError, UsageError
+from bettong.lineage.nearest import one_of
 
 T = TypeVar("T")
 
@@ -162,12 +162,9 @@ class WireRecorder:
         Raises UsageError for a name that is taken or a protocol that is not known."""
         if name in self._relays:
             raise UsageError(f"there is an endpoint {name!r} already")
-        if protocol is not None and protocol not in FRAMINGS:
-            near = difflib.get_close_matches(protocol, FRAMINGS, 1) or sorted(FRAMINGS)
-            raise UsageError(f"no protocol {protocol!r}: did you mean {' or '.join(near)}?")
-        host, colon, port = upstream.rpartition(":")
-        if not (host and colon and port.isdigit()):
-            raise UsageError(f"endpoint {name}: {upstream!r} is not host:port")
+        if protocol is not None:
+            one_of(protocol, tuple(framings()), f"endpoint {name}: the protocol")
+        Address.parse(upstream)
         relay = self.call(lambda: Relay(self._loop, self, name, upstream, protocol))
         self._relays[name] = relay
         return WireEndpoint(self, relay)
@@ -211,10 +208,7 @@ class WireRecorder:
                 or restart the server, kill the client, disable a proxy.
             close: whether the connection is closed at the point, after the action.
         """
-        if point.endpoint not in self._relays:
-            near = difflib.get_close_matches(point.endpoint, self._relays, 1)
-            hint = f": did you mean {near[0]!r}?" if near else ""
-            raise UsageError(f"{point.id}: there is no endpoint {point.endpoint!r}{hint}")
+        one_of(point.endpoint, tuple(self._relays), f"{point.id}: endpoint")
         cut = ArmedCut(point, lasts, action, close)
         self.call(lambda: self.run.cuts.append(cut))
         return Armed(self, cut)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 
-Address = tuple[str, int]
+from bettong.engine.net.doors import Address
 
 
 class Redirect:

@@ -6,7 +6,8 @@ import asyncio
 import socket
 from typing import Protocol
 
-from bettong.harness.wire.redirect import Address, Redirect
+from bettong.engine.net.doors import Address
+from bettong.harness.wire.redirect import Redirect
 from bettong.harness.wire.run import WireRun
 from bettong.harness.wire.tunnel import Tunnel
 
@@ -68,8 +69,7 @@ class Relay:
         self.name = name
         self.protocol = protocol
         self.failures: list[BaseException] = []
-        host, _, port = upstream.rpartition(":")
-        self.upstream = (host, int(port))
+        self.upstream = Address.parse(upstream)
         self._registry = registry
         self._tunnels: set[Tunnel] = set()
         self._dials: set[asyncio.Task[None]] = set()

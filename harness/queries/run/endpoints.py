@@ -59,7 +59,7 @@ class EndpointProxies:
         for name, relay in self._relays.items():
             door = relay.door()
             link = ProxiedLink.create(self._toxiproxy, f"{run}-{incarnation}-{name}", door.address)
-            door.show(link.address)
+            door.show(Address(*link.address))
             ways.append((link, door))
             addresses[name] = link.address
         return addresses

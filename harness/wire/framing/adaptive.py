@@ -2,65 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import struct
-from collections.abc import Callable, Mapping
-
-from bettong.harness.wire.framing.amqp import AmqpFraming
 from bettong.harness.wire.framing.base import Framing, FramingError, Part, Reply
-from bettong.harness.wire.framing.http1 import Http1Framing
-from bettong.harness.wire.framing.kafka import KafkaFraming
-from bettong.harness.wire.framing.mysql import MySQLFraming
-from bettong.harness.wire.framing.nats import NatsFraming
 from bettong.harness.wire.framing.opaque import OpaqueFraming
-from bettong.harness.wire.framing.postgres import PostgresFraming
-from bettong.harness.wire.framing.resp import RespFraming
-
-FRAMINGS: Mapping[str, Callable[[], Framing]] = {
-    framing.protocol: framing
-    for framing in (
-        AmqpFraming,
-        Http1Framing,
-        KafkaFraming,
-        MySQLFraming,
-        NatsFraming,
-        OpaqueFraming,
-        PostgresFraming,
-        RespFraming,
-    )
-}
-
-_HTTP = re.compile(rb"(GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) \S")
-_RESP = re.compile(rb"\*[1-9]\d{0,6}\r\n\$\d|PING\r\n|(AUTH|HELLO) ", re.IGNORECASE)
-
-
-def recognised_by_client(data: bytes) -> str:
-    """The protocol of which a client's first bytes are, ``opaque`` if none."""
-    if data.startswith(b"AMQP\x00\x00\x09\x01"):
-        return "amqp"
-    if _HTTP.match(data):
-        return "http"
-    if _RESP.match(data):
-        return "redis"
-    if len(data) >= 12:
-        size, code = struct.unpack_from("!ii", data)
-        if 8 <= size <= 10_000 and (code >> 16 == 3 or code in (80877103, 80877104)):
-            return "postgres"
-        key, version = struct.unpack_from("!hh", data, 4)
-        if 8 <= size < 1 << 24 and 0 <= key <= 100 and 0 <= version <= 40:
-            return "kafka"
-    elif len(data) == 8 and struct.unpack("!ii", data) in ((8, 80877103), (8, 80877104)):
-        return "postgres"
-    return "opaque"
-
-
-def recognised_by_server(data: bytes) -> str:
-    """The protocol of a server that speaks first."""
-    if data.startswith(b"INFO {"):
-        return "nats"
-    if len(data) > 5 and data[3] == 0 and data[4] == 10 and int.from_bytes(data[:3], "little") > 20:
-        return "mysql"
-    return "opaque"
+from bettong.harness.wire.framing.registry import (
+    framings,
+    recognised_by_client,
+    recognised_by_server,
+)
 
 
 class AdaptiveFraming(Framing):
@@ -72,7 +20,7 @@ class AdaptiveFraming(Framing):
 
     def __init__(self, protocol: str | None = None) -> None:
         self.problem: str | None = None
-        self._framing: Framing | None = FRAMINGS[protocol]() if protocol else None
+        self._framing: Framing | None = framings()[protocol]() if protocol else None
         self._asked = 0
         self._untold_client = 0  # bytes that no part covers yet
         self._untold_server = 0
@@ -84,7 +32,7 @@ class AdaptiveFraming(Framing):
 
     def client(self, data: bytes) -> list[Part]:
         if self._framing is None:
-            self._framing = FRAMINGS[recognised_by_client(data)]()
+            self._framing = recognised_by_client(data)()
         self._untold_client += len(data)
         try:
             if self.problem is None:
@@ -99,7 +47,7 @@ class AdaptiveFraming(Framing):
 
     def server(self, data: bytes) -> list[Reply]:
         if self._framing is None:
-            self._framing = FRAMINGS[recognised_by_server(data)]()
+            self._framing = recognised_by_server(data)()
         self._untold_server += len(data)
         try:
             if self.problem is None:

@@ -60,6 +60,10 @@ class AmqpFraming(PairedFraming):
 
     protocol = "amqp"
 
+    @classmethod
+    def recognises_client(cls, data: bytes) -> bool:
+        return data.startswith(b"AMQP\x00\x00\x09\x01")
+
     def __init__(self) -> None:
         super().__init__()
         self._greeted = False

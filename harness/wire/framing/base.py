@@ -81,6 +81,16 @@ class Framing(ABC):
 
     protocol: ClassVar[str]
 
+    @classmethod
+    def recognises_client(cls, data: bytes) -> bool:
+        """Whether a client's first bytes are of this protocol."""
+        return False
+
+    @classmethod
+    def recognises_server(cls, data: bytes) -> bool:
+        """Whether a server that speaks first speaks this protocol."""
+        return False
+
     @abstractmethod
     def client(self, data: bytes) -> list[Part]:
         """Raises FramingError when the stream makes no sense."""

@@ -77,11 +77,18 @@ def _head_size(head: bytes) -> int | None:
     return min(ends) if ends else None
 
 
+_FIRST_LINE = re.compile(rb"(GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) \S")
+
+
 class Http1Framing(PairedFraming):
     """A request is a head and its body, whichever number of writes they come in. Its content is
     method, target and body: header fields carry dates, tokens and trace ids."""
 
     protocol = "http"
+
+    @classmethod
+    def recognises_client(cls, data: bytes) -> bool:
+        return _FIRST_LINE.match(data) is not None
 
     def __init__(self) -> None:
         super().__init__()

@@ -47,6 +47,13 @@ class KafkaFraming(PairedFraming):
 
     protocol = "kafka"
 
+    @classmethod
+    def recognises_client(cls, data: bytes) -> bool:
+        if len(data) < 12:
+            return False
+        size, key, version = struct.unpack_from("!ihh", data)
+        return bool(8 <= size < 1 << 24 and 0 <= key <= 100 and 0 <= version <= 40)
+
     def __init__(self) -> None:
         super().__init__()
         self._numbers: dict[int, int] = {}  # correlation id -> request

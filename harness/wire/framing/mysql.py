@@ -28,6 +28,11 @@ class MySQLFraming(PairedFraming):
 
     protocol = "mysql"
 
+    @classmethod
+    def recognises_server(cls, data: bytes) -> bool:
+        size = int.from_bytes(data[:3], "little")
+        return len(data) > 5 and data[3] == 0 and data[4] == 10 and size > 20
+
     def __init__(self) -> None:
         super().__init__()
         self._commands = 0

@@ -23,6 +23,10 @@ class NatsFraming(PairedFraming):
 
     protocol = "nats"
 
+    @classmethod
+    def recognises_server(cls, data: bytes) -> bool:
+        return data.startswith(b"INFO {")
+
     def __init__(self) -> None:
         super().__init__()
         self._publishing: list[bytes] = []

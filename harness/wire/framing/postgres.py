@@ -20,6 +20,8 @@ _ASKS_FOR_PASSWORD = frozenset((3, 5, 10, 11))
 _ASKING = frozenset((b"P", b"B", b"D", b"C", b"E"))
 _ANSWERING = frozenset((b"1", b"2", b"3", b"n", b"T", b"C", b"I", b"s"))
 
+_ENCRYPTION = (80877103, 80877104)  # asked for before anything else
+
 
 class PostgresFraming(PairedFraming):
     """A request is a simple query, or everything up to Sync (or Flush), or the data of one COPY.
@@ -29,6 +31,15 @@ class PostgresFraming(PairedFraming):
     """
 
     protocol = "postgres"
+
+    @classmethod
+    def recognises_client(cls, data: bytes) -> bool:
+        if len(data) == 8:
+            return struct.unpack("!ii", data) in ((8, code) for code in _ENCRYPTION)
+        if len(data) < 12:
+            return False
+        size, code = struct.unpack_from("!ii", data)
+        return 8 <= size <= 10_000 and (code >> 16 == 3 or code in _ENCRYPTION)
 
     def __init__(self) -> None:
         super().__init__()

@@ -6,6 +6,7 @@ https://redis.io/docs/latest/develop/reference/protocol-spec/
 from __future__ import annotations
 
 import hashlib
+import re
 
 from bettong.harness.wire.framing.base import Frame, FramingError, Info, Role
 from bettong.harness.wire.framing.paired import PairedFraming
@@ -85,10 +86,17 @@ def _line_size(head: bytes) -> int | None:
     return None if end < 0 else end + 1
 
 
+_FIRST = re.compile(rb"\*[1-9]\d{0,6}\r\n\$\d|PING\r\n|(AUTH|HELLO) ", re.IGNORECASE)
+
+
 class RespFraming(PairedFraming):
     """A request is a command; its reply is one value. What the server pushes is no reply."""
 
     protocol = "redis"
+
+    @classmethod
+    def recognises_client(cls, data: bytes) -> bool:
+        return _FIRST.match(data) is not None
 
     def __init__(self) -> None:
         super().__init__()
