@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bettong.harness.api import run_scenario
-from bettong.harness.backends.base import LocalBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.run import run_once
 from bettong.harness.scenario import Scenario

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bettong.harness.api import load_scenario
-from bettong.harness.backends.base import LocalBackend
+from bettong.harness.backends.local import LocalBackend
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.executor import ScenarioExecutor
