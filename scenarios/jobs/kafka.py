@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bettong.harness import Bag, Job, Table, Topic
 from bettong.harness.queries.job.contract import Compare
 from bettong.harness.servers import KafkaServer
-from bettong.harness.servers.kafka import kafka_connector
 from bettong.scenarios.jobs.outputs import ToSqlite
 from bettong.scenarios.jobs.windows import CLICKS, FAR, counted
 
@@ -23,10 +21,6 @@ if TYPE_CHECKING:
 class _OnKafka(Job):
     servers = {"kafka": KafkaServer}  # noqa: RUF012
     inputs = {"clicks": Topic("clicks", CLICKS, closing=FAR)}  # noqa: RUF012
-
-    @property
-    def spark_config(self) -> Mapping[str, str]:  # type: ignore[override]
-        return kafka_connector()
 
 
 class CountsToTopic(_OnKafka):

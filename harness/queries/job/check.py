@@ -44,8 +44,10 @@ from bettong.harness.queries.search.search import search
 from bettong.harness.queries.sense import VacuousError, difference, expect_sense, steps_of
 from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
+from bettong.harness.servers.kafka import kafka_connector
 from bettong.harness.servers.server import Server
 from bettong.harness.spark.driver import JobError
+from bettong.harness.spark.session import merged
 from bettong.harness.wire import cut_points
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLEAN
@@ -54,6 +56,7 @@ from bettong.lineage.search.executor import BudgetSpentError, Execution
 from bettong.lineage.search.findings import Findings
 from bettong.lineage.secrets import masked
 
+_JARS = ("spark.jars", "spark.jars.packages")
 _SETTINGS = {
     # A user's plan is Spark's own plan; its default of 200 partitions would cost minutes a batch.
     "spark.sql.adaptive.enabled": "true",
@@ -125,6 +128,15 @@ def _checked(request: Request, arena_for: ArenaFor, on_event: Handler) -> Result
             return verdict.unknown("the budget ended before its clean runs were made")
 
 
+def session_settings(job: Job) -> dict[str, str]:
+    """Of a job's session: Spark's Kafka connector comes along where it reads topics and brings none
+    itself."""
+    own = dict(job.spark_config)
+    brings = any("spark-sql-kafka" in own.get(name, "") for name in _JARS)
+    reads = any(isinstance(given, Topic) for given in job.inputs.values())
+    return merged(_SETTINGS, kafka_connector() if reads and not brings else {}, own)
+
+
 def unusable_job(request: Request, error: BettongError, on_event: Handler = ignore) -> Result:
     """The answer for a target that cannot be used, where others are judged beside it."""
     subject = Subject(request.target.rpartition(":")[2], "job")
@@ -148,7 +160,7 @@ class _Check:
         self._on_event, self._wires, self._workload = on_event, proxies, workload
         self._judged: Judged | None = None
         self._deadline = Deadline.after(request.budget.seconds)
-        settings = {**_SETTINGS, **job.spark_config}
+        settings = session_settings(job)
         self._warm = self._environment = arena_for(settings)
         if request.script is not None:
             assert isinstance(workload, ScriptWorkload)

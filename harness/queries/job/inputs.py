@@ -7,7 +7,7 @@ waits for it, so that one step is one micro-batch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -78,6 +78,30 @@ class _Fed:
         return {**whole, at: as_text(self.closing)}
 
 
+Given = Any
+"""A schema as DDL or StructType, for which rows are made; rows; or a function that gives rows."""
+
+
+def _given(rows: Given) -> str | Sequence[Row]:
+    if callable(rows):
+        rows = rows()
+    return _ddl(rows) if isinstance(rows, str) or hasattr(rows, "fields") else list(rows)
+
+
+def _ddl(schema: Any) -> str:
+    """A schema as DDL."""
+    if isinstance(schema, str):
+        return schema
+    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
+
+
+def _fed(**dealt: Any) -> _Fed:
+    known = tuple(each.name for each in fields(_Fed))
+    for name in dealt:
+        one_of(name, known, "word of an input")
+    return _Fed(**{**dealt, "schema": _ddl(dealt.get("schema", ""))})
+
+
 class StepInput:
     """What all inputs that are fed step by step have in common."""
 
@@ -116,8 +140,8 @@ class Rows(StepInput):
 
     kind = "rows"
 
-    def __init__(self, rows: str | Sequence[Row], **dealt: Any) -> None:
-        self.given, self.fed = rows, _Fed(**dealt)
+    def __init__(self, rows: Given, **dealt: Any) -> None:
+        self.given, self.fed = _given(rows), _fed(**dealt)
 
 
 class Files(StepInput):
@@ -134,13 +158,13 @@ class Files(StepInput):
     def __init__(
         self,
         format: str,
-        rows: str | Sequence[Row],
+        rows: Given,
         options: Mapping[str, str] | None = None,
         **dealt: Any,
     ) -> None:
         self.format = one_of(format, FORMATS, "format of files")
         self.options = dict(options or {})
-        self.given, self.fed = rows, _Fed(**dealt)
+        self.given, self.fed = _given(rows), _fed(**dealt)
 
 
 class Topic(StepInput):
@@ -159,7 +183,7 @@ class Topic(StepInput):
     def __init__(
         self,
         name: str,
-        rows: str | Sequence[Row],
+        rows: Given,
         partitions: int = 1,
         key: str = "",
         server: str = "kafka",
@@ -168,7 +192,7 @@ class Topic(StepInput):
         if partitions < 1:
             raise UsageError(f"topic {name}: it has at least one partition")
         self.name, self.partitions, self.key, self.server = name, partitions, key, server
-        self.given, self.fed = rows, _Fed(**dealt)
+        self.given, self.fed = _given(rows), _fed(**dealt)
 
 
 @dataclass(frozen=True)

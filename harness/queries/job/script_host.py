@@ -22,7 +22,7 @@ from bettong.harness.queries.script import KAFKA, Script
 from bettong.harness.queries.sink import probes
 from bettong.harness.servers.kafka import kafka_connector
 from bettong.harness.spark import jar
-from bettong.harness.spark.driver import DriverDiedError
+from bettong.harness.spark.driver import START_S, DriverDiedError
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import merged
 
@@ -198,8 +198,8 @@ class ScriptPool:
     def __init__(self, script: Script, warm: DriverPool, finished: Callable[[], bool]) -> None:
         self._script, self._warm, self._finished = script, warm, finished
 
-    def acquire(self) -> ScriptHost:
-        """A host whose process is not started yet."""
+    def acquire(self, timeout: float = START_S) -> ScriptHost:
+        """A host whose process is not started yet; ``timeout`` is for hosts that are waited for."""
         return ScriptHost(self._script, self._warm, self._finished)
 
     def release(self, host: ScriptHost) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bettong.harness.queries.job.check import session_settings
 from bettong.harness.queries.job.feed import (
     Feed,
     FileSender,
@@ -53,12 +54,33 @@ def test_a_schema_is_read_by_columns() -> None:
         (lambda: Files("xml", "id STRING"), "format of files"),
         (lambda: Files("json", "id STRING", per_step=0), "at least one"),
         (lambda: Files("json", "id STRING", closing="2030-01-01"), "TIMESTAMP"),
+        (lambda: Rows("id STRING", per_stap=2), "per_step"),
         (lambda: Topic("t", "id STRING", partitions=0), "partition"),
     ],
 )
 def test_wrong_input_is_one_clear_error(make: Any, says: str) -> None:
     with pytest.raises(UsageError, match=says):
         _ = make().steps
+
+
+def test_schemas_and_rows_come_in_any_form() -> None:
+    from pyspark.sql.types import IntegerType, StringType, StructField, StructType
+
+    schema = StructType([StructField("id", StringType()), StructField("n", IntegerType())])
+    assert Rows(schema).schema == "id string, n int"
+    assert Rows(lambda: [{"id": "a", "n": 1}], schema=schema).rows == [{"id": "a", "n": 1}]
+
+
+@pytest.mark.servers
+def test_sparks_connector_comes_along_where_topics_are_read() -> None:
+    from bettong.scenarios.jobs.kafka import Copied
+    from bettong.scenarios.jobs.stateless import Cleaned
+
+    assert "spark-sql-kafka" in session_settings(Copied())["spark.jars"]
+    own = Copied()
+    own.spark_config = {"spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"}
+    assert "spark.jars" not in session_settings(own)
+    assert "spark.jars" not in session_settings(Cleaned())
 
 
 def test_the_closing_row_is_a_step_of_its_own_also_when_steps_are_merged() -> None:
