@@ -107,9 +107,8 @@ class ScriptHost:
         """Not done to a script: its session is its own."""
 
     def kill(self) -> Ended:
-        """SIGKILL every process of the script."""
-        assert self._session is not None
-        return self._session.kill()
+        """SIGKILL every process of the script, if there is one."""
+        return Ended(0, 0, 0) if self._session is None else self._session.kill()
 
     def close(self) -> None:
         """Nothing of it is left."""
