@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bettong.engine.batching import Batching
+from bettong.engine.net.watched import is_watched
 from bettong.engine.sources.base import Extent, StreamSource
 from bettong.engine.state.planned import PlannedBatch, PlannedError, note, noted
 from bettong.engine.state.store import Store
@@ -80,7 +81,7 @@ class Planner:
         if found is None:
             return None
         planned = PlannedBatch(batch, dict(ends), found)
-        for part in planned.ranges:
+        for part in planned.ranges if is_watched() else ():  # a step, and a request, of its own
             self.sources[part.stream].plan(part, self.step_id(batch, "source.plan", part.stream))
         if not self._by_time:
             return found

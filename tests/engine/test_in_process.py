@@ -130,7 +130,7 @@ def _line(ident: str) -> int:
 def test_its_steps_are_those_of_the_contract(config: RunConfig, tmp_path: Path) -> None:
     run_in_process(app, config)
     lines = (tmp_path / "trace").read_text().splitlines()
-    taken = [json.loads(line)["step"] for line in lines if '"after"' in line]
+    taken = [json.loads(line)["step"] for line in lines if '"phase":"after"' in line]
     of_batch = [s for s in taken if s.startswith("batch=2/")]
     assert of_batch[0] == "batch=2/source.plan"
     assert of_batch[1] == "batch=2/p=0/a=0/source.read"
