@@ -15,16 +15,19 @@ from typing import Any
 from bettong.harness.checkers import guarantee_of
 from bettong.harness.events import CounterexampleFound
 from bettong.harness.faults.describe import counterexample_words
+from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import CRASH_MODEL, Campaign
 from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.durable import MOST_WAYS
 from bettong.harness.search.executor import ScenarioExecutor
+from bettong.harness.search.mechanism import mechanism
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import Counterexample, Guarantee, Result, tool_version
 from bettong.lineage.search.executor import Execution
 from bettong.lineage.search.findings import Findings
 from bettong.lineage.search.loop import Budget, search
+from bettong.lineage.trace import read_trace
 
 LOG = "search.jsonl"
 _SAMPLE = 3
@@ -218,11 +221,20 @@ def _counterexample(
         anomalies=found.anomalies,
         schedule=schedule.to_dict(),
         replay=f"bettong replay {file}",
-        words=counterexample_words(schedule.faults, found.anomalies),
+        words=_words(campaign, schedule, found),
         advice=campaign.scenario.advice,
         frontier=_frontier(clean, found),
         trace=found.trace,
     )
+
+
+def _words(campaign: Campaign, schedule: Schedule, found: Execution) -> str:
+    told = counterexample_words(schedule.faults, found.anomalies)
+    trace = campaign.out / found.trace if found.trace else None
+    if trace is None or not trace.exists():
+        return told
+    how = mechanism(read_trace(trace), found.anomalies)
+    return f"{told} In the trace: {'; '.join(how)}." if how else told
 
 
 def _frontier(clean: Execution, found: Execution) -> tuple[str, ...]:
