@@ -264,7 +264,7 @@ class _Check:
             batches=_batches(run),
             envelope=found.varying,
             oracle=told.oracle,
-            more=(*self._tells(rows), *told.assumptions),
+            more=(*self._tells(rows, facts), *told.assumptions),
         )
         self._judged = told.judged
         verdict = self._judged.run(run)
@@ -303,8 +303,10 @@ class _Check:
             raise VacuousError(f"{e} (with {variant.name})") from e
         return list(run.rows)
 
-    def _tells(self, rows: Mapping[str, Sequence[Row]]) -> tuple[str, ...]:
+    def _tells(self, rows: Mapping[str, Sequence[Row]], facts: Facts) -> tuple[str, ...]:
+        shuffled = "no two attempts at a task that reads a shuffle were there at once"
         return (
+            *([shuffled] if facts.stateful else []),
             f"held against {len(rows) + 1} runs without a fault: {', '.join(rows)}",
             "each feeding step is one micro-batch: the next one is put in place when the last "
             "one is recorded as done",

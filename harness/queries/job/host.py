@@ -167,8 +167,6 @@ def read_script(
     settings: Mapping[str, str],
 ) -> dict[str, Any]:
     """What the reader of a script's output sees; ``rows`` as of a job."""
-    if "read" not in parts:
-        return {}
     workdir = Path(directory) / "work"
     reached = {name: (host, port) for name, (host, port) in addresses.items()}
     env = JobEnvironment(spark, str(workdir), workdir, run_id, reached)

@@ -44,22 +44,16 @@ class JobWhy(Why):
         return 0 if _ONCE.match(step) else moment.batch
 
     def _strikes_at(self, moment: CrashPoint) -> Iterator[Fault | LostExecutor]:
-        """A file of the checkpoint cannot be written; an attempt is held before its state file
-        is in place, a second one does its work, then the first one goes on."""
+        """A file of the checkpoint cannot be written, beside what can strike a sink."""
         yield from super()._strikes_at(moment)
         if is_checkpoint_file(moment.point) and moment.point.phase == "before":
             yield Storage(moment.point, "EIO")
-        if _STATE_FILE.match(moment.point.step) and moment.point.phase == "before":
-            yield LostExecutor(moment.point, goes_on=True)
 
     def _loses(self, moment: CrashPoint) -> bool:
-        """Of the state files the first one of the window's last batch."""
-        found = _STATE_FILE.match(moment.point.step)
-        if found is None or self.own_session:
-            return super()._loses(moment)
-        files = [m for m in self.clean_moments if _STATE_FILE.match(m.point.step)]
-        first = next((m for m in files if m.batch == self.window - 1), None)
-        return first is not None and moment.point == first.point
+        """Not where a task reads a shuffle: what it reads is lost with the executor, and the whole
+        stage is tried again."""
+        first = "/stage=" not in moment.point.step or "/stage=0/" in moment.point.step
+        return first and not self.own_session and super()._loses(moment)
 
     def _events(self) -> Iterator[AnyFault]:
         yield STOPPED
