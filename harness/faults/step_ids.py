@@ -9,6 +9,77 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+_PART = re.compile(r"([a-z]+)=(0|[1-9]\d*)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class StepId:
+    """A step id by its parts, e.g. ``batch=3/p=0/a=1/sink.prepare``: each is ``NAME=NUMBER``, or a
+    word: what is done, or a stream and a message's number.
+
+    Attributes:
+        parts: a number's name and the number, or a word and None.
+    """
+
+    parts: tuple[tuple[str, int | None], ...]
+
+    @classmethod
+    def parse(cls, text: str) -> StepId:
+        """The parts of any step id; ``str`` of it is the same text again."""
+        return _parsed(text)
+
+    def __str__(self) -> str:
+        return "/".join(name if n is None else f"{name}={n}" for name, n in self.parts)
+
+    def number(self, name: str) -> int | None:
+        """The first number of this name."""
+        return next((n for part, n in self.parts if part == name and n is not None), None)
+
+    @property
+    def batch(self) -> int | None:
+        """The micro-batch."""
+        return self.number("batch")
+
+    @property
+    def stage(self) -> int | None:
+        """The stage of a task."""
+        return self.number("stage")
+
+    @property
+    def partition(self) -> int | None:
+        """The partition of a task, or of what it does."""
+        return self.number("p")
+
+    @property
+    def attempt(self) -> int | None:
+        """The attempt at that."""
+        return self.number("a")
+
+    @property
+    def epoch(self) -> int | None:
+        """The run of the query between restarts."""
+        return self.number("epoch")
+
+    @property
+    def task(self) -> tuple[int, int, int] | None:
+        """Batch, partition and attempt of what a task's attempt is or does; None for other
+        steps."""
+        if self.batch is None or self.partition is None or self.attempt is None:
+            return None
+        return self.batch, self.partition, self.attempt
+
+
+@lru_cache(maxsize=1 << 16)
+def _parsed(text: str) -> StepId:
+    def part(word: str) -> tuple[str, int | None]:
+        found = _PART.match(word)
+        return (found[1], int(found[2])) if found and len(found[2]) < 19 else (word, None)
+
+    return StepId(tuple(map(part, text.split("/"))))
+
 
 _NUMBER = re.compile(r"(?<==)\d+")
 _WITH_MESSAGE = re.compile(

@@ -15,11 +15,11 @@ from bettong.harness.faults import registry
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Topology
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.faults.step_ids import StepId
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLASSIC
 from bettong.lineage.trace import TraceEvent
 
-_OF_BATCH = re.compile(r"(?:^|/)batch=(\d+)(?:/|$)")
 _FIRST_EPOCH = re.compile(r"(?:^|/)epoch=1(?:/|$)")
 _HARNESS = ("fault/", "node.start/", "replay/")
 
@@ -47,9 +47,9 @@ def steps_of_batch(events: Sequence[TraceEvent], batch: int) -> list[TraceEvent]
         )
 
     def belongs(event: TraceEvent) -> bool:
-        named = _OF_BATCH.search(event.step)
-        if named:
-            return int(named[1]) == batch
+        own = StepId.parse(event.step).batch
+        if own is not None:
+            return own == batch
         if _FIRST_EPOCH.search(event.step):
             return batch == 0
         return any(

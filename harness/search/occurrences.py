@@ -17,10 +17,9 @@ from typing import Any
 
 from bettong.harness.faults.fault import DiskCall, Fault
 from bettong.harness.faults.registry import parse_fault
-from bettong.harness.faults.step_ids import split_name
+from bettong.harness.faults.step_ids import StepId, split_name
 from bettong.lineage.trace import MessageRange, TraceEvent
 
-_BATCH = re.compile(r"(?:^|/)batch=(\d+)(?:/|$)")
 _TASK = re.compile(r"batch=(\d+)/stage=(\d+)/p=(\d+)/a=(\d+)/task$")
 _IN_TASK = re.compile(r"batch=(\d+)/(?:level=\d+/)?p=(\d+)/a=(\d+)/\S+$")
 
@@ -51,8 +50,7 @@ _ROOTS = re.compile(r"(?:sender\.(?:connect|send)/|metadata$|epoch=\d+/|node\.st
 
 def batch_of(step: str) -> int | None:
     """The micro-batch that a step belongs to, or None."""
-    found = _BATCH.search(step)
-    return int(found[1]) if found else None
+    return StepId.parse(step).batch
 
 
 def is_durable(step: str) -> bool:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from bettong.harness.faults.point import Point, PointPhase
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.sink.probes import STEP
 from bettong.lineage.trace import TraceEvent
-
-_BATCH = re.compile(r"batch=(\d+)/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +34,7 @@ class CrashPoint:
 
 def batch_of(step: str) -> int | None:
     """The batch that a step belongs to, or None."""
-    found = _BATCH.match(step)
-    return int(found[1]) if found else None
+    return StepId.parse(step).batch
 
 
 class FileSteps:

@@ -7,12 +7,12 @@ moments something could have struck: that is what the search's hypotheses are ma
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds import Crash, Pause, Storage
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint, batch_of
 from bettong.harness.queries.faults.kinds import (
     AnyFault,
@@ -32,8 +32,6 @@ from bettong.harness.queries.search.after_restart import second_on_wire
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import Lineage
-
-_ATTEMPT = re.compile(r"(batch=\d+)/(?:stage=\d+/)?(p=\d+/a=\d+)/")
 
 
 class Why:
@@ -226,12 +224,12 @@ def yield_rank(fault: AnyFault) -> int | None:
 
 def begun_with(moment: CrashPoint, moments: Iterable[CrashPoint]) -> str | None:
     """What was durable when the attempt began within which a moment is."""
-    found = _ATTEMPT.match(moment.point.step)
+    found = StepId.parse(moment.point.step).task
     durable = None
     for earlier in moments:
-        attempt = _ATTEMPT.match(earlier.point.step)
+        attempt = StepId.parse(earlier.point.step).task
         begins = earlier.point.phase == "before" and earlier.point.step.endswith("/task")
-        if found and attempt and begins and attempt.groups() == found.groups():
+        if found is not None and begins and attempt == found:
             durable = earlier.durable
         if earlier == moment:
             break
