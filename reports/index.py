@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from html import escape
 
 from bettong.lineage.results import Result, Verdict
 from bettong.reports.matrix import fault_matrix, matrix_table
-from bettong.reports.page import page_head
+from bettong.reports.templating import render
 from bettong.reports.words import VERDICT_SIGN, VERDICT_WORD, level_line
+
+_BADGES = {"valid": "good", "invalid": "violation", "unknown": "vacuous"}
 
 
 def overall(results: Sequence[Result]) -> Verdict:
@@ -25,31 +26,27 @@ def index_page(results: Sequence[tuple[Result, str]]) -> str:
     """An HTML page for (result, link to its report)."""
     verdict = overall([result for result, _ in results])
     counts = Counter(result.verdict for result, _ in results)
-    reported = ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
-    lines = [*page_head(f"{VERDICT_SIGN[verdict]} {len(results)} results: {verdict}")]
-    lines.append(f'<header class="{verdict}"><div><h1><span class="sign" aria-hidden="true">')
-    lines.append(f"{VERDICT_SIGN[verdict]}</span> {VERDICT_WORD[verdict]}: {verdict}</h1>")
-    lines.append(f'<p class="level">{reported}</p></div></header><main id="main"><h2>Results</h2>')
-    lines.append('<div class="scroll"><table class="stack"><thead><tr>')
-    heads = ("Verdict", "What", "Level", "Runs", "Why")
-    lines.append("".join(f'<th scope="col">{h}</th>' for h in heads) + "</tr></thead><tbody>")
-    for result, link in results:
-        badge = {"valid": "good", "invalid": "violation", "unknown": "vacuous"}[result.verdict]
-        cells = (
-            f'<span class="badge {badge}">{VERDICT_SIGN[result.verdict]} {result.verdict}</span>',
-            f'<a href="{escape(link)}">{escape(result.scenario)}</a>',
-            escape(level_line(result)),
-            f"{len(result.runs):,}",
-            escape(result.reason),
-        )
-        row = "".join(
-            f'<td data-label="{h}">{cell}</td>' for h, cell in zip(heads, cells, strict=True)
-        )
-        lines.append(f"<tr>{row}</tr>")
-    lines.append("</tbody></table></div>")
     sinks = [result for result, _ in results if result.kind == "sink"]
-    if len(sinks) > 1:
-        lines.append('<h2 id="matrix">Sinks by kinds of fault</h2>')
-        lines += matrix_table(fault_matrix(sinks))
-    lines.append("</main></body></html>")
-    return "\n".join(lines)
+    return render(
+        "index.html",
+        title=f"{VERDICT_SIGN[verdict]} {len(results)} results: {verdict}",
+        verdict=verdict,
+        sign=VERDICT_SIGN[verdict],
+        meaning=VERDICT_WORD[verdict],
+        counts=", ".join(f"{number} {name}" for name, number in sorted(counts.items())),
+        rows=[_row(result, link) for result, link in results],
+        matrix=matrix_table(fault_matrix(sinks)) if len(sinks) > 1 else None,
+    )
+
+
+def _row(result: Result, link: str) -> dict[str, object]:
+    return {
+        "badge": _BADGES[result.verdict],
+        "sign": VERDICT_SIGN[result.verdict],
+        "verdict": result.verdict,
+        "link": link,
+        "scenario": result.scenario,
+        "level": level_line(result),
+        "runs": len(result.runs),
+        "reason": result.reason,
+    }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from bettong.lineage.results import Outcome, Result, Run
@@ -27,21 +27,26 @@ def fault_matrix(results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
-def matrix_table(matrix: Mapping[str, Any]) -> Iterator[str]:
-    """The table of a matrix as HTML."""
-    yield '<div class="scroll" tabindex="0"><table class="matrix"><thead><tr><td></td>'
-    yield "".join(f'<th scope="col">{escape(str(c))}</th>' for c in matrix["columns"])
-    yield "</tr></thead><tbody>"
-    for head, cells in zip(matrix["rows"], matrix["cells"], strict=False):
-        yield f'<tr><th scope="row">{escape(str(head))}</th>'
-        yield "".join(_table_cell(str(cell)) for cell in cells) + "</tr>"
-    yield "</tbody></table></div>"
+@dataclass(frozen=True, slots=True)
+class MatrixTable:
+    """A matrix as it is shown: each row has a head, each cell its text and the outcome that colours
+    it, if any."""
+
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[tuple[str, str]]]]
 
 
-def _table_cell(text: str) -> str:
-    outcome = next((o for o, word in _WORD.items() if text.startswith(word)), None)
-    css = f' class="{outcome}"' if outcome else ""
-    return f"<td{css}>{escape(text)}</td>"
+def matrix_table(matrix: Mapping[str, Any]) -> MatrixTable:
+    """The table of ``details["matrix"]``."""
+    rows = zip(matrix["rows"], matrix["cells"], strict=False)
+    return MatrixTable(
+        [str(column) for column in matrix["columns"]],
+        [(str(head), [_table_cell(str(cell)) for cell in cells]) for head, cells in rows],
+    )
+
+
+def _table_cell(text: str) -> tuple[str, str]:
+    return next((o for o, word in _WORD.items() if text.startswith(word)), ""), text
 
 
 def _by_kind(runs: Sequence[Run]) -> dict[str, list[Outcome]]:

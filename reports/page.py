@@ -3,79 +3,75 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from html import escape
-from importlib import resources
 from pathlib import Path
 
+from markupsafe import Markup
+
 from bettong.lineage.results import Result
-from bettong.reports.page_counterexample import counterexample_section
-from bettong.reports.page_tables import anomaly_section, matrix_section, run_section
+from bettong.reports.matrix import matrix_table
+from bettong.reports.page_counterexample import counterexample_of
+from bettong.reports.page_tables import anomaly_kinds, anomaly_table, run_table
 from bettong.reports.plots import timeline_section
+from bettong.reports.templating import render
 from bettong.reports.words import LEVEL_MEANING, VERDICT_SIGN, VERDICT_WORD, level_line, shard_of
 
+SHOWN_ANOMALIES = 50
 SHOWN_COUNTEREXAMPLES = 20
 RENDERED_DETAILS = frozenset(
     ["anomaly_counts", "bands", "good_trace", "lineage", "matrix", "pictures", "timeline"]
 )
-POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-    "img-src data:; base-uri 'none'; form-action 'none'"
-)
+_DETAILS = 20_000
 
 
 def html_report(result: Result, directory: Path) -> str:
     """The page of one result; traces are read from the directory that the result is in."""
-    sections = list(_sections(result, directory))
-    return "\n".join(
-        [
-            *page_head(f"{VERDICT_SIGN[result.verdict]} {result.scenario}: {result.verdict}"),
-            *_header(result, [(name, title) for name, title, _ in sections]),
-            '<main id="main">',
-            *(line for _, _, lines in sections for line in lines),
-            "</main>",
-            *_footer(result),
-        ]
+    kinds = anomaly_kinds(result)
+    matrix = result.details.get("matrix")
+    drawn = min(len(result.counterexamples), SHOWN_COUNTEREXAMPLES)
+    known = result.verdict != "unknown" and result.kind != "protocol"
+    content = {
+        "counterexamples": [counterexample_of(result, n, directory) for n in range(drawn)],
+        "anomaly_kinds": kinds,
+        "anomalies": anomaly_table(
+            result.anomalies, sum(count for *_, count in kinds), SHOWN_ANOMALIES
+        ),
+        "matrix": matrix_table(matrix) if isinstance(matrix, dict) and matrix.get("rows") else None,
+        "timeline": Markup("\n".join(timeline_section(result))),  # noqa: S704 - escaped there
+        "coverage": _coverage(result),
+        "runs": run_table(result) if result.runs else None,
+        "details": _details(result),
+    }
+    return render(
+        "result.html",
+        title=f"{VERDICT_SIGN[result.verdict]} {result.scenario}: {result.verdict}",
+        result=result,
+        sign=VERDICT_SIGN[result.verdict],
+        verdict=VERDICT_WORD[result.verdict],
+        level=level_line(result),
+        meaning=LEVEL_MEANING[result.guarantee] if known else "",
+        when=_when(result.started_at),
+        seconds=f"{result.duration_s:,.1f}",
+        shard=shard_of(result),
+        sections=list(_sections(content)),
+        **content,
     )
 
 
-def page_head(title: str) -> Iterator[str]:
-    """Everything before the visible page."""
-    yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield '<link rel="icon" href="data:,">'
-    yield f"<title>{escape(title)}</title><style>{_asset('report.css')}</style></head><body>"
-
-
-def _asset(name: str) -> str:
-    return resources.files("bettong.reports").joinpath(name).read_text("utf-8")
-
-
-def _sections(result: Result, directory: Path) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """(id, title, lines) of each section that has something to say."""
-    total = len(result.counterexamples)
-    if total:
-        lines = ['<section id="counterexamples"><h2>Counterexamples</h2>']
-        if total > SHOWN_COUNTEREXAMPLES:
-            lines.append(
-                f"<p>{SHOWN_COUNTEREXAMPLES} of {total:,} are drawn; all are in result.json.</p>"
-            )
-        for number in range(min(total, SHOWN_COUNTEREXAMPLES)):
-            lines += counterexample_section(result, number, directory)
-        yield "counterexamples", "Counterexamples", [*lines, "</section>"]
-    for name, title, content in (
-        ("anomalies", "Anomalies", anomaly_section(result)),
-        ("matrix", "Matrix", matrix_section(result)),
-        ("timeline", "Over time", timeline_section(result)),
-        ("coverage", "Coverage", _coverage(result)),
-        ("run-table", "Runs", run_section(result)),
-        ("basis", "What this rests on", _basis(result)),
+def _sections(content: dict[str, object]) -> Iterator[tuple[str, str]]:
+    """(id, title) of each section that has something to say."""
+    for id, title, source in (
+        ("counterexamples", "Counterexamples", "counterexamples"),
+        ("anomalies", "Anomalies", "anomaly_kinds"),
+        ("matrix", "Matrix", "matrix"),
+        ("timeline", "Over time", "timeline"),
+        ("coverage", "Coverage", "coverage"),
+        ("run-table", "Runs", "runs"),
     ):
-        lines = list(content)
-        if lines:
-            yield name, title, [f'<section id="{name}"><h2>{title}</h2>', *lines, "</section>"]
+        if content[source]:
+            yield id, title
+    yield "basis", "What this rests on"
 
 
 def _when(started_at: str) -> str:
@@ -86,38 +82,11 @@ def _when(started_at: str) -> str:
         return started_at
 
 
-def _header(result: Result, sections: Sequence[tuple[str, str]]) -> Iterator[str]:
-    sign = VERDICT_SIGN[result.verdict]
-    yield f'<a class="skip" href="#main">To the report</a><header class="{result.verdict}"><div>'
-    when = f", {escape(_when(result.started_at))}" if result.started_at else ""
-    yield (
-        f'<p class="what">Bettong: {escape(result.kind)} <code>{escape(result.scenario)}</code>'
-        f"{when}, {result.duration_s:,.1f} s</p>"
-    )
-    yield f'<h1><span class="sign" aria-hidden="true">{sign}</span> '
-    yield f"{VERDICT_WORD[result.verdict]}: {escape(result.verdict)}</h1>"
-    yield f'<p class="level">{escape(level_line(result))}</p>'
-    if result.verdict != "unknown" and result.kind != "protocol":
-        yield f"<p>{escape(result.guarantee)}: {LEVEL_MEANING[result.guarantee]}.</p>"
-    if result.reason:
-        yield f"<p>{escape(result.reason)}</p>"
-    shard = shard_of(result)
-    if shard:
-        yield f"<p>This is shard {shard[0]} of {shard[1]}: a part of the answer.</p>"
-    links = "".join(f'<li><a href="#{name}">{title}</a></li>' for name, title in sections)
-    yield f'<nav aria-label="Sections"><ul>{links}</ul></nav></div></header>'
-
-
-def _coverage(result: Result) -> Iterator[str]:
+def _coverage(result: Result) -> list[tuple[str, int]]:
     c = result.coverage
     if not c.executions and not result.runs:
-        return
+        return []
     space = "" if c.fault_space is None else f" of {c.fault_space:,} schedules within the bounds"
-    yield (
-        "<p>Nothing within the bounds is left to be tried.</p>"
-        if c.complete
-        else "<p>Not everything within the bounds was tried.</p>"
-    )
     rows = [
         ("Runs" + space, c.executions or len(result.runs)),
         ("Goals explained", c.goals),
@@ -131,32 +100,12 @@ def _coverage(result: Result) -> Iterator[str]:
     ]
     if c.to_first is not None:
         rows.append(("Runs to the first violation", c.to_first))
-    cells = "".join(f"<div><dt>{escape(k)}</dt><dd>{v:,}</dd></div>" for k, v in rows)
-    yield f'<dl class="facts">{cells}</dl>'
+    return rows
 
 
-def _basis(result: Result) -> Iterator[str]:
-    if result.assumptions:
-        yield '<ul class="plain">'
-        yield from (f"<li>{escape(line)}</li>" for line in result.assumptions)
-        yield "</ul>"
-    yield f"<p>Seed {result.seed}. Bettong {escape(result.tool_version)}.</p><details>"
-    reported = "".join(
-        f"<tr><td>{escape(k)}</td><td>{escape(v)}</td></tr>"
-        for k, v in sorted(result.environment.items())
-    )
-    yield f"<summary>Environment</summary><table><tbody>{reported}</tbody></table></details>"
+def _details(result: Result) -> str:
     rest = {k: v for k, v in result.details.items() if k not in RENDERED_DETAILS}
-    if rest:
-        text = json.dumps(rest, indent=1, ensure_ascii=False, default=str)
-        if len(text) > 20_000:
-            text = text[:20_000] + "\n… (the rest is in result.json)"
-        yield f"<details><summary>Details</summary><pre>{escape(text)}</pre></details>"
-
-
-def _footer(result: Result) -> Iterator[str]:
-    yield (
-        f"<footer>Made by Bettong {escape(result.tool_version)} from result.json alone. "
-        "This page loads nothing from anywhere.</footer>"
-    )
-    yield f"<script>{_asset('report.js')}</script></body></html>"
+    if not rest:
+        return ""
+    text = json.dumps(rest, indent=1, ensure_ascii=False, default=str)
+    return text if len(text) <= _DETAILS else text[:_DETAILS] + "\n… (the rest is in result.json)"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
+from markupsafe import Markup
 
 from bettong.lineage.results import Counterexample, Result
 from bettong.lineage.trace import TraceError, TraceEvent, read_trace
@@ -24,39 +24,34 @@ _DIGEST = re.compile(r"\[[0-9a-f]{16}\]")
 """Tells apart firings of one rule; nothing to read."""
 
 
-def counterexample_section(result: Result, number: int, directory: Path) -> Iterator[str]:
-    """The lines of one counterexample, counted from 0."""
+def counterexample_of(result: Result, number: int, directory: Path) -> dict[str, Any]:
+    """What the page shows of one counterexample, counted from 0."""
     example = result.counterexamples[number]
-    name = f"ce{number + 1}"
-    yield f'<article class="card" id="{name}"><h3>{number + 1}. '
-    yield f"{escape(faults_line(example.faults))}</h3>"
-    if example.words:
-        yield f"<p>{escape(example.words)}</p>"
-    if example.advice:
-        yield f"<p><strong>To repair:</strong> {escape(example.advice)}</p>"
-    if example.replay:
-        yield f'<h4>See it again</h4><div class="replay"><pre id="{name}-replay">'
-        yield f'{escape(example.replay)}</pre><button type="button" hidden '
-        yield f'data-copy="{name}-replay">Copy</button></div>'
-    if example.anomalies:
-        yield "<h4>What a reader sees</h4>"
-        yield from anomaly_table(example.anomalies, len(example.anomalies), SHOWN_ANOMALIES)
-    yield from _pictures(result, example, number, directory)
-    if example.frontier:
-        yield "<h4>What the good run did and this one did not, nearest the outcome first</h4>"
-        frontier = [_DIGEST.sub("", firing) for firing in example.frontier[:15]]
-        items = "".join(f"<li><code>{escape(firing)}</code></li>" for firing in frontier)
-        yield f"<ol>{items}</ol>"
-    if example.schedule:
-        text = yaml.safe_dump(dict(example.schedule), sort_keys=False, allow_unicode=True)
-        yield f"<details><summary>Fault schedule</summary><pre>{escape(text)}</pre></details>"
-    yield "</article>"
+    schedule = dict(example.schedule or {})
+    pictures, problem = _pictures(result, example, number, directory)
+    shown = anomaly_table(example.anomalies, len(example.anomalies), SHOWN_ANOMALIES)
+    return {
+        "id": f"ce{number + 1}",
+        "number": number + 1,
+        "faults": faults_line(example.faults),
+        "words": example.words,
+        "advice": example.advice,
+        "replay": example.replay,
+        "anomalies": shown if example.anomalies else None,
+        "problem": problem,
+        "pictures": pictures,
+        "frontier": [_DIGEST.sub("", firing) for firing in example.frontier[:15]],
+        "schedule": yaml.safe_dump(schedule, sort_keys=False, allow_unicode=True)
+        if schedule
+        else "",
+    }
 
 
 def _pictures(
     result: Result, example: Counterexample, number: int, directory: Path
-) -> Iterator[str]:
-    name = f"ce{number + 1}"
+) -> tuple[dict[str, Any] | None, str]:
+    """The figures, and why there are none."""
+    name, problem = f"ce{number + 1}", ""
     reported = _told_pictures(result.details.get("pictures"), number)
     good: Diagram | None
     lineage: Lineage | None
@@ -69,10 +64,8 @@ def _pictures(
         messages = [m for a in example.anomalies for m in a.messages]
         events, problem = _events(directory, example.trace)
         clean_events, _ = _events(directory, result.details.get("good_trace"))
-        if problem:
-            yield f"<p>The trace cannot be drawn: {escape(problem)}</p>"
         if not events:
-            return
+            return None, problem
         bad = around(events, example.faults, messages, clean_events)
         good = (
             around(clean_events, example.faults, messages, events, struck=False)
@@ -82,47 +75,39 @@ def _pictures(
         given = result.details.get("lineage") or []
         lineage = told_lineage(given[number]) if number < len(given) and given[number] else None
         lineage = lineage or lineage_of(clean_events, events, example.faults, messages)
-    yield "<h4>In space and time</h4>"
-    yield _LEGEND
-    yield from _figure(
-        bad, f"{name}-bad", f"With {faults_line(example.faults)}", f"{len(example.faults)} faults"
-    )
-    if good is not None:
-        yield "<details open><summary>Beside it: the same place of the good run</summary>"
-        yield from _figure(good, f"{name}-good", "Without a fault", "no fault")
-        yield "</details>"
-    if lineage is not None:
-        yield "<h4>Why the good outcome happened, and where the faults cut it</h4>"
-        title = f"Lineage graph, causes at the top; {len(lineage.cut)} steps are cut off"
-        yield (
-            '<p class="legend"><span class="x">✕ a fault is here, — not in the faulted run</span>'
-            '<span class="m">2x taken again in the faulted run</span></p>'
-        )
-        svg = lineage_svg(lineage, f"{name}-lineage", title)
-        yield f'<div class="scroll" tabindex="0" role="group" aria-label="{title}">{svg}</div>'
+    caption, faults = f"With {faults_line(example.faults)}", f"{len(example.faults)} faults"
+    return {
+        "bad": _figure(bad, f"{name}-bad", caption, faults),
+        "good": good and _figure(good, f"{name}-good", "Without a fault", "no fault"),
+        "lineage": lineage and _lineage(lineage, f"{name}-lineage"),
+    }, problem
 
 
-_LEGEND = (
-    '<p class="legend"><span>time runs down; <b>○</b> a step, its bar is how long it took</span>'
-    '<span class="x">✕ a fault, or a message that is lost</span>'
-    '<span class="w">● carried a message concerned</span>'
-    '<span class="m">● only in this run</span><span>dashed: a reply</span></p>'
-)
+def _lineage(lineage: Lineage, name: str) -> dict[str, Any]:
+    title = f"Lineage graph, causes at the top; {len(lineage.cut)} steps are cut off"
+    return {"title": title, "svg": Markup(lineage_svg(lineage, name, title))}  # noqa: S704 - escaped there
 
 
-def _figure(diagram: Diagram, name: str, caption: str, faults: str) -> Iterator[str]:
+def _figure(diagram: Diagram, name: str, caption: str, faults: str) -> dict[str, Any]:
     title = f"{caption}: {len(diagram.marks)} steps on {len(diagram.nodes)} nodes, {faults}"
-    yield f"<figure><figcaption>{escape(caption)}</figcaption>"
-    yield f'<div class="scroll" tabindex="0" role="group" aria-label="{escape(title)}">'
-    yield f"{spacetime_svg(diagram, name, title)}</div>"
-    yield "<details><summary>The same as a list</summary><ol>"
     struck = {(f.node, f.row): f.label for f in diagram.faults}
-    for mark in diagram.marks:
-        ending = {"done": "", "failed": ": failed", "never": ": never finished"}[mark.ending]
-        fault = struck.get((mark.node, mark.row))
-        yield f"<li>{escape(mark.node)}: <code>{escape(mark.label)}</code>{ending}"
-        yield (f": <strong>{escape(fault)}</strong>" if fault else "") + "</li>"
-    yield "</ol></details></figure>"
+    return {
+        "caption": caption,
+        "title": title,
+        "svg": Markup(spacetime_svg(diagram, name, title)),  # noqa: S704 - escaped there
+        "steps": [
+            {
+                "node": mark.node,
+                "label": mark.label,
+                "ending": _ENDINGS[mark.ending],
+                "fault": struck.get((mark.node, mark.row)),
+            }
+            for mark in diagram.marks
+        ],
+    }
+
+
+_ENDINGS = {"done": "", "failed": ": failed", "never": ": never finished"}
 
 
 def _told_pictures(

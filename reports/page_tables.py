@@ -1,48 +1,63 @@
-"""Tables of the page: anomalies with their records, runs with a filter, the matrix."""
+"""Tables of the page: anomalies with their records, runs with a filter."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from html import escape
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from markupsafe import Markup
+
 from bettong.lineage.results import Anomaly, Result, Run
-from bettong.reports.matrix import matrix_table
 from bettong.reports.sample import anomaly_counts, sample_anomalies, short_json
 from bettong.reports.words import KIND_MEANING, OUTCOME_MEANING, faults_line
 
-SHOWN_ANOMALIES = 50
-AT_ONCE = 5
 RUNS_WITHOUT_SCRIPT = 100
 RUN_COLUMNS = ("Outcome", "Faults", "Anomalies", "Seconds", "Note")
 
 
-def anomaly_section(result: Result) -> Iterator[str]:
-    """How many of each kind, and a sample of them."""
+@dataclass(frozen=True, slots=True)
+class AnomalyTable:
+    """Anomalies as rows of cells.
+
+    Attributes:
+        shown: at most so many as are asked for, the same share of each kind.
+        total: how many there were; ``kept``: how many of them the result has.
+        at_once: so many are shown at first.
+    """
+
+    shown: Sequence[Sequence[str]]
+    total: int
+    kept: int
+    heads: Sequence[str] = ("Kind", "Messages", "Key", "Expected", "Seen", "Note")
+    at_once: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RunTable:
+    """Runs as rows of cells; those beyond the first come from JSON by script, in pages."""
+
+    total: int
+    outcomes: Sequence[tuple[str, int, str]]
+    first: Sequence[Sequence[str]]
+    data: Markup
+    heads: Sequence[str] = RUN_COLUMNS
+
+
+def anomaly_kinds(result: Result) -> list[tuple[str, str, int]]:
+    """(kind, what it means, how many) of each kind that was found."""
     counts = anomaly_counts(result)
     if not any(counts.values()):
-        return
-    yield '<dl class="facts">'
-    for kind, number in counts.items():
-        meaning = KIND_MEANING.get(kind, "")
-        yield f'<div><dt title="{meaning}">{escape(kind)}</dt><dd>{number:,}</dd></div>'
-    yield "</dl>"
-    yield from anomaly_table(result.anomalies, sum(counts.values()), SHOWN_ANOMALIES)
+        return []
+    return [(kind, KIND_MEANING.get(kind, ""), number) for kind, number in counts.items()]
 
 
-def anomaly_table(anomalies: Sequence[Anomaly], total: int, limit: int) -> Iterator[str]:
-    """At most ``limit`` anomalies; says so when there are more."""
-    shown = sample_anomalies(anomalies, limit)
-    if len(shown) < total:
-        yield f"<p>A sample: {len(shown):,} of {total:,} anomalies, the same share of each kind. "
-        yield f"{len(anomalies):,} are in result.json.</p>"
-    yield from _rows(shown[:AT_ONCE])
-    if len(shown) > AT_ONCE:
-        yield f"<details><summary>{len(shown) - AT_ONCE:,} more</summary>"
-        yield from _rows(shown[AT_ONCE:])
-        yield "</details>"
+def anomaly_table(anomalies: Sequence[Anomaly], total: int, limit: int) -> AnomalyTable:
+    """At most ``limit`` anomalies."""
+    shown = [_cells(a) for a in sample_anomalies(anomalies, limit)]
+    return AnomalyTable(shown, total, len(anomalies))
 
 
 def _content(value: Any) -> str:
@@ -54,29 +69,16 @@ def _content(value: Any) -> str:
     return f"{times}, at places {', '.join(map(str, places))}" if places else times
 
 
-def _rows(shown: Sequence[Anomaly]) -> Iterator[str]:
-    yield '<div class="scroll"><table class="stack"><thead><tr>'
-    heads = ("Kind", "Messages", "Key", "Expected", "Seen", "Note")
-    yield "".join(f'<th scope="col">{h}</th>' for h in heads) + "</tr></thead><tbody>"
-    for a in shown:
-        more = f" and {len(a.messages) - 5:,} more" if len(a.messages) > 5 else ""
-        cells = (
-            a.kind,
-            ", ".join(a.messages[:5]) + more,
-            a.key or "",
-            _content(a.expected),
-            _content(a.seen),
-            a.note or KIND_MEANING[a.kind],
-        )
-        yield (
-            "<tr>"
-            + "".join(
-                f'<td data-label="{head}">{escape(cell)}</td>'
-                for head, cell in zip(heads, cells, strict=True)
-            )
-            + "</tr>"
-        )
-    yield "</tbody></table></div>"
+def _cells(a: Anomaly) -> tuple[str, ...]:
+    more = f" and {len(a.messages) - 5:,} more" if len(a.messages) > 5 else ""
+    return (
+        a.kind,
+        ", ".join(a.messages[:5]) + more,
+        a.key or "",
+        _content(a.expected),
+        _content(a.seen),
+        a.note or KIND_MEANING[a.kind],
+    )
 
 
 def run_row(run: Run) -> tuple[str, str, str, str, str]:
@@ -96,51 +98,18 @@ def run_row(run: Run) -> tuple[str, str, str, str, str]:
     )
 
 
-def run_section(result: Result) -> Iterator[str]:
-    """The run table. Rows beyond the first come from JSON by script, in pages; without script
-    and on paper the first ones are there."""
-    if not result.runs:
-        return
-    outcomes = Counter(r.outcome for r in result.runs)
-    reported = ", ".join(
-        f'{number:,} <span class="{o}" title="{OUTCOME_MEANING[o]}">{o}</span>'
-        for o, number in outcomes.items()
+def run_table(result: Result) -> RunTable:
+    """The runs; without script and on paper the first ones are there."""
+    rows = [run_row(run) for run in result.runs]
+    outcomes = Counter(run.outcome for run in result.runs)
+    return RunTable(
+        len(rows),
+        [(o, number, OUTCOME_MEANING[o]) for o, number in outcomes.items()],
+        rows[:RUNS_WITHOUT_SCRIPT],
+        Markup(_for_script(json.dumps(rows, ensure_ascii=False))),  # noqa: S704 - escaped for it
     )
-    yield f"<p>{len(result.runs):,} runs: {reported}.</p>"
-    options = "".join(f'<option value="{o}">{o} ({n:,})</option>' for o, n in outcomes.items())
-    yield '<div class="controls" id="controls" hidden><label>Contains'
-    yield '<input id="filter" type="search" placeholder="e.g. crash(driver Duplicate"></label>'
-    yield f'<label>Outcome<select id="outcome"><option value="">all</option>{options}</select>'
-    yield '</label></div><p id="run-status" role="status" aria-live="polite">'
-    first = result.runs[:RUNS_WITHOUT_SCRIPT]
-    if len(first) < len(result.runs):
-        yield f"The first {len(first)} of {len(result.runs):,} runs; all are in result.json."
-    yield '</p><div class="scroll"><table class="stack" id="runs"><thead><tr>'
-    yield "".join(
-        f'<th scope="col"{" class=number" if h == "Seconds" else ""}>{h}</th>' for h in RUN_COLUMNS
-    )
-    yield "</tr></thead><tbody>"
-    for run in first:
-        cells = run_row(run)
-        yield f'<tr><td data-label="Outcome"><span class="badge {run.outcome}">{run.outcome}</span>'
-        yield "</td>"
-        for head, cell in zip(RUN_COLUMNS[1:], cells[1:], strict=True):
-            number = ' class="number"' if head == "Seconds" else ""
-            yield f'<td data-label="{head}"{number}>{escape(cell)}</td>'
-        yield "</tr>"
-    yield '</tbody></table></div><p><button type="button" id="more" hidden>Show more</button></p>'
-    data = json.dumps([run_row(r) for r in result.runs], ensure_ascii=False)
-    yield f'<script type="application/json" id="run-data">{_for_script(data)}</script>'
 
 
 def _for_script(text: str) -> str:
     """JSON that cannot end the script element it stands in."""
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-
-
-def matrix_section(result: Result) -> Iterator[str]:
-    """``details["matrix"]``: rows (sinks) by columns (kinds of fault)."""
-    matrix = result.details.get("matrix")
-    if not isinstance(matrix, dict) or not matrix.get("rows"):
-        return
-    yield from matrix_table(matrix)
