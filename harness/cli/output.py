@@ -20,15 +20,17 @@ Select = Callable[[Sequence[Result]], Sequence[Result]]
 Text = Callable[[Result, Path | None], Iterable[Line]]
 
 
-def exit_code(results: Sequence[Result]) -> int:
+def exit_code(results: Sequence[Result], counted: Select = lambda results: results) -> int:
     """The exit code for all of them together: the only place that gives 0 or 1.
 
-    1 needs an anomaly that a reader can be shown, 0 a result at all.
+    1 needs an anomaly that a reader can be shown, 0 a result at all, also when it is one that does
+    not count: a suite of which all is in quarantine fails nothing.
     """
-    verdict = overall(results)
-    if verdict == "invalid" and not any(_has_anomaly(result) for result in results):
+    verdict = overall(counted(results))
+    shown = any(_has_anomaly(result) for result in counted(results))
+    if not results or (verdict == "invalid" and not shown):
         return EXIT_CODES["unknown"]
-    return EXIT_CODES[verdict] if results else EXIT_CODES["unknown"]
+    return EXIT_CODES[verdict]
 
 
 def _has_anomaly(result: Result) -> bool:
@@ -82,7 +84,7 @@ class Output:
 
     def exit_code(self, counted: Select = lambda results: results) -> int:
         """The exit code for all answers that count."""
-        return exit_code(counted(self.results))
+        return exit_code(self.results, counted)
 
     def print(self, lines: Iterable[Line]) -> None:
         """Print lines, unless JSON is asked for."""

@@ -78,7 +78,7 @@ def command(
         for line in announce(joined):
             click.echo(line)
         click.echo(f"reports: {plain(', '.join(map(str, paths)))}")
-    ctx.exit(exit_code(counted(joined)))
+    ctx.exit(exit_code(joined, counted))
 
 
 def result_files(path: Path) -> list[Path]:
