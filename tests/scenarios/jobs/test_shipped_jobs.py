@@ -1,0 +1,37 @@
+"""Each job that ships has the level that it is said to have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bettong.harness.catalog import entries
+from bettong.harness.queries.job.check import check_one_job
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.environment import ArenaFor, spark_environments
+from bettong.lineage.search.loop import Budget
+from bettong.scenarios.jobs import SHIPPED, Shipped
+
+
+@pytest.fixture(scope="module")
+def arena_for() -> Iterator[ArenaFor]:
+    with spark_environments(lambda event: None) as arena_for:
+        yield arena_for
+
+
+@pytest.mark.spark
+@pytest.mark.servers
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("job", SHIPPED, ids=lambda job: job.name)
+def test_its_level_is_found(arena_for: ArenaFor, job: Shipped) -> None:
+    request = Request(job.target, contract="job", faults=1, budget=Budget(seconds=900))
+    result = check_one_job(request, arena_for)
+    assert (result.guarantee, result.details.get("envelope")) == (job.level, []), result.reason
+    assert result.verdict == ("valid" if job.level == "effectively-once" else "invalid")
+    assert result.coverage.not_injected == 0
+
+
+def test_the_catalog_names_them() -> None:
+    assert {entry.name for entry in entries("job")} == {job.target for job in SHIPPED}
