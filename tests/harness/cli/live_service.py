@@ -11,6 +11,7 @@ from pathlib import Path
 from live_feed import Feed, gateway, shown, start
 
 MESSAGES = 60
+CAUGHT_UP = 20
 LATEST_S = 2.0
 PATIENCE_S = 240.0
 
@@ -35,13 +36,14 @@ def ended(process: subprocess.Popen[str], number: signal.Signals) -> str:
 
 def check(folder: Path, runner: str) -> None:
     """With default options each output of a feed of 20 messages a second, beside a stream that is
-    silent, shows within 2 s of its sending; SIGTERM and SIGINT end the run with exit code 0, and
-    the next start goes on where it ended."""
+    silent, shows within 2 s of its sending, once the run has started; SIGTERM and SIGINT end the
+    run with exit code 0, and the next start goes on where it ended."""
     with gateway(folder / "gateway") as where:
         feed = Feed(where, 20, folder / "acked")
         try:
             first = start(folder, where, runner)
-            until(lambda: bool(shown(folder)), first)
+            # what came while it started is over when it has caught up
+            until(lambda: len(shown(folder)) > max(0, len(feed.sent) - CAUGHT_UP), first)
             begun = len(feed.sent)
             until(lambda: len(shown(folder)) >= begun + MESSAGES, first)
             out = ended(first, signal.SIGTERM)
