@@ -62,7 +62,6 @@ _OPTIONS = (
         help="How many runs, or how long, the search may take at most.",
     ),
     click.option("--first", is_flag=True, help="End with the first counterexample."),
-    click.option("--first", is_flag=True, help="End with the first counterexample."),
     click.option("--only", multiple=True, metavar="FAULT", help="Run this one fault set (repeat)."),
     click.option("--real-kills", is_flag=True, help="Make every crash a SIGKILL: slow."),
     click.option(
