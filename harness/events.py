@@ -99,6 +99,19 @@ class SearchAdvanced:
 
 
 @dataclass(frozen=True, slots=True)
+class ViolationConfirmed:
+    """A violation showed again when every crash was a SIGKILL, while the search goes on.
+
+    Attributes:
+        faults: ids of the set.
+        kinds: of its anomalies.
+    """
+
+    faults: tuple[str, ...]
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class CounterexampleFound:
     """A minimal set of faults that breaks the system, with what happens under it."""
 
@@ -136,6 +149,7 @@ Event = (
     | FaultInjected
     | RunJudged
     | SearchAdvanced
+    | ViolationConfirmed
     | CounterexampleFound
     | RecordsRead
     | Warned

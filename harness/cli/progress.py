@@ -18,6 +18,7 @@ from bettong.harness.events import (
     RunStarted,
     SearchAdvanced,
     Started,
+    ViolationConfirmed,
     Warned,
 )
 
@@ -55,6 +56,9 @@ class ProgressLine:
             case SearchAdvanced(executions, violations):
                 self._counts = f"{executions:,} runs, {violations:,} violations"
                 self._update("")
+            case ViolationConfirmed(faults, kinds):
+                found = f"{self._subject}: {', '.join(kinds)} by {' + '.join(faults)}"
+                self._console.print(found, markup=False, style="red")
             case RecordsRead(history, records):
                 self._update(f"{history} {records:,}")
             case Warned(message):

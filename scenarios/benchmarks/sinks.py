@@ -26,6 +26,7 @@ from bettong.harness.queries.run.runner import SinkRunner
 from bettong.harness.queries.sink.rows import Input
 from bettong.harness.servers import PostgresServer, ServerMissingError
 from bettong.lineage.results import Result, environment
+from bettong.scenarios.benchmarks import realistic_sinks
 
 _FILES = "bettong.scenarios.sinks.files"
 _POSTGRES = "bettong.scenarios.sinks.postgres"
@@ -38,8 +39,13 @@ _RIGHT = (f"{_FILES}:SqliteOneTransaction", f"{_FILES}:JsonBatchFiles")
 _ATTEMPT = "storage(EIO, after batch=1/stage=0/p=0/a=0/task)"
 
 
-def bench(kept: int = 12, killed: int = 3, full: bool = False) -> dict[str, Any]:
-    """The figures. ``full``: 100 verdicts on right sinks and 20 on a wrong one, not 2 of each."""
+def bench(
+    kept: int = 12, killed: int = 3, full: bool = False, realistic: bool = False
+) -> dict[str, Any]:
+    """The figures. ``full``: 100 verdicts on right sinks and 20 on a wrong one, not 2 of each;
+    ``realistic``: of sinks as people publish them instead."""
+    if realistic:
+        return realistic_sinks.bench()
     rights, wrongs = (100, 20) if full else (2, 2)
     figures: dict[str, Any] = {}
     with spark_environments(ignore) as arena_for:

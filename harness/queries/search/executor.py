@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 
-from bettong.harness.events import Handler, RunJudged, ignore, search_progress
+from bettong.harness.events import Handler, RunJudged, ViolationConfirmed, ignore, search_progress
 from bettong.harness.queries.faults.kinds import AnyFault, parse_fault
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.judge import SinkVerdict, cause, fingerprint, judge_run
@@ -204,8 +204,11 @@ class QueryExecutor:
             except BudgetSpentError:
                 return Confirmation(shown=False)
             if known.shown:
+                kinds = frozenset(a.kind for a in execution.anomalies)
                 self.confirmed.append(execution.schedule)
-                self.confirmed_kinds.add(frozenset(a.kind for a in execution.anomalies))
+                self.confirmed_kinds.add(kinds)
+                faults = tuple(sorted(execution.schedule))
+                self.handler(ViolationConfirmed(faults, tuple(sorted(kinds))))
         return known
 
     def _confirm(self, execution: Execution) -> Confirmation:
