@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Resource
-from bettong.harness.suites import Suite, SuiteRun
+from bettong.harness.suites.suite import Suite, SuiteRun
 from bettong.scenarios.mutants.shipped import MUTANTS
 
 COMBINED = Resource("bettong.scenarios", "schedules/word_count")

@@ -41,7 +41,7 @@ def bounds_options(command: Command) -> Command:
     """Adds the options.
 
     The command gets the profile and the counts as ``bounds``, by the names that
-    :class:`~bettong.harness.suites.SuiteRun` has for them, and how to search as ``search``.
+    :class:`~bettong.harness.suites.suite.SuiteRun` has for them, and how to search as ``search``.
     """
 
     @functools.wraps(command)

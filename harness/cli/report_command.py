@@ -14,7 +14,7 @@ import click
 
 from bettong.harness.cli.output import exit_code
 from bettong.harness.cli.printing import plain
-from bettong.harness.suites import counted
+from bettong.harness.suites.suite import counted
 from bettong.lineage.errors import UsageError
 from bettong.lineage.export import to_dot, to_openlineage
 from bettong.lineage.results import REPORTS, Result, begin_answer

@@ -12,9 +12,9 @@ from bettong.harness.backends.choice import BackendChoice
 from bettong.harness.cli.backend_options import backend_options
 from bettong.harness.cli.bounds_options import bounds_options
 from bettong.harness.cli.output import Output
-from bettong.harness.jobs import OUT, carry_out, plan_jobs
 from bettong.harness.search.bounds import SearchBounds
-from bettong.harness.suites import Shard, SuiteRun, counted
+from bettong.harness.suites.jobs import OUT, carry_out, plan_jobs
+from bettong.harness.suites.suite import Shard, SuiteRun, counted
 from bettong.lineage.results import GUARANTEES, begin_answer
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bettong.harness.catalog import FORMER_NAMES, current_name, entries, find
-from bettong.harness.jobs import plan_jobs
 from bettong.harness.queries.sink.loading import load_target
 from bettong.harness.search.ldfi import SearchBounds
-from bettong.harness.suites import SuiteRun
+from bettong.harness.suites.jobs import plan_jobs
+from bettong.harness.suites.suite import SuiteRun
 
 
 def test_former_names_still_work_and_say_the_new_one(capsys: pytest.CaptureFixture[str]) -> None:

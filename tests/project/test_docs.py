@@ -16,7 +16,7 @@ from docs_samples import PAGES, ROOT, arguments, blocks, commands, files, write_
 
 from bettong.harness.cli import cli
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.suites import read_suites
+from bettong.harness.suites.suite import read_suites
 
 # They need what only a reader has: a function of theirs, a server, warm nodes.
 NOT_RUN = ("my_function", "psycopg", "@pytest.mark.bettong", "LocalBackend", "...")

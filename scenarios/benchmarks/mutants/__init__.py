@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from bettong.harness.suites import Shard
+from bettong.harness.suites.suite import Shard
 from bettong.lineage.results import environment
 from bettong.scenarios.benchmarks.mutants import page, population
 from bettong.scenarios.benchmarks.mutants.executed import executed

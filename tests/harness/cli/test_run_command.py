@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from bettong.harness import cli
-from bettong.harness.jobs import plan_jobs, share
 from bettong.harness.search.bounds import SearchBounds
-from bettong.harness.suites import Shard, SuiteRun
+from bettong.harness.suites.jobs import plan_jobs, share
+from bettong.harness.suites.suite import Shard, SuiteRun
 from bettong.lineage.errors import UsageError
 from bettong.lineage.search.loop import Budget
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from bettong.harness.faults.kinds import Crash
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.jobs import plan_jobs, share
 from bettong.harness.runs.run import RunRecord
 from bettong.harness.search.bounds import SearchBounds, bounds_of
 from bettong.harness.search.fault_plan import FaultPlan
 from bettong.harness.strategies.data import WORD_COUNT
-from bettong.harness.suites import Shard, SuiteRun, counted, excused, find_suites, read_suites
+from bettong.harness.suites.jobs import plan_jobs, share
+from bettong.harness.suites.suite import Shard, SuiteRun, counted, excused, find_suites, read_suites
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Result
 from bettong.reports import join

@@ -20,7 +20,7 @@ from bettong.harness.events import Handler, ignore
 from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import BOUNDS, SearchBounds, bounds_of
 from bettong.harness.search.fault_plan import FaultPlan, parse_plan
-from bettong.harness.suites import Shard, Suite, SuiteRun, excused, find_suites
+from bettong.harness.suites.suite import Shard, Suite, SuiteRun, excused, find_suites
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of
 from bettong.lineage.results import Result
