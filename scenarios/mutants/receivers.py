@@ -84,6 +84,9 @@ class _AnswersFirst:
         if later is not None:
             later()
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)  # in all else it is the connection itself
+
 
 class CommitsLate(Receiver):
     """Answers that a batch is committed, and commits it then."""
