@@ -59,7 +59,7 @@ def warm_up(spark: SparkSession) -> None:
                 sys.executable,
                 "-m",
                 "bettong.harness.processes.fork_server",
-                str(folder / "fork server"),
+                str(folder / "forks"),
             ),
             *("pyspark.sql.streaming.python_streaming_source_runner", "bettong.engine.endpoints"),
             "bettong.engine.spark.source",

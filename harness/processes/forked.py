@@ -73,7 +73,7 @@ class ForkServerProcess:
     """A fork server of our own; a context manager."""
 
     def __init__(self, folder: Path, modules: Sequence[str]) -> None:
-        self._path = folder / "fork server"
+        self._path = folder / "forks"
         command = [
             sys.executable,
             "-m",

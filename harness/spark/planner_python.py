@@ -53,7 +53,7 @@ def main() -> None:
     """Run Python with the arguments of the command line."""
     real, *arguments = sys.argv[1:]
     if arguments[:2] == ["-m", PLANNER]:
-        path = os.path.join(os.environ.get("TMPDIR", "/tmp"), "fork server")  # noqa: PTH118, S108
+        path = os.path.join(os.environ.get("TMPDIR", "/tmp"), "forks")  # noqa: PTH118, S108
         status = ask_fork_server(path, PLANNER, arguments[2:])
         if status is not None:
             sys.exit(status)

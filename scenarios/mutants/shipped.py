@@ -33,9 +33,11 @@ SPARK_ONLY = frozenset(
 """Shown by what only Spark has: retried task attempts, a log of commits of its own, and batches
 that are released when the next one is planned."""
 
-IN_PROCESS_ONLY = frozenset({"batch_planned_twice", "state_files_unsynced", "wait_plans_again"})
-"""On Spark its own log of offsets keeps what a batch takes a second time, and state files are of
-the workers' disks."""
+IN_PROCESS_ONLY = frozenset(
+    {"batch_planned_twice", "silent_end_forgotten", "state_files_unsynced", "wait_plans_again"}
+)
+"""On Spark its own log of offsets keeps what a batch takes a second time, state files are of the
+workers' disks, and the crash that shows a forgotten end strikes without harm."""
 
 
 def entries() -> list[CatalogEntry]:
