@@ -8,12 +8,14 @@ never returns has a limit.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from bettong.lineage.errors import BettongError, UsageError
 
+_IMPORTLIB = str(Path(importlib.__file__).parent)
 _OWN = str(Path(__file__).resolve().parent.parent)
 _observers: list[Callable[[str], None]] = []
 
@@ -67,7 +69,7 @@ def _place(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}:{error.lineno}: {' '.join((error.text or '').split())})"
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not (f.filename.startswith((_OWN, "<frozen")))]
+    own = [f for f in frames if not f.filename.startswith((_OWN, _IMPORTLIB, "<frozen"))]
     if not own:
         return ""
     return f" ({own[-1].filename}:{own[-1].lineno}: {own[-1].line or ''})"

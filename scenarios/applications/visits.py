@@ -3,6 +3,7 @@ could not be read."""
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -95,3 +96,14 @@ app = application(
     _known.to(_counted).to_sink(sink("counts", line)),
     on_error=sink("unreadable", unreadable),
 )
+
+
+def messages(count: int, seed: int = 0) -> dict[str, list[bytes]]:
+    """So many visits of a few users, with silences between, and some lines that are none."""
+    chance, at, lines = random.Random(seed), 0, []
+    for _ in range(count):
+        at += chance.choice((1, 2, 5, GAP + 1, FORGOTTEN_AFTER + 1))
+        lines.append(
+            f"{at},{chance.choice(('ann', 'bob', 'eve'))}" if chance.random() < 0.95 else "?"
+        )
+    return {"visits": [line.encode() for line in lines]}

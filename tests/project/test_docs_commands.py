@@ -188,6 +188,7 @@ SLOW: dict[str, tuple[Prepare, Commands]] = {
 
 # Run by tests of their own, which have what they need: an engine, a master.
 ELSEWHERE = {
+    ".venv/bin/bettong demo",  # `test_demo_command.py`
     "bettong run word_count --backend docker",
     "bettong run word_count --master spark://127.0.0.1:7077",
 }

@@ -26,7 +26,7 @@ BETTONG = Path(sys.executable).with_name("bettong")
             ["format:parquet", "--option", "password=hidden1 x", "--endpoint", "token:hidden1"],
             "***",
         ),
-        (["format:parquet", "--endpoint", "db=nowhere"], "is not HOST:PORT"),
+        (["format:parquet", "--endpoint", "db=nowhere"], "is not an address: write HOST:PORT"),
         (["format:parquet", "--expect", "exactly-once"], "exactly-once"),
         (["format:parquet", "--also", "nothing"], "new-checkpoint"),
     ],

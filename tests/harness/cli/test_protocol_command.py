@@ -197,7 +197,7 @@ def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
         (["simple", "--schedule", "O(a,b,7)"], "no fault O(a,b,7)"),
         (["redun", *["--eot", "9", "--eff", "9"], "--exhaustive"], "schedules: lower them"),
         (["no_such_file.py:Class"], "no file"),
-        (["bettong.no_such:Class"], "cannot import"),
+        (["bettong.no_such:Class"], "cannot be loaded: ModuleNotFoundError"),
         (["bettong.scenarios.protocols.delivery:Simpel"], "did you mean Simple"),
         (["simple", "retry"], "name one protocol"),
     ],

@@ -81,7 +81,7 @@ def test_loading_afresh_forgets_what_the_module_kept(file: Path) -> None:
         ("{file}:Half", "has no method read"),
         ("{file}:Heir", "has no method write"),
         ("nowhere.py:Sink", "there is no such Python file"),
-        ("no.such.module:Sink", "cannot be imported: ModuleNotFoundError"),
+        ("no.such.module:Sink", "cannot be loaded: ModuleNotFoundError"),
         ("format:parqet", "did you mean parquet"),
     ],
 )
