@@ -13,10 +13,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from bettong.harness.events import Handler, Preparing
+from bettong.harness.events import Handler
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.deadline import Deadline
-from bettong.harness.queries.run.endpoints import EndpointProxies
+from bettong.harness.queries.run.endpoints import EndpointProxies, start_servers
 from bettong.harness.queries.run.environment import ArenaFor
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.runner import SinkRunner
@@ -71,13 +71,8 @@ class Lanes:
         return self._runner(1, self._links())
 
     def _links(self) -> EndpointProxies:
-        endpoints = {**self._sink.endpoints, **self._request.endpoints}
-        servers = {}
-        for name, server in self._sink.servers.items():
-            if name not in endpoints:
-                self._on_event(Preparing(name))
-                servers[name] = self._stack.enter_context(server())
-                endpoints[name] = servers[name].address
+        given = {**self._sink.endpoints, **self._request.endpoints}
+        endpoints, servers = start_servers(self._sink.servers, given, self._stack, self._on_event)
         return self._stack.enter_context(EndpointProxies(endpoints, servers))
 
     def _runner(self, lane: int, links: EndpointProxies) -> SinkRunner:

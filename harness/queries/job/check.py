@@ -32,7 +32,7 @@ from bettong.harness.queries.job.workload import OTHERS, PLAIN, JobWorkload, Var
 from bettong.harness.queries.judge import SinkVerdict
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.deadline import Deadline
-from bettong.harness.queries.run.endpoints import EndpointProxies
+from bettong.harness.queries.run.endpoints import EndpointProxies, start_servers
 from bettong.harness.queries.run.environment import ArenaFor, spark_environments
 from bettong.harness.queries.run.incarnations import INCARNATION_S
 from bettong.harness.queries.run.job import Target
@@ -45,7 +45,6 @@ from bettong.harness.queries.sense import VacuousError, difference, expect_sense
 from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
 from bettong.harness.servers.kafka import kafka_connector
-from bettong.harness.servers.server import Server
 from bettong.harness.spark.driver import JobError
 from bettong.harness.spark.session import merged
 from bettong.harness.wire import cut_points
@@ -100,13 +99,8 @@ def _checked(request: Request, arena_for: ArenaFor, on_event: Handler) -> Result
             verdict.subject = replace(
                 verdict.subject, name=job.name, own_session=request.script is not None
             )
-            endpoints = {**job.endpoints, **request.endpoints}
-            servers: dict[str, Server] = {}
-            for name, server in job.servers.items():
-                if name not in endpoints:
-                    on_event(Preparing(name))
-                    servers[name] = stack.enter_context(server())
-                    endpoints[name] = servers[name].address
+            given_addresses = {**job.endpoints, **request.endpoints}
+            endpoints, servers = start_servers(job.servers, given_addresses, stack, on_event)
             proxies = stack.enter_context(EndpointProxies(endpoints, servers))
             brokers = {
                 given.server: getattr(servers.get(given.server), "direct", endpoints[given.server])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from bettong.engine.net.doors import Address
+from bettong.harness.events import Handler, Preparing
 from bettong.harness.queries.faults.wire import request_digest
 from bettong.harness.servers.server import Server
 from bettong.harness.toxiproxy import Armed, ProxiedLink, SupervisedToxiproxy, ToxiproxyServer
@@ -16,6 +17,23 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.secrets import masked
 
 Addresses = dict[str, tuple[str, int]]
+
+
+def start_servers(
+    wanted: Mapping[str, Callable[[], Server]],
+    given: Mapping[str, str],
+    stack: contextlib.ExitStack,
+    on_event: Handler,
+) -> tuple[dict[str, str], dict[str, Server]]:
+    """Start the servers for which no address is given, until the stack ends; the addresses of all
+    endpoints, and those servers. Raises ServerMissingError."""
+    endpoints, servers = dict(given), {}
+    for name, server in wanted.items():
+        if name not in endpoints:
+            on_event(Preparing(name))
+            servers[name] = stack.enter_context(server())
+            endpoints[name] = servers[name].address
+    return endpoints, servers
 
 
 class EndpointProxies:
@@ -80,7 +98,8 @@ class EndpointProxies:
         return self.recorder.run.tick()
 
     def request_digest(self, run: str) -> str:
-        """What servers were told so far in the run, as :func:`said` has it; empty: nothing."""
+        """What servers were told so far in the run, as
+        :func:`~bettong.harness.queries.faults.wire.request_digest` has it; empty: nothing."""
         met = [
             (logged.order, tunnel.endpoint, logged.info.label, logged.keys)
             for tunnel in list(self.recorder.run.tunnels)
