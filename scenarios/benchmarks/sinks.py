@@ -26,7 +26,6 @@ from bettong.harness.queries.run.runner import SinkRunner
 from bettong.harness.queries.sink.rows import Input
 from bettong.harness.servers import PostgresServer, ServerMissingError
 from bettong.lineage.results import Result, environment
-from bettong.scenarios.benchmarks import realistic_sinks
 
 _FILES = "bettong.scenarios.sinks.files"
 _POSTGRES = "bettong.scenarios.sinks.postgres"
@@ -45,6 +44,9 @@ def bench(
     """The figures. ``full``: 100 verdicts on right sinks and 20 on a wrong one, not 2 of each;
     ``realistic``: of sinks as people publish them instead."""
     if realistic:
+        # Their clients are extras.
+        from bettong.scenarios.benchmarks import realistic_sinks
+
         return realistic_sinks.bench()
     rights, wrongs = (100, 20) if full else (2, 2)
     figures: dict[str, Any] = {}
