@@ -38,9 +38,7 @@ def test_a_workflow_calls_environments_that_tox_has(path: Path) -> None:
 
 
 def test_the_workflows_of_a_change_run_all_that_tox_runs_by_default() -> None:
-    listed = tox_environments()[0].replace(
-        "unit-py{311,312,313}", "unit-py311, unit-py312, unit-py313"
-    )
+    listed = tox_environments()[0]
     text = "".join((ROOT / f".github/workflows/{n}.yml").read_text("utf-8") for n in ("ci", "docs"))
     assert not [name for name in listed.split(", ") if name.strip() not in text]
 

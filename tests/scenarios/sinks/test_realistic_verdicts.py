@@ -9,6 +9,9 @@ import pytest
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import spark_environments
+
+pytest.importorskip("psycopg")
+
 from bettong.scenarios.sinks.realistic import REALISTIC
 
 pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
