@@ -22,9 +22,9 @@ def main(prefixes: list[str]) -> None:
     chosen = [s for s in SHIPPED if not prefixes or s.name.startswith(tuple(prefixes))]
     if not chosen:
         raise UsageError(f"no sink begins with {' or '.join(prefixes)}: see bettong list")
-    with spark_environments(ignore) as arena_for:
+    with spark_environments(ignore) as environments:
         for sink in chosen:
-            result = check_one(Request(sink.target), arena_for)
+            result = check_one(Request(sink.target), environments)
             if result.verdict == "unknown":
                 print(f"    # {sink.name}: {result.reason}", flush=True)
                 continue

@@ -15,7 +15,7 @@ from bettong.engine.health import Health
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.observer import Observer
 from bettong.engine.names import load_class
-from bettong.engine.net.doors import ListenConfig
+from bettong.engine.net.access import ListenConfig
 from bettong.engine.resilience import UnsyncedDisk, begin
 from bettong.engine.sinks.base import TwoPhaseSink
 from bettong.engine.sources.base import StreamSource

@@ -14,8 +14,8 @@ from bettong.engine.errors import FencedError
 from bettong.engine.graph import Application
 from bettong.engine.ingest.client import RangeClient
 from bettong.engine.keys import Key as MessageKey
+from bettong.engine.net.access import Address, Key
 from bettong.engine.net.client import Client, Patience
-from bettong.engine.net.doors import Address, Key
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.peers import address_of
 from bettong.engine.receiver.client import ReceiverClient

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from bettong.engine.net.doors import ListenConfig
-from bettong.engine.net.http import TEXT, Answer, HttpDoor
+from bettong.engine.net.access import ListenConfig
+from bettong.engine.net.http import TEXT, Answer, HttpListener
 from bettong.engine.sources.base import StreamSource
 from bettong.engine.state.manifest import Manifest
 
@@ -16,7 +16,7 @@ _PATIENCE_S = 2.0
 """For how long a source may keep whoever asks for the lag waiting."""
 
 
-class Health(HttpDoor):
+class Health(HttpListener):
     """How one start of a run is.
 
     ``/live`` is 200 until the run has failed; ``/ready`` is 200 while batches can be done: from
@@ -25,17 +25,17 @@ class Health(HttpDoor):
     body.
 
     Raises:
-        UsageError: the door is not safe or cannot be had.
+        UsageError: the address is not safe or cannot be had.
     """
 
-    def __init__(self, door: ListenConfig, sources: Mapping[str, StreamSource]) -> None:
+    def __init__(self, access: ListenConfig, sources: Mapping[str, StreamSource]) -> None:
         self._sources = sources
         self._done: dict[str, int] = {}
         self._batch = -1
         self._why_not_ready = "it is starting"
         self._failure = ""
         self._asking = ThreadPoolExecutor(1, "bettong-lag")
-        super().__init__(door, "bettong-health")
+        super().__init__(access, "bettong-health")
 
     def ready(self) -> None:
         """Batches can be done from now on."""

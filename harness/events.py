@@ -60,7 +60,7 @@ class StepTaken:
 
 @dataclass(frozen=True, slots=True)
 class FaultInjected:
-    """A fault is in force, or has struck; the evidence is the proof."""
+    """A fault is in force, or has fired; the evidence is the proof."""
 
     run: str
     fault: str

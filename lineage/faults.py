@@ -37,7 +37,7 @@ class Fault:
         group: faults with the same non-empty group exclude each other. ``C(a,1)`` and ``C(a,2)``
             share one because a node crashes at most once; where incarnations are told apart, the
             incarnation is part of the group.
-        place: the node or the link ``a->b`` that it strikes, for people.
+        place: the node or the link ``a->b`` that it hits, for people.
         time: logical time for ordering among equals: lower is tried earlier.
     """
 
@@ -50,7 +50,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many faults may strike together.
+    """How many faults may happen together.
 
     Attributes:
         at_most: for each kind the largest number of its faults in one schedule; a kind that is
@@ -62,7 +62,7 @@ class Bounds:
     total: int | None = None
 
     def allow(self, faults: Iterable[Fault]) -> bool:
-        """Whether these faults may strike together."""
+        """Whether these faults may happen together."""
         chosen = list(faults)
         if self.total is not None and len(chosen) > self.total:
             return False

@@ -76,7 +76,7 @@ class Lineage:
 
         ``faults`` falsify it: any one of them does. With ``lost`` it is the other way round: the
         leaf says that something was *prevented*, and it holds only while at least one of
-        ``faults`` strikes. A leaf without faults cannot fail.
+        ``faults`` fires. A leaf without faults cannot fail.
         """
         if id not in self.graph:
             ids = []
@@ -131,10 +131,10 @@ class Lineage:
         return found
 
     def leaf_holds(self, id: str, schedule: FaultSet) -> bool:
-        """Whether a leaf holds when exactly these faults strike."""
+        """Whether a leaf holds when exactly these faults fire."""
         attributes = self.graph.nodes[id]
-        struck = not schedule.isdisjoint(attributes["faults"])
-        return bool(struck if attributes["lost"] else not struck)
+        faulted = not schedule.isdisjoint(attributes["faults"])
+        return bool(faulted if attributes["lost"] else not faulted)
 
     def __len__(self) -> int:
         size: int = self.graph.number_of_nodes()

@@ -39,7 +39,7 @@ def _derived(graph: nx.DiGraph, leaf_holds: Callable[[str], bool]) -> dict[str, 
 
 
 def holding(lineage: Lineage, schedule: FaultSet = frozenset()) -> set[str]:
-    """Every node that holds when exactly these faults strike, as far as this lineage knows."""
+    """Every node that holds when exactly these faults fire, as far as this lineage knows."""
     return set(_derived(lineage.graph, lambda leaf: lineage.leaf_holds(leaf, schedule)))
 
 

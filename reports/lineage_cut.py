@@ -10,7 +10,7 @@ from typing import Literal
 import networkx as nx
 
 from bettong.lineage.trace import TraceEvent
-from bettong.reports.steps import carried, input_of, struck_steps
+from bettong.reports.steps import carried, faulted_steps, input_of
 
 MAX_BOXES = 32
 
@@ -24,7 +24,7 @@ class Box:
         node: where it was taken, or what kind of fact it is.
         depth: how many steps of its longest chain of causes are shown, for the row.
         place: its place in the row.
-        look: ``fault`` where a fault strikes, ``cut`` when the faulted run lacks it, ``again``
+        look: ``fault`` where a fault fires, ``cut`` when the faulted run lacks it, ``again``
             when that run took it more often.
         mark: a sign for those who do not see colours.
     """
@@ -54,7 +54,7 @@ def lineage_of(
     faults: Collection[str],
     messages: Collection[str],
 ) -> Lineage | None:
-    """The causes of the last step that carried a witness, and of the steps that faults strike
+    """The causes of the last step that carried a witness, and of the steps that faults hit
     (one that only keeps a thing from being done again is no cause of it), up to MAX_BOXES.
 
     None when the good run says nothing of the messages.
@@ -63,18 +63,18 @@ def lineage_of(
     done = {e.step: ended[e.step] for e in good if e.step in ended}  # in the order begun
     wanted = [m for m in map(input_of, messages) if m]
     goals = [s for s, e in done.items() if any(carried(e, *m) for m in wanted)]
-    struck = {step for fault in faults for step, _ in struck_steps(fault)}
-    targets = [*goals[-1:], *(s for s in done if s in struck)]
+    faulted = {step for fault in faults for step, _ in faulted_steps(fault)}
+    targets = [*goals[-1:], *(s for s in done if s in faulted)]
     if not targets:
         return None
     times = Counter(e.step for e in bad if e.phase == "after")
-    graph = nx.transitive_reduction(_ancestry(done, targets, struck))
+    graph = nx.transitive_reduction(_ancestry(done, targets, faulted))
     cut = frozenset(s for s in graph if s not in times)
     boxes = []
     for depth, steps in enumerate(nx.topological_generations(graph)):
         for place, step in enumerate(sorted(steps)):
             event = done[step]
-            if step in struck:
+            if step in faulted:
                 boxes.append(Box(step, event.node, depth, place, "fault", "✕ ", "a fault is here"))
             elif step in cut:
                 boxes.append(
@@ -88,7 +88,9 @@ def lineage_of(
     return Lineage(tuple(boxes), tuple(graph.edges), cut)
 
 
-def _ancestry(done: dict[str, TraceEvent], targets: list[str], struck: set[str]) -> nx.DiGraph[str]:
+def _ancestry(
+    done: dict[str, TraceEvent], targets: list[str], faulted: set[str]
+) -> nx.DiGraph[str]:
     """The targets' causes, nearest first; edges that would close a circle are left out."""
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(targets)
@@ -96,7 +98,7 @@ def _ancestry(done: dict[str, TraceEvent], targets: list[str], struck: set[str])
     while waiting and len(graph) < MAX_BOXES:
         step = waiting.pop(0)
         causes = _causes(done, step)
-        for cause in sorted(causes, key=lambda c: c not in struck)[:6]:
+        for cause in sorted(causes, key=lambda c: c not in faulted)[:6]:
             if cause in graph and nx.has_path(graph, step, cause):
                 continue
             if cause not in graph:

@@ -68,7 +68,7 @@ def _pictures(
             return None, problem
         bad = around(events, example.faults, messages, clean_events)
         good = (
-            around(clean_events, example.faults, messages, events, struck=False)
+            around(clean_events, example.faults, messages, events, injected=False)
             if clean_events
             else None
         )
@@ -90,7 +90,7 @@ def _lineage(lineage: Lineage, name: str) -> dict[str, Any]:
 
 def _figure(diagram: Diagram, name: str, caption: str, faults: str) -> dict[str, Any]:
     title = f"{caption}: {len(diagram.marks)} steps on {len(diagram.nodes)} nodes, {faults}"
-    struck = {(f.node, f.row): f.label for f in diagram.faults}
+    faulted = {(f.node, f.row): f.label for f in diagram.faults}
     return {
         "caption": caption,
         "title": title,
@@ -100,7 +100,7 @@ def _figure(diagram: Diagram, name: str, caption: str, faults: str) -> dict[str,
                 "node": mark.node,
                 "label": mark.label,
                 "ending": _ENDINGS[mark.ending],
-                "fault": struck.get((mark.node, mark.row)),
+                "fault": faulted.get((mark.node, mark.row)),
             }
             for mark in diagram.marks
         ],

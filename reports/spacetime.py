@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from bettong.lineage.trace import TraceEvent
-from bettong.reports.steps import FAULT, StepSpan, carried, input_of, struck_steps, taken_steps
+from bettong.reports.steps import FAULT, StepSpan, carried, faulted_steps, input_of, taken_steps
 
 Look = Literal["plain", "fault", "witness", "only"]
 
@@ -75,7 +75,7 @@ def around(
     messages: Collection[str] = (),
     other: Sequence[TraceEvent] = (),
     *,
-    struck: bool = True,
+    injected: bool = True,
 ) -> Diagram:
     """The part of a trace near the faults, or near the messages when no fault is in it.
 
@@ -84,10 +84,10 @@ def around(
         faults: fault ids as in a counterexample; their steps are found by name.
         messages: ids of the anomalies' witnesses.
         other: the trace to compare with; steps that it lacks are marked.
-        struck: whether the faults are in this trace; else their places in it are shown.
+        injected: whether the faults are in this trace; else their places in it are shown.
     """
     taken = taken_steps(events)
-    places = {place: fault for fault in faults for place in struck_steps(fault)}
+    places = {place: fault for fault in faults for place in faulted_steps(fault)}
     hit = _told_faults(events, taken) or {
         i: places[t.step, t.occurrence]
         for i, t in enumerate(taken)
@@ -109,7 +109,7 @@ def around(
         return max(row, sum(1 for b in began if b < t.ended) - 1)
 
     def look(i: int) -> Look:
-        if i in hit and struck:
+        if i in hit and injected:
             return "fault"
         if missing is not None and taken[i].step not in missing:
             return "only"
@@ -141,7 +141,7 @@ def around(
         faults=tuple(
             Fault(taken[i].node, marks[row_of[i]].end_row, f)
             for i, f in hit.items()
-            if i in row_of and struck
+            if i in row_of and injected
         ),
         gaps=gaps,
     )

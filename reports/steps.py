@@ -16,7 +16,7 @@ _NOT_STEPS = frozenset(
 )
 
 
-def struck_steps(fault: str) -> list[tuple[str, int]]:
+def faulted_steps(fault: str) -> list[tuple[str, int]]:
     """Steps and occurrences that a fault id names: two for
     ``cut(w1|w2, from batch=1/offsets until batch=1/commits#2)``."""
     match = re.fullmatch(r"[a-z-]+\(([^,]+), (.+)\)", fault)

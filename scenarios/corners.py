@@ -1,5 +1,5 @@
 """Small scenarios of what otherwise only long runs, large messages or rare events come to: so that
-the search strikes there too."""
+the search fires there too."""
 
 from __future__ import annotations
 

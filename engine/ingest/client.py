@@ -15,10 +15,10 @@ from bettong.engine.ingest.frames import (
     StatusReply,
     Welcome,
 )
+from bettong.engine.net.access import Address, Key
 from bettong.engine.net.block import Block
 from bettong.engine.net.client import Client, Patience, Watched
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import Address, Key
 from bettong.engine.net.errors import FrameError
 from bettong.engine.net.names import check_name
 from bettong.engine.net.watched import known

@@ -33,9 +33,9 @@ from bettong.engine.ingest.frames import (
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.ingest.raw import FRAMINGS, RawListener, RawOption
 from bettong.engine.ingest.stream import Stream
+from bettong.engine.net.access import ListenConfig, listen_config_from
 from bettong.engine.net.block import Block
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import ListenConfig, door_from
 from bettong.engine.net.errors import ConnectionLostError, RefusedError
 from bettong.engine.net.listener import Limits
 from bettong.engine.net.names import check_name
@@ -88,7 +88,7 @@ class Gateway(Server):
 
     def __init__(
         self,
-        door: ListenConfig,
+        access: ListenConfig,
         directory: Path,
         limits: Limits | None = None,
         *,
@@ -107,7 +107,7 @@ class Gateway(Server):
         self._opening = threading.Lock()
         for path in sorted(self._directory.iterdir()):
             self.stream(path.name)
-        super().__init__(door, CODEC, limits or Limits())
+        super().__init__(access, CODEC, limits or Limits())
 
     def stream(self, name: str) -> Stream:
         """The stream of that name, made when it is new."""
@@ -125,7 +125,7 @@ class Gateway(Server):
     def take_raw(self, option: RawOption) -> RawListener:
         """Begin to take plain TCP connections into a stream."""
         stream = self.stream(option.stream)
-        listener = RawListener(self.door, option, self.limits, stream.append_raw)
+        listener = RawListener(self.access, option, self.limits, stream.append_raw)
         self._raw.add(option.stream)
         threading.Thread(target=listener.run, daemon=True).start()
         return listener
@@ -134,7 +134,7 @@ class Gateway(Server):
         hello = connection.receive()
         if not isinstance(hello, Hello) or hello.role not in ("send", "read"):
             raise RefusedError("hello", "the first frame must be Hello, to send or to read")
-        if not self.door.admits(hello.token):
+        if not self.access.admits(hello.token):
             raise RefusedError("token", "the token is wrong or missing: give --token-file FILE")
         self.let_in(connection)
         stream = self.stream(hello.stream)
@@ -326,7 +326,7 @@ def main(arguments: list[str] | None = None) -> int:
         steps.install(steps.Instrumentation.from_env())
         raw = [RawOption.parse(text) for text in options.raw]
         gateway = load_class(options.class_path, Gateway)(
-            door_from(options),
+            listen_config_from(options),
             options.dir,
             limits_from(options),
             max_unreleased=options.max_unreleased,

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
+from bettong.engine.net.access import Address, ListenConfig
 from bettong.engine.net.block import Block
-from bettong.engine.net.doors import Address, ListenConfig
 from bettong.engine.net.errors import FrameError
 from bettong.engine.net.listener import Limits, Listener
 from bettong.engine.net.names import check_name
@@ -96,16 +96,16 @@ class RawListener(Listener):
     """Takes plain TCP connections and hands on their messages, some at a time.
 
     Args:
-        door: the gateway's own; its TLS holds here too. A token cannot be said in plain TCP, so
+        access: the gateway's own; its TLS holds here too. A token cannot be said in plain TCP, so
             beyond loopback it takes client certificates.
         take: called with the messages of one connection in their order; may block, and then the
             connection's sender has to wait.
     """
 
     def __init__(
-        self, door: ListenConfig, option: RawOption, limits: Limits, take: Callable[[Block], None]
+        self, access: ListenConfig, option: RawOption, limits: Limits, take: Callable[[Block], None]
     ) -> None:
-        super().__init__(replace(door, address=option.address, token=""), limits)
+        super().__init__(replace(access, address=option.address, token=""), limits)
         self._option = option
         self._take = take
 

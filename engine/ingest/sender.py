@@ -31,10 +31,10 @@ from bettong.engine.ingest.frames import (
     append_step,
     message_id,
 )
+from bettong.engine.net.access import Address, Key, add_key_options, key_from
 from bettong.engine.net.block import Block
 from bettong.engine.net.client import Patience, back_off, open_connection
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import Address, Key, add_key_options, key_from
 from bettong.engine.net.errors import STORAGE, ConnectionLostError, FrameError, RefusedError
 from bettong.engine.net.names import check_name
 from bettong.engine.net.watched import known

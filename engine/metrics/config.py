@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import InitVar, dataclass
 from pathlib import Path
 
-from bettong.engine.net.doors import ListenConfig
+from bettong.engine.net.access import ListenConfig
 
 
 @dataclass(frozen=True)
@@ -14,10 +15,17 @@ class Metrics:
 
     Attributes:
         file: one line of JSON is appended for each batch, and one for what Spark says of it.
-        door: where Prometheus may ask for them: at ``/metrics``; a token is given as
+        listen: where Prometheus may ask for them: at ``/metrics``; a token is given as
             ``Authorization: Bearer TOKEN``. Beyond loopback it needs TLS and a token or client
             certificates.
+        door: what ``listen`` was called.
     """
 
     file: Path | None = None
-    door: ListenConfig | None = None
+    listen: ListenConfig | None = None
+    door: InitVar[ListenConfig | None] = None
+
+    def __post_init__(self, door: ListenConfig | None) -> None:
+        if door is not None:
+            warnings.warn("Metrics(door=…) is Metrics(listen=…) now", DeprecationWarning, 3)
+            object.__setattr__(self, "listen", door)

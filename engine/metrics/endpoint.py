@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from bettong.engine.metrics.collector import Collector
 from bettong.engine.metrics.histogram import Histogram
-from bettong.engine.net.doors import ListenConfig
-from bettong.engine.net.http import TEXT, Answer, HttpDoor
+from bettong.engine.net.access import ListenConfig
+from bettong.engine.net.http import TEXT, Answer, HttpListener
 from bettong.lineage.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _BOUNDS_NS = tuple(1000 * 4**n for n in range(15))  # 1 µs to 268 s
 
 
-class Endpoint(HttpDoor):
+class Endpoint(HttpListener):
     """Answers ``GET /metrics``.
 
     Raises:
-        UsageError: the door is not safe or cannot be had, or prometheus_client is missing.
+        UsageError: the address is not safe or cannot be had, or prometheus_client is missing.
     """
 
-    def __init__(self, door: ListenConfig, collector: Collector) -> None:
+    def __init__(self, access: ListenConfig, collector: Collector) -> None:
         try:
             from prometheus_client import CollectorRegistry
         except ImportError as e:
@@ -33,7 +33,7 @@ class Endpoint(HttpDoor):
             ) from e
         self._registry = CollectorRegistry()
         self._registry.register(_Exported(collector))
-        super().__init__(door, "bettong-metrics")
+        super().__init__(access, "bettong-metrics")
 
     def respond(self, path: str) -> Answer:
         from prometheus_client import generate_latest

@@ -33,15 +33,15 @@ class Observer:
     """Collects the figures of one start of a run, writes them and answers for them.
 
     Raises:
-        UsageError: the file or the door cannot be used.
+        UsageError: the file or the address cannot be used.
     """
 
     def __init__(self, metrics: Metrics, sources: Mapping[str, StreamSource]) -> None:
         self._sources = sources
         self.collector = Collector(metrics.file)
         self.endpoint = None
-        if metrics.door is not None:
-            self.endpoint = Endpoint(metrics.door, self.collector)
+        if metrics.listen is not None:
+            self.endpoint = Endpoint(metrics.listen, self.collector)
 
     def batch(
         self,

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from bettong.engine import steps
+from bettong.engine.net.access import Address, Key
 from bettong.engine.net.codec import Codec
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import Address, Key
 from bettong.engine.net.errors import STORAGE, ConnectionLostError, RefusedError
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import MessageRange

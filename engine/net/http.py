@@ -1,4 +1,4 @@
-"""A door at which a few questions are answered over HTTP."""
+"""A listener at which a few questions are answered over HTTP."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import threading
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from bettong.engine.net.doors import ListenConfig
+from bettong.engine.net.access import ListenConfig
 from bettong.engine.net.listener import Limits, Listener
 
 Answer = tuple[int, str, bytes]
@@ -16,16 +16,16 @@ Answer = tuple[int, str, bytes]
 TEXT = "text/plain; charset=utf-8"
 
 
-class HttpDoor(Listener):
+class HttpListener(Listener):
     """Answers ``GET`` in a thread of its own until it is closed; a token is given as
     ``Authorization: Bearer TOKEN``.
 
     Raises:
-        UsageError: the door is not safe or cannot be had.
+        UsageError: the address is not safe or cannot be had.
     """
 
-    def __init__(self, door: ListenConfig, name: str) -> None:
-        super().__init__(door, Limits(connections=16, idle_s=30))
+    def __init__(self, access: ListenConfig, name: str) -> None:
+        super().__init__(access, Limits(connections=16, idle_s=30))
         threading.Thread(target=self.run, name=name, daemon=True).start()
 
     def respond(self, path: str) -> Answer:
@@ -37,7 +37,7 @@ class HttpDoor(Listener):
 
     def answer(self, path: str, authorization: str) -> Answer:
         """The answer to a request."""
-        if not self.door.admits(authorization.removeprefix("Bearer ")):
+        if not self.access.admits(authorization.removeprefix("Bearer ")):
             return 401, TEXT, b"a token is needed: Authorization: Bearer TOKEN\n"
         self.admit()
         return self.respond(path.partition("?")[0])

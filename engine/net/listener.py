@@ -11,7 +11,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from bettong.engine.net.doors import Address, ListenConfig
+from bettong.engine.net.access import Address, ListenConfig
 from bettong.engine.steps import RunOverError
 
 log = logging.getLogger("bettong")
@@ -37,17 +37,17 @@ class Limits:
 
 
 class Listener:
-    """Listens at a door and runs :meth:`speak` for each connection in a thread of its own.
+    """Listens at an address and runs :meth:`speak` for each connection in a thread of its own.
 
     Where all connections are in use, or too many come from one address without being admitted, one
     that has not been admitted makes room: the oldest, of that address where it has too many.
     """
 
-    def __init__(self, door: ListenConfig, limits: Limits) -> None:
-        self.door = door
+    def __init__(self, access: ListenConfig, limits: Limits) -> None:
+        self.access = access
         self.limits = limits
-        self._tls = door.tls()
-        self._listener = door.listen()
+        self._tls = access.tls()
+        self._listener = access.listen()
         self._lock = threading.Lock()
         self._open = 0
         self._strangers: dict[threading.Thread, socket.socket] = {}  # oldest first

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TypeVar
 
-from bettong.engine.net.doors import add_door_options
+from bettong.engine.net.access import add_listen_options
 from bettong.engine.net.listener import Limits
 from bettong.engine.net.server import Server
 from bettong.engine.storage.disk import OS_DISK
@@ -27,7 +27,7 @@ C = TypeVar("C")
 def server_options(module: str, about: str, server: type[Server]) -> argparse.ArgumentParser:
     """A command line with the options that every server has."""
     parser = argparse.ArgumentParser(prog=f"python -m {module}", description=about)
-    add_door_options(parser)
+    add_listen_options(parser)
     parser.add_argument("--dir", type=Path, required=True, help="where everything is kept")
     parser.add_argument("--segment-bytes", type=positive, default=64 << 20, metavar="N")
     parser.add_argument("--max-frame-bytes", type=positive, default=Limits.frame_bytes, metavar="N")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import socket
 
+from bettong.engine.net.access import ListenConfig
 from bettong.engine.net.codec import Codec, ErrorReply
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import ListenConfig
 from bettong.engine.net.errors import STORAGE, ConnectionLostError, FrameError, RefusedError
 from bettong.engine.net.listener import Limits, Listener
 from bettong.engine.steps import RunOverError
@@ -20,8 +20,8 @@ FIRST_FRAME_BYTES = 16 << 10  # a name, a role and a token
 class Server(Listener):
     """Speaks one protocol with each client."""
 
-    def __init__(self, door: ListenConfig, codec: Codec, limits: Limits) -> None:
-        super().__init__(door, limits)
+    def __init__(self, access: ListenConfig, codec: Codec, limits: Limits) -> None:
+        super().__init__(access, limits)
         self._codec = codec
 
     def serve(self, connection: Connection) -> None:

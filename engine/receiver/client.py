@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from bettong.engine.net.access import Address, Key
 from bettong.engine.net.client import Client, Patience, Watched
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import Address, Key
 from bettong.engine.net.names import check_name
 from bettong.engine.net.watched import known
 from bettong.engine.receiver.protocol import (

@@ -11,8 +11,8 @@ import threading
 from pathlib import Path
 
 from bettong.engine import steps
+from bettong.engine.net.access import ListenConfig, listen_config_from
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import ListenConfig, door_from
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.frame import Buffer
 from bettong.engine.net.listener import Limits
@@ -59,7 +59,7 @@ class Receiver(Server):
 
     def __init__(
         self,
-        door: ListenConfig,
+        access: ListenConfig,
         directory: Path,
         limits: Limits | None = None,
         *,
@@ -75,7 +75,7 @@ class Receiver(Server):
         for path in sorted(directory.iterdir()):
             if path.is_dir():
                 self.ledger(path.name)
-        super().__init__(door, CODEC, limits or Limits())
+        super().__init__(access, CODEC, limits or Limits())
 
     def ledger(self, application: str) -> Ledger:
         """The application's ledger, made when it is new."""
@@ -95,7 +95,7 @@ class Receiver(Server):
         hello = connection.receive()
         if not isinstance(hello, Hello):
             raise RefusedError("hello", "the first frame must be Hello")
-        if not self.door.admits(hello.token):
+        if not self.access.admits(hello.token):
             raise RefusedError("token", "the token is wrong or missing: give --token-file FILE")
         self.let_in(connection)
         ledger = self.ledger(hello.application)
@@ -166,7 +166,7 @@ def main(arguments: list[str] | None = None) -> int:
     def start() -> Server:
         steps.install(steps.Instrumentation.from_env())
         return load_class(options.class_path, Receiver)(
-            door_from(options),
+            listen_config_from(options),
             options.dir,
             limits_from(options),
             segment_bytes=options.segment_bytes,

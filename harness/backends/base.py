@@ -88,7 +88,7 @@ class Backend(ABC):
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
-            self.platform = self._ground(stack)
+            self.platform = self._platform(stack)
             self.toxiproxy = stack.enter_context(ToxiproxyServer())
             self.proxies = stack.enter_context(SupervisedToxiproxy(self.toxiproxy))
             self.conductor = stack.enter_context(Conductor(self.platform.conductor))
@@ -173,7 +173,7 @@ class Backend(ABC):
         broker.start()
 
     @abstractmethod
-    def _ground(self, stack: contextlib.ExitStack) -> Platform:
+    def _platform(self, stack: contextlib.ExitStack) -> Platform:
         """Where the nodes live, to be left with the stack."""
 
     def _readers(self) -> tuple[str, ...]:

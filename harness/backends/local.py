@@ -15,7 +15,7 @@ class LocalBackend(Backend):
 
     kind = "local"
 
-    def _ground(self, stack: contextlib.ExitStack) -> Platform:
+    def _platform(self, stack: contextlib.ExitStack) -> Platform:
         modules = (GATEWAY, RECEIVER, SENDER)
         forked = modules if self.runner == "spark" else (*modules, DRIVER_PROCESS)
         platform = LocalPlatform(folder_for(stack), forked)

@@ -10,7 +10,7 @@ import re
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from bettong.engine.net.doors import Address
+from bettong.engine.net.access import Address
 from bettong.harness.spark import jar
 from bettong.harness.spark.driver import DriverError, DriverHost, JobError
 from bettong.harness.spark.session import SessionConfig
@@ -59,7 +59,7 @@ def session_config(master: str) -> SessionConfig:
 def limit(master: str) -> str:
     """What no run on this master shows."""
     return (
-        f"the executors of {master} are not ours: faults strike the sender, the gateway, the "
+        f"the executors of {master} are not ours: faults hit the sender, the gateway, the "
         "driver, the receiver and the links between them, not master, workers and their links; "
         "what executors do counts as the driver's"
     )

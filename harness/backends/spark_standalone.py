@@ -86,7 +86,7 @@ class StandaloneCluster:
     ) -> None:
         self._workers = tuple(workers)
         self._folder = folder
-        self._ground = platform
+        self._platform = platform
         self._ports = Ports.choose()
         self._hosts = (MASTER, DRIVER, *workers)
         self._link(links)
@@ -120,12 +120,12 @@ class StandaloneCluster:
             for b in self._hosts:
                 if a != b:
                     for port in own[b]:
-                        upstream = f"{self._ground.node(b)}:{port}"
-                        links.connect(a, b, upstream, f"{self._ground.link(a, b)}:{port}")
+                        upstream = f"{self._platform.node(b)}:{port}"
+                        links.connect(a, b, upstream, f"{self._platform.link(a, b)}:{port}")
 
     def _write_hosts(self, node: str) -> None:
         lines = [
-            f"{self._ground.node(node) if other == node else self._ground.link(node, other)}"
+            f"{self._platform.node(node) if other == node else self._platform.link(node, other)}"
             f" {name_of(other)}\n"
             for other in self._hosts
         ]
@@ -137,7 +137,7 @@ class StandaloneCluster:
     def _driver_settings(self) -> dict[str, str]:
         return {
             "spark.driver.host": name_of(DRIVER),
-            "spark.driver.bindAddress": self._ground.node(DRIVER),
+            "spark.driver.bindAddress": self._platform.node(DRIVER),
             "spark.driver.port": str(self._ports.driver[0]),
             "spark.driver.blockManager.port": str(self._ports.driver_blocks[0]),
             "spark.blockManager.port": str(self._ports.executor[0]),
@@ -175,7 +175,7 @@ class StandaloneCluster:
             self._folder / f"{name}.log",
             command,
             env={
-                "SPARK_LOCAL_IP": self._ground.node(name),
+                "SPARK_LOCAL_IP": self._platform.node(name),
                 "SPARK_HOME": str(jar.spark_home()),
                 "SPARK_SCALA_VERSION": "2.13",  # else the launcher looks for a build of Spark
                 # Read by executors too, which a worker starts with its own environment.

@@ -10,7 +10,7 @@ from bettong.engine import Application
 from bettong.engine.endpoints import GatewaySource, TcpSink, kept_as
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.names import load_object
-from bettong.engine.net.doors import Address, Key, ListenConfig
+from bettong.engine.net.access import Address, Key, ListenConfig
 from bettong.engine.sinks.base import TwoPhaseSink
 from bettong.engine.sinks.files import FileSink
 from bettong.engine.sources.base import FileSource, StreamSource
@@ -76,18 +76,18 @@ def state(where: str | None) -> Store | None:
     return None if where is None else S3Store.parse(where)
 
 
-def metrics(where: str | None, door: ListenConfig) -> Metrics | None:
+def metrics(where: str | None, access: ListenConfig) -> Metrics | None:
     """Where figures go: a file, or an address at which Prometheus asks.
 
     Args:
         where: either of them.
-        door: with everything but the address.
+        access: with everything but the address.
     """
     if where is None:
         return None
     if _is_address(where):
-        lock = (door.certificate, door.key, door.client_ca, door.token)
-        return Metrics(door=ListenConfig(Address.parse(where), *lock))
+        lock = (access.certificate, access.key, access.client_ca, access.token)
+        return Metrics(listen=ListenConfig(Address.parse(where), *lock))
     return Metrics(file=Path(where))
 
 

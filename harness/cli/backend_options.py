@@ -33,7 +33,7 @@ def backend_options(command: Command) -> Command:
         click.option(
             "--master",
             metavar="URL",
-            help="Spark master of yours, as spark://HOST:7077 or local[4]. Faults strike our nodes "
+            help="Spark master of yours, as spark://HOST:7077 or local[4]. Faults hit our nodes "
             "alone.",
         ),
         click.option(

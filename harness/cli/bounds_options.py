@@ -13,9 +13,9 @@ from bettong.harness.search.bounds import PROFILE_NAMES, SearchBounds
 Command = Callable[..., Any]
 
 _COUNTS = (
-    ("crashes", 0, "crashes that may strike in one run."),
+    ("crashes", 0, "crashes that may happen in one run."),
     ("losses", 0, "lost requests or answers in one run."),
-    ("batches", 1, "faults strike in the first so many batches."),
+    ("batches", 1, "faults fire in the first so many batches."),
     (
         "pauses",
         0,

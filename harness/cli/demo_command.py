@@ -69,7 +69,7 @@ def command(out: Path, runner: Runner, quiet: bool) -> None:
     same pipeline with one mistake in it, and show what a reader would have seen.
 
     The search runs in-process, where no JVM has to start, and so does what it finds, once more: on
-    Spark the same crash may strike where nothing is replayed.
+    Spark the same crash may come where nothing is replayed.
     """
     reader = _Reader()
 

@@ -47,8 +47,8 @@ def command(id: str | None, budget: str, out: Path | None, as_json: bool, quiet:
     request = Request(
         exhibit.target, budget=Budget.parse(budget), faults=1, contract="job", out=folder
     )
-    with Output(as_json=as_json, quiet=quiet) as output, spark_environments(output) as arena_for:
-        result = check_one_job(request, arena_for, output)
+    with Output(as_json=as_json, quiet=quiet) as output, spark_environments(output) as environments:
+        result = check_one_job(request, environments, output)
     seen = [result.reason, *result.details.get("envelope", ())]
     seen += [example.words for example in result.counterexamples]
     found = result.verdict != "valid" and any(exhibit.shown in text for text in seen)

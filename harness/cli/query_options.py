@@ -14,7 +14,7 @@ from bettong.harness.cli.output import Output
 from bettong.harness.cli.verdict_text import Line, table_of
 from bettong.harness.events import Handler
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.run.environment import ArenaFor, spark_environments
+from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
 from bettong.harness.search.bounds import DEFAULT, PROFILE_NAMES
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.results import GUARANTEES, Result, begin_answer
@@ -23,7 +23,7 @@ from bettong.reports import write_index
 
 _OUT = Path("bettong-out")
 F = TypeVar("F", bound=Callable[..., object])
-Check = Callable[[Request, ArenaFor, Handler], Result]
+Check = Callable[[Request, SparkEnvironments, Handler], Result]
 Unusable = Callable[[Request, BettongError, Handler], Result]
 
 
@@ -52,7 +52,7 @@ _OPTIONS = (
     click.option(
         "--together",
         type=click.IntRange(1, 3),
-        help="How many faults may strike together, in place of what --bounds says.",
+        help="How many faults may happen together, in place of what --bounds says.",
     ),
     click.option(
         "--budget",
@@ -110,12 +110,12 @@ def judge_targets(
     for folder in {*folders.values(), *(() if alone else (out or _OUT,))}:
         begin_answer(folder)
     links = []
-    with Output(as_json=as_json, quiet=quiet) as output, spark_environments(output) as arena_for:
+    with Output(as_json=as_json, quiet=quiet) as output, spark_environments(output) as environments:
         for target in targets:
             folder = folders[target]
             asked = replace(request, target=target, out=folder)
             try:
-                result = check(asked, arena_for, output)
+                result = check(asked, environments, output)
             except BettongError as e:
                 if alone:
                     raise

@@ -54,8 +54,8 @@ def command(
             given = pairs(options, "--option"), pairs(endpoints, "--endpoint")
             request = replace(counterexample.read(file, *given), out=own, replayed=file)
             check = check_one_job if request.contract == "job" else check_one
-            with spark_environments(output) as arena_for:
-                check(request, arena_for, output)
+            with spark_environments(output) as environments:
+                check(request, environments, output)
         elif options or endpoints:
             raise UsageError(
                 f"{file} is of a scenario: --option and --endpoint are for sinks and jobs"

@@ -12,7 +12,7 @@ import click
 from bettong.engine.batching import parse_wait
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
-from bettong.engine.net.doors import Address, Key, ListenConfig, read_token
+from bettong.engine.net.access import Address, Key, ListenConfig, read_token
 from bettong.engine.resilience import GIVES_UP
 from bettong.harness.backends.base import Runner
 from bettong.harness.cli import application_options as launch
@@ -113,7 +113,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option("--tls-ca", type=_FILE, help="Speak TLS with gateway and receiver.")
 @click.option("--token-file", type=_FILE, help="Token of gateway, receiver, metrics and health.")
-@click.option("--tls-cert", type=_FILE, help="Certificate of the doors for metrics and health.")
+@click.option("--tls-cert", type=_FILE, help="Certificate of the listeners for metrics and health.")
 @click.option("--tls-key", type=_FILE, help="Its key.")
 @click.option("--tls-client-ca", type=_FILE, help="Who signed those who may ask there.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
@@ -150,7 +150,7 @@ def command(
     app = launch.load_application(application)
     token = read_token(token_file)
     key = Key(token, tls_ca)
-    door = ListenConfig(Address("127.0.0.1", 0), tls_cert, tls_key, tls_client_ca, token)
+    access = ListenConfig(Address("127.0.0.1", 0), tls_cert, tls_key, tls_client_ca, token)
     config = RunConfig(
         checkpoint,
         {
@@ -165,9 +165,9 @@ def command(
         batch_wait_s=None if wait is None else parse_wait(wait),
         state_partitions=partitions,
         resilience=resilience == "on",
-        metrics=launch.metrics(metrics, door),
+        metrics=launch.metrics(metrics, access),
         state=launch.state(state),
-        health=None if health is None else replace(door, address=Address.parse(health)),
+        health=None if health is None else replace(access, address=Address.parse(health)),
     )
     config.check(app)
     service.log.info("starting", extra={"fields": {"application": app.name, "runner": runner}})

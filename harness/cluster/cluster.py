@@ -45,7 +45,7 @@ class Cluster:
         self.restarts: dict[str, int] = {}
         self.zombies: list[Node] = []
         self.repeaters = Repeaters()
-        self._risen: list[Node] = []
+        self._resumed: list[Node] = []
         self._paused: set[str] = set()
         self._wanted: set[str] = set(lasting)
 
@@ -80,10 +80,10 @@ class Cluster:
         return incarnation, InjectionOutcome(ended.status == -signal.SIGKILL, str(ended))
 
     def cut_power(self, node: str, keep: Keep) -> tuple[int, InjectionOutcome]:
-        incarnation, struck = self.crash(node)
+        incarnation, outcome = self.crash(node)
         lost = [] if self.accounts is None else lose(account(self.accounts, node), keep)
-        evidence = f"{struck.evidence}; lost: {', '.join(lost) or 'nothing'}"
-        return incarnation, InjectionOutcome(struck.fired, evidence)
+        evidence = f"{outcome.evidence}; lost: {', '.join(lost) or 'nothing'}"
+        return incarnation, InjectionOutcome(outcome.fired, evidence)
 
     def pause(self, node: str) -> str:
         self._paused.add(node)
@@ -96,7 +96,7 @@ class Cluster:
             paused.resume()
         if not zombies:
             return "resumed"
-        self._risen += zombies
+        self._resumed += zombies
         return f"resumed beside incarnation {self.nodes[node].incarnation}, which runs since"
 
     @property
@@ -106,7 +106,7 @@ class Cluster:
 
     def has_live_zombies(self) -> bool:
         """Whether a node that was taken for dead, and goes on, has not ended yet."""
-        return any(zombie.poll() is None for zombie in self._risen)
+        return any(zombie.poll() is None for zombie in self._resumed)
 
     def disturb(self, fault: str, link: str, disturbance: Disturbance) -> str:
         return self.links.disturb(fault, link, disturbance)

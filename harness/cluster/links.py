@@ -1,4 +1,4 @@
-"""Directed links between nodes, each through Toxiproxy, and the faults that strike them.
+"""Directed links between nodes, each through Toxiproxy, and the faults that hit them.
 
 A connection is opened by one side, but carries messages both ways. What travels on the link
 ``a->b`` is the upstream of the proxies that a connects to and the downstream of those that b
@@ -18,7 +18,7 @@ from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOut
 from bettong.harness.toxiproxy import Armed, ProxiedLink, Proxy, Stream, Toxic, Toxiproxy
 from bettong.lineage.errors import BettongError
 
-STRIKE_TIMEOUT = 3.0
+FIRE_TIMEOUT = 3.0
 _POLL_S = 0.002
 _OTHER: dict[Stream, Stream] = {"upstream": "downstream", "downstream": "upstream"}
 _sets = count(1)
@@ -90,10 +90,10 @@ class Links:
         return _in_force(armed)
 
     def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
-        """End a fault. When the step it strikes waits for no reply, first wait (not long) until
+        """End a fault. When the step it hits waits for no reply, first wait (not long) until
         the proxy has seen what the step has sent."""
         armed = self._armed.pop(fault)
-        deadline = time.monotonic() + STRIKE_TIMEOUT
+        deadline = time.monotonic() + FIRE_TIMEOUT
         while not (step_failed or _fired(armed)):
             if time.monotonic() > deadline:
                 break
@@ -153,7 +153,7 @@ def _fired(armed: list[Armed]) -> bool:
 def _refusal(address: tuple[str, int]) -> str:
     """Knock at a proxy that is cut; the evidence that nobody opens."""
     try:
-        socket.create_connection(address, timeout=STRIKE_TIMEOUT).close()
+        socket.create_connection(address, timeout=FIRE_TIMEOUT).close()
     except ConnectionRefusedError:
         return "{}:{} refuses connections".format(*address)
     except OSError as e:
@@ -163,5 +163,5 @@ def _refusal(address: tuple[str, int]) -> str:
 
 def _toxic(disturbance: Disturbance, stream: Stream) -> Toxic:
     name = f"fault-{next(_toxics)}"  # evidence is kept by name, also after healing
-    struck = _OTHER[stream] if disturbance.of_reply else stream
-    return Toxic(disturbance.toxic, struck, disturbance.attributes, name)
+    affected = _OTHER[stream] if disturbance.of_reply else stream
+    return Toxic(disturbance.toxic, affected, disturbance.attributes, name)

@@ -16,8 +16,8 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 
+from bettong.engine.net.access import Address
 from bettong.engine.net.codec import ErrorReply
-from bettong.engine.net.doors import Address
 from bettong.engine.net.errors import FrameError
 from bettong.engine.net.frame import HEADER_BYTES, parse_header
 from bettong.harness.faults.actuator import InjectionOutcome
@@ -77,12 +77,12 @@ class Repeater:
             if not step_failed:  # it is on its way
                 self._changed.wait_for(lambda: any(c.kept for c in self._open), ANSWER_TIMEOUT)
             self._armed = False
-            struck = next((c for c in self._open if c.kept), None)
-            if struck is None:
+            hit = next((c for c in self._open if c.kept), None)
+            if hit is None:
                 return InjectionOutcome(False, "nothing was sent")
-            self._changed.wait_for(lambda: struck.answers > 0, ANSWER_TIMEOUT)
-            hello, frames = struck.hello, list(struck.kept)
-            struck.kept.clear()
+            self._changed.wait_for(lambda: hit.answers > 0, ANSWER_TIMEOUT)
+            hello, frames = hit.hello, list(hit.kept)
+            hit.kept.clear()
         size = sum(map(len, frames))
         try:
             answer = self._again(hello, frames)
@@ -196,7 +196,7 @@ class Repeaters:
     def deliver(self, fault: str, step_failed: bool) -> InjectionOutcome:
         """Deliver the copy."""
         reported = [repeater.deliver(step_failed) for repeater in self._armed.pop(fault)]
-        return next((struck for struck in reported if struck.fired), reported[0])
+        return next((outcome for outcome in reported if outcome.fired), reported[0])
 
     def close(self) -> None:
         for repeaters in self._made.values():

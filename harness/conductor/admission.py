@@ -18,7 +18,7 @@ class RunRefusedError(BettongError):
 
 
 class StepAdmission:
-    """Lanes that are closed for all but one, nodes that are down, incarnations that are dead.
+    """Link pairs that are closed for all but one, nodes that are down, incarnations that are dead.
 
     Args:
         run: the run's name.

@@ -31,7 +31,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
+class Injected:
     """A fault that has been in force.
 
     Attributes:
@@ -74,9 +74,9 @@ class PlannedFaults:
         return tuple(p.fault.id for p in self._all if not p.done)
 
     @property
-    def struck(self) -> list[Struck]:
+    def injected(self) -> list[Injected]:
         """Those that have been in force, or are."""
-        return [Struck(p.fault, p.node) for p in self._all if p.in_force or p.done or p.evidence]
+        return [Injected(p.fault, p.node) for p in self._all if p.in_force or p.done or p.evidence]
 
     @property
     def unended(self) -> tuple[str, ...]:

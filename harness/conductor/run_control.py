@@ -16,7 +16,7 @@ from typing import Any
 
 from bettong.harness.conductor.admission import StepAdmission
 from bettong.harness.conductor.event_log import EventLog
-from bettong.harness.conductor.fault_status import PlannedFaults, Struck
+from bettong.harness.conductor.fault_status import Injected, PlannedFaults
 from bettong.harness.conductor.injector import GO, Injection
 from bettong.harness.faults.actuator import Actuator
 from bettong.harness.faults.fault import Go
@@ -85,10 +85,10 @@ class RunControl:
         return self._planned.not_fired
 
     @property
-    def struck(self) -> list[Struck]:
+    def injected(self) -> list[Injected]:
         """The planned faults that have been in force, or are."""
         with self._changed:
-            return self._planned.struck
+            return self._planned.injected
 
     @property
     def unended(self) -> tuple[str, ...]:

@@ -1,2 +1,2 @@
 """What faults are: their kinds, schedules of them, and the ids of the steps at which they
-strike."""
+fire."""

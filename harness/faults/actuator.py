@@ -13,7 +13,7 @@ Direction = Literal["both", "forward", "backward"]
 
 @dataclass(frozen=True, slots=True)
 class InjectionOutcome:
-    """What a fault has done: whether it struck anything, None where nobody can tell."""
+    """What a fault has done: whether it hit anything, None where nobody can tell."""
 
     fired: bool | None
     evidence: str
@@ -26,8 +26,8 @@ class Disturbance:
     Attributes:
         toxic: the toxic's type, e.g. ``latency``.
         attributes: the toxic's own, in its units.
-        of_reply: it strikes what comes back, not what is asked.
-        loses: what it strikes is lost. A client that asks again by itself within one step loses
+        of_reply: it hits what comes back, not what is asked.
+        loses: what it hits is lost. A client that asks again by itself within one step loses
             it once, and not until the step has ended.
     """
 
@@ -50,7 +50,7 @@ class LinkActuator(Protocol):
 
     def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
         """End it. When the step did not fail, as it waits for no reply, first wait until the fault
-        has struck what the step has sent."""
+        has hit what the step has sent."""
 
 
 class Actuator(LinkActuator, Protocol):

@@ -24,7 +24,7 @@ _NAMED = 4
 
 def counterexample_words(faults: Sequence[Fault], anomalies: Sequence[Anomaly]) -> str:
     """What happened: the faults, then what a reader saw of it."""
-    reported = "; then ".join(fault.describe() for fault in faults) or "No fault struck"
+    reported = "; then ".join(fault.describe() for fault in faults) or "No fault fired"
     kinds = Counter(a.kind for a in anomalies)
     seen = []
     for kind, count in kinds.most_common():

@@ -1,4 +1,4 @@
-"""What every kind of fault has: one class says how it is written, what it strikes, how it begins
+"""What every kind of fault has: one class says how it is written, what it hits, how it begins
 and ends, and where a search may try it.
 
 A fault is a frozen value with a stable ``id``, placed in logical time: at which step, before or
@@ -60,8 +60,8 @@ class Begun:
     """A fault is in force.
 
     Attributes:
-        evidence: for that; empty while it has struck nothing yet.
-        done: it has struck already, whatever comes.
+        evidence: for that; empty while it has hit nothing yet.
+        done: it has fired already, whatever comes.
         answer: to the step at which it begins, where the fault is in the answer.
     """
 
@@ -76,7 +76,7 @@ class Ended:
 
     Attributes:
         evidence: what it did.
-        fired: whether it has struck, as far as this shows.
+        fired: whether it has fired, as far as this shows.
     """
 
     evidence: Sequence[str] = ()
@@ -157,7 +157,7 @@ class Fault(ABC):
     def describe(self) -> str:
         """What happened, as a clause for someone who has never seen the system."""
 
-    # --- what it strikes
+    # --- what it hits
 
     @property
     @abstractmethod
@@ -182,7 +182,7 @@ class Fault(ABC):
 
     @property
     def place(self) -> str:
-        """What it strikes: faults that leave different things behind strike different places."""
+        """What it hits: faults that leave different things behind hit different places."""
         return self.id
 
     @property
@@ -203,7 +203,7 @@ class Fault(ABC):
 
     @property
     def loses(self) -> bool:
-        """Whether what it strikes on its links is lost."""
+        """Whether what it hits on its links is lost."""
         return False
 
     @property
@@ -230,17 +230,17 @@ class Fault(ABC):
         return False
 
     def lasts(self, met: int) -> bool:
-        """Whether it has struck although it is in force when the run ends."""
+        """Whether it has fired although it is in force when the run ends."""
         return False
 
     def check(self, topology: Topology) -> None:  # noqa: B027 - most have nothing to refuse
         """Raise ScheduleError for what nobody could inject, although each name exists."""
 
-    # --- how it strikes
+    # --- how it takes effect
 
     @abstractmethod
     def begin(self, run: RunActuator) -> Begun | None:
-        """Put it in force at its moment; None when it strikes nothing there."""
+        """Put it in force at its moment; None when it hits nothing there."""
 
     def reported(self, event: TraceEvent, run: RunActuator) -> Begun | None:
         """A process says, while this is in force, what became of it; None when that is not of
@@ -252,7 +252,7 @@ class Fault(ABC):
 
         Args:
             met: how many requests have met it.
-            step_failed: whether the step that it has struck has failed.
+            step_failed: whether the step that it has hit has failed.
         """
         return Ended()
 
@@ -270,7 +270,7 @@ class Fault(ABC):
 
     @property
     def spares_step(self) -> bool:
-        """Whether the step can end well although this has struck it."""
+        """Whether the step can end well although this has hit it."""
         return False
 
     def moved(self, point: Point) -> Fault | None:

@@ -1,4 +1,4 @@
-"""What the faults have in common that strike what one step sends on one link."""
+"""What the faults have in common that hit what one step sends on one link."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def mechanism(fault: AnyFault) -> str:
 def advise(
     faults: Sequence[AnyFault], kinds: frozenset[str], layout: bool, failed: bool = False
 ) -> str:
-    """What to repair, given what struck, what was seen, whether it needed a replay that was dealt
+    """What to repair, given what fired, what was seen, whether it needed a replay that was dealt
     out in another way, and whether the query failed of it and was started again."""
     wire = [x for x in faults if isinstance(x, WireFault)]
     crashed = any(isinstance(x, f.Crash) for x in faults) or any(x.how == "crash" for x in wire)

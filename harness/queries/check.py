@@ -7,10 +7,10 @@ import contextlib
 from bettong.harness.events import Handler, ignore
 from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS, OperationalEvent
-from bettong.harness.queries.faults.wire import not_struck, wire_points
+from bettong.harness.queries.faults.wire import not_placeable, wire_points
 from bettong.harness.queries.lanes import Lanes
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.run.environment import ArenaFor, spark_environments
+from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
 from bettong.harness.queries.search.executor import SinkExecutor
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.search.search import search
@@ -42,16 +42,18 @@ def check_sink(
     Raises UsageError for a target that cannot be used.
     """
     request = Request(target, expect=expect, **more)  # type: ignore[arg-type]
-    with spark_environments(on_event) as arena_for:
-        return check_one(request, arena_for, on_event)
+    with spark_environments(on_event) as environments:
+        return check_one(request, environments, on_event)
 
 
-def check_one(request: Request, arena_for: ArenaFor, on_event: Handler = ignore) -> Result:
+def check_one(
+    request: Request, environments: SparkEnvironments, on_event: Handler = ignore
+) -> Result:
     """Judge one sink with drivers that several checks share; with a folder, keep the result there.
 
     What the machine lacks for it makes the answer unknown; ``details["skipped"]`` says what.
     """
-    return answer(request, "sink", lambda: _checked(request, arena_for, on_event), on_event)
+    return answer(request, "sink", lambda: _checked(request, environments, on_event), on_event)
 
 
 def unusable(request: Request, error: BettongError, on_event: Handler = ignore) -> Result:
@@ -59,13 +61,13 @@ def unusable(request: Request, error: BettongError, on_event: Handler = ignore) 
     return finish(request, _before_it_is_loaded(request).unknown(masked(str(error))), on_event)
 
 
-def _checked(request: Request, arena_for: ArenaFor, on_event: Handler) -> Result:
+def _checked(request: Request, environments: SparkEnvironments, on_event: Handler) -> Result:
     verdict = _before_it_is_loaded(request)
     with contextlib.ExitStack() as stack:
         try:
             sink = load_target(request.target, request.options)
             verdict = QueryVerdict(request, _subject(sink.name, bool(sink.ordered)))
-            lanes = Lanes(request, sink, arena_for, on_event, stack)
+            lanes = Lanes(request, sink, environments, on_event, stack)
             return _Check(request, sink, verdict, lanes, on_event).result()
         except ServerMissingError as e:
             return verdict.skipped(masked(str(e)))
@@ -99,7 +101,7 @@ class _Check:
         self._sink = sink
         self._answer = answer
         self._lanes = lanes
-        self._wires = lanes.endpoint_proxies
+        self._proxies = lanes.endpoint_proxies
         self._executor = SinkExecutor(
             lanes.first,
             lanes.source,
@@ -149,10 +151,10 @@ class _Check:
                 f"{difference(run, executor.last)}: nothing can be concluded"
             )
         found, window = cut_points(run.recording, executor.last.recording), self._request.window
-        servers = self._wires.servers
+        servers = self._proxies.servers
         wire = wire_points(run.recording, found.points, run.events, window, run.id, servers)
         executor.why.read_clean(run, wire)
-        executor.why.not_struck = not_struck(found.unpinned, run.events, window)
+        executor.why.not_placeable = not_placeable(found.unpinned, run.events, window)
         baseline = executor.prepared(first, run)
         executor.clean = [baseline, again]
         return baseline
@@ -160,9 +162,9 @@ class _Check:
     def _anew(self) -> list[tuple[OperationalEvent, Execution]]:
         """What becomes of rows when the checkpoint is lost, if that is asked."""
         asked = NEW_CHECKPOINT.id in self._request.also
-        situations = (NEW_CHECKPOINT, NEW_ROWS) if asked else ()
+        events = (NEW_CHECKPOINT, NEW_ROWS) if asked else ()
         found = []
         with contextlib.suppress(BudgetSpentError):
-            for x in situations:
+            for x in events:
                 found.append((x, self._executor.run(frozenset({x.id}))))
         return found

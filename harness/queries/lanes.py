@@ -1,7 +1,7 @@
 """Runs of one sink side by side: each lane has drivers, links and servers of its own.
 
 Most of a run is waiting, so two at a time cost little more than one. They must share nothing that
-a sink writes to or a fault strikes: only where every endpoint is a server of ours, or there is
+a sink writes to or a fault hits: only where every endpoint is a server of ours, or there is
 none, is there a second lane.
 """
 
@@ -17,7 +17,7 @@ from bettong.harness.events import Handler
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.endpoints import EndpointProxies, start_servers
-from bettong.harness.queries.run.environment import ArenaFor
+from bettong.harness.queries.run.environment import SparkEnvironments
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.runner import SinkRunner
 from bettong.harness.queries.sink.contract import Sink
@@ -40,14 +40,14 @@ class Lanes:
         self,
         request: Request,
         sink: Sink,
-        arena_for: ArenaFor,
+        environments: SparkEnvironments,
         on_event: Handler,
         stack: contextlib.ExitStack,
     ) -> None:
         self._request = request
         self._sink = sink
         self.source = Input()
-        self._arena_for = arena_for
+        self._environments = environments
         self._on_event = on_event
         self._stack = stack
         self.deadline = Deadline.after(request.budget.seconds)
@@ -79,11 +79,11 @@ class Lanes:
         config = self._sink.spark_config
         target = Target(self._request.target, dict(self._request.options), (str(Path.cwd()),))
         return SinkRunner(
-            self._arena_for(config, beside=lane),
+            self._environments(config, beside=lane),
             target,
             self.source,
             links,
-            partial(self._arena_for, config, 2, lane),
+            partial(self._environments, config, 2, lane),
             self._on_event,
             self.deadline,
         )

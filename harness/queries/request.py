@@ -21,8 +21,8 @@ class Request:
         options: for ``format:NAME``.
         endpoints: overriding or adding to the sink's own.
         expect: the level asked for.
-        faults: how many faults may strike together.
-        window: faults strike in the first so many batches.
+        faults: how many faults may happen together.
+        window: faults fire in the first so many batches.
         budget: of the search.
         side_by_side: whether runs that share nothing go on at the same time.
         first: end with the first counterexample.

@@ -158,11 +158,11 @@ class QueryVerdict:
     def _anew(self, anew: Sequence[tuple[OperationalEvent, Execution]]) -> dict[str, object]:
         """What became of rows when the checkpoint was lost: another question, told apart."""
         reported = {}
-        for situation, execution in anew:
+        for event, execution in anew:
             found = execution.anomalies
             level = guarantee_of({a.kind for a in found})
-            text = describe.explain([situation], found, self.subject.rows, False) if found else ""
-            reported[situation.id] = {"guarantee": level, "words": text}
+            text = describe.explain([event], found, self.subject.rows, False) if found else ""
+            reported[event.id] = {"guarantee": level, "words": text}
         return {"new_checkpoint": reported} if reported else {}
 
     def _reason(self, guarantee: Guarantee, broken: int, unsure: Sequence[str], left: bool) -> str:
@@ -182,10 +182,10 @@ class QueryVerdict:
     def _rests_on(self, executor: QueryExecutor, sampled: Sequence[Execution]) -> tuple[str, ...]:
         request = self.request
         kept = "the state kept at its exact moment, every counterexample shown again by SIGKILL"
-        folded = executor.why.folding.folded
+        folded = executor.why.equivalence.folded
         reported = [
             f"at most {request.faults} faults together, in the first {request.window} of "
-            f"{self.subject.batches} batches; a second one strikes while the first is recovered "
+            f"{self.subject.batches} batches; a second one fires while the first is recovered "
             "from, in the first task if in any, at the last request that changes something if at "
             "any",
             f"a crash is {'SIGKILL' if request.real else kept}",
@@ -200,11 +200,11 @@ class QueryVerdict:
                 f"was: files, and what servers had been told; {len(sampled)} of them were run as "
                 "a check"
             )
-        odd = executor.why.not_struck
+        odd = executor.why.not_placeable
         if odd:
             reported.append(
-                f"{len(odd)} request(s) that runs without a fault do not make equally were not "
-                f"struck: {', '.join(odd[:_SOME])}"
+                f"{len(odd)} request(s) that runs without a fault do not make equally were "
+                f"left alone: {', '.join(odd[:_SOME])}"
             )
         if self.subject.own_session:
             reported.append(
@@ -267,14 +267,14 @@ def named(schedule: FaultSet) -> str:
 
 def _unjudged(execution: Execution) -> str:
     """Which run told nothing of its faults, and why."""
-    missing = f"{' and '.join(execution.not_fired)} did not strike" if execution.not_fired else ""
+    missing = f"{' and '.join(execution.not_fired)} did not fire" if execution.not_fired else ""
     return f"{named(execution.schedule)}: {'; '.join(filter(None, (missing, execution.note)))}"
 
 
 def _folded(executor: QueryExecutor) -> dict[str, list[str]]:
     """For each fault set that stands for others, those others; a sample of them."""
     found: dict[str, list[str]] = {}
-    for equal, run in executor.why.folding.folded.items():
+    for equal, run in executor.why.equivalence.folded.items():
         names = found.setdefault(named(run), [])
         if len(names) < _SOME:
             names.append(named(equal))
@@ -284,14 +284,14 @@ def _folded(executor: QueryExecutor) -> dict[str, list[str]]:
 def _coverage(executor: QueryExecutor, findings: Findings) -> Coverage:
     executions = findings.executions
     outcomes = [e.outcome for e in executions]
-    struck = [e.outcome for e in executions if e.schedule]
+    injected = [e.outcome for e in executions if e.schedule]
     return replace(
         findings.coverage,
         goals=len(findings.baseline.lineage.goals),
         supports=outcomes.count("good"),
-        injected=len(struck) - struck.count("not-injected"),
-        not_injected=struck.count("not-injected"),
-        pruned=len(executor.why.folding.folded),
+        injected=len(injected) - injected.count("not-injected"),
+        not_injected=injected.count("not-injected"),
+        pruned=len(executor.why.equivalence.folded),
         combinations=len(findings.baseline.lineage.faults),
         executions=len(executions),
         violated=outcomes.count("violation"),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bettong.engine.ingest.sender import GAVE_UP
-from bettong.harness.conductor.fault_status import Struck
+from bettong.harness.conductor.fault_status import Injected
 from bettong.harness.faults import kinds as f
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import DRIVER
@@ -22,8 +22,8 @@ class Contract:
 
     Attributes:
         role: of the node.
-        under: whether a fault that has struck lets it.
-        own: only where the fault has struck that node itself.
+        under: whether a fault that has fired lets it.
+        own: only where the fault has hit that node itself.
         why: what the node promises.
         status: the exit status that it ends with, if any one.
     """
@@ -84,13 +84,13 @@ def role_of(node: str) -> str:
     return DRIVER if node[:1] == "w" and node[1:].isdigit() else node
 
 
-def excuse(node: str, status: int, struck: Sequence[Struck]) -> str:
+def excuse(node: str, status: int, injected: Sequence[Injected]) -> str:
     """Why a node may have ended by itself with this status; empty when it may not."""
     role = role_of(node)
     for contract in CONTRACTS:
         if contract.role != role or contract.status not in (None, status):
             continue
-        for one in struck:
+        for one in injected:
             here = not contract.own or role_of(one.node) == role
             if here and contract.under(one.fault):
                 return contract.why

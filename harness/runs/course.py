@@ -1,7 +1,7 @@
 """The way of one run to its end: waits until all is done, and looks after the nodes meanwhile.
 
 A node that ends by itself is started again, as an operator's supervisor would; unless what has
-struck it lets it end (:mod:`bettong.harness.runs.contracts`), that is an anomaly. One that does
+hit it lets it end (:mod:`bettong.harness.runs.contracts`), that is an anomaly. One that does
 not come back leaves the run ``Stuck``, with its own last words.
 """
 
@@ -85,12 +85,12 @@ class Course:
         return not self._sending
 
     def begin(self) -> None:
-        """Start every node. Raises StuckError when one does not start after a fault has struck,
+        """Start every node. Raises StuckError when one does not start after a fault has fired,
         BettongError when one does not without any."""
         try:
             self._cluster.begin(self._control)
         except NodeError as e:
-            if not self._control.struck:
+            if not self._control.injected:
                 raise
             raise StuckError(str(e)) from e
 
@@ -154,7 +154,7 @@ class Course:
 
     def _has_died(self, name: str, status: int) -> None:
         words = log_tail(self._cluster.nodes[name].log)
-        excused = excuse(name, status, self._control.struck)
+        excused = excuse(name, status, self._control.injected)
         why = f": {excused}" if excused else ""
         self.notes.append(f"{name} ended with status {status} and was started again{why}")
         if not excused:

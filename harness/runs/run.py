@@ -113,7 +113,7 @@ def run_once(
 
     Raises:
         ScheduleError: the schedule names what this backend does not have.
-        BettongError: the system cannot be started, although no fault has struck.
+        BettongError: the system cannot be started, although no fault has fired.
     """
     schedule.check(backend.topology(scenario))
     began = time.monotonic()

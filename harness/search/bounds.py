@@ -33,7 +33,7 @@ COUNTS: Mapping[str, str] = MappingProxyType(
         "moments": MOMENT,
     }
 )
-"""How many faults of a kind may strike in one run."""
+"""How many faults of a kind may fire in one run."""
 
 BOUNDS = (*COUNTS, "together", "batches")
 """What bounds a search, each an option of its own."""
@@ -44,12 +44,12 @@ class SearchBounds:
     """How far the search goes.
 
     Attributes:
-        crashes, losses, pauses, storage, duplicates, partitions: how many of each may strike
+        crashes, losses, pauses, storage, duplicates, partitions: how many of each may fire
             in one run; a power cut counts as storage.
         moments: how many waits of live batches may end later in one run.
-        together: how many faults of all kinds may strike in one run; None for as many as the
+        together: how many faults of all kinds may fire in one run; None for as many as the
             counts allow.
-        batches: they strike in the first so many batches.
+        batches: they fire in the first so many batches.
         find_all: go on after the first counterexample until all minimal ones are known.
         exhaustive: run every single fault at every step as well, or every pair, and compare.
     """

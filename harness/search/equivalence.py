@@ -3,7 +3,7 @@
 A crash leaves nothing of a node but what it has written and sent: two crashes of a node between
 which it has only read are the same, and the earlier is moved to the later.
 
-What can follow a fault is decided by what was durable when it struck and by what the system did
+What can follow a fault is decided by what was durable when it fired and by what the system did
 then. Two faults of the same batch position with the same durable facts before and the same steps
 after, both read from their own runs, are *alike*: a second fault on the way of recovery is tried
 behind one of them only. A second fault in a later batch is tried behind one of those faults after
@@ -46,9 +46,9 @@ class Recovery:
     """What a run with a single fault showed.
 
     Attributes:
-        batch: the batch in which the fault struck, or None.
+        batch: the batch in which the fault fired, or None.
         epoch: the epoch that was open then.
-        before, taken: how often each step had been begun when it struck, and in the end.
+        before, taken: how often each step had been begun when it fired, and in the end.
         signature: equal for faults that are alike.
         settled: equal for faults of one batch after which the next one began with the same: the
             same durable facts of the batch, the same incarnations; empty when none began.
@@ -79,24 +79,24 @@ def _absolute(step: str, batch: int | None, epoch: int) -> str:
 
 
 def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery | None:
-    """What followed a fault in a run that had no other; None when it did not strike."""
-    struck = next((s.position for s in reading.struck if s.fault.id == fault.id), None)
-    if struck is None:
+    """What followed a fault in a run that had no other; None when it did not fire."""
+    fired_at = next((s.position for s in reading.injected if s.fault.id == fault.id), None)
+    if fired_at is None:
         return None
-    struck_step = fault.points[0].step
-    batch = batch_at(struck_step)
-    earlier = [o for o in reading.occurrences if o.begun <= struck]
-    later = [o for o in reading.occurrences if o.begun > struck]
+    faulted_step = fault.points[0].step
+    batch = batch_at(faulted_step)
+    earlier = [o for o in reading.occurrences if o.begun <= fired_at]
+    later = [o for o in reading.occurrences if o.begun > fired_at]
     epochs = [int(m[1]) for o in earlier if (m := _EPOCH.search(o.step))]
     epoch = max(epochs, default=0)
 
     def here(o: Occurrence) -> bool:
         found = batch_at(o.step)
         if message_of(o.step):  # of other nodes' messages a recovery knows nothing
-            return found == batch and message_of(struck_step) is not None
+            return found == batch and message_of(faulted_step) is not None
         return found is None or found == batch
 
-    durable = _records(o for o in earlier if o.done_at(struck) and here(o))
+    durable = _records(o for o in earlier if o.done_at(fired_at) and here(o))
     durable = [_relative(step, batch, epoch) for step in durable]
     after = [
         f"{_relative(o.record, batch, epoch)} {'failed' if o.failed or o.ended is None else ''}"
@@ -105,17 +105,19 @@ def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery |
     ]
     signature = _digest(fault.kind, fault.place, *sorted(durable), "", *sorted(after))
     before, taken = (Counter(o.step for o in some) for some in (earlier, reading.occurrences))
-    settled = "" if batch is None else _settled(reading, batch, struck, here)
+    settled = "" if batch is None else _settled(reading, batch, fired_at, here)
     return Recovery(batch, epoch, dict(before), dict(taken), signature, settled)
 
 
-def _settled(reading: Reading, batch: int, struck: int, here: Callable[[Occurrence], bool]) -> str:
+def _settled(
+    reading: Reading, batch: int, fired_at: int, here: Callable[[Occurrence], bool]
+) -> str:
     """With what the next batch began after a fault; empty when it did not begin."""
     begun = next(
         (
             o.begun
             for o in reading.occurrences
-            if o.begun > struck and o.step.startswith(f"batch={batch + 1}/")
+            if o.begun > fired_at and o.step.startswith(f"batch={batch + 1}/")
         ),
         None,
     )
@@ -267,7 +269,7 @@ class FaultEquivalence:
         point = fault.points[0]
         again = point.occurrence - recovery.before.get(point.step, 0)
         if again < 1:
-            return None  # it strikes before the first one does
+            return None  # it fires before the first one does
         chosen = self._first[recovery.signature]
         own, later = recovery.batch, batch_of(point.step)
         if recovery.settled and own is not None and later is not None and later > own:

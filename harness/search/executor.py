@@ -35,7 +35,7 @@ def fingerprint(seen: RunRecord, reading: Reading) -> str:
 
 
 def impossible(seen: RunRecord, reading: Reading) -> tuple[str, ...]:
-    """Planned faults whose moments never came in a good run because another fault had struck:
+    """Planned faults whose moments never came in a good run because another fault had fired:
     the run is that of the others alone. Empty when a fault failed to fire for any other reason."""
     if seen.outcome != "not-injected" or len(seen.not_fired) == len(seen.schedule.faults):
         return ()
@@ -55,7 +55,7 @@ class ScenarioExecutor:
     Attributes:
         batches: faults are placed in the first so many batches.
         kinds: of the faults that are asked for.
-        folding: what runs have shown of which faults are alike.
+        equivalence: what runs have shown of which faults are alike.
         clean: the lineage of the clean run, once it is known.
         records: what the disks hold in the clean run, once it is known.
         lineage_seconds: time spent on reading traces.
@@ -64,7 +64,7 @@ class ScenarioExecutor:
     campaign: Campaign
     batches: int
     kinds: AbstractSet[str] = CLASSIC
-    folding: FaultEquivalence = field(default_factory=FaultEquivalence)
+    equivalence: FaultEquivalence = field(default_factory=FaultEquivalence)
     clean: Lineage | None = None
     records: CleanRecords | None = None
     lineage_seconds: float = 0.0
@@ -75,14 +75,16 @@ class ScenarioExecutor:
 
     def schedule(self, ids: FaultSet) -> Schedule:
         """The schedule of known faults."""
-        return Schedule(tuple(self.folding.faults[id] for id in sorted(ids)))
+        return Schedule(tuple(self.equivalence.faults[id] for id in sorted(ids)))
 
     def run(self, schedule: FaultSet = CLEAN) -> Execution:
         """Run the scenario from its beginning with exactly these faults."""
         seen = self.campaign.run(self.schedule(schedule), None if schedule else "clean")
         began = time.monotonic()
         clean = self.records if schedule else None
-        read = lineage_of(seen.events, self.batches, self.folding.standing_for, self.kinds, clean)
+        read = lineage_of(
+            seen.events, self.batches, self.equivalence.standing_for, self.kinds, clean
+        )
         self.lineage_seconds += time.monotonic() - began
         kept = self.campaign.trace_of(seen)
         self.campaign.forget(seen)
@@ -92,10 +94,10 @@ class ScenarioExecutor:
         never = impossible(seen, read.reading)
         if never:
             outcome, not_fired = "good", ()
-            note = f"{', '.join(never)}: its moment cannot come once the others have struck"
+            note = f"{', '.join(never)}: its moment cannot come once the others have fired"
         if outcome == "violation" and schedule and len(not_fired) == len(schedule):
             outcome = "unknown"
-            note = f"it broke although no fault had struck: {note}"
+            note = f"it broke although no fault had fired: {note}"
         execution = Execution(
             schedule,
             outcome,
@@ -115,7 +117,7 @@ class ScenarioExecutor:
 
     def _details(self, seen: RunRecord, read: RunLineage) -> dict[str, Any]:
         """What a later look at this run needs, also when it comes from the search's log."""
-        faults = [fault for id, fault in read.faults.items() if id not in self.folding.faults]
+        faults = [fault for id, fault in read.faults.items() if id not in self.equivalence.faults]
         found: dict[str, Any] = {
             "faults": Schedule(tuple(faults)).to_dict()["faults"],
             "ordering": seen.judgement.ordering,
@@ -148,16 +150,16 @@ class ScenarioExecutor:
             {"faults": execution.details.get("faults", [])}
         ).faults
         for fault in faults:
-            self.folding.faults.setdefault(fault.id, fault)
+            self.equivalence.faults.setdefault(fault.id, fault)
         if not execution.schedule:
             self.clean = execution.lineage
             self.records = CleanRecords.from_dict(execution.details["records"])
-            self.folding.clean = {fault.id for fault in faults}
-        self.folding.same_moment |= execution.details.get("same_moment", {})
+            self.equivalence.clean = {fault.id for fault in faults}
+        self.equivalence.same_moment |= execution.details.get("same_moment", {})
         recovery = execution.details.get("recovery")
         if recovery is not None and len(execution.schedule) == 1:
             (fault_id,) = execution.schedule
-            self.folding.learn(fault_id, Recovery(**recovery))
+            self.equivalence.learn(fault_id, Recovery(**recovery))
 
 
 def _blind(execution: Execution, unread: Sequence[str]) -> Execution:

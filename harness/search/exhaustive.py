@@ -1,8 +1,8 @@
 """Every single fault at every step, or every pair, run without asking any lineage: the judge of the
 search.
 
-The second fault of a pair strikes at any step that the run with the first one takes after it has
-struck, also while it recovers. What has been run is kept in ``exhaustive.jsonl``: killed and
+The second fault of a pair fires at any step that the run with the first one takes after it has
+fired, also while it recovers. What has been run is kept in ``exhaustive.jsonl``: killed and
 started again, it goes on where it was.
 """
 
@@ -47,8 +47,8 @@ class Told:
     Attributes:
         ids: of its faults.
         outcome: as of a run; ``impossible`` when one fault's moment never comes once the other has
-            struck, or has nothing left to lose.
-        then: the faults that can strike after a single one has.
+            fired, or has nothing left to lose.
+        then: the faults that can fire after a single one has.
     """
 
     ids: frozenset[str]
@@ -169,12 +169,12 @@ class _Space:
         return Told(frozenset(seen.schedule.ids), outcome, then)
 
     def _then(self, seen: RunRecord, reading: Reading) -> Iterator[Fault]:
-        """The faults that can strike when the only one of this run has, or after that."""
+        """The faults that can fire when the only one of this run has, or after that."""
         (own,) = seen.schedule.faults
         start = own.points[0]
         batch_of = message_batches(seen.events)
-        struck = next((s.position for s in reading.struck if s.fault.id == own.id), None)
-        if struck is None:
+        fired_at = next((s.position for s in reading.injected if s.fault.id == own.id), None)
+        if fired_at is None:
             return
         for o in reading.occurrences:
             batch = batch_of(o.step)
@@ -184,15 +184,15 @@ class _Space:
             for fault in faults_at(event, self._topology, self._kinds, o.number):
                 point = fault.points[0]
                 at = o.begun if point.phase == "before" else o.ended
-                if at is not None and (at > struck or point == start):
+                if at is not None and (at > fired_at or point == start):
                     yield fault
 
 
 def left_nothing(seen: RunRecord, reading: Reading) -> bool:
-    """Whether all that did not strike in a run was to lose a request, or its reply, while an end
+    """Whether all that did not fire in a run was to lose a request, or its reply, while an end
     of its link was dead of the other fault, or on the connection that had died with it: nothing was
     left to be lost."""
-    deaths = [(node, s.position) for s in reading.struck for node in s.fault.kills]
+    deaths = [(node, s.position) for s in reading.injected for node in s.fault.kills]
     left = [f for f in seen.schedule.faults if f.id in seen.not_fired]
 
     def void(loss: Fault) -> bool:

@@ -56,11 +56,11 @@ def search_scenario(
         log=campaign.out / LOG,
         question=question(campaign, reach),
         on_event=executor.on_event,
-        canonical=executor.folding.canonical,
+        canonical=executor.equivalence.canonical,
         smallest_first=True,
-        suggest=executor.folding.again,
+        suggest=executor.equivalence.again,
     )
-    sampled = _check_folding(executor, findings, reach, campaign.seed)
+    sampled = _check_equivalence(executor, findings, reach, campaign.seed)
     return _result(campaign, executor, findings, reach, expected, sampled)
 
 
@@ -74,7 +74,7 @@ def question(campaign: Campaign, reach: SearchBounds) -> str:
     )
 
 
-def _check_folding(
+def _check_equivalence(
     executor: ScenarioExecutor, findings: Findings, reach: SearchBounds, seed: int
 ) -> list[Execution]:
     """Run a few of the fault sets that were folded away, and of the pairs that no known way
@@ -82,10 +82,10 @@ def _check_folding(
     if findings.verdict != "valid":
         return []
     drawn = random.Random(seed)
-    folding = executor.folding
-    moved = folding.same_moment if reach.crashes else {}
-    alone = (frozenset({crash}) for crash in moved if crash in folding.clean)
-    folded = sorted({*folding.folded, *alone}, key=sorted)
+    equivalence = executor.equivalence
+    moved = equivalence.same_moment if reach.crashes else {}
+    alone = (frozenset({crash}) for crash in moved if crash in equivalence.clean)
+    folded = sorted({*equivalence.folded, *alone}, key=sorted)
     chosen = drawn.sample(folded, min(_SAMPLE, len(folded)))
     chosen += _untried_pairs(findings, reach, drawn)
     sampled = [executor.run(schedule) for schedule in chosen]
@@ -122,22 +122,22 @@ def _result(
 ) -> Result:
     broken = [e for e in findings.executions if e.outcome == "violation"]
     shown = findings.execution(findings.minimal[0]).anomalies if findings.minimal else ()
-    folding = executor.folding
+    equivalence = executor.equivalence
     assumptions = [CRASH_MODEL, *campaign.backend.limits, f"bounds: {reach.words()}"]
     if reach.storage:
         assumptions.append(
             "power cuts at the first and the last moment at which the same is not durable, each in "
             f"the {MOST_WAYS} ways that lose the most"
         )
-    if folding.same_moment:
+    if equivalence.same_moment:
         assumptions.append(
-            f"{len(folding.same_moment)} crashes are taken for a later one of their node, before "
-            "which it has only read"
+            f"{len(equivalence.same_moment)} crashes are taken for a later one of their node, "
+            "before which it has only read"
         )
-    if folding.folded:
+    if equivalence.folded:
         assumptions.append(
-            f"{len(folding.folded)} fault sets were not run because one that is the same was "
-            "(same durable facts when the first fault struck, same steps after it)"
+            f"{len(equivalence.folded)} fault sets were not run because one that is the same was "
+            "(same durable facts when the first fault fired, same steps after it)"
         )
     if sampled:
         held = sum(1 for e in sampled if e.outcome == "good")
@@ -149,7 +149,7 @@ def _result(
     if impossible:
         assumptions.append(
             f"{impossible} fault sets cannot happen: one fault's moment never comes once the "
-            "others have struck"
+            "others have fired"
         )
 
     def counterexample(clean: Execution, found: Execution) -> Counterexample:
@@ -171,7 +171,7 @@ def _result(
     )
     coverage = replace(
         result.coverage,
-        pruned=len(folding.folded) + len(folding.same_moment),
+        pruned=len(equivalence.folded) + len(equivalence.same_moment),
         executions=len(findings.executions),
     )
     return replace(result, coverage=replace(coverage, violated=len(broken)))
@@ -200,7 +200,7 @@ def _details(campaign: Campaign, executor: ScenarioExecutor, findings: Findings)
         "seconds_by_phase": {k: round(v / len(runs), 3) for k, v in sorted(timings.items())},
         "seconds_solving": round(findings.solver_seconds, 3),
         "seconds_reading_traces": round(executor.lineage_seconds, 3),
-        "fault_classes": executor.folding.classes(),
+        "fault_classes": executor.equivalence.classes(),
     }
     if unread:
         details["unread"] = unread

@@ -27,7 +27,7 @@ class LeafBuilder:
         kinds: of the faults that are asked for, as bounds count them.
         same: faults, each with the one that stands for it.
         run: all of the run.
-        struck: the faults that had struck so far.
+        injected: the faults that had fired so far.
         faults: the harness's faults that leaves name, by id.
         made: the leaves so far, each with the node whose life it is, if it is one's.
     """
@@ -38,7 +38,7 @@ class LeafBuilder:
     kinds: AbstractSet[str]
     same: Mapping[str, Fault]
     run: TakenSteps
-    struck: list[Fault] = field(default_factory=list)
+    injected: list[Fault] = field(default_factory=list)
     faults: dict[str, Fault] = field(default_factory=dict)
     made: list[tuple[str, str]] = field(default_factory=list)
     _kinds: dict[Premise, list[type[Fault]]] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class LeafBuilder:
                 self._kinds.setdefault(premise, []).append(kind)
 
     def owed(self, fault: Fault) -> str:
-        """What happened only because a fault had struck."""
+        """What happened only because a fault had fired."""
         return owed(self.lineage, fault)
 
     def request(self, o: Occurrence) -> str:
@@ -64,11 +64,11 @@ class LeafBuilder:
 
     def ended(self, o: Occurrence) -> Iterable[str]:
         """What has to be so for a step to end well besides that, e.g. that the disk takes what it
-        writes. Where the fault has struck and the step has ended all the same, it has ended
+        writes. Where the fault has fired and the step has ended all the same, it has ended
         because of it, as far as anyone knows."""
-        struck = {fault.id for fault in self.struck}
+        injected = {fault.id for fault in self.injected}
         for fault in self._against("ends", o):
-            if fault.spares_step and fault.id in struck:
+            if fault.spares_step and fault.id in injected:
                 yield self.owed(fault)
             else:
                 place = next(iter(fault.links), o.node)
@@ -119,6 +119,6 @@ class LeafBuilder:
 
 
 def owed(lineage: Lineage, fault: Fault) -> str:
-    """What happened only because a fault had struck."""
+    """What happened only because a fault had fired."""
     known = lineage.faults.get(fault.id) or BoundedFault(fault.id, fault.bound)
     return lineage.leaf(f"because of {fault.id}", [known], lost=True)

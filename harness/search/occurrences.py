@@ -128,7 +128,7 @@ class Restart:
 
 
 @dataclass(slots=True)
-class StruckStep:
+class FaultedStep:
     """A fault that was in force from this place of the trace on."""
 
     fault: Fault
@@ -160,13 +160,13 @@ class Reading:
     Attributes:
         occurrences: in the order in which they began.
         disk: what was done to disks, in the order in which it was told.
-        restarts, struck: what became of nodes, and of the planned faults.
+        restarts, injected: what became of nodes, and of the planned faults.
         unread: steps whose causes cannot be told, with why.
     """
 
     occurrences: list[Occurrence] = field(default_factory=list)
     restarts: list[Restart] = field(default_factory=list)
-    struck: list[StruckStep] = field(default_factory=list)
+    injected: list[FaultedStep] = field(default_factory=list)
     disk: list[DiskReport] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
@@ -201,10 +201,10 @@ class _Reader:
         return self._reading
 
     def _fault(self, event: TraceEvent, position: int) -> None:
-        known = {s.fault.id for s in self._reading.struck}
+        known = {s.fault.id for s in self._reading.injected}
         if event.step.removeprefix("fault/") not in known:
             fault = parse_fault(event.detail.get("fault"), f"the trace's {event.step}")
-            self._reading.struck.append(StruckStep(fault, event.node, position))
+            self._reading.injected.append(FaultedStep(fault, event.node, position))
 
     def _disk(self, event: TraceEvent, position: int) -> None:
         told = event.detail.get("disk")

@@ -92,7 +92,7 @@ class Recoveries:
     """The lineage of what nodes have on their disks, in one run.
 
     A node lives on with what its disk holds, and what it does after a restart rests on that. The
-    disk holds it because everything before went as it did: because no fault has struck that
+    disk holds it because everything before went as it did: because no fault has hit that
     leaves other records behind. Which faults do, their own runs show; until a fault has been run,
     it is taken for one of them.
     """
@@ -121,7 +121,7 @@ class Recoveries:
         fact = f"disk({disk}, {point}) {differs or 'as ever'}"
         calm = self._calm_until_now(o.node)
         self.leaves.lineage.fact(fact, label=f"the disk of the {disk}, {point}")
-        owed = map(self.leaves.owed, self.leaves.struck)
+        owed = map(self.leaves.owed, self.leaves.injected)
         self.leaves.lineage.firing(fact, [calm, *owed], "holds")
         self._last[o.node] = fact
         return [fact]
@@ -133,9 +133,9 @@ class Recoveries:
     def end(self) -> None:
         """The run is over: where its only fault has left all records of a disk as they were, it
         does not matter to that disk."""
-        if len(self.leaves.struck) != 1:
+        if len(self.leaves.injected) != 1:
             return
-        (fault,) = self.leaves.struck
+        (fault,) = self.leaves.injected
         for disk in self.clean.all.keys() - self._changed:
             fact = _no_matter(fault.id, disk)
             self.leaves.lineage.firing(fact, [self.leaves.owed(fault)], "shown")
@@ -151,31 +151,29 @@ class Recoveries:
         return _digest(*told) if told else ""
 
     def _calm_until_now(self, node: str) -> str:
-        """The fact that nothing has struck so far that matters to a node's disk, besides what has
+        """The fact that nothing has fired so far that matters to a node's disk, besides what has
         in this run; its own death does not, for that is what it is to recover from."""
         made = self.leaves.made[self._seen.get(node, 0) :]
         self._seen[node] = len(self.leaves.made)
         lineage = self.leaves.lineage
-        struck = {fault.id for fault in self.leaves.struck}
+        injected = {fault.id for fault in self.leaves.injected}
         faults = {
             id: None
             for leaf, lives in made
             if lives != node
             for id in lineage.attributes(leaf)["faults"]
-            if id not in struck
+            if id not in injected
         }
         before = self._calm.get(node)
         premises = [before] if before else []
         for id in faults:
             fact = lineage.fact(_no_matter(id, disk_of(node)), label=f"{id} does not matter")
-            lineage.firing(
-                fact, [lineage.leaf(f"not {id}", [lineage.faults[id]])], "has not struck"
-            )
+            lineage.firing(fact, [lineage.leaf(f"not {id}", [lineage.faults[id]])], "has not fired")
             premises.append(fact)
         if before is not None and len(premises) == 1:
             return before
         calm = f"calm for {node} {_digest(*premises)}"
-        lineage.fact(calm, label=f"nothing that matters to the {node} has struck")
+        lineage.fact(calm, label=f"nothing that matters to the {node} has fired")
         lineage.firing(calm, premises or [lineage.leaf("begun")], "so far")
         self._calm[node] = calm
         return calm

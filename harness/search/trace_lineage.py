@@ -13,10 +13,10 @@ takes part in the other. Leaves are
   durable;
 - a node's life until a step, falsified by a crash just before or just after an earlier one, or by
   taking it for dead while it stands still;
-- that nothing has struck which leaves other records on a node's disk
+- that nothing has fired which leaves other records on a node's disk
   (:mod:`bettong.harness.search.recovery`);
 - what a restart or a retry owes to the fault that made it necessary, which holds only *while*
-  that fault strikes.
+  that fault fires.
 
 Facts that suppress a retry (an ack, a commit, a log write) are goals beside the outputs:
 preventing an output loses it, preventing such a fact can duplicate it.
@@ -124,17 +124,17 @@ class _Builder:
     def build(self) -> RunLineage:
         moments = self._moments()
         restarts = {r.position: r for r in self.reading.restarts}
-        strikes: dict[int, Fault] = {s.position: s.fault for s in self.reading.struck}
+        begun: dict[int, Fault] = {s.position: s.fault for s in self.reading.injected}
         killed: dict[str, Fault] = {}
-        struck = self.leaves.struck
+        injected = self.leaves.injected
         for position in range(len(self.events)):
-            if position in strikes:
-                struck.append(strikes[position])
-                for node in strikes[position].takes_away:
-                    killed[node] = strikes[position]
+            if position in begun:
+                injected.append(begun[position])
+                for node in begun[position].takes_away:
+                    killed[node] = begun[position]
             if position in restarts:
                 restart = restarts[position]
-                cause = killed.get(restart.node) or next(reversed(struck), None)
+                cause = killed.get(restart.node) or next(reversed(injected), None)
                 self.origin[restart.node, restart.incarnation] = [
                     *([self.leaves.owed(cause)] if cause else []),
                     *self.recoveries.found(restart.node),
@@ -172,8 +172,8 @@ class _Builder:
             and (o.node, o.incarnation) == (occurrence.node, occurrence.incarnation)
             for o in self.reading.occurrences
         )
-        if not first_here and self.leaves.struck:
-            premises.append(self.leaves.owed(self.leaves.struck[-1]))
+        if not first_here and self.leaves.injected:
+            premises.append(self.leaves.owed(self.leaves.injected[-1]))
         self.lineage.firing(f"begun({occurrence.name})", premises, "begin")
 
     def _end(self, occurrence: Occurrence) -> None:
@@ -221,14 +221,14 @@ class _Builder:
         return fact
 
 
-def make_up(lineage: Lineage, clean: Lineage, struck: Iterable[Fault]) -> None:
+def make_up(lineage: Lineage, clean: Lineage, injected: Iterable[Fault]) -> None:
     """Say of a run that stayed good what it had instead of the clean run's goals that it did not
     reach: an ack that was lost is not given again when the next connection tells the same.
 
-    Such a goal then holds as well because of the faults that struck, as long as everything that
+    Such a goal then holds as well because of the faults that fired, as long as everything that
     happened only in this run does.
     """
-    faults = {fault.id: fault for fault in struck}
+    faults = {fault.id: fault for fault in injected}
     held = holding(lineage, frozenset(faults))
     missed = [goal for goal in clean.goals if goal not in held]
     if not missed:

@@ -3,7 +3,7 @@
 from bettong.harness.wire.armed import WireEvidence
 from bettong.harness.wire.conversation import Chunk, Conversation, Keys, Recording, Request
 from bettong.harness.wire.cutpoints import CutPoint, CutPoints, cut_points
-from bettong.harness.wire.recorder import Armed, WireDoor, WireEndpoint, WireError, WireRecorder
+from bettong.harness.wire.recorder import Armed, WireEndpoint, WireError, WireListener, WireRecorder
 
 __all__ = [
     "Armed",
@@ -14,10 +14,10 @@ __all__ = [
     "Keys",
     "Recording",
     "Request",
-    "WireDoor",
     "WireEndpoint",
     "WireError",
     "WireEvidence",
+    "WireListener",
     "WireRecorder",
     "cut_points",
 ]

@@ -1,4 +1,4 @@
-"""Cuts in force, and the evidence that they struck."""
+"""Cuts in force, and the evidence that they fired."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class WireEvidence:
     """What a cut did.
 
     Attributes:
-        fired: whether it struck.
+        fired: whether it fired.
         times: how often; more than once only if it lasts.
-        request: what it struck first: label and, where the protocol tells, more.
-        detail: why it did not strike although its request was met; else empty.
+        request: what it hit first: label and, where the protocol tells, more.
+        detail: why it did not fire although its request was met; else empty.
     """
 
     fired: bool
@@ -47,7 +47,7 @@ class ArmedCut:
     close: bool = True
     times: int = 0
     healed: bool = False
-    _struck: str = ""
+    _request: str = ""
     _detail: str = ""
     _claimed: bool = False
     _seen: int = 0
@@ -86,12 +86,12 @@ class ArmedCut:
     def missed(self, why: str) -> None:
         self._detail = why
 
-    def struck(self, request: Info) -> None:
+    def hit(self, request: Info) -> None:
         self.times += 1
-        self._struck = self._struck or request.detail or request.label
+        self._request = self._request or request.detail or request.label
 
     def evidence(self) -> WireEvidence:
-        return WireEvidence(self.times > 0, self.times, self._struck, self._detail)
+        return WireEvidence(self.times > 0, self.times, self._request, self._detail)
 
     def heal(self) -> WireEvidence:
         """End it; connections work again."""

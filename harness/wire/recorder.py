@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from bettong.engine.net.doors import Address
+from bettong.engine.net.access import Address
 from bettong.harness.wire.armed import ArmedCut, ArmedRefusal, Lasts, WireEvidence
 from bettong.harness.wire.bypass import direct_clients
 from bettong.harness.wire.conversation import Recording
@@ -52,9 +52,9 @@ class WireEndpoint:
             )
         )
 
-    def door(self) -> WireDoor:
+    def listener(self) -> WireListener:
         """A further address, for a proxy of its own."""
-        return WireDoor(self._recorder, self._recorder.call(self._relay.open_door))
+        return WireListener(self._recorder, self._recorder.call(self._relay.open_listener))
 
     def refuse_once(self) -> Armed:
         """Connections that are open are closed now, and the next one is closed as soon as it is
@@ -86,7 +86,7 @@ class WireEndpoint:
         return direct_clients(self._relay.upstream)
 
 
-class WireDoor:
+class WireListener:
     """A further address of an endpoint, for one proxy before it. Whoever comes in here is never
     sent elsewhere by a server that tells its clients where to go next (Kafka's brokers).
 
@@ -94,18 +94,18 @@ class WireDoor:
         address: ``host:port`` of the proxy's upstream.
     """
 
-    def __init__(self, recorder: WireRecorder, door: Listener) -> None:
-        self.address = door.address
+    def __init__(self, recorder: WireRecorder, listener: Listener) -> None:
+        self.address = listener.address
         self._recorder = recorder
-        self._door = door
+        self._listener = listener
 
     def show(self, address: Address) -> None:
         """The server is to name this address, the proxy's, as its own."""
-        self._door.shown = address
+        self._listener.shown = address
 
     def close(self) -> None:
         """Nobody comes in here any more; who is in stays."""
-        self._recorder.call(self._door.close)
+        self._recorder.call(self._listener.close)
 
 
 class Armed:

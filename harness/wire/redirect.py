@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 
-from bettong.engine.net.doors import Address
+from bettong.engine.net.access import Address
 
 
 class Redirect:

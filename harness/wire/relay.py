@@ -1,4 +1,4 @@
-"""The relay of one endpoint: its doors, and a tunnel for each connection."""
+"""The relay of one endpoint: its listeners, and a tunnel for each connection."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import socket
 from typing import Protocol
 
-from bettong.engine.net.doors import Address
+from bettong.engine.net.access import Address
 from bettong.harness.wire.redirect import Redirect
 from bettong.harness.wire.run import WireRun
 from bettong.harness.wire.tunnel import Tunnel
@@ -28,7 +28,7 @@ class Listener:
 
     Attributes:
         shown: where a server that tells clients where to go next is to send those that came in
-            here: the address of the proxy before the door. None: nothing is changed.
+            here: the address of the proxy before the listener. None: nothing is changed.
     """
 
     def __init__(self, relay: Relay) -> None:
@@ -51,7 +51,7 @@ class Listener:
         """Nobody comes in here any more."""
         self._relay.loop.remove_reader(self._listener)
         self._listener.close()
-        self._relay.doors.discard(self)
+        self._relay.listeners.discard(self)
 
 
 class Relay:
@@ -73,14 +73,14 @@ class Relay:
         self._registry = registry
         self._tunnels: set[Tunnel] = set()
         self._dials: set[asyncio.Task[None]] = set()
-        self.doors: set[Listener] = set()
-        self.address = self.open_door().address
+        self.listeners: set[Listener] = set()
+        self.address = self.open_listener().address
 
-    def open_door(self) -> Listener:
+    def open_listener(self) -> Listener:
         """A further address."""
-        door = Listener(self)
-        self.doors.add(door)
-        return door
+        listener = Listener(self)
+        self.listeners.add(listener)
+        return listener
 
     @property
     def down(self) -> bool:
@@ -135,6 +135,6 @@ class Relay:
             tunnel.abort()
 
     def close(self) -> None:
-        for door in list(self.doors):
-            door.close()
+        for listener in list(self.listeners):
+            listener.close()
         self.close_tunnels()

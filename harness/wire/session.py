@@ -55,7 +55,7 @@ class Forward:
 
 
 @dataclass(frozen=True)
-class Strike:
+class Fire:
     """The point is reached: carry the fault out."""
 
     hit: Hit
@@ -67,7 +67,7 @@ class Close:
     """End the connection, both ways, after what was forwarded."""
 
 
-Step = Forward | Strike | Close
+Step = Forward | Fire | Close
 
 
 @dataclass
@@ -162,7 +162,7 @@ class Session:
         if direction.sent > stop:
             hit.missed("part of it had passed before it could be told")
             return []
-        steps = [*direction.forward(stop), Strike(hit, logged)]
+        steps = [*direction.forward(stop), Fire(hit, logged)]
         return steps + self._close(hit)
 
     def server(self, data: bytes) -> list[Step]:
@@ -189,7 +189,7 @@ class Session:
                 if hit is not None:
                     steps += [
                         *direction.forward(direction.start),
-                        Strike(hit, self.requests[number]),
+                        Fire(hit, self.requests[number]),
                     ]
                     steps += self._close(hit)
                     if self._ended:
@@ -199,7 +199,7 @@ class Session:
             return steps + direction.forward(direction.seen)
         if len(direction.held) > HELD_LIMIT:  # too long a reply to wait for its end
             number, hit = next(iter(self._doomed.items()))
-            return [*steps, Strike(hit, self.requests[number]), *self._close(hit)]
+            return [*steps, Fire(hit, self.requests[number]), *self._close(hit)]
         return steps + direction.forward(direction.start)
 
     def _close(self, hit: Hit) -> list[Step]:

@@ -155,7 +155,7 @@ class Tunnel:
                 self.close()
             else:
                 cut = cast(ArmedCut, step.hit)
-                cut.struck(step.request.info)
+                cut.hit(step.request.info)
                 if cut.action is not None:
                     self._act(cut.action, steps[at + 1 :])
                     return

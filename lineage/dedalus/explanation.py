@@ -29,7 +29,7 @@ class Seen:
     Attributes:
         tables: item ``t - 1``: the facts of round t.
         kept: item ``t - 1``: what @next rules, or a standstill, brought into round t.
-        schedule: the faults that struck.
+        schedule: the faults that fired.
     """
 
     tables: tuple[Tables, ...]

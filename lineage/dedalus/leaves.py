@@ -18,7 +18,7 @@ class Leaf:
     Attributes:
         id: its id in a lineage.
         faults: those that decide it.
-        lost: it holds only while one of them strikes, instead of while none does.
+        lost: it holds only while one of them fires, instead of while none does.
         opposite: the id of the leaf that holds when this one does not.
     """
 
@@ -28,7 +28,7 @@ class Leaf:
     opposite: str
 
     def holds(self, schedule: FaultSet) -> bool:
-        """Whether it holds when exactly these faults strike."""
+        """Whether it holds when exactly these faults fire."""
         return any(f.id in schedule for f in self.faults) == self.lost
 
     def put(self, lineage: Lineage) -> str:

@@ -45,7 +45,7 @@ class World(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """What a round gives to later ones, before faults strike.
+    """What a round gives to later ones, before faults fire.
 
     Attributes:
         kept: what it began with that had been kept.

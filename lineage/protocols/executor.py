@@ -54,7 +54,7 @@ class RoundExecutor:
         return Execution(schedule, outcome)
 
     def run(self, schedule: FaultSet = CLEAN) -> Execution:
-        """Run, judge, and weave the lineage of every goal."""
+        """Run, judge, and build the lineage of every goal."""
         began = perf_counter()
         self.spec.check(schedule)
         goals = self.baseline.post

@@ -205,11 +205,11 @@ class Simulation:
         locals_ = [
             {n: s.local for n, s in zip(self.nodes, steps, strict=True)} for steps in history
         ]
-        weaver = LineageBuilder(self.rules, spec, rounds, crashed, locals_)
+        builder = LineageBuilder(self.rules, spec, rounds, crashed, locals_)
         return Play(
             found,
             tuple(self._messages(spec, rounds, locals_)),
-            weaver.build_lineage(explain - found.pre),
+            builder.build_lineage(explain - found.pre),
             _held(locals_),
         )
 

@@ -16,7 +16,7 @@ _TITLES: Mapping[str, str] = {
     "latency": "latency of the in-process runner",
     "ldfi": "executions to the first violation beside random search",
     "market-spread": "Market Spread on both runners",
-    "price": "what durability, doors and steps cost",
+    "price": "what durability, listeners and steps cost",
     "sinks": "fault runs a minute of check-sink beside killed JVMs",
     "spark-latency": "latency on Spark, sender to reader",
     "state-size": "what a batch costs by how much is stored",

@@ -17,7 +17,7 @@ import psutil
 from bettong.harness.events import Event, RunJudged, ViolationConfirmed
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.run.environment import ArenaFor, spark_environments
+from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
 from bettong.lineage.results import Result, environment
 from bettong.scenarios.benchmarks.errors import WrongResultError
 from bettong.scenarios.sinks.realistic import REALISTIC
@@ -41,13 +41,15 @@ class _Watch:
 def bench() -> dict[str, Any]:
     """The figures of all sinks."""
     figures: dict[str, Any] = {}
-    with spark_environments(lambda event: None) as arena_for:
+    with spark_environments(lambda event: None) as environments:
         for sink in REALISTIC:
             target = f"{sink.__module__}:{sink.__name__}"
-            alone = _checked(Request(target, side_by_side=False), arena_for, _Watch(), sink.level)
+            alone = _checked(
+                Request(target, side_by_side=False), environments, _Watch(), sink.level
+            )
             watch = _Watch()
             before, begun = watch.busy, time.perf_counter()
-            result = _checked(Request(target), arena_for, watch, sink.level)
+            result = _checked(Request(target), environments, watch, sink.level)
             seconds = time.perf_counter() - begun
             name = sink.__name__
             figures[f"{name}, verdict"] = {
@@ -65,8 +67,10 @@ def bench() -> dict[str, Any]:
     return {"name": "sinks", "figures": figures, "environment": environment()}
 
 
-def _checked(request: Request, arena_for: ArenaFor, watch: _Watch, level: str) -> Result:
-    result = check_one(request, arena_for, watch)
+def _checked(
+    request: Request, environments: SparkEnvironments, watch: _Watch, level: str
+) -> Result:
+    result = check_one(request, environments, watch)
     if result.guarantee != level or result.verdict == "unknown":
         raise WrongResultError(f"{request.target}: {result.verdict}, {result.reason}; is {level}")
     return result

@@ -20,7 +20,7 @@ from bettong.harness.queries.faults.kinds import parse_fault
 from bettong.harness.queries.judge import judge_run
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.endpoints import EndpointProxies
-from bettong.harness.queries.run.environment import ArenaFor, spark_environments
+from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.runner import SinkRunner
 from bettong.harness.queries.sink.rows import Input
@@ -50,21 +50,21 @@ def bench(
         return realistic_sinks.bench()
     rights, wrongs = (100, 20) if full else (2, 2)
     figures: dict[str, Any] = {}
-    with spark_environments(ignore) as arena_for:
+    with spark_environments(ignore) as environments:
         with EndpointProxies({}) as endpoint_proxies:
             _add_rates(
-                figures, "", arena_for, f"{_FILES}:SqliteInsert", endpoint_proxies, kept, killed
+                figures, "", environments, f"{_FILES}:SqliteInsert", endpoint_proxies, kept, killed
             )
-        right, seconds = verdicts(arena_for, [_RIGHT[i % len(_RIGHT)] for i in range(rights)])
-        wrong, _ = verdicts(arena_for, [f"{_FILES}:SqliteInsert"] * wrongs)
+        right, seconds = verdicts(environments, [_RIGHT[i % len(_RIGHT)] for i in range(rights)])
+        wrong, _ = verdicts(environments, [f"{_FILES}:SqliteInsert"] * wrongs)
         figures["verdict"] = {"value": seconds, "unit": "s"}
         figures["right_called_right"] = _share([r.verdict == "valid" for r in right])
         same = [answer(r) == answer(wrong[0]) for r in wrong]
         figures["same_counterexamples"] = _share(same)
         with contextlib.suppress(ServerMissingError), _postgres() as endpoint_proxies:
             target = f"{_POSTGRES}:PlainInsert"
-            _add_rates(figures, "_postgres", arena_for, target, endpoint_proxies, kept, killed)
-            _, seconds = verdicts(arena_for, [f"{_POSTGRES}:OneTransaction"])
+            _add_rates(figures, "_postgres", environments, target, endpoint_proxies, kept, killed)
+            _, seconds = verdicts(environments, [f"{_POSTGRES}:OneTransaction"])
             figures["verdict_postgres"] = {"value": seconds, "unit": "s"}
     return {"name": "sinks", "figures": figures, "environment": environment()}
 
@@ -81,14 +81,14 @@ def _postgres() -> Iterator[EndpointProxies]:
 def _add_rates(
     figures: dict[str, Any],
     name: str,
-    arena_for: ArenaFor,
+    environments: SparkEnvironments,
     target: str,
     endpoint_proxies: EndpointProxies,
     kept: int,
     killed: int,
 ) -> None:
     """Fault runs a minute, and how many times as fast kept crashes are as kills."""
-    runner = SinkRunner(arena_for({}), Target(target), Input(), endpoint_proxies)
+    runner = SinkRunner(environments({}), Target(target), Input(), endpoint_proxies)
     runner.run()
     crashes, faults = list(_DUPLICATES), [*_DUPLICATES, _ATTEMPT]
     fast = _per_minute(runner, [faults[i % len(faults)] for i in range(kept)], real=False)
@@ -114,9 +114,9 @@ def _per_minute(runner: SinkRunner, ids: Sequence[str], real: bool) -> float:
     return round(len(ids) * 60 / (time.perf_counter() - begun), 1)
 
 
-def verdicts(arena_for: ArenaFor, targets: Sequence[str]) -> tuple[list[Result], float]:
+def verdicts(environments: SparkEnvironments, targets: Sequence[str]) -> tuple[list[Result], float]:
     """A whole verdict for each target, and the seconds of the fastest."""
-    results = [check_one(Request(target), arena_for) for target in targets]
+    results = [check_one(Request(target), environments) for target in targets]
     return results, round(min(result.duration_s for result in results), 1)
 
 

@@ -29,7 +29,7 @@ from bettong.engine.endpoints import GatewaySource, TcpSink
 from bettong.engine.ingest.acked import AckedFile
 from bettong.engine.ingest.sender import Pace, Sender
 from bettong.engine.metrics.histogram import Histogram
-from bettong.engine.net.doors import Address
+from bettong.engine.net.access import Address
 from bettong.engine.spark.runner import run
 from bettong.harness.spark.user_session import session
 from bettong.lineage.results import environment

@@ -37,7 +37,7 @@ IN_PROCESS_ONLY = frozenset(
     {"batch_planned_twice", "silent_end_forgotten", "state_files_unsynced", "wait_plans_again"}
 )
 """On Spark its own log of offsets keeps what a batch takes a second time, state files are of the
-workers' disks, and the crash that shows a forgotten end strikes without harm."""
+workers' disks, and the crash that shows a forgotten end fires without harm."""
 
 
 def entries() -> list[CatalogEntry]:

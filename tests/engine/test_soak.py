@@ -22,8 +22,8 @@ import pytest
 
 from bettong.engine.ingest.acked import AckedFile
 from bettong.engine.ingest.sender import Pace, Sender
+from bettong.engine.net.access import Address
 from bettong.engine.net.client import Patience
-from bettong.engine.net.doors import Address
 from bettong.harness.processes.addresses import free_ports
 
 SECONDS = float(os.environ.get("BETTONG_SOAK_S", "1800"))
@@ -76,7 +76,7 @@ class Supervised:
         except psutil.NoSuchProcess:
             pass  # between two of its children
 
-    def strike(self, chance: random.Random) -> None:
+    def disturb(self, chance: random.Random) -> None:
         """Kill it, or let it sleep for a while."""
         if self.process.poll() is not None:
             return
@@ -140,19 +140,19 @@ def test_half_an_hour_of_random_faults(runner: str, tmp_path: Path) -> None:
     sent: list[int] = []
     sending = threading.Thread(target=lambda: sent.append(sender.run()))
     sending.start()
-    strikes = 0
+    kills = 0
     disk: list[int] = []
     try:
-        strike_at = began + 10
+        kill_at = began + 10
         while driver.process.poll() != 0:
             for process in processes:
                 process.look()
             now = time.monotonic()
             assert now < began + 2 * SECONDS + 300, "it does not come to its end"
-            if strike_at < now < began + SECONDS:
-                chance.choice(processes).strike(chance)
-                strikes += 1
-                strike_at = time.monotonic() + chance.uniform(3, 25 if runner == "spark" else 10)
+            if kill_at < now < began + SECONDS:
+                chance.choice(processes).disturb(chance)
+                kills += 1
+                kill_at = time.monotonic() + chance.uniform(3, 25 if runner == "spark" else 10)
             if now > began + len(disk):
                 disk.append(kept(tmp_path))
             time.sleep(0.1)
@@ -167,7 +167,7 @@ def test_half_an_hour_of_random_faults(runner: str, tmp_path: Path) -> None:
     for process in processes:
         flat(process.peaks, 48 << 20)
     reported = {p.name: f"{len(p.peaks)} times, {max(p.peaks) >> 20} MiB" for p in processes}
-    print(f"{sent[0]} messages, {strikes} strikes, disk {max(disk) >> 20} MiB, {reported}")
+    print(f"{sent[0]} messages, {kills} kills, disk {max(disk) >> 20} MiB, {reported}")
 
 
 def kept(folder: Path) -> int:

@@ -69,9 +69,9 @@ def test_each_run_is_started_and_judged_once(stream: list[Event]) -> None:
 
 def test_steps_are_those_of_the_trace_and_faults_come_with_evidence(stream: list[Event]) -> None:
     assert any(isinstance(e, StepTaken) and e.step.step == CRASH.at.step for e in stream)
-    struck = [e for e in stream if isinstance(e, FaultInjected)]
-    assert {e.fault for e in struck} == {CRASH.id}
-    assert all(e.evidence for e in struck)
+    injected = [e for e in stream if isinstance(e, FaultInjected)]
+    assert {e.fault for e in injected} == {CRASH.id}
+    assert all(e.evidence for e in injected)
     (found,) = [e for e in stream if isinstance(e, CounterexampleFound)]
     assert found.counterexample.faults == (CRASH.id,)
 

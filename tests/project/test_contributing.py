@@ -28,7 +28,7 @@ def python(folder: Path, code: str) -> str:
     return done.stdout
 
 
-def test_a_fault_of_a_package_strikes_in_a_real_run(tmp_path: Path) -> None:
+def test_a_fault_of_a_package_fires_in_a_real_run(tmp_path: Path) -> None:
     write_files("add-a-fault.md", tmp_path)
     done = bettong(
         tmp_path,
@@ -37,9 +37,9 @@ def test_a_fault_of_a_package_strikes_in_a_real_run(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr + done.stdout
     runs = json.loads(done.stdout)["runs"]
-    struck = [run for run in runs if run["faults"]]
-    assert [run["faults"] for run in struck] == [["freeze(receiver, batch=1/source.plan)"]]
-    assert struck[0]["outcome"] == "good"
+    injected = [run for run in runs if run["faults"]]
+    assert [run["faults"] for run in injected] == [["freeze(receiver, batch=1/source.plan)"]]
+    assert injected[0]["outcome"] == "good"
 
 
 def test_a_mistake_in_a_package_s_fault_gets_the_same_errors(tmp_path: Path) -> None:

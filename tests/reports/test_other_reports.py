@@ -29,7 +29,7 @@ from bettong.reports.otlp import otlp_trace
 from bettong.reports.rounds import rounds_diagram, told_lineage
 from bettong.reports.sample import sample_anomalies
 from bettong.reports.spacetime import around
-from bettong.reports.steps import struck_steps, taken_steps
+from bettong.reports.steps import faulted_steps, taken_steps
 
 
 @pytest.mark.parametrize(
@@ -47,21 +47,21 @@ from bettong.reports.steps import struck_steps, taken_steps
     ],
 )
 def test_steps_that_a_fault_id_names(fault: str, steps: list[tuple[str, int]]) -> None:
-    assert struck_steps(fault) == steps
+    assert faulted_steps(fault) == steps
 
 
 def test_diagram_shows_the_fault_and_the_replay() -> None:
     diagram = around(bad_trace(), [FAULT], ["lines/12.0"], good_trace())
     (fault,) = diagram.faults
     assert fault.node == "driver"
-    struck = next(m for m in diagram.marks if m.row == fault.row)
-    assert (struck.label, struck.look, struck.ending) == ("batch=1/commits", "fault", "never")
+    hit = next(m for m in diagram.marks if m.row == fault.row)
+    assert (hit.label, hit.look, hit.ending) == ("batch=1/commits", "fault", "never")
     assert "batch=1/sink.commit #2" in [m.label for m in diagram.marks]
     assert "node.start/driver" in [m.label for m in diagram.marks if m.look == "only"]
     assert diagram.nodes == ("gateway", "driver", "w1", "w2", "receiver")
     commit = next(a for a in diagram.arrows if a.target == "receiver" and a.source == "driver")
     assert not commit.lost
-    assert not around(good_trace(), [FAULT], struck=False).faults
+    assert not around(good_trace(), [FAULT], injected=False).faults
 
 
 def test_diagram_of_long_traces_is_short() -> None:

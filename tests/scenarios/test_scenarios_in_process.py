@@ -70,7 +70,7 @@ def test_each_stream_has_a_sender_and_each_sink_steps_of_its_own(
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
-def test_faults_strike_single_streams_and_sinks(
+def test_faults_hit_single_streams_and_sinks(
     backend: LocalBackend, tmp_path: Path, scenario: Scenario, faults: str
 ) -> None:
     seen = run_once(backend, scenario, Schedule.parse(f"faults: [{{{faults}}}]"), tmp_path / "run")

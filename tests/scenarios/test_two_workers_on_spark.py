@@ -36,7 +36,7 @@ def test_tasks_run_on_both_workers_and_reach_the_servers_from_there(
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_the_right_engine_withstands_what_befalls_workers(
+def test_the_right_engine_withstands_the_failures_of_workers(
     backend: LocalBackend, tmp_path: Path, name: str
 ) -> None:
     seen = run_once(backend, WORD_COUNT, SCHEDULES[name], tmp_path / "run")

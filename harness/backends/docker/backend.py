@@ -6,7 +6,7 @@ import contextlib
 
 from bettong.harness.backends.base import Backend, Runner, folder_for
 from bettong.harness.backends.docker.engine import engine
-from bettong.harness.backends.docker.platform import DockerGround
+from bettong.harness.backends.docker.platform import DockerPlatform
 from bettong.harness.cluster.layout import SERVERS, Layout
 from bettong.harness.cluster.platform import Platform
 from bettong.harness.cluster.scenario_cluster import RunCluster
@@ -28,9 +28,9 @@ class DockerBackend(Backend):
             )
         super().__init__(spares=spares, runner=runner)
 
-    def _ground(self, stack: contextlib.ExitStack) -> Platform:
+    def _platform(self, stack: contextlib.ExitStack) -> Platform:
         client = stack.enter_context(engine())
-        return stack.enter_context(DockerGround(client, folder_for(stack), SERVERS))
+        return stack.enter_context(DockerPlatform(client, folder_for(stack), SERVERS))
 
     def cluster(self, scenario: Scenario, layout: Layout) -> RunCluster:
         if not layout.folder.is_relative_to(self.runs or "/"):

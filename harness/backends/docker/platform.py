@@ -19,10 +19,10 @@ from bettong.harness.backends.docker.networks import Network
 from bettong.harness.processes.session import Launcher
 
 _INIT = Path(__file__).with_name("init.py")
-_grounds = count(1)
+_platforms = count(1)
 
 
-class DockerGround:
+class DockerPlatform:
     """Containers on two networks of their own. A context manager; leaving it removes all of them.
 
     Args:
@@ -37,7 +37,7 @@ class DockerGround:
         self.runs = runs
         self._client = client
         self._fixed = fixed
-        self._name = f"bettong-{os.getpid()}-{next(_grounds)}"
+        self._name = f"bettong-{os.getpid()}-{next(_platforms)}"
         self._labels = {OWNER: owner()}
         self._lock = threading.Lock()
         self._numbers = count(1)
@@ -46,7 +46,7 @@ class DockerGround:
         self._resting: dict[str, list[Any]] = {}
         self._stack = contextlib.ExitStack()
 
-    def __enter__(self) -> DockerGround:
+    def __enter__(self) -> DockerPlatform:
         with contextlib.ExitStack() as stack:
             self._image = ensure_image(self._client)
             self._folders = program_folders()

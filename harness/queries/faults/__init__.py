@@ -1,1 +1,1 @@
-"""The faults that a Spark query is judged under, and where they can strike."""
+"""The faults that a Spark query is judged under, and where they can fire."""

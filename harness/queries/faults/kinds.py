@@ -73,7 +73,7 @@ AnyFault = Fault | WireFault | OperationalEvent | LostExecutor | RefusedOnce
 
 
 def faults_at(moment: CrashPoint) -> Iterator[Fault | LostExecutor]:
-    """What can strike at a moment: the driver dies; an attempt fails, half way or at its end, or
+    """What can go wrong at a moment: the driver dies; an attempt fails, half way or at its end, or
     is lost sight of there."""
     yield f.Crash(DRIVER, moment.point)
     if fails_attempt(moment.point) or refuses(moment.point):
@@ -156,7 +156,7 @@ _KINDS = {f.Crash: "crash", f.Storage: "loss", f.Pause: "pause", f.Cut: "cut"}
 def for_search(fault: AnyFault, time: int) -> LineageFault:
     """The fault as the search knows it."""
     if isinstance(fault, OperationalEvent):
-        return LineageFault(fault.id, "situation", "", DRIVER, time)
+        return LineageFault(fault.id, "operation", "", DRIVER, time)
     if isinstance(fault, LostExecutor):
         return LineageFault(fault.id, "crash", "", "executor", time)
     if isinstance(fault, RefusedOnce):

@@ -101,8 +101,7 @@ NEW_ROWS = OperationalEvent(
 REPEATED = OperationalEvent(
     "repeat(step=1)", "The source sent the rows of step 1 once more, with step 2.", repeat=1
 )
-SITUATIONS = (STOPPED, MORE, EMPTY, ODD)
+OPERATIONAL_EVENTS = (STOPPED, MORE, EMPTY, ODD)
 KNOWN = {
-    situation.id: situation
-    for situation in (*SITUATIONS, CORES, REPEATED, NEW_CHECKPOINT, NEW_ROWS)
+    event.id: event for event in (*OPERATIONAL_EVENTS, CORES, REPEATED, NEW_CHECKPOINT, NEW_ROWS)
 }

@@ -22,7 +22,7 @@ _TOO_SMALL = 64  # bytes; half of such a frame is never acted on
 
 @dataclass(frozen=True, slots=True)
 class WireFault:
-    """What strikes at a request.
+    """What can hit a request.
 
     Attributes:
         point: the request, and whether it is lost before it arrives, after half of its bytes, or
@@ -66,7 +66,7 @@ class WireFault:
 
 @dataclass(frozen=True, slots=True)
 class WirePoint:
-    """A request that may be struck.
+    """A request that may be hit.
 
     Attributes:
         faults: each with what is equal for all that leave the same behind.
@@ -138,7 +138,9 @@ def wire_points(
     return found
 
 
-def not_struck(unpinned: Iterable[Request], events: Sequence[TraceEvent], window: int) -> list[str]:
+def not_placeable(
+    unpinned: Iterable[Request], events: Sequence[TraceEvent], window: int
+) -> list[str]:
     """Ids of the requests of the first ``window`` batches that are not pinned: no fault can be
     placed there exactly."""
     batches = [(request, batch_at(request.order, events)) for request in unpinned]

@@ -14,7 +14,7 @@ from typing import Any
 from bettong.harness.events import Handler, Preparing, ignore
 from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.faults.kinds import AnyFault
-from bettong.harness.queries.faults.wire import not_struck, wire_points
+from bettong.harness.queries.faults.wire import not_placeable, wire_points
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.envelope import differ, envelope
 from bettong.harness.queries.job.expectation import Facts, expectation
@@ -33,7 +33,7 @@ from bettong.harness.queries.judge import SinkVerdict
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.endpoints import EndpointProxies, start_servers
-from bettong.harness.queries.run.environment import ArenaFor, spark_environments
+from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
 from bettong.harness.queries.run.incarnations import INCARNATION_S
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
@@ -76,19 +76,21 @@ def check_job(
     Raises UsageError for a target that cannot be used.
     """
     request = Request(target, expect=expect, contract="job", **more)  # type: ignore[arg-type]
-    with spark_environments(on_event) as arena_for:
-        return check_one_job(request, arena_for, on_event)
+    with spark_environments(on_event) as environments:
+        return check_one_job(request, environments, on_event)
 
 
-def check_one_job(request: Request, arena_for: ArenaFor, on_event: Handler = ignore) -> Result:
+def check_one_job(
+    request: Request, environments: SparkEnvironments, on_event: Handler = ignore
+) -> Result:
     """Judge one job with drivers that several checks share; with a folder, keep the result there.
 
     What the machine lacks for it makes the answer unknown; ``details["skipped"]`` says what.
     """
-    return answer(request, "job", lambda: _checked(request, arena_for, on_event), on_event)
+    return answer(request, "job", lambda: _checked(request, environments, on_event), on_event)
 
 
-def _checked(request: Request, arena_for: ArenaFor, on_event: Handler) -> Result:
+def _checked(request: Request, environments: SparkEnvironments, on_event: Handler) -> Result:
     if request.script is not None:
         # Its process is its own, and there is no warm JVM to be spared.
         request = replace(request, target=request.script.target, real=True)
@@ -113,7 +115,7 @@ def _checked(request: Request, arena_for: ArenaFor, on_event: Handler) -> Result
             if KAFKA in endpoints and request.script is not None:
                 brokers = {KAFKA: getattr(servers.get(KAFKA), "direct", endpoints[KAFKA])}
             workload = kind(target, job, brokers, nonce)
-            return _Check(request, job, verdict, arena_for, on_event, proxies, workload).result()
+            return _Check(request, job, verdict, environments, on_event, proxies, workload).result()
         except ServerMissingError as e:
             return verdict.skipped(masked(str(e)))
         except VacuousError as e:
@@ -145,21 +147,21 @@ class _Check:
         request: Request,
         job: Job,
         answer: QueryVerdict,
-        arena_for: ArenaFor,
+        environments: SparkEnvironments,
         on_event: Handler,
         proxies: EndpointProxies,
         workload: JobWorkload,
     ) -> None:
         self._request, self._job, self._answer = request, job, answer
-        self._on_event, self._wires, self._workload = on_event, proxies, workload
+        self._on_event, self._proxies, self._workload = on_event, proxies, workload
         self._judged: Judged | None = None
         self._deadline = Deadline.after(request.budget.seconds)
         settings = session_settings(job)
-        self._warm = self._environment = arena_for(settings)
+        self._warm = self._environment = environments(settings)
         if request.script is not None:
             assert isinstance(workload, ScriptWorkload)
             self._environment = script_environment(request.script, self._warm, workload)
-        self._two = partial(arena_for, settings, 2)
+        self._two = partial(environments, settings, 2)
         self._why = JobWhy(request.window, 0, request.faults)
         self._why.repeats = isinstance(job.oracle, OnePerKey)
         self._why.own_session = request.script is not None
@@ -175,7 +177,7 @@ class _Check:
 
     def _runner(self, workload: JobWorkload) -> QueryRunner:
         return QueryRunner(
-            self._environment, workload, self._wires, self._two, self._on_event, self._deadline
+            self._environment, workload, self._proxies, self._two, self._on_event, self._deadline
         )
 
     def _judge(self, faults: Sequence[AnyFault], run: QueryRun) -> SinkVerdict:
@@ -266,12 +268,12 @@ class _Check:
             return replace(first, outcome="violation", anomalies=verdict.anomalies)
         points, window = cut_points(run.recording, other.recording), self._request.window
         wire = wire_points(
-            run.recording, points.points, run.events, window, run.id, self._wires.servers
+            run.recording, points.points, run.events, window, run.id, self._proxies.servers
         )
         self._why.batches = _batches(run)
         self._why.tail = frozenset({self._why.batches - 1}) if facts.stateful else frozenset()
         self._why.read_clean(run, wire)
-        self._why.not_struck = not_struck(points.unpinned, run.events, window)
+        self._why.not_placeable = not_placeable(points.unpinned, run.events, window)
         baseline = executor.prepared(first, run)
         executor.clean = [baseline, again]
         return baseline

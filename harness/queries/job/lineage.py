@@ -1,4 +1,4 @@
-"""Why a run of a job went well: what could have struck it, beside what can strike a sink."""
+"""Why a run of a job went well: what could have hit it, beside what can hit a sink."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOGS = ("offsets", "commits", "_spark_metadata")
 
 class JobWhy(Why):
     """Reads lineage out of runs of a job: its batches go through its source's log, its tasks, its
-    state files and Spark's logs, and each of these can fail beside what can strike a sink."""
+    state files and Spark's logs, and each of these can fail beside what can hit a sink."""
 
     repeats = False
     """Whether rows that are sent twice must count once: the job deduplicates."""
@@ -43,9 +43,9 @@ class JobWhy(Why):
             return int(found[1])
         return 0 if _ONCE.match(step) else moment.batch
 
-    def _strikes_at(self, moment: CrashPoint) -> Iterator[Fault | LostExecutor]:
-        """A file of the checkpoint cannot be written, beside what can strike a sink."""
-        yield from super()._strikes_at(moment)
+    def _faults_at(self, moment: CrashPoint) -> Iterator[Fault | LostExecutor]:
+        """A file of the checkpoint cannot be written, beside what can hit a sink."""
+        yield from super()._faults_at(moment)
         if is_checkpoint_file(moment.point) and moment.point.phase == "before":
             yield Storage(moment.point, "EIO")
 

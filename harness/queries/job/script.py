@@ -117,7 +117,7 @@ def load_reader(target: str) -> Any:
 
 def expect_hooks(name: str, run: QueryRun) -> None:
     """Raises VacuousError when a hook did not report: no fault could be placed, and none that is
-    not seen to strike counts."""
+    not seen to fire counts."""
     for end, setting in _HOOKS.items():
         if not any(event.step.endswith(end) for event in run.events):
             why = f" ({cause(run.errors[-1])})" if run.errors else ""

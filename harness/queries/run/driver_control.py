@@ -18,7 +18,7 @@ Signal = Literal["ended", "crashed", "paused", "expired"]
 
 
 class NotOnWireError(BettongError):
-    """A fault that cannot strike what a query asks of its endpoints."""
+    """A fault that cannot hit what a query asks of its endpoints."""
 
 
 class DriverControl:
@@ -118,11 +118,11 @@ class DriverControl:
         return "; ".join(self._refuse(fault, endpoint, self.incarnation) for endpoint in right)
 
     def disturb(self, fault: str, link: str, disturbance: Disturbance) -> str:
-        raise NotOnWireError(f"{fault}: a query's requests are struck one by one, not its links")
+        raise NotOnWireError(f"{fault}: a query's requests are hit one by one, not its links")
 
     def repeat(self, fault: str, link: str) -> str:
         raise NotOnWireError(f"{fault}: a query's requests are not delivered twice")
 
     def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
-        """It has ended with the incarnation that it struck."""
+        """It has ended with the incarnation that it hit."""
         return InjectionOutcome(True, "")

@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Callable, Mapping
 from types import TracebackType
 
-from bettong.engine.net.doors import Address
+from bettong.engine.net.access import Address
 from bettong.harness.events import Handler, Preparing
 from bettong.harness.queries.faults.wire import request_digest
 from bettong.harness.servers.server import Server
 from bettong.harness.toxiproxy import Armed, ProxiedLink, SupervisedToxiproxy, ToxiproxyServer
 from bettong.harness.wire import Armed as WireArmed
-from bettong.harness.wire import WireDoor, WireEndpoint, WireRecorder
+from bettong.harness.wire import WireEndpoint, WireListener, WireRecorder
 from bettong.lineage.errors import UsageError
 from bettong.lineage.secrets import masked
 
@@ -52,7 +52,7 @@ class EndpointProxies:
     ) -> None:
         self.servers = dict(servers or {})
         self._stack = contextlib.ExitStack()
-        self._ways: dict[tuple[str, int], list[tuple[ProxiedLink, WireDoor]]] = {}
+        self._ways: dict[tuple[str, int], list[tuple[ProxiedLink, WireListener]]] = {}
         self._relays: dict[str, WireEndpoint] = {}
         self.recorder = self._stack.enter_context(WireRecorder())
         if not endpoints:
@@ -75,18 +75,20 @@ class EndpointProxies:
         ways = self._ways[run, incarnation] = []
         addresses = {}
         for name, relay in self._relays.items():
-            door = relay.door()
-            link = ProxiedLink.create(self._toxiproxy, f"{run}-{incarnation}-{name}", door.address)
-            door.show(Address(*link.address))
-            ways.append((link, door))
+            listener = relay.listener()
+            link = ProxiedLink.create(
+                self._toxiproxy, f"{run}-{incarnation}-{name}", listener.address
+            )
+            listener.show(Address(*link.address))
+            ways.append((link, listener))
             addresses[name] = link.address
         return addresses
 
     def cut(self, run: str, incarnation: int) -> None:
         """Whatever the incarnation still sends arrives nowhere; its connections are closed."""
-        for link, door in self._ways.pop((run, incarnation), ()):
+        for link, listener in self._ways.pop((run, incarnation), ()):
             self._toxiproxy.delete(link.name)
-            door.close()
+            listener.close()
 
     def end(self, run: str) -> None:
         """The run is over: its proxies go."""

@@ -46,7 +46,7 @@ class SparkEnvironment:
         return f"run{self._count:04d}"
 
 
-class ArenaFor(Protocol):
+class SparkEnvironments(Protocol):
     """The environment for sinks with these Spark settings; runs that go on at the same time have
     one each, told by ``beside``."""
 
@@ -56,14 +56,14 @@ class ArenaFor(Protocol):
 
 
 @contextlib.contextmanager
-def spark_environments(on_event: Handler) -> Iterator[ArenaFor]:
+def spark_environments(on_event: Handler) -> Iterator[SparkEnvironments]:
     """Warm drivers for any number of checks; those with the same settings share them."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bettong-sinks-")))
         conductors: dict[int, Conductor] = {}
         known: dict[tuple[int, int, tuple[tuple[str, str], ...]], SparkEnvironment] = {}
 
-        def arena_for(
+        def environments(
             settings: Mapping[str, str], cores: int = 1, beside: int = 0
         ) -> SparkEnvironment:
             if beside not in conductors:
@@ -80,4 +80,4 @@ def spark_environments(on_event: Handler) -> Iterator[ArenaFor]:
                 known[key] = SparkEnvironment(pool, conductors[beside], home)
             return known[key]
 
-        yield arena_for
+        yield environments

@@ -1,6 +1,6 @@
-"""What strikes a run besides its steps: requests on the wire, servers, connections, executors.
+"""What a run is hit by besides its steps: requests on the wire, servers, connections, executors.
 
-A fault that lasts ends with the incarnation that it struck, or when nobody has given up on it for
+A fault that lasts ends with the incarnation that it hit, or when nobody has given up on it for
 so long that nobody will.
 """
 
@@ -39,7 +39,7 @@ class FaultInjector:
     Attributes:
         crash: crashes the driver now.
         lose_executor: has Spark lose sight of the executor now.
-        evidence: of those that have struck, by id.
+        evidence: of those that have fired, by id.
     """
 
     endpoint_proxies: EndpointProxies
@@ -92,7 +92,7 @@ class FaultInjector:
         return self.evidence[fault]
 
     def _last(self, id: str, end: Callable[[], object]) -> None:
-        """A fault that lasts has struck: for the first time, or again."""
+        """A fault that lasts has fired: for the first time, or again."""
         with self._lock:
             if id in self._begun:
                 return
@@ -136,14 +136,14 @@ class FaultInjector:
             alone = 0 if begun else alone + 1
 
     def starts(self) -> None:
-        """A new incarnation meets only what has not struck yet."""
+        """A new incarnation meets only what has not fired yet."""
         self.heal()
         self._started += 1
         if self._started == 2:
             self.arm(again=True)
 
     def heal(self) -> None:
-        """End what lasts and has struck."""
+        """End what lasts and has fired."""
         for id in list(self._lasting):
             self._end(id)
         for armed in self._armed.values():
@@ -151,22 +151,22 @@ class FaultInjector:
                 armed.heal()
 
     @property
-    def struck(self) -> int:
-        """How many of the faults have struck so far."""
+    def fired(self) -> int:
+        """How many of the faults have fired so far."""
         armed = {id for id, armed in self._armed.items() if armed.evidence().fired}
         return len(armed | self.evidence.keys())
 
     def end(self) -> tuple[str, ...]:
-        """Nothing lasts any longer; the ids of those that have not struck."""
+        """Nothing lasts any longer; the ids of those that have not fired."""
         self.heal()
         for id, armed in self._armed.items():
             found = armed.heal()
             if found.fired:
-                self.evidence[id] = f"struck {found.request}, {found.times} time(s)"
+                self.evidence[id] = f"hit {found.request}, {found.times} time(s)"
         reported = [x for x in self.faults if isinstance(x, _Told)]
-        return tuple(x.id for x in reported if not self._has_struck(x))
+        return tuple(x.id for x in reported if not self._has_fired(x))
 
-    def _has_struck(self, fault: _Told) -> bool:
+    def _has_fired(self, fault: _Told) -> bool:
         reported = self.evidence.get(fault.id)
         return reported is not None and (not isinstance(fault, LostExecutor) or _SECOND in reported)
 

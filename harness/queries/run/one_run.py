@@ -61,9 +61,9 @@ class OneRun:
         on_event: Handler,
         deadline: Deadline,
     ) -> None:
-        self._arena = spark_environment
+        self._environment = spark_environment
         self._workload = workload
-        self._wires = endpoint_proxies
+        self._proxies = endpoint_proxies
         self._faults = faults
         self._replay_layout = replay_layout
         self._real = real
@@ -76,16 +76,16 @@ class OneRun:
         self._result = QueryRun(id=self._id)
         self._ended_at = -1, 0
         self._anew = False
-        situations = [f for f in faults if isinstance(f, OperationalEvent)]
-        self._situation = situations[0] if situations else _ORDINARY
+        events = [f for f in faults if isinstance(f, OperationalEvent)]
+        self._operational_event = events[0] if events else _ORDINARY
         self._loses = any(isinstance(f, LostExecutor) for f in faults)
-        self._strikes = FaultInjector(
+        self._injector = FaultInjector(
             endpoint_proxies, faults, self._crash_at_request, self._lose_executor
         )
         self._driver = DriverControl(self._state, real, self._cut_links, self._refuse)
         besides = WireFault | OperationalEvent | LostExecutor | RefusedOnce
         placed = [f for f in faults if not isinstance(f, besides)]
-        schedule = Schedule((*placed, *self._situation.placed))
+        schedule = Schedule((*placed, *self._operational_event.placed))
         self._control = RunControl(
             self._id,
             self._driver,
@@ -126,27 +126,27 @@ class OneRun:
         begun = time.monotonic()
         self._on_event(RunStarted(self._id, tuple(fault.id for fault in self._faults)))
         self._state.mkdir(parents=True)
-        self._wires.begin()
-        self._workload.begin(self._id, self._state, self._situation)
-        self._arena.conductor.begin(self._control)
+        self._proxies.begin()
+        self._workload.begin(self._id, self._state, self._operational_event)
+        self._environment.conductor.begin(self._control)
         try:
-            self._strikes.arm()
+            self._injector.arm()
             self._until_drained()
-            if self._situation.anew is not None:
+            if self._operational_event.anew is not None:
                 self._start_anew()
             for number in self._incarnations.unended():
                 self._result.errors.append(f"incarnation {number} did not end")
             checkpoint = self._workload.checkpoint(self._state)
             self._result.checkpoint_used = bool(checkpoint and (checkpoint / "offsets").is_dir())
-            self._result.unused = tuple(self._wires.unused())
-            self._result.left = tuple(self._wires.left())
+            self._result.unused = tuple(self._proxies.unused())
+            self._result.left = tuple(self._proxies.left())
             self._take_evidence()
-            self._result.recording = self._wires.recorder.recording()
+            self._result.recording = self._proxies.recorder.recording()
             self._read_back()
         finally:
-            self._arena.conductor.end(self._control)
-            self._wires.end(self._id)
-            self._strikes.release()
+            self._environment.conductor.end(self._control)
+            self._proxies.end(self._id)
+            self._injector.release()
             # A host that has lost sight of itself holds tasks for ever.
             self._incarnations.release(spoilt=self._loses or self._deadline.passed)
             self._workload.end()
@@ -162,10 +162,10 @@ class OneRun:
     def _observe(self, event: TraceEvent) -> TraceEvent:
         """Called at each event while its process waits: feed the query, note what is durable."""
         self._workload.observe(event)
-        durable = f"{digest_state(self._state)} {self._wires.request_digest(self._id)}"
-        detail = {**event.detail, DURABLE: durable, CLOCK: self._wires.clock()}
+        durable = f"{digest_state(self._state)} {self._proxies.request_digest(self._id)}"
+        detail = {**event.detail, DURABLE: durable, CLOCK: self._proxies.clock()}
         named = self._files(self._stages(replace(event, detail=detail)))
-        self._strikes.met(named)
+        self._injector.met(named)
         return named
 
     def _crash_at_request(self) -> None:
@@ -173,10 +173,10 @@ class OneRun:
         self._driver.crash(DRIVER)
 
     def _cut_links(self, incarnation: int) -> None:
-        self._wires.cut(self._id, incarnation)
+        self._proxies.cut(self._id, incarnation)
 
     def _refuse(self, fault: str, endpoint: str, incarnation: int) -> str:
-        return self._strikes.refuse(fault, endpoint, self._id, incarnation)
+        return self._injector.refuse(fault, endpoint, self._id, incarnation)
 
     def _lose_executor(self) -> str:
         assert self._driver.host is not None
@@ -212,7 +212,7 @@ class OneRun:
                 committed, before = self._commits(), self._ended_at
                 failed = len(self._result.errors) > errors
                 self._result.drained = self._workload.drained(committed, failed)
-                self._ended_at = committed, self._struck()
+                self._ended_at = committed, self._fired()
                 if self._result.drained or self._ended_at == before:
                     return  # or it has failed again without a fault, and would for ever
                 self._start()
@@ -225,7 +225,7 @@ class OneRun:
 
     def _look(self) -> None:
         """What a reader sees between a crash and the restart; the target may not be there yet."""
-        self._strikes.heal()
+        self._injector.heal()
         looked = self._ask("look").get("looked")
         if looked is not None:
             self._result.looks.append((f"restart {self._driver.incarnation}", looked))
@@ -241,17 +241,17 @@ class OneRun:
 
     def _ask(self, *parts: str) -> dict[str, Any]:
         """What is done beside the query, over links of its own. Raises JobError, TimeoutError."""
-        self._addresses = self._wires.open(self._id, _ASIDE)
+        self._addresses = self._proxies.open(self._id, _ASIDE)
         try:
             asked = self._arguments(parts, self._driver.incarnation)
             found: dict[str, Any] = self._incarnations.ask(asked)
         finally:
-            self._wires.cut(self._id, _ASIDE)
+            self._proxies.cut(self._id, _ASIDE)
         return found
 
     def _start(self) -> int:
         def arguments(number: int) -> dict[str, Any]:
-            self._addresses = self._wires.open(self._id, number)
+            self._addresses = self._proxies.open(self._id, number)
             return self._arguments(["write"], number)
 
         return self._incarnations.start(arguments)
@@ -260,8 +260,8 @@ class OneRun:
         self._workload.starts(self._driver.incarnation + 1)
         self._stages.restart()
         self._files.restart()
-        self._strikes.starts()
-        self._result.starts.append(self._wires.clock())
+        self._injector.starts()
+        self._result.starts.append(self._proxies.clock())
 
     def _arguments(self, parts: Sequence[str], number: int) -> dict[str, Any]:
         layout = 0 if number <= 1 else self._replay_layout
@@ -289,32 +289,32 @@ class OneRun:
         steps = {e.step for e in self._control.events if e.phase == "after"}
         return sum(step.endswith("/commits") for step in steps)
 
-    def _struck(self) -> int:
-        """How many faults have struck so far."""
-        return len(self._control.evidence) + self._strikes.struck
+    def _fired(self) -> int:
+        """How many faults have fired so far."""
+        return len(self._control.evidence) + self._injector.fired
 
     # --- what it has shown
 
     def _take_evidence(self) -> None:
-        missing = [*self._strikes.end()]
-        for id, evidence in self._strikes.evidence.items():
+        missing = [*self._injector.end()]
+        for id, evidence in self._injector.evidence.items():
             if id not in self._control.evidence:  # of which the trace has said so
                 self._on_event(FaultInjected(self._id, id, evidence))
-        reported = {**self._control.evidence, **self._strikes.evidence}
+        reported = {**self._control.evidence, **self._injector.evidence}
         missing += [id for id in self._control.not_fired if id not in reported]
-        for crash in self._situation.placed:  # it is told by the situation's name
+        for crash in self._operational_event.placed:  # it is reported by the event's name
             proof = reported.pop(crash.id, None)
             missing = [id for id in missing if id != crash.id]
             if proof is None:
-                missing.append(self._situation.id)
+                missing.append(self._operational_event.id)
             else:
-                reported[self._situation.id] = proof
-        if self._situation.id and not self._situation.placed:
-            reported[self._situation.id] = self._took_place()
+                reported[self._operational_event.id] = proof
+        if self._operational_event.id and not self._operational_event.placed:
+            reported[self._operational_event.id] = self._took_place()
         self._result.evidence, self._result.not_fired = reported, tuple(missing)
 
     def _took_place(self) -> str:
-        """The proof of a situation that no fault brings about."""
+        """The proof of an operational event that no fault brings about."""
         started, done = self._driver.incarnation, self._commits()
         failed = f", {len(self._result.errors)} of them failed" if self._result.errors else ""
         return f"the query was started {started} time(s){failed}; {done} batches were recorded"

@@ -32,9 +32,9 @@ class QueryRunner:
         on_event: Handler = ignore,
         deadline: Deadline = Deadline(),  # noqa: B008 - immutable
     ) -> None:
-        self._arena = spark_environment
+        self._environment = spark_environment
         self._workload = workload
-        self._wires = endpoint_proxies
+        self._proxies = endpoint_proxies
         self._on_event = on_event
         self._deadline = deadline
         self._two_cores = two_cores or (lambda: spark_environment)
@@ -49,23 +49,23 @@ class QueryRunner:
         """One run.
 
         Args:
-            faults: struck together.
+            faults: injected together.
             replay_layout: layout of the rows from the second incarnation on.
             real: crashes are SIGKILL.
 
         Raises SinkError when the sink cannot even set up or read back, BudgetSpentError when the
         time is up.
         """
-        first, later = self._arena.pool, self._arena.pool
+        first, later = self._environment.pool, self._environment.pool
         if any(isinstance(fault, LostExecutor) for fault in faults):
             first = later = self._two_cores().pool
         elif any(isinstance(fault, OperationalEvent) and fault.cores for fault in faults):
             later = self._two_cores().pool
         run = OneRun(
-            self._arena,
+            self._environment,
             (first, later),
             self._workload,
-            self._wires,
+            self._proxies,
             faults,
             replay_layout,
             real,

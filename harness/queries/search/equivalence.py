@@ -1,6 +1,6 @@
 """Fault sets that leave the same behind, of which only one is run.
 
-What follows a fault is decided by what was durable when it struck, by what the servers had been
+What follows a fault is decided by what was durable when it fired, by what the servers had been
 told by then, and by what was under way. Fault sets of which all this is equal, read from recorded
 runs, are *folded* into one.
 """
@@ -19,12 +19,12 @@ from bettong.lineage.faults import FaultSet
 
 @dataclass(frozen=True, slots=True)
 class CandidateFault:
-    """A fault that could strike in a run that went well.
+    """A fault that could fire in a run that went well.
 
     Attributes:
         fault: it.
-        left: equal for threats that leave the same behind.
-        batch: in which it strikes.
+        left: equal for candidates that leave the same behind.
+        batch: in which it fires.
         time: in the order of the run.
     """
 
@@ -47,17 +47,17 @@ class FaultEquivalence:
     folded: dict[FaultSet, FaultSet] = field(default_factory=dict)
     _told: tuple[int, int] = field(default=(0, 0), compare=False)
 
-    def of(self, schedule: FaultSet, threats: Sequence[CandidateFault]) -> list[CandidateFault]:
-        """Those threats to a run of ``schedule`` that stand for all of them."""
-        for threat in sorted(threats, key=_telling):
-            self.chosen.setdefault(threat.left, schedule | {threat.fault.id})
+    def of(self, schedule: FaultSet, candidates: Sequence[CandidateFault]) -> list[CandidateFault]:
+        """Those candidates to a run of ``schedule`` that stand for all of them."""
+        for candidate in sorted(candidates, key=_telling):
+            self.chosen.setdefault(candidate.left, schedule | {candidate.fault.id})
         kept = []
-        for threat in threats:
-            extended = schedule | {threat.fault.id}
-            if self.chosen[threat.left] == extended:
-                kept.append(threat)
+        for candidate in candidates:
+            extended = schedule | {candidate.fault.id}
+            if self.chosen[candidate.left] == extended:
+                kept.append(candidate)
             elif len(extended) > len(schedule):
-                self.folded[extended] = self.chosen[threat.left]
+                self.folded[extended] = self.chosen[candidate.left]
         return kept
 
     def news(self) -> dict[str, Any]:
@@ -83,8 +83,8 @@ class FaultEquivalence:
         self._told = len(self.chosen), len(self.folded)
 
 
-def _telling(threat: CandidateFault) -> tuple[int, int]:
+def _telling(candidate: CandidateFault) -> tuple[int, int]:
     """Of equal faults the one at a step of Spark's own log is understood best."""
-    fault = threat.fault
+    fault = candidate.fault
     step = fault.points[0].step if isinstance(fault, Crash | Storage) else ""
-    return (0 if step.endswith(("/commits", "/offsets")) else 1, threat.time)
+    return (0 if step.endswith(("/commits", "/offsets")) else 1, candidate.time)

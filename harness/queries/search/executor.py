@@ -100,14 +100,14 @@ class QueryExecutor:
 
     def attempt(self, schedule: FaultSet = CLEAN) -> Execution:
         """Run with exactly these faults, replays dealt out in another way; once more when one of
-        them did not strike, so that a hitch of the machine does not leave it untried. What the
+        them did not fire, so that a hitch of the machine does not leave it untried. What the
         run teaches is left to :meth:`settled`, so that several may be under way."""
         if not schedule and self.clean:
             return self.clean.pop(0)
         faults = [self.fault(id) for id in sorted(schedule)]
         run, note = self._replayed(faults), ""
         if run.not_fired:
-            note = f"at the first try {' and '.join(run.not_fired)} did not strike"
+            note = f"at the first try {' and '.join(run.not_fired)} did not fire"
             run = self._replayed(faults)
         unread = ""
         if run.unreadable and faults and not self.real and not run.not_fired:
@@ -145,7 +145,7 @@ class QueryExecutor:
             execution,
             lineage=self.why.lineage(faults, run) if good and schedule else Lineage(),
             trace=None if good else self._keep_trace(schedule, run),
-            details={**execution.details, "folding": self.why.folding.news()},
+            details={**execution.details, "equivalence": self.why.equivalence.news()},
         )
         self.runs += 1
         self.handler(RunJudged(run.id, execution.to_run(), self.runs))
@@ -188,7 +188,7 @@ class QueryExecutor:
 
     def learn(self, execution: Execution) -> None:
         """Take in an execution, a fresh one or one from the log."""
-        self.why.folding.learn(execution.details.get("folding", {}))
+        self.why.equivalence.learn(execution.details.get("equivalence", {}))
 
     def killed(self, faults: Sequence[AnyFault], layout: int) -> SinkVerdict:
         """What the faults show when every crash is a SIGKILL."""
@@ -226,7 +226,7 @@ class QueryExecutor:
     def prepared(self, clean: Execution, run: QueryRun) -> Execution:
         """A clean execution with its lineage, for the search."""
         ready = replace(clean, lineage=self.why.lineage([], run))
-        return replace(ready, details={**clean.details, "folding": self.why.folding.news()})
+        return replace(ready, details={**clean.details, "equivalence": self.why.equivalence.news()})
 
     def _keep_trace(self, schedule: FaultSet, run: QueryRun) -> str | None:
         if self.traces is None:

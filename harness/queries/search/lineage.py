@@ -1,8 +1,8 @@
 """Why a run of a sink went well: the lineage of what became visible.
 
 A batch is visible and recorded because at every moment on the way the driver lived, no attempt
-failed and every request was answered, save where the run's own faults struck. At each of these
-moments something could have struck: that is what the search's hypotheses are made of.
+failed and every request was answered, save where the run's own faults fired. At each of these
+moments something could have gone wrong: that is what the search's hypotheses are made of.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bettong.harness.queries.faults.kinds import (
     refused_once,
     zombie,
 )
-from bettong.harness.queries.faults.operations import CORES, SITUATIONS
+from bettong.harness.queries.faults.operations import CORES, OPERATIONAL_EVENTS
 from bettong.harness.queries.faults.wire import WireFault, WirePoint, endpoints_asked
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
@@ -38,46 +38,46 @@ class Why:
     """Reads lineage out of runs.
 
     Attributes:
-        window: faults strike in the first so many batches.
+        window: faults fire in the first so many batches.
         together: so many of them at most.
         batches: of the source.
-        folding: what runs have shown of which faults are equal.
-        wire: the requests of the clean runs that may be struck.
+        equivalence: what runs have shown of which faults are equal.
+        wire: the requests of the clean runs that may be hit.
         endpoints: those that the window's last batch of the clean run asks.
-        not_struck: the requests of the clean runs that no fault can be placed at.
+        not_placeable: the requests of the clean runs that no fault can be placed at.
         in_tasks: whether the sink's tasks leave anything behind themselves.
-        tail: batches after the window in which faults strike too, those that close what is open.
-        times: when each fault strikes, in the order of the run in which it could.
+        tail: batches after the window in which faults fire too, those that close what is open.
+        times: when each fault fires, in the order of the run in which it could.
     """
 
     def __init__(self, window: int, batches: int, together: int) -> None:
         self.window = window
         self.together = together
         self.batches = batches
-        self.folding = FaultEquivalence()
+        self.equivalence = FaultEquivalence()
         self.wire: list[WirePoint] = []
         self.endpoints: list[str] = []
-        self.not_struck: list[str] = []
+        self.not_placeable: list[str] = []
         self.in_tasks = False
         self.tail: frozenset[int] = frozenset()
         self.times: dict[str, int] = {}
         self._alone: list[CandidateFault] = []
 
     def lineage(self, faults: Sequence[AnyFault], run: QueryRun) -> Lineage:
-        """The lineage of a run that went well although these faults struck."""
+        """The lineage of a run that went well although these faults fired."""
         schedule: FaultSet = frozenset(fault.id for fault in faults)
         lineage = Lineage()
         way: dict[int, list[str]] = {n: [] for n in (*range(self.window), *sorted(self.tail))}
         for fault in faults:
-            struck = lineage.leaf(f"{fault.id} struck", [for_search(fault, 0)], lost=True)
+            fired = lineage.leaf(f"{fault.id} fired", [for_search(fault, 0)], lost=True)
             for leaves in way.values():
-                leaves.append(struck)
-        threats: list[CandidateFault] = []
+                leaves.append(fired)
+        candidates: list[CandidateFault] = []
         if not faults:
-            threats += self._clean(run)
+            candidates += self._clean(run)
         elif len(faults) < self.together:
-            threats += self._second(faults, run)
-        kept = list(self.folding.of(schedule, threats))
+            candidates += self._second(faults, run)
+        kept = list(self.equivalence.of(schedule, candidates))
         if not faults:
             self._alone = kept
         for (batch, _), group in groupby(kept, key=lambda t: (t.batch, t.time)):
@@ -102,30 +102,30 @@ class Why:
             yield frozenset({candidate.fault.id})
 
     def _clean(self, run: QueryRun) -> Iterator[CandidateFault]:
-        """What could strike a run without faults."""
+        """What could go wrong a run without faults."""
         time = 0
         for time, moment in enumerate(run.moments):
             batch = self._batch_of(moment)
             if batch is not None and (batch < self.window or batch in self.tail):
-                for fault in self._strikes_at(moment):
+                for fault in self._faults_at(moment):
                     left = self._left(fault, moment, run)
                     if not isinstance(fault, LostExecutor) or self._loses(moment):
                         yield CandidateFault(fault, left, batch, time)
         last = self.window - 1
         for point in self.wire:
             time += 1
-            for struck, left in point.faults:
-                yield CandidateFault(struck, left, point.batch, time)
+            for on_wire, left in point.faults:
+                yield CandidateFault(on_wire, left, point.batch, time)
         for besides in self._besides():
             time += 1
             yield CandidateFault(besides, besides.id, last, time)
 
     def _batch_of(self, moment: CrashPoint) -> int | None:
-        """The batch in which a moment is; None for those at which nothing strikes."""
+        """The batch in which a moment is; None for those at which nothing fires."""
         return moment.batch
 
-    def _strikes_at(self, moment: CrashPoint) -> Iterator[Fault | LostExecutor]:
-        """What can strike at a moment."""
+    def _faults_at(self, moment: CrashPoint) -> Iterator[Fault | LostExecutor]:
+        """What can go wrong at a moment."""
         return faults_at(moment)
 
     def _loses(self, moment: CrashPoint) -> bool:
@@ -136,7 +136,7 @@ class Why:
         )
 
     def _besides(self) -> Iterator[AnyFault]:
-        """What strikes no single moment: situations, zombies, servers that refuse connections."""
+        """What comes at no single moment: operational events, zombies, refused connections."""
         yield from self._events()
         if self.in_tasks:
             yield CORES
@@ -151,20 +151,20 @@ class Why:
 
     def _events(self) -> Iterator[AnyFault]:
         """What the day brings."""
-        yield from SITUATIONS
+        yield from OPERATIONAL_EVENTS
 
     def _second(self, faults: Sequence[AnyFault], run: QueryRun) -> Iterator[CandidateFault]:
-        """What could strike while the first fault, in the last batch of the window, is being
+        """What could go wrong while the first fault, in the last batch of the window, is being
         recovered from: nothing more where the query is started again by itself anyway. Of the
         recovery's tasks the first one stands for all."""
         (first,) = faults if len(faults) == 1 else (faults[-1],)
-        batch = self._batch_struck(first)
+        batch = self._batch_of_fault(first)
         if batch is None or batch != self.window - 1:
             return
         for time, moment in enumerate(run.moments):
             aside = "/p=" in moment.point.step and "/p=0/" not in moment.point.step
             if moment.batch == batch and not aside and _follows(moment, first, run):
-                for fault in self._strikes_at(moment):
+                for fault in self._faults_at(moment):
                     if isinstance(fault, Crash | Storage):
                         yield CandidateFault(fault, self._left(fault, moment, run), batch, time)
         asked = {(f.point.endpoint, f.label) for point in self.wire for f, _ in point.faults}
@@ -172,7 +172,7 @@ class Why:
             own = " + ".join(sorted((*(fault.id for fault in faults), on_wire.id)))
             yield CandidateFault(on_wire, left or own, batch, time)
 
-    def _batch_struck(self, fault: AnyFault) -> int | None:
+    def _batch_of_fault(self, fault: AnyFault) -> int | None:
         if isinstance(fault, Crash | Storage):
             return batch_of(fault.points[0].step)
         if isinstance(fault, WireFault) and fault.how == "crash":
@@ -197,7 +197,7 @@ class Why:
     clean_moments: Sequence[CrashPoint] = ()
 
     def read_clean(self, run: QueryRun, wire: list[WirePoint]) -> None:
-        """Take in the clean run: what may be struck, and whether tasks leave anything."""
+        """Take in the clean run: what may be hit, and whether tasks leave anything."""
         self.wire, self.clean_moments = wire, run.moments
         self.endpoints = endpoints_asked(run.recording, run.events, self.window - 1)
         self.in_tasks = any(
@@ -237,15 +237,15 @@ def begun_with(moment: CrashPoint, moments: Iterable[CrashPoint]) -> str | None:
 
 
 def _follows(moment: CrashPoint, first: AnyFault, run: QueryRun) -> bool:
-    """Whether a moment came after a fault had struck."""
+    """Whether a moment came after a fault had fired."""
     if isinstance(first, Crash | WireFault):
         return moment.incarnation > 1
     assert isinstance(first, Fault), first.id  # one that is placed at a step
     at = first.points[0]
-    struck = [i for i, m in enumerate(run.moments) if m.point == at]
+    fired = [i for i, m in enumerate(run.moments) if m.point == at]
     # A step that failed after its work is no moment; the attempt that follows it is.
     again = [i for i, m in enumerate(run.moments) if "/a=1/" in m.point.step]
-    begun = min([*struck, *again], default=len(run.moments))
+    begun = min([*fired, *again], default=len(run.moments))
     return run.moments.index(moment) > begun
 
 

@@ -52,7 +52,7 @@ def search(
         on_event=executor.on_event,
     )
     if findings.complete:
-        _check_folding(executor, findings, sample)
+        _check_equivalence(executor, findings, sample)
     return findings
 
 
@@ -83,13 +83,13 @@ def _question(request: Request) -> str:
     )
 
 
-def _check_folding(
+def _check_equivalence(
     executor: QueryExecutor, findings: Findings, sample: Callable[[Execution], None]
 ) -> None:
     """Run a few of the fault sets that were folded: each must end as the one did that stands for
     it."""
     outcomes = {e.schedule: e.outcome for e in findings.executions}
-    folded = executor.why.folding.folded
+    folded = executor.why.equivalence.folded
     known = sorted((f for f in folded if folded[f] in outcomes), key=sorted)
     for schedule in random.Random(0).sample(known, min(_SAMPLE, len(known))):
         try:

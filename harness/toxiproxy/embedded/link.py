@@ -146,17 +146,17 @@ class Link:
     # Toxics come and go while data flow.
 
     def add(self, toxic: Toxic) -> None:
-        struck = random.random() < toxic.toxicity
-        stage = (STAGES[toxic.type] if struck else Stage)(self.loop, toxic.attributes, toxic.tally)
+        active = random.random() < toxic.toxicity
+        stage = (STAGES[toxic.type] if active else Stage)(self.loop, toxic.attributes, toxic.tally)
         stage.relieved = self.press
         self._stages[toxic.name] = stage
         self._chain()
 
     def update(self, toxic: Toxic) -> None:
-        """Attributes have changed; whether the toxic strikes is drawn again, as in Toxiproxy."""
+        """Attributes have changed; whether the toxic is active is drawn again, as in Toxiproxy."""
         stage = self._stages[toxic.name]
-        struck = random.random() < toxic.toxicity
-        if struck == (type(stage) is not Stage):
+        active = random.random() < toxic.toxicity
+        if active == (type(stage) is not Stage):
             stage.update(toxic.attributes)
             return
         names = list(self._stages)

@@ -19,10 +19,10 @@ from bettong.engine.ingest.client import RangeClient
 from bettong.engine.ingest.frames import CODEC, Ack, Credit, Data, Hello, Ping, Welcome
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.sender import LossError, Pace, Sender
+from bettong.engine.net.access import Address, Key, ListenConfig
 from bettong.engine.net.block import Block
 from bettong.engine.net.client import Patience, open_connection
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import Address, Key, ListenConfig
 from bettong.engine.net.errors import ConnectionLostError, FrameError, RefusedError
 from bettong.engine.net.frame import encode
 from bettong.engine.net.listener import Limits

@@ -15,9 +15,9 @@ from bettong.engine.ingest.client import RangeClient
 from bettong.engine.ingest.frames import CODEC, Hello, Welcome
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.raw import FRAMINGS, RawOption, Splitter
+from bettong.engine.net.access import Address, Key, ListenConfig
 from bettong.engine.net.block import Block
 from bettong.engine.net.client import open_connection
-from bettong.engine.net.doors import Address, Key, ListenConfig
 from bettong.engine.net.errors import FrameError, RefusedError
 from bettong.engine.net.listener import Limits
 from bettong.lineage.errors import UsageError

@@ -23,7 +23,7 @@ from bettong.engine.in_process import run_in_process
 from bettong.engine.metrics.collector import Collector
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.endpoint import Endpoint
-from bettong.engine.net.doors import Address, ListenConfig
+from bettong.engine.net.access import Address, ListenConfig
 from bettong.engine.sources.base import FileSource
 from bettong.engine.state.manifest import Manifest
 from bettong.lineage.errors import UsageError
@@ -113,8 +113,10 @@ class Asking(BatchProtocol):
 
 
 def test_prometheus_is_answered_with_the_token_alone(config: RunConfig) -> None:
-    door = ListenConfig(Address("127.0.0.1", 0), token="secret")
-    run_in_process(app, dataclasses.replace(config, metrics=Metrics(door=door), batch_class=Asking))
+    access = ListenConfig(Address("127.0.0.1", 0), token="secret")
+    run_in_process(
+        app, dataclasses.replace(config, metrics=Metrics(listen=access), batch_class=Asking)
+    )
     families = {f.name: f for f in text_string_to_metric_families(Asking.answers.pop())}
     assert {s.labels["stream"]: s.value for s in families["bettong_messages"].samples} == {
         "lines": LINES
@@ -130,13 +132,13 @@ def test_prometheus_is_answered_with_the_token_alone(config: RunConfig) -> None:
 
 
 def test_strangers_elsewhere_are_not_let_in(config: RunConfig) -> None:
-    wide = Metrics(door=ListenConfig(Address("0.0.0.0", 0)))
+    wide = Metrics(listen=ListenConfig(Address("0.0.0.0", 0)))
     with pytest.raises(UsageError, match=r"will not listen on 0\.0\.0\.0:0, which other"):
         run_in_process(app, dataclasses.replace(config, metrics=wide))
 
 
 def test_strangers_and_slow_clients_are_in_nobodys_way() -> None:
-    """More connections than the door takes that say nothing, or half a request, or nonsense."""
+    """More connections than the listener takes that say nothing, or half a request, or nonsense."""
     endpoint = Endpoint(ListenConfig(Address("127.0.0.1", 0), token="secret"), Collector(None))
     with ExitStack() as stack:
         for n in range(3 * endpoint.limits.connections):
@@ -150,3 +152,9 @@ def test_a_file_that_cannot_be_written_is_named(config: RunConfig, tmp_path: Pat
     nowhere = Metrics(tmp_path / "none" / "metrics.jsonl")
     with pytest.raises(UsageError, match=r"none/metrics.jsonl cannot be written: No such file"):
         run_in_process(app, dataclasses.replace(config, metrics=nowhere))
+
+
+def test_the_former_name_of_the_address_works_and_says_the_new_one() -> None:
+    access = ListenConfig(Address("127.0.0.1", 0), token="secret")
+    with pytest.warns(DeprecationWarning, match="listen"):
+        assert Metrics(door=access) == Metrics(listen=access)

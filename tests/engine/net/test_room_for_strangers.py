@@ -17,14 +17,14 @@ from bettong.engine.ingest.frames import CODEC, Hello
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.gateway import main as gateway_main
 from bettong.engine.ingest.sender import Sender
+from bettong.engine.net.access import Address, Key, ListenConfig
 from bettong.engine.net.codec import ErrorReply
 from bettong.engine.net.connection import Connection
-from bettong.engine.net.doors import Address, Key, ListenConfig
 from bettong.engine.net.errors import ConnectionLostError
 from bettong.engine.net.frame import encode
 from bettong.engine.net.listener import Limits
 
-DOOR = ListenConfig(Address("127.0.0.1", 0), token="secret")
+ACCESS = ListenConfig(Address("127.0.0.1", 0), token="secret")
 LARGE = 16 << 20
 
 
@@ -40,7 +40,7 @@ def client(gateway: Gateway) -> Connection:
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[Gateway]:
     limits = Limits(connections=8, strangers=3, frame_s=60)
-    with_token = Gateway(DOOR, tmp_path / "gateway", limits)
+    with_token = Gateway(ACCESS, tmp_path / "gateway", limits)
     thread = threading.Thread(target=with_token.run, daemon=True)
     thread.start()
     yield with_token

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from bettong.engine import steps
+from bettong.engine.net.access import Address
 from bettong.engine.net.client import Patience
-from bettong.engine.net.doors import Address
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.receiver.client import ReceiverClient
 from bettong.engine.receiver.output import read_rows

@@ -54,7 +54,7 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             session.kill()
 
 
-def test_faults_strike_what_is_ours_and_the_result_says_so(master: str, tmp_path: Path) -> None:
+def test_faults_hit_what_is_ours_and_the_result_says_so(master: str, tmp_path: Path) -> None:
     (tmp_path / "faults.yaml").write_text(
         """
         faults:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bettong.engine.ingest.acked import AckedFile
 from bettong.engine.ingest.sender import Pace, Sender
-from bettong.engine.net.doors import Address
+from bettong.engine.net.access import Address
 
 APPLICATION = "bettong.scenarios.applications.running_sum_merged:app"
 

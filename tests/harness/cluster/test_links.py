@@ -93,8 +93,8 @@ def test_an_omitted_request_does_not_arrive_and_its_bytes_are_the_evidence(
     fault = Omit("a->b", AT)
     fault.arm(links)
     assert caller.ask(b"two\n") == b""
-    struck = links.heal(fault.id, step_failed=True)
-    assert (struck.fired, struck.evidence) == (True, "4 bytes held back")
+    outcome = links.heal(fault.id, step_failed=True)
+    assert (outcome.fired, outcome.evidence) == (True, "4 bytes held back")
     assert Caller(address).ask(b"three\n") == b"three\n"
     assert echo.seen == [b"one\n", b"three\n"]
 

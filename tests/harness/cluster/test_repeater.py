@@ -96,11 +96,11 @@ def test_a_copy_of_what_the_step_has_sent_comes_on_a_connection_of_its_own(
         FAULT.arm(repeaters)
         timer = threading.Timer(0.2, ask, (client, ASK, b"within"))  # a push is not waited for
         timer.start()
-        struck = repeaters.deliver(FAULT.id, step_failed=False)
+        outcome = repeaters.deliver(FAULT.id, step_failed=False)
         timer.join()
         ask(client, ASK, b"after")
-    assert struck.fired
-    assert struck.evidence.endswith("delivered and " + ("refused" if refuses else "answered"))
+    assert outcome.fired
+    assert outcome.evidence.endswith("delivered and " + ("refused" if refuses else "answered"))
     assert server.asked == [
         (0, HELLO, b"it is me"),
         (0, ASK, b"before"),
@@ -118,9 +118,9 @@ def test_a_copy_of_nothing_or_to_nobody_has_not_fired(server: Server, repeaters:
         FAULT.arm(repeaters)
         ask(client, ASK, b"within")
         server.close()
-        struck = repeaters.deliver(FAULT.id, step_failed=False)
-    assert struck.fired is False
-    assert "was not answered" in struck.evidence
+        outcome = repeaters.deliver(FAULT.id, step_failed=False)
+    assert outcome.fired is False
+    assert "was not answered" in outcome.evidence
 
 
 def test_only_links_on_which_a_copy_is_planned_are_changed(repeaters: Repeaters) -> None:

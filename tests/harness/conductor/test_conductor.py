@@ -72,9 +72,9 @@ class Children:
         return self.incarnation[node], InjectionOutcome(ended.status == -9, str(ended))
 
     def cut_power(self, node: str, keep: Keep) -> tuple[int, InjectionOutcome]:
-        incarnation, struck = self.crash(node)
+        incarnation, outcome = self.crash(node)
         lost = lose(account(self.folder, node), keep)
-        return incarnation, InjectionOutcome(struck.fired, f"lost {lost}")
+        return incarnation, InjectionOutcome(outcome.fired, f"lost {lost}")
 
     def restart(self, node: str) -> None:
         self.before_restart()
@@ -156,7 +156,7 @@ class Taker:
         return Step(self._recorder, event)
 
 
-def test_a_crash_strikes_exactly_before_its_step_and_the_node_comes_back(
+def test_a_crash_fires_exactly_before_its_step_and_the_node_comes_back(
     children: Children, begin: Begin, tmp_path: Path
 ) -> None:
     control = begin(Crash("a", Point("two", "before")))
@@ -479,7 +479,7 @@ def test_an_omission_that_no_step_noticed_needs_the_proxy_s_word(
     assert control.not_fired == (() if fired else (fault.id,))
 
 
-def test_a_fault_on_a_link_strikes_one_step_and_holds_the_others(
+def test_a_fault_on_a_link_fires_one_step_and_holds_the_others(
     children: Children, begin: Begin
 ) -> None:
     begin(Delay("a->b", Point("slow"), 5))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from bettong.harness.queries.run.environment import ArenaFor, spark_environments
+from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
 
 
 @pytest.fixture(scope="module")
-def arena_for() -> Iterator[ArenaFor]:
-    with spark_environments(print) as arena_for:
-        yield arena_for
+def environments() -> Iterator[SparkEnvironments]:
+    with spark_environments(print) as environments:
+        yield environments

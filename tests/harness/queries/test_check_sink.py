@@ -13,7 +13,7 @@ from bettong.harness.queries.faults.kinds import parse_fault
 from bettong.harness.queries.judge import judge_run
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.endpoints import EndpointProxies
-from bettong.harness.queries.run.environment import ArenaFor
+from bettong.harness.queries.run.environment import SparkEnvironments
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.runner import SinkRunner
 from bettong.harness.queries.sink.rows import Input
@@ -27,45 +27,49 @@ FILES = "bettong.scenarios.sinks.files"
 SOURCE = Input()
 
 
-def check(arena_for: ArenaFor, target: str, **asked: object) -> Result:
+def check(environments: SparkEnvironments, target: str, **asked: object) -> Result:
     asked.setdefault("faults", 1)
     request = Request(target, budget=Budget(seconds=600), **asked)  # type: ignore[arg-type]
-    result = check_one(request, arena_for, print)
+    result = check_one(request, environments, print)
     assert Result.from_dict(json.loads(json.dumps(result.to_dict()))) == result
     return result
 
 
-def test_a_plain_append_duplicates_and_the_replay_shows_it_again(arena_for: ArenaFor) -> None:
+def test_a_plain_append_duplicates_and_the_replay_shows_it_again(
+    environments: SparkEnvironments,
+) -> None:
     target = f"{FILES}:JsonAppend"
-    result = check(arena_for, target)
+    result = check(environments, target)
     assert (result.verdict, result.guarantee) == ("invalid", "at-least-once")
     assert result.coverage.not_injected == 0
     found = result.counterexamples[0]
     assert found.faults == ("crash(driver, before batch=0/commits)",)
     assert {a.kind for a in found.anomalies} == {"Duplicate"}
     assert "m/000000 … m/000019 are there twice" in found.words
-    again = check(arena_for, target, only=found.faults)
+    again = check(environments, target, only=found.faults)
     assert again.counterexamples[0].anomalies == found.anomalies
     assert again.coverage.executions == 1
 
 
-def test_a_fault_that_never_strikes_proves_nothing_and_is_named(arena_for: ArenaFor) -> None:
+def test_a_fault_that_never_fires_proves_nothing_and_is_named(
+    environments: SparkEnvironments,
+) -> None:
     never = "crash(driver, before batch=9/commits)"
-    result = check(arena_for, f"{FILES}:SqliteOneTransaction", only=(never,))
+    result = check(environments, f"{FILES}:SqliteOneTransaction", only=(never,))
     assert result.verdict == "unknown"
-    assert f"the first one {never}: {never} did not strike" in result.reason
+    assert f"the first one {never}: {never} did not fire" in result.reason
 
 
-def test_rows_and_batch_in_one_transaction_hold(arena_for: ArenaFor) -> None:
-    result = check(arena_for, f"{FILES}:SqliteOneTransaction")
+def test_rows_and_batch_in_one_transaction_hold(environments: SparkEnvironments) -> None:
+    result = check(environments, f"{FILES}:SqliteOneTransaction")
     assert (result.verdict, result.guarantee) == ("valid", "effectively-once")
     assert result.coverage.complete
     assert result.coverage.not_injected == 0
     assert result.counterexamples == ()
 
 
-def test_the_marker_before_the_rows_loses_them(arena_for: ArenaFor) -> None:
-    result = check(arena_for, f"{FILES}:SqliteMarkerThenRows")
+def test_the_marker_before_the_rows_loses_them(environments: SparkEnvironments) -> None:
+    result = check(environments, f"{FILES}:SqliteMarkerThenRows")
     assert (result.verdict, result.guarantee) == ("invalid", "at-most-once")
     assert result.counterexamples[0].faults == ("crash(driver, before batch=0/sink.file=2.commit)",)
 
@@ -89,12 +93,12 @@ def test_the_marker_before_the_rows_loses_them(arena_for: ArenaFor) -> None:
     ],
 )
 def test_kept_crashes_show_what_kills_show(
-    arena_for: ArenaFor, name: str, faults: tuple[str, ...]
+    environments: SparkEnvironments, name: str, faults: tuple[str, ...]
 ) -> None:
     if name == "SqliteInsert" and "sink.file=2" in faults[0]:
         pytest.skip("it commits once a batch")
     with EndpointProxies({}) as endpoint_proxies:
-        runner = SinkRunner(arena_for({}), Target(f"{FILES}:{name}"), SOURCE, endpoint_proxies)
+        runner = SinkRunner(environments({}), Target(f"{FILES}:{name}"), SOURCE, endpoint_proxies)
         chosen = [parse_fault(id) for id in faults]
         kept, killed = (runner.run(chosen, real=real) for real in (False, True))
     assert not kept.not_fired and not killed.not_fired
@@ -109,20 +113,22 @@ def users(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_users_own_file_works(arena_for: ArenaFor, users: str) -> None:
+def test_a_users_own_file_works(environments: SparkEnvironments, users: str) -> None:
     only = ("crash(driver, before batch=1/commits)",)
-    result = check(arena_for, f"{users}:Mine", only=only)
+    result = check(environments, f"{users}:Mine", only=only)
     assert result.verdict == "invalid"
 
 
-def test_reading_back_nothing_concludes_nothing(arena_for: ArenaFor, users: str) -> None:
-    result = check(arena_for, f"{users}:Blind")
+def test_reading_back_nothing_concludes_nothing(
+    environments: SparkEnvironments, users: str
+) -> None:
+    result = check(environments, f"{users}:Blind")
     assert result.verdict == "unknown"
     assert "read() returned nothing" in result.reason
 
 
-def test_a_query_that_fails_by_itself_says_why(arena_for: ArenaFor, users: str) -> None:
-    result = check(arena_for, f"{users}:Failing")
+def test_a_query_that_fails_by_itself_says_why(environments: SparkEnvironments, users: str) -> None:
+    result = check(environments, f"{users}:Failing")
     assert result.verdict == "unknown"
     assert "RuntimeError: no such table" in result.reason
 
@@ -135,23 +141,25 @@ def test_a_query_that_fails_by_itself_says_why(arena_for: ArenaFor, users: str) 
     ],
 )
 def test_what_keeps_it_from_being_judged_is_said(
-    arena_for: ArenaFor, users: str, name: str, message: str
+    environments: SparkEnvironments, users: str, name: str, message: str
 ) -> None:
-    result = check(arena_for, f"{users}:{name}")
+    result = check(environments, f"{users}:{name}")
     assert result.verdict == "unknown"
     assert message in result.reason
 
 
-def test_a_reader_that_fails_is_named(arena_for: ArenaFor, users: str) -> None:
+def test_a_reader_that_fails_is_named(environments: SparkEnvironments, users: str) -> None:
     with pytest.raises(UsageError, match=r"read.. fails after a run without faults: FileNotFound"):
-        check(arena_for, f"{users}:Unreadable")
+        check(environments, f"{users}:Unreadable")
 
 
-def test_another_checkpoint_is_refused(arena_for: ArenaFor, users: str) -> None:
+def test_another_checkpoint_is_refused(environments: SparkEnvironments, users: str) -> None:
     with pytest.raises(UsageError, match=r"does not use env\.checkpoint"):
-        check(arena_for, f"{users}:Elsewhere")
+        check(environments, f"{users}:Elsewhere")
 
 
-def test_an_endpoint_that_is_not_used_is_refused(arena_for: ArenaFor, users: str) -> None:
+def test_an_endpoint_that_is_not_used_is_refused(
+    environments: SparkEnvironments, users: str
+) -> None:
     with pytest.raises(UsageError, match=r"no byte crossed the link to db"):
-        check(arena_for, f"{users}:Direct")
+        check(environments, f"{users}:Direct")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from chosen_faults import FAILED_TASK, REPLAYED, seen
 
-from bettong.harness.queries.run.environment import ArenaFor
+from bettong.harness.queries.run.environment import SparkEnvironments
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 TWICE = {"Duplicate"}
@@ -23,7 +23,7 @@ TWICE = {"Duplicate"}
     ],
 )
 def test_the_right_one_holds_and_the_wrong_one_is_found(
-    arena_for: ArenaFor, name: str, fault: str, expected: set[str]
+    environments: SparkEnvironments, name: str, fault: str, expected: set[str]
 ) -> None:
     pytest.importorskip({"postgres": "psycopg"}.get(name.partition(":")[0], name.partition(":")[0]))
-    assert seen(arena_for, name, fault) == expected
+    assert seen(environments, name, fault) == expected

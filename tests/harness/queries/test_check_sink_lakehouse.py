@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from chosen_faults import FAILED_TASK, REPLAYED, seen
 
-from bettong.harness.queries.run.environment import ArenaFor
+from bettong.harness.queries.run.environment import SparkEnvironments
 
 pytestmark = [pytest.mark.spark, pytest.mark.servers, pytest.mark.timeout(900)]
 TWICE = {"Duplicate"}
@@ -24,6 +24,6 @@ TWICE = {"Duplicate"}
     ],
 )
 def test_a_table_under_a_chosen_fault(
-    arena_for: ArenaFor, name: str, fault: str, expected: set[str]
+    environments: SparkEnvironments, name: str, fault: str, expected: set[str]
 ) -> None:
-    assert seen(arena_for, name, fault) == expected
+    assert seen(environments, name, fault) == expected

@@ -16,7 +16,7 @@ from bettong.harness.queries.faults.kinds import refused, refused_once
 from bettong.harness.queries.faults.wire import How, wire_points
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.endpoints import EndpointProxies
-from bettong.harness.queries.run.environment import ArenaFor
+from bettong.harness.queries.run.environment import SparkEnvironments
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.runner import SinkRunner
 from bettong.harness.queries.search.executor import SinkExecutor
@@ -33,7 +33,9 @@ pytestmark = [pytest.mark.spark, pytest.mark.servers, pytest.mark.timeout(900)]
 
 
 @contextlib.contextmanager
-def executor_of(arena_for: ArenaFor, name: str, together: int = 1) -> Iterator[SinkExecutor]:
+def executor_of(
+    environments: SparkEnvironments, name: str, together: int = 1
+) -> Iterator[SinkExecutor]:
     """The sink with its own server, after two clean runs."""
     target = name if ".py:" in name else f"bettong.scenarios.sinks.{name}"
     sink = load_target(target, {})
@@ -44,7 +46,9 @@ def executor_of(arena_for: ArenaFor, name: str, together: int = 1) -> Iterator[S
             pytest.skip(str(e))
         addresses = {name: server.address for name, server in servers.items()}
         endpoint_proxies = stack.enter_context(EndpointProxies(addresses, servers))
-        runner = SinkRunner(arena_for(sink.spark_config), Target(target), Input(), endpoint_proxies)
+        runner = SinkRunner(
+            environments(sink.spark_config), Target(target), Input(), endpoint_proxies
+        )
         with executor_on(runner, servers, together) as executor:
             yield executor
 
@@ -66,7 +70,7 @@ def executor_on(
 
 
 def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
-    """Strike the first request of batch 1 with that label; empty for any."""
+    """Hit the first request of batch 1 with that label; empty for any."""
     fault = next(
         fault
         for point in executor.why.wire
@@ -101,43 +105,45 @@ def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
         ("kafka:PreparedThenMarked", "EndTxn", "omit", "crash", {"Loss"}),
     ],
 )
-def test_a_request_is_struck(
-    arena_for: ArenaFor, name: str, label: str, kind: str, how: How, seen: set[str]
+def test_a_request_is_hit(
+    environments: SparkEnvironments, name: str, label: str, kind: str, how: How, seen: set[str]
 ) -> None:
-    with executor_of(arena_for, name) as executor:
+    with executor_of(environments, name) as executor:
         assert kinds(executor, label, kind, how) == seen
 
 
-def test_two_transactions_break_between_them(arena_for: ArenaFor) -> None:
+def test_two_transactions_break_between_them(environments: SparkEnvironments) -> None:
     for name, seen in (("RowsThenMarker", {"Duplicate"}), ("MarkerThenRows", {"Loss"})):
-        with executor_of(arena_for, f"postgres:{name}") as executor:
+        with executor_of(environments, f"postgres:{name}") as executor:
             assert kinds(executor, "COMMIT", "omit-reply", "crash") == seen
 
 
-def test_a_failed_attempt_copies_twice(arena_for: ArenaFor) -> None:
-    with executor_of(arena_for, "postgres:CopyPerPartition") as executor:
+def test_a_failed_attempt_copies_twice(environments: SparkEnvironments) -> None:
+    with executor_of(environments, "postgres:CopyPerPartition") as executor:
         failed = "storage(EIO, after batch=1/stage=0/p=0/a=0/task)"
         execution = executor.run(frozenset({failed}))
         assert {a.kind for a in execution.anomalies} == {"Duplicate"}
 
 
-def test_a_server_that_is_killed_keeps_what_it_has_answered(arena_for: ArenaFor) -> None:
+def test_a_server_that_is_killed_keeps_what_it_has_answered(
+    environments: SparkEnvironments,
+) -> None:
     for name, seen in ((f"{HERE}:ForgetfulSet", {"Loss"}), ("redis:Set", set())):
-        with executor_of(arena_for, name) as executor:
+        with executor_of(environments, name) as executor:
             assert kinds(executor, "HSET", "omit-reply", "restarted") == seen
 
 
 def test_a_server_that_stands_still_carries_out_late_what_was_given_up(
-    arena_for: ArenaFor,
+    environments: SparkEnvironments,
 ) -> None:
     for name, label, seen in (("redis:Push", "RPUSH", {"Duplicate"}), ("redis:Set", "HSET", set())):
-        with executor_of(arena_for, name) as executor:
+        with executor_of(environments, name) as executor:
             assert kinds(executor, label, "omit", "paused") == seen
 
 
-def test_an_endpoint_that_refuses_connections(arena_for: ArenaFor) -> None:
+def test_an_endpoint_that_refuses_connections(environments: SparkEnvironments) -> None:
     for name, seen in ((f"{HERE}:SwallowingSet", {"Loss"}), ("redis:Set", set())):
-        with executor_of(arena_for, name) as executor:
+        with executor_of(environments, name) as executor:
             fault = refused("redis", 1)
             execution = executor.run(frozenset({fault.id}))
             assert "refused new ones" in execution.evidence[fault.id]
@@ -145,21 +151,23 @@ def test_an_endpoint_that_refuses_connections(arena_for: ArenaFor) -> None:
             assert {a.kind for a in execution.anomalies} == seen
 
 
-def test_one_connection_is_refused(arena_for: ArenaFor) -> None:
+def test_one_connection_is_refused(environments: SparkEnvironments) -> None:
     for name, seen in ((f"{HERE}:SwallowingOnceSet", {"Loss"}), ("redis:Set", set())):
-        with executor_of(arena_for, name) as executor:
+        with executor_of(environments, name) as executor:
             execution = executor.run(frozenset({refused_once("redis", 1).id}))
             assert execution.not_fired == ()
             assert {a.kind for a in execution.anomalies} == seen
 
 
-def test_the_wire_is_struck_while_a_crash_is_recovered_from(arena_for: ArenaFor) -> None:
+def test_the_wire_is_fired_while_a_crash_is_recovered_from(
+    environments: SparkEnvironments,
+) -> None:
     crash = "crash(driver, before batch=1/commits)"
     for name, label, seen in (
         (f"{HERE}:RepairsOnce", "RPUSH", {"Loss"}),
         ("redis:Set", "HSET", set()),
     ):
-        with executor_of(arena_for, name, together=2) as executor:
+        with executor_of(environments, name, together=2) as executor:
             alone = executor.run(frozenset({crash}))
             assert alone.outcome == "good"
             lost = f"omit(redis/restarted/{label}=1)"
@@ -169,7 +177,7 @@ def test_the_wire_is_struck_while_a_crash_is_recovered_from(arena_for: ArenaFor)
             assert {a.kind for a in both.anomalies} == seen
 
 
-def test_half_of_a_frame(arena_for: ArenaFor) -> None:
+def test_half_of_a_frame(environments: SparkEnvironments) -> None:
     for at_once, seen in ((True, {"Duplicate"}), (False, set())):
         with (
             LineServer(at_once) as server,
@@ -177,13 +185,13 @@ def test_half_of_a_frame(arena_for: ArenaFor) -> None:
         ):
             target = Target(LINES)
             with executor_on(
-                SinkRunner(arena_for({}), target, Input(), endpoint_proxies), ()
+                SinkRunner(environments({}), target, Input(), endpoint_proxies), ()
             ) as executor:
                 assert kinds(executor, "", "cut", "lost") == seen
 
 
-def test_sparks_kafka_sink_writes_again_when_a_task_failed(arena_for: ArenaFor) -> None:
-    assert shown(arena_for, "kafka:SparkKafka", FAILED_TASK) == {"Duplicate"}
+def test_sparks_kafka_sink_writes_again_when_a_task_failed(environments: SparkEnvironments) -> None:
+    assert shown(environments, "kafka:SparkKafka", FAILED_TASK) == {"Duplicate"}
 
 
 ELSEWHERE = """
@@ -200,8 +208,10 @@ class Past(IdempotentProducer):
 """
 
 
-def test_a_client_that_was_sent_past_the_link_is_told(arena_for: ArenaFor, tmp_path: Path) -> None:
+def test_a_client_that_was_sent_past_the_link_is_told(
+    environments: SparkEnvironments, tmp_path: Path
+) -> None:
     path = tmp_path / "past.py"
     path.write_text(ELSEWHERE)
     with pytest.raises(UsageError, match="went past the link"):
-        check_one(Request(f"{path}:Past"), arena_for, print)
+        check_one(Request(f"{path}:Past"), environments, print)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bettong.harness.conductor.fault_status import Struck
+from bettong.harness.conductor.fault_status import Injected
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds import Crash, Cut, Omit, Storage
 from bettong.harness.faults.point import Point
@@ -36,8 +36,8 @@ TWICE = Cut(("driver",), ("receiver",), AT, tries=2)
 def test_only_what_a_contract_names_is_excused(
     node: str, status: int, fault: Fault, where: str, excused: bool
 ) -> None:
-    assert bool(excuse(node, status, [Struck(fault, where)])) is excused
+    assert bool(excuse(node, status, [Injected(fault, where)])) is excused
 
 
-def test_nothing_is_excused_where_nothing_has_struck() -> None:
+def test_nothing_is_excused_where_nothing_has_fired() -> None:
     assert excuse("driver", 1, []) == ""

@@ -1,4 +1,4 @@
-"""However a run ends, its result says what befell it: real processes that die, do not come back,
+"""However a run ends, its result says what happened: real processes that die, do not come back,
 stand still for good, or leave rows that nobody can read."""
 
 from __future__ import annotations

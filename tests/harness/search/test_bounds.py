@@ -12,7 +12,7 @@ EACH = [Fault(kind, kind) for kind in (CRASH, LOSS, PAUSE, STORAGE)]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_every_profile_tries_each_of_the_kinds_that_strike_real_systems(profile: str) -> None:
+def test_every_profile_tries_each_of_the_kinds_that_hit_real_systems(profile: str) -> None:
     bounds = bounds_of(profile).bounds
     assert all(bounds.allow([fault]) for fault in EACH)
 

@@ -32,12 +32,12 @@ def crashed(at: Point, first: list[str], second: list[str]) -> list[TraceEvent]:
     return events
 
 
-def learned(folding: FaultEquivalence, at: Point, first: list[str], second: list[str]) -> Crash:
+def learned(equivalence: FaultEquivalence, at: Point, first: list[str], second: list[str]) -> Crash:
     fault = Crash("driver", at)
     recovery = recovery_of(fault, read_occurrences(crashed(at, first, second)), batch_of)
     assert recovery is not None
-    folding.faults[fault.id] = fault
-    folding.learn(fault.id, recovery)
+    equivalence.faults[fault.id] = fault
+    equivalence.learn(fault.id, recovery)
     return fault
 
 
@@ -47,48 +47,48 @@ READ = "batch=1/p=0/a=0/source.read"
 
 def two_alike() -> tuple[FaultEquivalence, Crash, Crash]:
     """Killed before a read and killed before a commit, nothing durable between."""
-    folding = FaultEquivalence()
-    one = learned(folding, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
-    two = learned(folding, Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], AGAIN)
-    return folding, one, two
+    equivalence = FaultEquivalence()
+    one = learned(equivalence, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
+    two = learned(equivalence, Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], AGAIN)
+    return equivalence, one, two
 
 
 def test_a_second_fault_is_tried_behind_one_of_two_that_are_alike() -> None:
-    folding, one, two = two_alike()
-    assert folding.classes() == 1
+    equivalence, one, two = two_alike()
+    assert equivalence.classes() == 1
     behind_two = Omit(LINK, Point(COMMIT, "before", 2))
-    folding.faults[behind_two.id] = behind_two
-    # The commit had not been begun when the first one struck: there its replay is the first time.
+    equivalence.faults[behind_two.id] = behind_two
+    # The commit had not been begun when the first one fired: there its replay is the first time.
     behind_one = Omit(LINK, Point(COMMIT))
-    folding.faults[behind_one.id] = behind_one
+    equivalence.faults[behind_one.id] = behind_one
     asked = frozenset({two.id, behind_two.id})
-    assert folding.canonical(asked) == {one.id, behind_one.id}
-    assert folding.folded == {asked: frozenset({one.id, behind_one.id})}
+    assert equivalence.canonical(asked) == {one.id, behind_one.id}
+    assert equivalence.folded == {asked: frozenset({one.id, behind_one.id})}
 
 
-def test_a_fault_that_strikes_before_the_first_one_is_not_moved() -> None:
-    folding, _, two = two_alike()
+def test_a_fault_that_fires_before_the_first_one_is_not_moved() -> None:
+    equivalence, _, two = two_alike()
     earlier = OmitReply("driver->gateway", Point(PLAN))
-    folding.faults[earlier.id] = earlier
+    equivalence.faults[earlier.id] = earlier
     asked = frozenset({two.id, earlier.id})
-    assert folding.canonical(asked) == asked
-    assert not folding.folded
+    assert equivalence.canonical(asked) == asked
+    assert not equivalence.folded
 
 
 def test_a_fault_is_not_moved_to_a_moment_that_no_run_has_shown() -> None:
-    folding, _, two = two_alike()
+    equivalence, _, two = two_alike()
     second = Omit(LINK, Point(COMMIT, "before", 2))
-    folding.faults[second.id] = second
+    equivalence.faults[second.id] = second
     asked = frozenset({two.id, second.id})
-    assert folding.canonical(asked) == asked
+    assert equivalence.canonical(asked) == asked
 
 
 def test_a_fault_is_not_moved_to_a_moment_that_only_another_run_has_shown() -> None:
-    folding, _, two = two_alike()
+    equivalence, _, two = two_alike()
     third, second = Omit(LINK, Point(COMMIT, "before", 3)), Omit(LINK, Point(COMMIT, "before", 2))
-    folding.faults |= {third.id: third, second.id: second}
+    equivalence.faults |= {third.id: third, second.id: second}
     asked = frozenset({two.id, third.id})
-    assert folding.canonical(asked) == asked  # behind the other one the commit comes once
+    assert equivalence.canonical(asked) == asked  # behind the other one the commit comes once
 
 
 def step(
@@ -131,9 +131,9 @@ def test_a_crash_that_another_stands_for_is_no_fault_of_its_own() -> None:
 def test_what_stands_for_a_crash_of_the_clean_run_is_told_by_the_clean_run() -> None:
     plan, offsets = Crash("driver", Point(PLAN)), Crash("driver", Point(OFFSETS))
     known = {plan.id: plan, offsets.id: offsets}
-    folding = FaultEquivalence(known, {plan.id: offsets.id}, {plan.id, offsets.id})
+    equivalence = FaultEquivalence(known, {plan.id: offsets.id}, {plan.id, offsets.id})
     other = read_occurrences([*step(PLAN), *step(READ), *step(WRITE)])
-    standing = folding.standing_for(other)
+    standing = equivalence.standing_for(other)
     assert standing[plan.id] == offsets
     assert standing[f"crash(driver, before {READ})"] == Crash("driver", Point(WRITE))
 
@@ -167,52 +167,54 @@ def test_a_crash_is_not_moved_over_a_push() -> None:
 
 def test_in_a_later_batch_it_counts_only_with_what_that_batch_began() -> None:
     """Killed before the offsets or before the commit: recoveries differ, their ends do not."""
-    folding = FaultEquivalence()
+    equivalence = FaultEquivalence()
     next_plan, next_commit = (s.replace("batch=1", "batch=2") for s in (PLAN, COMMIT))
     rest = [READ, COMMIT, "batch=1/commits", next_plan, next_commit]
-    early = learned(folding, Point(OFFSETS), [PLAN, OFFSETS], [PLAN, OFFSETS, *rest])
-    late = learned(folding, Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], rest)
-    missing = learned(folding, Point(READ), [PLAN, OFFSETS, READ], [READ, next_plan, next_commit])
-    assert folding.classes() == 3
+    early = learned(equivalence, Point(OFFSETS), [PLAN, OFFSETS], [PLAN, OFFSETS, *rest])
+    late = learned(equivalence, Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], rest)
+    missing = learned(
+        equivalence, Point(READ), [PLAN, OFFSETS, READ], [READ, next_plan, next_commit]
+    )
+    assert equivalence.classes() == 3
     second = Omit(LINK, Point(next_commit))
-    folding.faults[second.id] = second
-    assert folding.canonical(frozenset({late.id, second.id})) == {early.id, second.id}
-    assert folding.canonical(frozenset({missing.id, second.id})) == {missing.id, second.id}
+    equivalence.faults[second.id] = second
+    assert equivalence.canonical(frozenset({late.id, second.id})) == {early.id, second.id}
+    assert equivalence.canonical(frozenset({missing.id, second.id})) == {missing.id, second.id}
 
 
 def test_what_was_durable_tells_faults_apart() -> None:
-    folding = FaultEquivalence()
-    learned(folding, Point(OFFSETS), [PLAN, OFFSETS], AGAIN)
-    learned(folding, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
-    assert folding.classes() == 2
+    equivalence = FaultEquivalence()
+    learned(equivalence, Point(OFFSETS), [PLAN, OFFSETS], AGAIN)
+    learned(equivalence, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
+    assert equivalence.classes() == 2
 
 
 def test_what_followed_tells_faults_apart() -> None:
-    folding = FaultEquivalence()
-    learned(folding, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
-    learned(folding, Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], [*AGAIN, COMMIT])
-    assert folding.classes() == 2
+    equivalence = FaultEquivalence()
+    learned(equivalence, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
+    learned(equivalence, Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], [*AGAIN, COMMIT])
+    assert equivalence.classes() == 2
 
 
 def test_single_faults_at_different_moments_are_not_folded() -> None:
-    folding, _, two = two_alike()
-    assert folding.canonical(frozenset({two.id})) == {two.id}
-    assert folding.canonical(frozenset()) == frozenset()
+    equivalence, _, two = two_alike()
+    assert equivalence.canonical(frozenset({two.id})) == {two.id}
+    assert equivalence.canonical(frozenset()) == frozenset()
 
 
 def test_the_same_moment_of_another_batch_is_alike() -> None:
-    folding, one, _ = two_alike()
+    equivalence, one, _ = two_alike()
     shifted = [s.replace("batch=1", "batch=0") for s in [PLAN, OFFSETS, READ]]
     at = Point(READ.replace("batch=1", "batch=0"))
-    other = learned(folding, at, shifted, [s.replace("batch=1", "batch=0") for s in AGAIN])
-    assert folding.classes() == 1
+    other = learned(equivalence, at, shifted, [s.replace("batch=1", "batch=0") for s in AGAIN])
+    assert equivalence.classes() == 1
     second = Omit(LINK, Point(COMMIT.replace("batch=1", "batch=0")))
-    folding.faults[second.id] = second
-    folding.faults[Omit(LINK, Point(COMMIT)).id] = Omit(LINK, Point(COMMIT))
+    equivalence.faults[second.id] = second
+    equivalence.faults[Omit(LINK, Point(COMMIT)).id] = Omit(LINK, Point(COMMIT))
     asked = frozenset({other.id, second.id})
-    assert folding.canonical(asked) == {one.id, Omit(LINK, Point(COMMIT)).id}
+    assert equivalence.canonical(asked) == {one.id, Omit(LINK, Point(COMMIT)).id}
 
 
-def test_a_fault_that_did_not_strike_teaches_nothing() -> None:
+def test_a_fault_that_did_not_fire_teaches_nothing() -> None:
     fault = Crash("driver", Point("batch=9/offsets"))
     assert recovery_of(fault, read_occurrences([]), batch_of) is None

@@ -16,7 +16,7 @@ from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.exhaustive import LOG, Everything, Told, compare, left_nothing
-from bettong.harness.search.occurrences import Occurrence, Reading, Restart, StruckStep
+from bettong.harness.search.occurrences import FaultedStep, Occurrence, Reading, Restart
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Result, Verdict
 from bettong.lineage.search.loop import Budget
@@ -113,7 +113,7 @@ def test_a_loss_where_an_end_of_the_link_is_dead_had_nothing_to_lose(
             Occurrence(loss.at.step, 1, "sender", 1, loss.link, begun=4, ended=7),
         ],
         [Restart("gateway", 2, back)],
-        [StruckStep(crash, "gateway", killed)],
+        [FaultedStep(crash, "gateway", killed)],
     )
     seen = SimpleNamespace(
         outcome="not-injected", schedule=Schedule((crash, loss)), not_fired=(loss.id,)

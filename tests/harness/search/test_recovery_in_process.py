@@ -49,4 +49,4 @@ def test_a_pair_is_put_up_where_the_first_fault_leaves_another_record(
         for crash in (CRASH, CRASH_AFTER_AGAIN):
             pair = frozenset({REPLY_LOST, crash})
             assert search.admits(pair) is left
-            assert executor.folding.canonical(pair) == pair  # no other history stands for it
+            assert executor.equivalence.canonical(pair) == pair  # no other history stands for it

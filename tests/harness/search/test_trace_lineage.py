@@ -73,7 +73,7 @@ class Trace:
         self.end(SERVED, COMMIT, node="receiver")
         self.end(COMMIT, OFFSETS, SERVED, link=LINK)
 
-    def strikes(self, fault: str, node: str) -> None:
+    def injects(self, fault: str, node: str) -> None:
         detail = {"fault": to_entry(STRIKING[fault])}
         self.events.append(TraceEvent(f"fault/{fault}", "after", node, detail=detail))
 
@@ -84,7 +84,7 @@ class Trace:
     def dies_before_the_commit(self, fault: str) -> None:
         """The driver is killed before it asks for the commit, and comes back."""
         self.begin(COMMIT, OFFSETS, link=LINK)
-        self.strikes(fault, "driver")
+        self.injects(fault, "driver")
         self.restart()
         self.whole("epoch=2/sink.open")
 
@@ -169,7 +169,7 @@ def test_a_retry_is_owed_to_the_fault_that_made_it_necessary() -> None:
     trace.whole(OFFSETS)
     trace.begin(COMMIT, OFFSETS, link=LINK)
     trace.begin(SERVED, COMMIT, node="receiver")
-    trace.strikes(lost, "driver")
+    trace.injects(lost, "driver")
     trace.end(SERVED, COMMIT, node="receiver")
     trace.fail(COMMIT)
     trace.committed()
@@ -205,7 +205,7 @@ DRIVERS_OWN = (OPEN, PLAN, OFFSETS, COMMIT, COMMITS)
         (PARTITION, {f"cut(receiver|driver, from {COMMIT} for 2 tries)"}),
     ],
 )
-def test_other_kinds_of_faults_are_hypotheses_where_they_can_strike(
+def test_other_kinds_of_faults_are_hypotheses_where_they_can_fire(
     kind: str, expected: set[str]
 ) -> None:
     run = lineage_of(clean().events, kinds={kind})
@@ -273,13 +273,13 @@ def test_each_call_to_the_disk_can_fail() -> None:
     }
 
 
-def test_a_node_that_ends_by_itself_and_comes_back_owes_that_to_the_fault_that_struck() -> None:
+def test_a_node_that_ends_by_itself_and_comes_back_owes_that_to_the_fault_that_fired() -> None:
     refused = f"storage(ENOSPC, before {OFFSETS})"
     trace = Trace()
     trace.whole(OPEN)
     trace.whole(PLAN)
     trace.begin(OFFSETS, PLAN)
-    trace.strikes(refused, "")
+    trace.injects(refused, "")
     trace.fail(OFFSETS)
     trace.restart()
     trace.whole("epoch=2/sink.open")
@@ -338,7 +338,7 @@ def fed(sent: str, replay: str = "") -> Trace:
     gateway, sender = {"node": "gateway"}, {"node": "sender", "link": SENDING}
     trace.begin(SEND, **sender)
     if sent == "again":
-        trace.strikes(f"omit({SENDING}, {SEND})", "sender")
+        trace.injects(f"omit({SENDING}, {SEND})", "sender")
         trace.events.append(TraceEvent(SEND, "failed", "sender", link=SENDING))
         trace.begin(SEND, **sender)
     trace.end(SEND, **sender)
@@ -346,7 +346,7 @@ def fed(sent: str, replay: str = "") -> Trace:
     trace.end(KEPT, SEND, **gateway)
     trace.begin(ACK, KEPT, link=ACKING, **gateway)
     if sent == "unacked":
-        trace.strikes(f"omit({ACKING}, {ACK})", "gateway")
+        trace.injects(f"omit({ACKING}, {ACK})", "gateway")
         trace.end(ACK, KEPT, link=ACKING, **gateway)  # a push: nobody tells that it was lost
         trace.begin("sender.connect/lines", **sender)
         trace.end("sender.connect/lines", KEPT, **sender)
@@ -383,13 +383,13 @@ def test_what_an_earlier_incarnation_did_counts_whichever_try_did_it() -> None:
         trace.whole(OPEN)
         trace.begin(PLAN, link=LINK)
         if retry:
-            trace.strikes(lost, "driver")
+            trace.injects(lost, "driver")
             trace.fail(PLAN)
             trace.begin(PLAN, link=LINK)
         trace.end(PLAN, link=LINK)
         trace.begin(COMMIT, PLAN, link=LINK)
         if replay:
-            trace.strikes(killed, "driver")
+            trace.injects(killed, "driver")
             trace.restart()
             trace.begin(COMMIT, PLAN, link=LINK)  # PLAN is not done again
         trace.end(COMMIT, PLAN, link=LINK)

@@ -13,7 +13,7 @@ from bettong.harness.strategies.data import (
     keyed_streams,
     messages,
 )
-from bettong.reports.steps import struck_steps
+from bettong.reports.steps import faulted_steps
 
 
 @given(fault_schedules())
@@ -25,8 +25,8 @@ def test_schedules_are_valid_and_come_back_from_json(schedule: Schedule) -> None
 @given(fault_schedules())
 def test_reports_find_the_steps_of_every_fault_by_its_id(schedule: Schedule) -> None:
     for fault in schedule.faults:
-        assert struck_steps(fault.id), fault.id
-        assert all(step.startswith("batch=") for step, _ in struck_steps(fault.id))
+        assert faulted_steps(fault.id), fault.id
+        assert all(step.startswith("batch=") for step, _ in faulted_steps(fault.id))
 
 
 @given(keyed_streams().flatmap(lambda s: interleavings(s).map(lambda other: (s, other))))

@@ -24,7 +24,7 @@ def link(api: Toxiproxy, proxy: Proxy) -> ProxiedLink:
     return ProxiedLink(api, proxy)
 
 
-def struck(evidence: Evidence, server: ToxiproxyServer) -> bool:
+def fired(evidence: Evidence, server: ToxiproxyServer) -> bool:
     """The embedded server knows; the real one may only not deny it."""
     if server.kind == "embedded":
         return evidence.fired is True
@@ -55,7 +55,7 @@ def test_a_lost_request_never_arrives(
     again, upstream = connect()  # still in force
     again.sendall(b"request")
     assert upstream.recv(1) == b""
-    assert struck(fault.heal(), server)
+    assert fired(fault.heal(), server)
     assert works(connect)
 
 
@@ -68,7 +68,7 @@ def test_a_lost_reply_was_carried_out(
     assert receive(upstream, 7) == b"request"
     upstream.sendall(b"reply")
     assert client.recv(1) == b""
-    assert struck(fault.heal(), server)
+    assert fired(fault.heal(), server)
     assert works(connect)
 
 
@@ -79,7 +79,7 @@ def test_a_cut_in_the_middle_of_a_frame(
     fault = link.cut_after(5, "upstream")
     client.sendall(b"request")
     assert receive(upstream, 7) == b"reque"
-    assert struck(fault.heal(), server)
+    assert fired(fault.heal(), server)
 
 
 def test_a_refused_link_says_what_it_killed(
@@ -90,7 +90,7 @@ def test_a_refused_link_says_what_it_killed(
         assert (client.recv(1), upstream.recv(1)) == (b"", b"")
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(link.address, timeout=10)
-    assert struck(fault.evidence(), server)
+    assert fired(fault.evidence(), server)
     assert works(connect)
 
 
@@ -102,7 +102,7 @@ def test_a_held_link_is_silent_and_ends_when_healed(
     client.sendall(b"held")
     upstream.sendall(b"not held")
     assert receive(client, 8) == b"not held"
-    assert struck(fault.heal(), server)
+    assert fired(fault.heal(), server)
     assert upstream.recv(1) == b""
     assert works(connect)
 
@@ -150,7 +150,7 @@ def test_evidence_of_one_fault_is_not_that_of_the_next(
     client, upstream = connect()
     client.sendall(b"x")
     assert upstream.recv(1) == b""
-    assert struck(fault.heal(), server)
+    assert fired(fault.heal(), server)
     second = link.lose_request()
     assert unmet(second.heal(), server)
 

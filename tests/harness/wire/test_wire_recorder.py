@@ -155,7 +155,7 @@ def test_a_cut_that_nothing_met_did_not_fire(recorder: WireRecorder, relay: Wire
     assert (evidence.fired, evidence.times) == (False, 0)
 
 
-def test_a_cut_that_strikes_once_lets_the_retry_through(
+def test_a_cut_that_fires_once_lets_the_retry_through(
     recorder: WireRecorder, relay: WireEndpoint, server: Counting
 ) -> None:
     point = points(recorder, relay, "a", "b")["omit-reply(kv/conn=1/request=1 SET)"]

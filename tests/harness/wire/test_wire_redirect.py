@@ -94,23 +94,23 @@ def asked(address: str, key: int = 18) -> bytes:
         return connection.recv(4096)
 
 
-def test_each_door_shows_its_own_proxy(relay: WireEndpoint, broker: Broker) -> None:
-    doors = [relay.door(), relay.door()]
+def test_each_listener_shows_its_own_proxy(relay: WireEndpoint, broker: Broker) -> None:
+    listeners = [relay.listener(), relay.listener()]
     shown = [("127.0.0.1", 1001), ("127.0.0.1", 1002)]
-    for door, address in zip(doors, shown, strict=True):
-        door.show(address)
-    answers = [asked(address) for address in (relay.address, *(d.address for d in doors))]
+    for listener, address in zip(listeners, shown, strict=True):
+        listener.show(address)
+    answers = [asked(address) for address in (relay.address, *(d.address for d in listeners))]
     own = ("127.0.0.1", broker.address[1])
     assert answers == [kafka_reply(7, written(*a)) for a in (own, *shown)]
     assert relay.bytes > 0
 
 
-def test_a_door_that_is_closed_lets_nobody_in(relay: WireEndpoint) -> None:
-    door = relay.door()
-    assert asked(door.address)
-    door.close()
+def test_a_listener_that_is_closed_lets_nobody_in(relay: WireEndpoint) -> None:
+    listener = relay.listener()
+    assert asked(listener.address)
+    listener.close()
     with pytest.raises(ConnectionRefusedError):
-        asked(door.address)
+        asked(listener.address)
     assert asked(relay.address)
 
 

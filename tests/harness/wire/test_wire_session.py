@@ -13,12 +13,12 @@ from bettong.harness.wire.conversation import History, Keys, Ledger
 from bettong.harness.wire.cutpoints import KINDS, Kind
 from bettong.harness.wire.framing.adaptive import AdaptiveFraming
 from bettong.harness.wire.framing.base import Info
-from bettong.harness.wire.session import Close, Forward, Session, Strike
+from bettong.harness.wire.session import Close, Fire, Forward, Session
 
 
 @dataclass
 class Cut:
-    """Strikes the n-th counted request."""
+    """Hits the n-th counted request."""
 
     kind: Kind = "omit"
     nth: int = 0  # none
@@ -49,7 +49,7 @@ class Played:
         session = Session(framing, history, cut, itertools.count(1).__next__)
         self.session = session
         self.up = self.down = b""
-        self.struck = self.closed = 0
+        self.fired = self.closed = 0
         for turn in turns:
             if self.closed:
                 break
@@ -60,8 +60,8 @@ class Played:
                         self.up += step.data
                     else:
                         self.down += step.data
-                elif isinstance(step, Strike):
-                    self.struck += 1
+                elif isinstance(step, Fire):
+                    self.fired += 1
                 elif isinstance(step, Close):
                     self.closed += 1
 
@@ -98,10 +98,10 @@ def test_a_cut_is_exact(sample: tuple[str, list[Turn]], kind: Kind, data: st.Dat
     )
     played = Played(turns, Cut(kind, nth))
     if kind == "omit-reply" and not target.reply_size:
-        assert (played.struck, played.closed) == (0, 0)
+        assert (played.fired, played.closed) == (0, 0)
         assert played.up == whole.up
         return
-    assert (played.struck, played.closed) == (1, 1)
+    assert (played.fired, played.closed) == (1, 1)
     assert whole.down.startswith(played.down)
     if kind == "omit":
         assert played.up == whole.up[:before]
@@ -127,7 +127,7 @@ def test_a_lost_reply_is_lost_whole_and_those_before_it_arrive() -> None:
 def test_an_action_without_a_close_loses_nothing() -> None:
     for kind in KINDS:
         played = Played(REDIS, Cut(kind, 2, close=False))
-        assert (played.struck, played.closed) == (1, 0)
+        assert (played.fired, played.closed) == (1, 0)
         assert played.up == joined(REDIS, client=True)
         assert played.down == joined(REDIS, client=False)
 
@@ -189,5 +189,5 @@ def test_the_rest_of_a_reply_goes_on_when_the_next_one_is_to_be_lost() -> None:
         says(my(1, b"\0")),
     ]
     played = Played(turns, Cut("omit-reply", 2))
-    assert played.struck == 1
+    assert played.fired == 1
     assert played.down == turns[0].data + turns[2].data + prepared + my(2, b"parameter")

@@ -98,7 +98,7 @@ QUOTED = '"b"'
 
 
 def follows(lineage: Lineage, schedule: FaultSet) -> set[str]:
-    """Everything in a lineage that holds when exactly these faults strike (least fixpoint)."""
+    """Everything in a lineage that holds when exactly these faults fire (least fixpoint)."""
     graph = lineage.graph
     missing = {n: graph.in_degree(n) for n, a in graph.nodes(data=True) if a["kind"] == "firing"}
     waiting = [n for n, count in missing.items() if not count]

@@ -1,4 +1,4 @@
-"""The loop: endings, budget, log, folding, parallel runs."""
+"""The loop: endings, budget, log, equivalence, parallel runs."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ class Fork(Paths):
         lineage = Lineage()
         loss = {name: Fault(name, "loss", "", name, n) for n, name in enumerate(sorted(ALL))}
         leaves = [lineage.leaf(name, [loss[name]]) for name in loss if not schedule]
-        leaves += [lineage.leaf(f"{x} struck", [loss[x]], lost=True) for x in sorted(schedule)]
+        leaves += [lineage.leaf(f"{x} fired", [loss[x]], lost=True) for x in sorted(schedule)]
         lineage.firing("goal", leaves, " ".join(sorted(schedule)) or "clean")
         lineage.fact("goal", goal=True)
         return Execution(schedule, "good", lineage)

@@ -9,15 +9,15 @@ import pytest
 from bettong.harness.catalog import entries
 from bettong.harness.queries.job.check import check_one_job
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.run.environment import ArenaFor, spark_environments
+from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
 from bettong.lineage.search.loop import Budget
 from bettong.scenarios.jobs import SHIPPED, Shipped
 
 
 @pytest.fixture(scope="module")
-def arena_for() -> Iterator[ArenaFor]:
-    with spark_environments(lambda event: None) as arena_for:
-        yield arena_for
+def environments() -> Iterator[SparkEnvironments]:
+    with spark_environments(lambda event: None) as environments:
+        yield environments
 
 
 @pytest.mark.spark
@@ -25,9 +25,9 @@ def arena_for() -> Iterator[ArenaFor]:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("job", SHIPPED, ids=lambda job: job.name)
-def test_its_level_is_found(arena_for: ArenaFor, job: Shipped) -> None:
+def test_its_level_is_found(environments: SparkEnvironments, job: Shipped) -> None:
     request = Request(job.target, contract="job", faults=1, budget=Budget(seconds=900))
-    result = check_one_job(request, arena_for)
+    result = check_one_job(request, environments)
     assert (result.guarantee, result.details.get("envelope")) == (job.level, []), result.reason
     assert result.verdict == ("valid" if job.level == "effectively-once" else "invalid")
     assert result.coverage.not_injected == 0

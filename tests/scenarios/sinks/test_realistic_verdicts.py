@@ -19,9 +19,9 @@ pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.m
 
 @pytest.mark.parametrize("sink", REALISTIC, ids=lambda sink: sink.__name__)
 def test_its_level(sink: type, tmp_path: Path) -> None:
-    with spark_environments(lambda event: None) as arena_for:
+    with spark_environments(lambda event: None) as environments:
         target = f"{sink.__module__}:{sink.__name__}"
-        result = check_one(Request(target, out=tmp_path), arena_for)
+        result = check_one(Request(target, out=tmp_path), environments)
     if "skipped" in result.details:
         pytest.skip(result.details["skipped"])
     assert result.verdict != "unknown", result.reason

@@ -6,7 +6,7 @@ import pytest
 
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.run.environment import ArenaFor
+from bettong.harness.queries.run.environment import SparkEnvironments
 from bettong.lineage.results import Result
 from bettong.lineage.search.loop import Budget
 from bettong.scenarios.sinks import SHIPPED, Shipped
@@ -14,26 +14,30 @@ from bettong.scenarios.sinks import SHIPPED, Shipped
 pytestmark = [pytest.mark.spark, pytest.mark.servers, pytest.mark.timeout(3600)]
 
 
-def check(arena_for: ArenaFor, shipped: Shipped, real: bool = False) -> Result:
+def check(environments: SparkEnvironments, shipped: Shipped, real: bool = False) -> Result:
     budget = Budget(seconds=3000 if real else 900)
     request = Request(shipped.target, expect=shipped.level, faults=1, budget=budget, real=real)
-    result = check_one(request, arena_for, print)
+    result = check_one(request, environments, print)
     if "skipped" in result.details:
         pytest.skip(f"{shipped.name} {result.reason}")
     return result
 
 
 @pytest.mark.parametrize("shipped", SHIPPED, ids=lambda sink: sink.name)
-def test_the_level_is_the_one_that_is_found(arena_for: ArenaFor, shipped: Shipped) -> None:
-    result = check(arena_for, shipped)
+def test_the_level_is_the_one_that_is_found(
+    environments: SparkEnvironments, shipped: Shipped
+) -> None:
+    result = check(environments, shipped)
     assert (result.verdict, result.guarantee) == ("valid", shipped.level), result.reason
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shipped", SHIPPED, ids=lambda sink: sink.name)
-def test_kept_crashes_show_what_kills_show(arena_for: ArenaFor, shipped: Shipped) -> None:
+def test_kept_crashes_show_what_kills_show(
+    environments: SparkEnvironments, shipped: Shipped
+) -> None:
     kept, killed = (
         {run.faults: (run.outcome, {a.kind for a in run.anomalies}) for run in result.runs}
-        for result in (check(arena_for, shipped, real) for real in (False, True))
+        for result in (check(environments, shipped, real) for real in (False, True))
     )
     assert kept == killed

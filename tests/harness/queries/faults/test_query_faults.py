@@ -18,7 +18,7 @@ from bettong.harness.queries.faults.operations import (
     STOPPED,
 )
 from bettong.harness.queries.run.endpoints import EndpointProxies
-from bettong.harness.queries.run.environment import ArenaFor
+from bettong.harness.queries.run.environment import SparkEnvironments
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.runner import SinkRunner
 from bettong.harness.queries.search.executor import SinkExecutor
@@ -62,31 +62,35 @@ ZOMBIE = "pause(driver, from batch=1/commits until after batch=3/commits)"
         (f"{FILES}:SqliteOneTransaction", ZOMBIE, set(), "driver(s) went on"),
     ],
 )
-def test_a_fault_strikes(
-    arena_for: ArenaFor, target: str, fault: str, seen: set[str], evidence: str
+def test_a_fault_fires(
+    environments: SparkEnvironments, target: str, fault: str, seen: set[str], evidence: str
 ) -> None:
     with EndpointProxies({}) as endpoint_proxies:
-        two_cores = partial(arena_for, {}, 2)
-        runner = SinkRunner(arena_for({}), Target(target), Input(), endpoint_proxies, two_cores)
+        two_cores = partial(environments, {}, 2)
+        runner = SinkRunner(environments({}), Target(target), Input(), endpoint_proxies, two_cores)
         execution = SinkExecutor(runner, Input(), False, Why(2, 4, 1)).run(frozenset({fault}))
     assert execution.not_fired == ()
     assert evidence in execution.evidence[fault]
     assert {a.kind for a in execution.anomalies} == seen
 
 
-def test_a_query_that_fails_of_two_faults_is_started_a_third_time(arena_for: ArenaFor) -> None:
+def test_a_query_that_fails_of_two_faults_is_started_a_third_time(
+    environments: SparkEnvironments,
+) -> None:
     renamed = "bettong.scenarios.sinks.writers:DataSourceRename"
     faults = {f"storage(EIO, before batch=1/sink.file={n}.rename)" for n in (1, 3)}
     with EndpointProxies({}) as endpoint_proxies:
-        runner = SinkRunner(arena_for({}), Target(renamed), Input(), endpoint_proxies)
+        runner = SinkRunner(environments({}), Target(renamed), Input(), endpoint_proxies)
         execution = SinkExecutor(runner, Input(), False, Why(2, 4, 1)).run(frozenset(faults))
     assert execution.evidence.keys() == faults
     assert (execution.outcome, execution.anomalies) == ("good", ())
 
 
-def test_a_fault_whose_moment_never_comes_is_no_pass(arena_for: ArenaFor) -> None:
+def test_a_fault_whose_moment_never_comes_is_no_pass(environments: SparkEnvironments) -> None:
     with EndpointProxies({}) as endpoint_proxies:
-        runner = SinkRunner(arena_for({}), Target(f"{FILES}:JsonAppend"), Input(), endpoint_proxies)
+        runner = SinkRunner(
+            environments({}), Target(f"{FILES}:JsonAppend"), Input(), endpoint_proxies
+        )
         executor = SinkExecutor(runner, Input(), False, Why(2, 4, 1))
         for never in (
             "crash(driver, before batch=9/commits)",

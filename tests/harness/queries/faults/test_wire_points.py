@@ -17,7 +17,7 @@ from bettong.harness.queries.faults.wire import (
     WireFault,
     WirePoint,
     endpoints_asked,
-    not_struck,
+    not_placeable,
     wire_points,
 )
 from bettong.harness.wire import CutPoint, Recording, cut_points
@@ -88,7 +88,7 @@ def test_of_requests_that_are_alike_the_first_and_the_last_stand_for_all() -> No
     assert numbers == ["1 BEGIN", "2 INSERT", "6 INSERT", "7 COMMIT"]
 
 
-def test_a_server_is_struck_at_the_last_request_that_changes_something() -> None:
+def test_a_server_is_fired_at_the_last_request_that_changes_something() -> None:
     points = placed([(1, "BEGIN", ""), (1, "COMMIT", ""), (1, "GET /rows", "")], servers=["db"])
     request = "db/conn=1/request=2 COMMIT"
     assert [fault.id for fault, _ in points[-1].faults] == [
@@ -104,7 +104,7 @@ requests = st.lists(
 ).map(lambda asked: sorted(asked, key=lambda a: a[0]))
 
 
-def test_what_is_done_once_only_is_struck_where_it_is_done() -> None:
+def test_what_is_done_once_only_is_fired_where_it_is_done() -> None:
     asked = [(0, "CREATE", ""), (0, "INSERT", "a"), (1, "INSERT", "b"), (2, "VACUUM", "")]
     points = placed(asked)
     requests = dict.fromkeys(fault.point.request for p in points for fault, _ in p.faults)
@@ -112,7 +112,7 @@ def test_what_is_done_once_only_is_struck_where_it_is_done() -> None:
     assert [point.batch for point in points] == [0, 1]
 
 
-def test_nothing_is_struck_before_the_first_batch() -> None:
+def test_nothing_is_hit_before_the_first_batch() -> None:
     later = [TraceEvent(e.step, e.phase, e.node, detail={**e.detail, CLOCK: 999}) for e in EVENTS]
     clean = recording([(0, "CREATE", "")])
     assert wire_points(clean, cut_points(clean, clean).points, later, 2, "run1") == []
@@ -125,8 +125,8 @@ def test_an_endpoint_is_known_by_what_a_batch_asks_of_it() -> None:
 
 def test_requests_that_runs_do_not_make_equally_are_named() -> None:
     first, second = recording([(1, "A", ""), (1, "B", "")]), recording([(1, "A", ""), (1, "C", "")])
-    assert not_struck(cut_points(first, second).unpinned, EVENTS, 2) == ["db/conn=1/request=2 B"]
-    assert not_struck(cut_points(first, first).unpinned, EVENTS, 2) == []
+    assert not_placeable(cut_points(first, second).unpinned, EVENTS, 2) == ["db/conn=1/request=2 B"]
+    assert not_placeable(cut_points(first, first).unpinned, EVENTS, 2) == []
 
 
 @given(requests, requests)

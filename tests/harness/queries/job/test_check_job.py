@@ -10,7 +10,7 @@ import pytest
 
 from bettong.harness.queries.job.check import check_one_job
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.run.environment import ArenaFor
+from bettong.harness.queries.run.environment import SparkEnvironments
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Result
 
@@ -120,9 +120,9 @@ class BatchesTold(Base):
 """
 
 
-def check(arena_for: ArenaFor, target: str, *only: str, **more: object) -> Result:
+def check(environments: SparkEnvironments, target: str, *only: str, **more: object) -> Result:
     request = Request(target, contract="job", only=only, **more)  # type: ignore[arg-type]
-    result = check_one_job(request, arena_for, print)
+    result = check_one_job(request, environments, print)
     assert Result.from_dict(json.loads(json.dumps(result.to_dict()))) == result
     return result
 
@@ -134,19 +134,19 @@ def users(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_right_job_stands_a_replay(arena_for: ArenaFor, users: str) -> None:
-    result = check(arena_for, f"{users}:Right", REPLAY)
+def test_a_right_job_stands_a_replay(environments: SparkEnvironments, users: str) -> None:
+    result = check(environments, f"{users}:Right", REPLAY)
     assert (result.verdict, result.kind) == ("valid", "job")
     assert result.details["oracle"] == "the envelope of clean runs"
     assert result.coverage.injected == 1
 
 
 def test_appended_windows_are_there_twice_and_the_replay_shows_it_again(
-    arena_for: ArenaFor,
+    environments: SparkEnvironments,
 ) -> None:
     target = f"{SHIPPED}.windows:CountsAppended"
     close = "crash(driver, before batch=5/commits)"  # the batch without data, which closes windows
-    result = check(arena_for, target, close)
+    result = check(environments, target, close)
     assert (result.verdict, result.guarantee) == ("invalid", "at-least-once")
     assert {a.kind for a in result.anomalies} == {"Duplicate"}
 
@@ -160,54 +160,62 @@ def test_appended_windows_are_there_twice_and_the_replay_shows_it_again(
     ],
 )
 def test_what_proves_nothing_is_unknown(
-    arena_for: ArenaFor, users: str, name: str, reason: str
+    environments: SparkEnvironments, users: str, name: str, reason: str
 ) -> None:
-    result = check(arena_for, f"{users}:{name}", REPLAY)
+    result = check(environments, f"{users}:{name}", REPLAY)
     assert result.verdict == "unknown"
     assert reason in result.reason
 
 
-def test_an_input_that_is_not_consumed_is_no_pass(arena_for: ArenaFor, users: str) -> None:
-    result = check(arena_for, f"{users}:Deaf", REPLAY)
+def test_an_input_that_is_not_consumed_is_no_pass(
+    environments: SparkEnvironments, users: str
+) -> None:
+    result = check(environments, f"{users}:Deaf", REPLAY)
     assert result.verdict == "unknown"
 
 
 def test_an_oracle_that_the_clean_run_contradicts_is_a_finding(
-    arena_for: ArenaFor, users: str
+    environments: SparkEnvironments, users: str
 ) -> None:
-    result = check(arena_for, f"{users}:WrongOracle")
+    result = check(environments, f"{users}:WrongOracle")
     assert result.verdict == "invalid"
     assert result.counterexamples[0].faults == ()
 
 
-def test_what_depends_on_how_batches_are_cut_is_told(arena_for: ArenaFor, users: str) -> None:
-    result = check(arena_for, f"{users}:BatchesTold", clean_only=True)
+def test_what_depends_on_how_batches_are_cut_is_told(
+    environments: SparkEnvironments, users: str
+) -> None:
+    result = check(environments, f"{users}:BatchesTold", clean_only=True)
     assert result.verdict == "valid"
     assert "the column batch" in result.details["envelope"][0]
     assert (result.guarantee, result.expected) == ("none", None), "no fault was tried"
 
 
 def test_pooled_threads_that_write_checksums_tell_of_their_own_run(
-    arena_for: ArenaFor, users: str
+    environments: SparkEnvironments, users: str
 ) -> None:
-    result = check(arena_for, f"{users}:Checksums", clean_only=True)
+    result = check(environments, f"{users}:Checksums", clean_only=True)
     assert result.verdict == "valid", result.reason
 
 
-def test_a_source_of_the_users_own_is_read_twice_first(arena_for: ArenaFor, users: str) -> None:
-    assert check(arena_for, f"{users}:Polled", REPLAY).verdict == "valid"
-    anew = check(arena_for, f"{users}:PolledAnew", REPLAY)
+def test_a_source_of_the_users_own_is_read_twice_first(
+    environments: SparkEnvironments, users: str
+) -> None:
+    assert check(environments, f"{users}:Polled", REPLAY).verdict == "valid"
+    anew = check(environments, f"{users}:PolledAnew", REPLAY)
     assert anew.verdict == "unknown"
     assert "other rows for the same offsets" in anew.reason
 
 
-def test_a_fault_that_does_not_strike_is_no_pass(arena_for: ArenaFor, users: str) -> None:
-    result = check(arena_for, f"{users}:Right", "crash(driver, before batch=9/commits)")
+def test_a_fault_that_does_not_fire_is_no_pass(environments: SparkEnvironments, users: str) -> None:
+    result = check(environments, f"{users}:Right", "crash(driver, before batch=9/commits)")
     assert result.verdict == "unknown"
 
 
-def test_a_target_that_is_no_job_is_a_usage_error(arena_for: ArenaFor, tmp_path: Path) -> None:
+def test_a_target_that_is_no_job_is_a_usage_error(
+    environments: SparkEnvironments, tmp_path: Path
+) -> None:
     path = tmp_path / "no_job.py"
     path.write_text("class Other: pass\n")
     with pytest.raises(UsageError, match="derive it from"):
-        check(arena_for, f"{path}:Other")
+        check(environments, f"{path}:Other")

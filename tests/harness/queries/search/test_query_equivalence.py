@@ -11,7 +11,7 @@ from bettong.harness.faults import kinds as f
 from bettong.harness.faults.point import Point
 from bettong.harness.queries import counterexample
 from bettong.harness.queries.faults.crash_points import CrashPoint
-from bettong.harness.queries.faults.operations import SITUATIONS
+from bettong.harness.queries.faults.operations import OPERATIONAL_EVENTS
 from bettong.harness.queries.faults.wire import request_digest
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
@@ -27,37 +27,39 @@ def crash(step: str) -> f.Crash:
 
 
 def test_of_equal_faults_the_one_at_sparks_log_is_run() -> None:
-    folding = FaultEquivalence()
+    equivalence = FaultEquivalence()
     task, commits = crash("batch=1/stage=0/p=0/a=0/task"), crash("batch=1/commits")
-    kept = folding.of(CLEAN, [CandidateFault(task, "x", 1, 0), CandidateFault(commits, "x", 1, 1)])
-    assert [threat.fault for threat in kept] == [commits]
-    assert folding.folded == {frozenset({task.id}): frozenset({commits.id})}
+    kept = equivalence.of(
+        CLEAN, [CandidateFault(task, "x", 1, 0), CandidateFault(commits, "x", 1, 1)]
+    )
+    assert [candidate.fault for candidate in kept] == [commits]
+    assert equivalence.folded == {frozenset({task.id}): frozenset({commits.id})}
 
 
 def test_a_second_fault_may_leave_what_the_first_one_left() -> None:
-    folding = FaultEquivalence()
+    equivalence = FaultEquivalence()
     first, second = crash("batch=1/commits"), crash("batch=1/offsets#2")
-    folding.of(CLEAN, [CandidateFault(first, "x", 1, 0)])
+    equivalence.of(CLEAN, [CandidateFault(first, "x", 1, 0)])
     schedule = frozenset({first.id})
-    kept = folding.of(
+    kept = equivalence.of(
         schedule, [CandidateFault(second, "x", 1, 0), CandidateFault(second, "y", 1, 1)]
     )
-    assert [threat.left for threat in kept] == ["y"]
-    assert folding.folded == {schedule | {second.id}: schedule}
+    assert [candidate.left for candidate in kept] == ["y"]
+    assert equivalence.folded == {schedule | {second.id}: schedule}
 
 
-def test_what_is_known_of_folding_survives_in_the_log() -> None:
-    folding, later = FaultEquivalence(), FaultEquivalence()
-    folding.of(
+def test_what_is_known_of_equivalence_survives_in_the_log() -> None:
+    equivalence, later = FaultEquivalence(), FaultEquivalence()
+    equivalence.of(
         CLEAN, [CandidateFault(crash("a"), "x", 0, 0), CandidateFault(crash("b"), "x", 0, 1)]
     )
-    log = [folding.news(), folding.news()]
-    folding.of(CLEAN, [CandidateFault(crash("c"), "y", 0, 0)])
-    log.append(folding.news())
+    log = [equivalence.news(), equivalence.news()]
+    equivalence.of(CLEAN, [CandidateFault(crash("c"), "y", 0, 0)])
+    log.append(equivalence.news())
     assert [len(line["chosen"]) for line in log] == [1, 0, 1]  # each line has what is new only
     for line in json.loads(json.dumps(log)):
         later.learn(line)
-    assert later == folding
+    assert later == equivalence
 
 
 def moment(step: str, phase: str, durable: str) -> CrashPoint:
@@ -85,7 +87,7 @@ def hypotheses(task_leaves: str) -> set[str]:
     why.read_clean(seen, [])
     lineage = why.lineage([], seen)
     assert list(lineage.goals) == ["batch 0 is visible and recorded"]
-    return set(lineage.faults) - {situation.id for situation in SITUATIONS}
+    return set(lineage.faults) - {event.id for event in OPERATIONAL_EVENTS}
 
 
 def test_a_task_that_leaves_nothing_can_fail_in_one_way_only() -> None:

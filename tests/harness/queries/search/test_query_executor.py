@@ -37,13 +37,13 @@ def whole(**more: object) -> QueryRun:
     return QueryRun(rows=rows, drained=True, **more)  # type: ignore[arg-type]
 
 
-def test_a_fault_that_did_not_strike_is_tried_once_more_and_that_is_told() -> None:
+def test_a_fault_that_did_not_fire_is_tried_once_more_and_that_is_told() -> None:
     found, runner = execution(whole(not_fired=(CRASH,)), whole(evidence={CRASH: "it died"}))
     assert (found.outcome, runner.left) == ("good", [])
-    assert found.note == f"at the first try {CRASH} did not strike"
+    assert found.note == f"at the first try {CRASH} did not fire"
 
 
-def test_a_fault_that_never_strikes_proves_nothing() -> None:
+def test_a_fault_that_never_fires_proves_nothing() -> None:
     missed = whole(not_fired=(CRASH,), errors=["the query did nothing more for 120 s"])
     found, runner = execution(missed, missed)
     assert (found.outcome, runner.left) == ("not-injected", [])
@@ -51,7 +51,7 @@ def test_a_fault_that_never_strikes_proves_nothing() -> None:
     assert found.note == "the query did nothing more for 120 s"
 
 
-def test_one_that_struck_is_not_tried_again() -> None:
+def test_one_that_fired_is_not_tried_again() -> None:
     found, runner = execution(whole(evidence={CRASH: "it died"}), whole())
     assert (found.outcome, found.note, len(runner.left)) == ("good", "", 1)
 

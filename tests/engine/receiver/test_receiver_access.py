@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bettong.engine.net.access import Address, Key, ListenConfig
 from bettong.engine.net.client import Patience
-from bettong.engine.net.doors import Address, Key, ListenConfig
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.frame import encode
 from bettong.engine.receiver.client import ReceiverClient

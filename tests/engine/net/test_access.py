@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,8 @@ from bettong.engine.ingest.acked import AckedFile
 from bettong.engine.ingest.client import RangeClient
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.sender import Pace, Sender
+from bettong.engine.net.access import Address, Key, ListenConfig
 from bettong.engine.net.client import Patience
-from bettong.engine.net.doors import Address, Key, ListenConfig
 from bettong.engine.net.errors import ConnectionLostError
 from bettong.lineage.errors import UsageError
 
@@ -103,14 +104,14 @@ def gateway(
     request: pytest.FixtureRequest, certificates: Path, tmp_path: Path
 ) -> Iterator[Gateway]:
     client_ca = certificates / "ca.pem" if request.param else None
-    door = ListenConfig(
+    access = ListenConfig(
         LOOPBACK,
         certificates / "server.pem",
         certificates / "server.key",
         client_ca,
         "" if request.param else "secret",
     )
-    found = Gateway(door, tmp_path / "gateway", max_unreleased=10)
+    found = Gateway(access, tmp_path / "gateway", max_unreleased=10)
     threading.Thread(target=found.run, daemon=True).start()
     yield found
     found.close()
@@ -146,9 +147,16 @@ def test_client_certificates(gateway: Gateway, certificates: Path) -> None:
 
 
 def test_unusable_files_are_named(tmp_path: Path) -> None:
-    door = ListenConfig(LOOPBACK, tmp_path / "none.pem", tmp_path / "none.key")
+    access = ListenConfig(LOOPBACK, tmp_path / "none.pem", tmp_path / "none.key")
     with pytest.raises(UsageError, match="cannot use the TLS files"):
-        door.tls()
+        access.tls()
     for key in (Key(ca=tmp_path / "none.pem"), Key("", None, tmp_path / "none.pem")):
         with pytest.raises(UsageError, match=r"TLS|tls"):
             key.connect(LOOPBACK, 1)
+
+
+def test_the_former_name_of_the_module_works_and_says_the_new_one() -> None:
+    sys.modules.pop("bettong.engine.net.doors", None)
+    with pytest.warns(DeprecationWarning, match=r"bettong\.engine\.net\.access"):
+        former = importlib.import_module("bettong.engine.net.doors")
+    assert former.ListenConfig is ListenConfig
