@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import subprocess
 import sys
 import threading
@@ -32,30 +33,36 @@ def gateway(folder: Path) -> Iterator[Address]:
 
 
 class Feed:
-    """Sends numbers ``k,1`` at a rate until it is closed, and never ends; notes when each was
-    sent, in seconds of ``time.time()``."""
+    """Sends the numbers ``k,1`` that it is asked for, and never ends before it is closed; notes
+    when each was sent, in seconds of ``time.time()``."""
 
-    def __init__(self, address: Address, rate: float, acked: Path) -> None:
+    def __init__(self, address: Address, acked: Path) -> None:
         self.sent: list[float] = []
-        self._go_on = True
-        self._rate = rate
+        self._due: queue.SimpleQueue[float] = queue.SimpleQueue()
+        self._closing = threading.Event()
         sender = Sender(
             address, "amounts", self._messages(), AckedFile(acked, "amounts"), pace=Pace(1, 1)
         )
         self._thread = threading.Thread(target=sender.run, daemon=True)
         self._thread.start()
 
+    def send(self, count: int, rate: float = float("inf")) -> None:
+        """Send so many messages, so many in a second; returns at once."""
+        now = time.monotonic()
+        for n in range(count):
+            self._due.put(now + n / rate)
+
     def _messages(self) -> Iterator[bytes]:
-        begin = time.monotonic()
-        while self._go_on:
-            wait = begin + len(self.sent) / self._rate - time.monotonic()
-            if wait > 0:
-                time.sleep(wait)
+        while True:
+            due = self._due.get()
+            if self._closing.wait(max(0.0, due - time.monotonic())):
+                return
             self.sent.append(time.time())
             yield b"k,1"
 
     def close(self) -> None:
-        self._go_on = False
+        self._closing.set()
+        self._due.put(0.0)
         self._thread.join(10)
 
 
