@@ -20,6 +20,7 @@ from bettong.engine.resilience import UnsyncedDisk, begin
 from bettong.engine.sinks.base import TwoPhaseSink
 from bettong.engine.sources.base import StreamSource
 from bettong.engine.sources.kafka import KafkaSource
+from bettong.engine.state.compatible import check_compatible
 from bettong.engine.state.store import LocalStore, Store
 from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import UsageError
@@ -107,6 +108,7 @@ class RunConfig:
             UsageError: see :meth:`check`; or the checkpoint cannot be gone on with.
         """
         cls = self.check(app)
+        check_compatible(app, self.store)
         settings = self.settings(app)
         try:
             begin(self.checkpoint, self.store, self.resilience)

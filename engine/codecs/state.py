@@ -45,11 +45,12 @@ class StateCodec(Protocol):
 
 
 class DataclassCodec:
-    """A dataclass as a struct with one child for each field.
+    """A dataclass as a struct with one child for each field. A field that is added with a default
+    has it in all that was written before.
 
     Args:
         cls: the dataclass.
-        version: raise it when the fields change.
+        version: raise it when the fields change otherwise.
         migrate: for each older version a function from its fields (a dict) to today's.
     """
 
@@ -99,10 +100,7 @@ class DataclassCodec:
         if version != self._version:
             return self._decode_older(column, version)
         if column.type != self.type:
-            raise CodecError(
-                f"state of {self._cls.__name__} was written as {column.type} and is now "
-                f"{self.type}: raise the codec's version and give it migrate="
-            )
+            return self._decode_without_added(column)
         columns = []
         for place, field in enumerate(self._fields.values()):
             values = column.field(place).to_pylist()
@@ -116,6 +114,31 @@ class DataclassCodec:
                 for row in zip(*columns, strict=True)
             ]
         return list(map(self._cls, *columns))
+
+    def _decode_without_added(self, column: pa.Array) -> list[Any]:
+        """The entities of a column of fewer fields than today's."""
+        fields = column.type if pa.types.is_struct(column.type) else ()
+        written = {field.name: field.type for field in fields}
+        kept = {n: f.arrow for n, f in self._fields.items() if n in written}
+        if (
+            not written
+            or kept != written
+            or any(
+                f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+                for f in dataclasses.fields(self._cls)
+                if f.name not in written
+            )
+        ):
+            raise CodecError(
+                f"state of {self._cls.__name__} was written as {column.type} and is now "
+                f"{self.type}: raise the codec's version and give it migrate=, or give fields "
+                "that are added a default"
+            )
+        turns = [(n, self._fields[n].from_arrow or _as_it_is) for n in written]
+        return [
+            self._cls(**{name: turn(row[name]) for name, turn in turns})
+            for row in column.to_pylist()
+        ]
 
     def _decode_older(self, column: pa.Array, version: int) -> list[Any]:
         if version not in self._migrate:
@@ -172,6 +195,10 @@ class JsonCodec(BytesCodec):
 
     def __init__(self, version: int = 1) -> None:
         super().__init__(_to_json, lambda data, _: json.loads(data), version)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _to_json(value: Any) -> bytes:

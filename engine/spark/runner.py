@@ -18,10 +18,16 @@ from bettong.engine.sources.base import Extent
 from bettong.engine.spark import kafka
 from bettong.engine.spark.execution import execute
 from bettong.engine.spark.shipping import ship_modules, use_this_python
-from bettong.engine.spark.source import Offset, SourceSpec, data_source, release
-from bettong.engine.state.manifest import empty
+from bettong.engine.spark.source import (
+    Offset,
+    SourceSpec,
+    data_source,
+    release,
+    since_the_beginning,
+)
+from bettong.engine.state.manifest import empty, stored
 from bettong.engine.storage.disk import OS_DISK
-from bettong.lineage.errors import BettongError
+from bettong.lineage.errors import BettongError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,8 +49,10 @@ def run(app: Application, spark: SparkSession, config: RunConfig) -> RunningPipe
     """Start the application's query, or go on with it where its checkpoint ends.
 
     Raises:
-        UsageError: sources or sinks do not match the application, or a number is out of range.
+        UsageError: sources or sinks do not match the application, a number is out of range, or
+            the checkpoint cannot be gone on with.
     """
+    _check_checkpoint(config)
     protocol = config.begin(app)
     cls = type(protocol)
     endpoints = (*config.sources.values(), *config.sinks.values())
@@ -156,7 +164,7 @@ class RunningPipeline:
             ends[name] = extent.end
         while any(ends.values()) and not until.is_set():
             done = committed(self._config)
-            if done is not None and done["streams"] == ends:
+            if done is not None and since_the_beginning(ends, done) == ends:
                 return
             self._wait(_POLL_S)
 
@@ -200,6 +208,18 @@ class RunningPipeline:
             observer.progress(json.loads(query.lastProgress.json))
 
 
+def _check_checkpoint(config: RunConfig) -> None:
+    """Raises UsageError when Spark would begin again what the state log no longer has the beginning
+    of, and so would read other batches than those that sinks know."""
+    versions = stored(config.store)
+    if versions and versions[0][0] > 0 and _last_planned(config) < 0:
+        raise UsageError(
+            f"{config.checkpoint} has state up to batch {versions[-1][0]} and no notes of Spark's: "
+            "it was written by the in-process runner, go on with it there, or spark/ in it was "
+            "lost, restore that from a copy"
+        )
+
+
 def _remove_unwritten(checkpoint: Path) -> None:
     """Remove what a driver left behind that was killed while Spark wrote its first offsets.
 
@@ -224,6 +244,12 @@ def _committed_batches(config: RunConfig) -> list[int]:
     return [int(p.name) for p in folder.glob("[0-9]*") if p.name.isdigit()]
 
 
+def _last_planned(config: RunConfig) -> int:
+    """The last batch in Spark's log of offsets; -1 before the first."""
+    planned = (p.name for p in (config.spark_checkpoint / "offsets").glob("[0-9]*"))
+    return max((int(name) for name in planned if name.isdigit()), default=-1)
+
+
 def offset_of(config: RunConfig, batch: int) -> Offset:
     """The end of a batch in Spark's log of offsets."""
     lines = (config.spark_checkpoint / "offsets" / str(batch)).read_text().splitlines()
@@ -232,8 +258,7 @@ def offset_of(config: RunConfig, batch: int) -> Offset:
 
 
 def _source_spec(app: Application, config: RunConfig, protocol: BatchProtocol) -> SourceSpec:
-    planned = [p.name for p in (config.spark_checkpoint / "offsets").glob("[0-9]*")]
-    last = max((int(n) for n in planned if n.isdigit()), default=-1)
+    last = _last_planned(config)
     return SourceSpec(
         Job(
             app,

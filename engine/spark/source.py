@@ -7,7 +7,7 @@ not in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -81,15 +81,16 @@ class StreamReader(DataSourceStreamReader):
 
     def plan(self, start: Offset) -> Offset:
         """Where the batch after ``start`` ends; ``start`` itself while there is none."""
-        ends = self._planner.plan(start["batch"], start["streams"])
+        ends = self._planner.plan(start["batch"], since_the_beginning(self.spec.sources, start))
         return start if ends is None else {"batch": start["batch"] + 1, "streams": ends}
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
+        begins = since_the_beginning(self.spec.sources, start)
         parts = [
             (place, part)
             for stream, stop in end["streams"].items()
             for place, part in enumerate(
-                slices(MessageRange(stream, start["streams"][stream], stop), self.spec.read_slices)
+                slices(MessageRange(stream, begins[stream], stop), self.spec.read_slices)
             )
         ]
         batch = end["batch"] - 1
@@ -121,6 +122,11 @@ class UnlimitedStreamReader(StreamReader):
         install(self.spec.job.instrumentation)
         self._last = self.plan(self._last)
         return self._last
+
+
+def since_the_beginning(sources: Iterable[str], offset: Offset) -> dict[str, int]:
+    """Where an offset is in each stream, also in those that came to the application after it."""
+    return {**dict.fromkeys(sources, 0), **offset["streams"]}
 
 
 def release(spec: SourceSpec, batch: int, ends: Mapping[str, int]) -> None:

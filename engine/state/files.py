@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bettong.engine.state.store import Store
+from bettong.engine.state.store import Store, StoreError
 from bettong.lineage.errors import BettongError
 
 _VERSION = b"bettong.codec"
@@ -137,6 +137,19 @@ def read_rows(store: Store, entry: FileEntry) -> Rows:
             f"state file {entry.name} is damaged: its length or checksum is not the manifest's; "
             "restore it from a copy, or start from an older checkpoint"
         )
+    return _rows(entry, data)
+
+
+def open_rows(store: Store, entry: FileEntry) -> Rows:
+    """The same file, of which no byte is looked at before it is wanted: nothing is checked but its
+    frame. Raises StateFileError when there is none, or it is not a state file."""
+    try:
+        return _rows(entry, store.read(entry.name))
+    except StoreError as e:
+        raise StateFileError(str(e)) from e
+
+
+def _rows(entry: FileEntry, data: memoryview) -> Rows:
     try:
         batch = pa.ipc.open_file(pa.py_buffer(data)).get_batch(0)
         version = int((batch.schema.metadata or {})[_VERSION])

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from bettong.engine.keys import Key
+from bettong.engine.state import savepoint
 from bettong.engine.state.query import entities_of, version
 from bettong.engine.state.s3 import SCHEME, S3Store
 from bettong.engine.state.store import LocalStore, Store
@@ -31,14 +32,41 @@ from bettong.lineage.errors import UsageError
     metavar="N",
     help="The state after this batch.",
 )
+@click.option(
+    "--export",
+    "exported",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write a savepoint of it: the state with all that the next start needs, as one file.",
+)
+@click.option(
+    "--import",
+    "imported",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Make DIR, which must be new or empty, from a savepoint.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, nothing else.")
 def command(
-    directory: str, key: str | None, key_type: str, at_batch: int | None, as_json: bool
+    directory: str,
+    key: str | None,
+    key_type: str,
+    at_batch: int | None,
+    exported: Path | None,
+    imported: Path | None,
+    as_json: bool,
 ) -> None:
-    """Show the state of an application, also while it runs.
+    """Show the state of an application, also while it runs; export and import it.
 
     DIR is the checkpoint of a run. Without --key: how far the state has come and how large it is.
+
+    A run that begins from a savepoint does the savepoint's batch again and goes on after it, on the
+    runner that wrote it: sources must still have the messages that follow, and sinks must have seen
+    no later batch, or be new ones.
     """
+    if exported is not None or imported is not None:
+        _savepoint(directory, key, at_batch, exported, imported, as_json)
+        return
     store = _store(directory)
     manifest = version(store, at_batch)
     reported: dict[str, Any] = {
@@ -67,6 +95,34 @@ def command(
             click.echo(f"{name}: {json.dumps(value, default=repr)}")
     if key is not None and not reported["entities"]:
         raise UsageError(f"no state has an entity of key {key!r} after batch {manifest.batch}")
+
+
+def _savepoint(
+    directory: str,
+    key: str | None,
+    at_batch: int | None,
+    exported: Path | None,
+    imported: Path | None,
+    as_json: bool,
+) -> None:
+    """Export or import, and say what."""
+    if key is not None or (imported is not None and (exported is not None or at_batch is not None)):
+        raise UsageError(
+            "--export goes with --at-batch alone, and --import with nothing: a savepoint has "
+            "all keys after its batch"
+        )
+    if directory.startswith(SCHEME):
+        raise UsageError("a savepoint is of a checkpoint with its state in it, not of one in S3")
+    if imported is not None:
+        done = savepoint.restore(imported, Path(directory))
+        text = f"{directory}: {done['application']} goes on after batch {done['batch']}"
+    else:
+        assert exported is not None
+        _store(directory)
+        last = savepoint.export(Path(directory), exported, at_batch)
+        done = {"application": last.application, "batch": last.batch, "offsets": dict(last.offsets)}
+        text = f"{exported}: {last.application} after batch {last.batch}"
+    click.echo(json.dumps(done) if as_json else text)
 
 
 def _store(directory: str) -> Store:

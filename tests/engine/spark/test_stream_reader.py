@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import pytest
 from pyspark import cloudpickle
+from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig
+from bettong.engine.in_process import run_in_process
 from bettong.engine.sinks.files import FileSink
 from bettong.engine.sources.base import FileSource
-from bettong.engine.spark.runner import _source_spec
+from bettong.engine.spark.runner import _source_spec, run
 from bettong.engine.spark.source import StreamReader, data_source
+from bettong.engine.state.manifest import current_epoch, remove_manifest
 from bettong.engine.state.planned import all_noted
+from bettong.lineage.errors import UsageError
+from bettong.scenarios.applications import running_sum
 from bettong.scenarios.applications.running_sum_merged import app
 
 
@@ -55,3 +61,31 @@ def test_a_silent_stream_holds_nobody_up_and_a_replay_takes_what_was_noted(tmp_p
     parts = executor.partitions(start, end)
     blocks = [block for part in parts for block in executor.read(part)]
     assert len(parts) == 2 and sum(batch.num_rows for batch in blocks) > 0
+
+
+def test_a_stream_that_was_added_begins_at_its_beginning(tmp_path: Path) -> None:
+    for name in ("amounts", "corrections"):
+        (tmp_path / name).write_text("k,1\nk,2\n")
+    sources = {name: FileSource(tmp_path / name) for name in ("amounts", "corrections")}
+    config = RunConfig(tmp_path / "checkpoint", sources, {"sums": FileSink(tmp_path / "out")})
+    planner, before = reader(config), {"batch": 4, "streams": {"amounts": 1}}
+    end = planner.latestOffset(before, None)
+    assert end == {"batch": 5, "streams": {"amounts": 2, "corrections": 2}}
+    taken = [part.value[-1] for part in planner.partitions(before, end)]
+    assert {(part.stream, part.start) for part in taken} >= {("amounts", 1), ("corrections", 0)}
+
+
+def test_spark_begins_no_state_again_of_which_it_knows_nothing(tmp_path: Path) -> None:
+    amounts = tmp_path / "amounts"
+    amounts.write_text("k,1\n" * 6)
+    config = RunConfig(
+        tmp_path / "checkpoint",
+        {"amounts": FileSource(amounts)},
+        {"sums": FileSink(tmp_path / "out")},
+        batch_messages=1,
+    )
+    run_in_process(running_sum.app, config)
+    remove_manifest(config.store, 0, 1)  # as housekeeping does after some batches
+    with pytest.raises(UsageError, match="it was written by the in-process runner"):
+        run(running_sum.app, cast(SparkSession, None), config)
+    assert current_epoch(config.store) == 1, "nothing was touched"
