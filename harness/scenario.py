@@ -12,6 +12,7 @@ from typing import Literal
 from bettong.engine import Application
 from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.errors import UsageError
+from bettong.lineage.files import read_bytes
 
 Component = Literal["gateway", "receiver", "protocol", "sink"]
 Messages = Mapping[str, Sequence[bytes]]
@@ -114,7 +115,7 @@ class Scenario:
         try:
             found = self._read(path)
         except OSError as e:
-            raise UsageError(f"cannot read the input {path or self.name}: {e}") from e
+            raise UsageError(f"cannot read the input {self.name}: {e}") from e
         if not any(found.values()):
             raise UsageError(f"the input {path or self.name} is empty: there is nothing to test")
         for stream, messages in found.items():
@@ -128,8 +129,8 @@ class Scenario:
             return {self.stream: _lines(own)} if isinstance(own, bytes) else own
         streams = [self.stream] if isinstance(own, bytes) else list(own)
         if len(streams) == 1:
-            return {streams[0]: _lines(path.read_bytes())}
-        return {stream: _lines((path / stream).read_bytes()) for stream in streams}
+            return {streams[0]: _lines(read_bytes(path, "the input"))}
+        return {stream: _lines(read_bytes(path / stream, "the input")) for stream in streams}
 
     def shown_by(self) -> Schedule:
         """The schedule that shows what is wrong; empty when none ships."""

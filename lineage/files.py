@@ -11,13 +11,13 @@ from bettong.lineage.errors import UsageError
 LIMIT = 256 << 20
 
 
-def read_text(path: Path, what: str) -> str:
-    """The text of a file; a pipe will do.
+def read_bytes(path: Path, what: str) -> bytes:
+    """The content of a file; a pipe will do.
 
     Args:
         what: what the file is, for the error.
 
-    Raises UsageError when it cannot be read, is no UTF-8, or has more than LIMIT bytes.
+    Raises UsageError when it cannot be read or has more than LIMIT bytes.
     """
     try:
         with path.open("rb") as file:
@@ -26,8 +26,13 @@ def read_text(path: Path, what: str) -> str:
         raise UsageError(f"cannot read {what} {path}: {e}") from e
     if len(content) > LIMIT:
         raise UsageError(f"{what} {path} has more than {LIMIT >> 20} MiB: it cannot be meant")
+    return content
+
+
+def read_text(path: Path, what: str) -> str:
+    """The text of such a file; raises UsageError also when it is no UTF-8."""
     try:
-        return content.decode("utf-8")
+        return read_bytes(path, what).decode("utf-8")
     except UnicodeDecodeError as e:
         raise UsageError(f"{what} {path} is no text: {e}") from e
 

@@ -18,6 +18,8 @@ from typing import NamedTuple
 from bettong.engine.net.errors import ConnectionLostError
 from bettong.lineage.errors import UsageError
 
+_LONGEST_TOKEN = 4096  # bytes
+
 
 class Address(NamedTuple):
     """Where something listens."""
@@ -202,9 +204,13 @@ def read_token(path: Path | None) -> str:
     if path is None:
         return ""
     try:
-        token = path.read_text().strip()
-    except (OSError, UnicodeDecodeError) as e:
+        with path.open("rb") as file:
+            content = file.read(_LONGEST_TOKEN + 1)
+        token = content.decode("utf-8").strip()
+    except (OSError, ValueError) as e:
         raise UsageError(f"cannot read the token file {path}: {e}") from e
+    if len(content) > _LONGEST_TOKEN:
+        raise UsageError(f"the token file {path} has more than {_LONGEST_TOKEN} bytes")
     if not token:
         raise UsageError(f"the token file {path} is empty")
     return token

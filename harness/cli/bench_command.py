@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bettong.harness.catalog import find
+from bettong.harness.cli.printing import cell
 from bettong.lineage.errors import UsageError
 
 
@@ -49,9 +50,9 @@ def command(name: str, as_json: bool, **options: Any) -> None:
     for key, reported in found["figures"].items():
         ratio = reported.get("ratio")
         shown = "" if ratio is None else f"{ratio:g}"
-        table.add_row(
-            key, f"{reported['value']:g}", reported["unit"], reported.get("versus", ""), shown
-        )
+        value = f"{reported['value']:g}"
+        told = (key, value, reported["unit"], reported.get("versus", ""), shown)
+        table.add_row(*map(cell, told))
     Console(soft_wrap=True).print(table)
 
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from bettong.harness.cli.doctor import Finding, examine
+from bettong.harness.cli.printing import cell, complain
 
 STYLES = {"ok": "green", "limited": "yellow", "missing": "red"}
 
@@ -18,10 +19,10 @@ def _print(findings: list[Finding]) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for finding in findings:
         mark = Text(f"{finding.status:8}", style=STYLES[finding.status])
-        console.print(mark, f"{finding.name}: {finding.found}", markup=False)
+        console.print(mark, cell(f"{finding.name}: {finding.found}"))
         if finding.status != "ok":
-            console.print(f"{'':8} costs: {finding.cost}", markup=False)
-            console.print(f"{'':8} to get it: {finding.remedy}", markup=False)
+            console.print(cell(f"{'':8} costs: {finding.cost}"))
+            console.print(cell(f"{'':8} to get it: {finding.remedy}"))
 
 
 @click.command("doctor")
@@ -37,6 +38,6 @@ def command(as_json: bool) -> None:
     else:
         _print(findings)
     needed = [f.name for f in findings if f.required and f.status == "missing"]
-    if needed and not as_json:
-        click.echo(f"bettong: cannot run here without: {', '.join(needed)}", err=True)
+    if needed:
+        complain(f"cannot run here without: {', '.join(needed)}")
     click.get_current_context().exit(2 if needed else 0)

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bettong.harness.catalog import entries
+from bettong.harness.cli.printing import cell
 
 
 @click.command("list")
@@ -21,5 +22,5 @@ def command(as_json: bool) -> None:
         return
     table = Table("name", "kind", "expect", "title", box=None)
     for entry in found:
-        table.add_row(entry.name, entry.kind, entry.expect, entry.title)
+        table.add_row(*map(cell, (entry.name, entry.kind, entry.expect, entry.title)))
     Console().print(table)

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Group, RenderableType
 from rich.table import Table
 
+from bettong.harness.cli.printing import cell
 from bettong.lineage.errors import UsageError
 
 RECENT = 20
@@ -61,8 +62,8 @@ class MetricsView:
         )
         head = Table.grid(padding=(0, 3))
         head.add_row(
-            f"batch {last['batch']}",
-            f"epoch {last['epoch']}",
+            cell(f"batch {last['batch']}"),
+            cell(f"epoch {last['epoch']}"),
             f"{1000 * last['seconds']:.1f} ms",
             f"{rate:,.0f} messages/s over {len(self.recent)} batches",
         )
@@ -72,7 +73,7 @@ class MetricsView:
         table = Table("stream", "messages", "waiting", box=None)
         for stream, count in sorted(self.messages.items()):
             waiting = self.recent[-1]["waiting"].get(stream)
-            table.add_row(stream, f"{count:,}", "" if waiting is None else f"{waiting:,}")
+            table.add_row(cell(stream), f"{count:,}", "" if waiting is None else f"{waiting:,}")
         return table
 
     def _steps(self) -> Table:
@@ -81,7 +82,7 @@ class MetricsView:
         for step, reported in last["steps"].items():
             failed = last["failed"].get(step, 0)
             latencies = (f"{reported['p50_us']:.1f}", f"{reported['p99_us']:.1f}")
-            table.add_row(step, f"{reported['messages']:,}", *latencies, f"{failed:,}")
+            table.add_row(cell(step), f"{reported['messages']:,}", *latencies, f"{failed:,}")
         return table
 
     def _split(self) -> Table:
@@ -93,11 +94,11 @@ class MetricsView:
             ("Spark", self.spark),
         ):
             for part, seconds in split.items():
-                table.add_row(f"{who}: {part}", f"{1000 * seconds:.1f}")
+                table.add_row(cell(f"{who}: {part}"), f"{1000 * seconds:.1f}")
         return table
 
     def _states(self) -> Table:
         table = Table("state", "rows", "bytes", "files", box=None)
         for state, size in sorted(self.recent[-1]["state"].items()):
-            table.add_row(state, *(f"{size[what]:,}" for what in ("rows", "bytes", "files")))
+            table.add_row(cell(state), *(f"{size[what]:,}" for what in ("rows", "bytes", "files")))
         return table

@@ -12,6 +12,7 @@ import click
 
 from bettong.harness.catalog import entries
 from bettong.harness.cli.output import Output
+from bettong.harness.cli.printing import say
 from bettong.harness.queries.job.check import check_one_job
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import spark_environments
@@ -53,7 +54,7 @@ def command(id: str | None, budget: str, out: Path | None, as_json: bool, quiet:
     seen += [example.words for example in result.counterexamples]
     found = result.verdict != "valid" and any(exhibit.shown in text for text in seen)
     if not as_json:
-        click.echo(f"{id}: {'found' if found else 'NOT found'}: {exhibit.title}")
+        say(f"{id}: {'found' if found else 'NOT found'}: {exhibit.title}")
     sys.exit(0 if found else 1)
 
 
@@ -65,4 +66,4 @@ def _list(exhibits: dict[str, Any], as_json: bool) -> None:
     width = max(len(exhibit.id) for exhibit in loaded)
     for exhibit in sorted(loaded, key=lambda e: (not e.target, e.id)):
         told = exhibit.title if exhibit.target else f"({exhibit.why_not}) {exhibit.title}"
-        click.echo(f"{exhibit.id:{width}}  {told}")
+        say(f"{exhibit.id:{width}}  {told}")

@@ -58,7 +58,7 @@ class ProgressLine:
                 self._update("")
             case ViolationConfirmed(faults, kinds):
                 found = f"{self._subject}: {', '.join(kinds)} by {' + '.join(faults)}"
-                self._console.print(found, markup=False, style="red")
+                self._console.print(plain(found), markup=False, style="red")
             case RecordsRead(history, records):
                 self._update(f"{history} {records:,}")
             case Warned(message):

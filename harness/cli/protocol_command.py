@@ -17,6 +17,7 @@ from bettong.harness.cli.output import Output
 from bettong.harness.cli.protocol_loading import load_program
 from bettong.harness.events import CounterexampleFound, Finished, Started
 from bettong.lineage.errors import UsageError
+from bettong.lineage.files import read_bytes
 from bettong.lineage.protocols.executor import RoundExecutor
 from bettong.lineage.protocols.explorer import explore
 from bettong.lineage.protocols.failure_spec import CRASH_MODELS, CrashModel, FailureSpec
@@ -171,7 +172,7 @@ def _faults(text: str) -> frozenset[str]:
 def _digest(program: tuple[str, ...]) -> str:
     """What tells apart programs of the same name: the text of the files named."""
     files = [Path(name.rsplit(":", 1)[0] if ".py:" in name else name) for name in program]
-    text = b"".join(file.read_bytes() for file in files if file.is_file())
+    text = b"".join(read_bytes(file, "the protocol") for file in files if file.is_file())
     return f" [{sha256(text).hexdigest()[:16]}]" if text else ""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from bettong.harness.cli.output import exit_code
-from bettong.harness.cli.printing import plain
+from bettong.harness.cli.printing import say
 from bettong.harness.suites.suite import counted
 from bettong.lineage.errors import UsageError
 from bettong.lineage.export import to_dot, to_openlineage
@@ -72,12 +72,12 @@ def command(
     else:
         for result in joined:
             sign = VERDICT_SIGN[result.verdict]
-            click.echo(plain(f"{sign} {result.scenario}: {result.verdict}, {level_line(result)}"))
+            say(f"{sign} {result.scenario}: {result.verdict}, {level_line(result)}")
             if result.verdict != "valid":
-                click.echo(plain(f"  {result.reason}"))
+                say(f"  {result.reason}")
         for line in announce(joined):
             click.echo(line)
-        click.echo(f"reports: {plain(', '.join(map(str, paths)))}")
+        say(f"reports: {', '.join(map(str, paths))}")
     ctx.exit(exit_code(joined, counted))
 
 

@@ -17,6 +17,7 @@ from bettong.engine.resilience import GIVES_UP
 from bettong.harness.backends.base import Runner
 from bettong.harness.cli import application_options as launch
 from bettong.harness.cli import service, start_config
+from bettong.harness.cli.printing import say
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -192,4 +193,4 @@ def command(
         click.echo(json.dumps(reported))
     else:
         ended = f"; {stop.by} ended the run, the next start goes on there" if stop.by else ""
-        click.echo(f"{app.name}: {done} batches done{ended}")
+        say(f"{app.name}: {done} batches done{ended}")

@@ -25,6 +25,7 @@ from typing import Any
 import click
 
 from bettong.lineage.errors import UsageError
+from bettong.lineage.files import read_text
 from bettong.lineage.nearest import one_of
 
 
@@ -33,9 +34,10 @@ def read(ctx: click.Context, _: click.Parameter, path: Path | None) -> None:
     if path is None:
         return
     try:
-        value = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as e:
-        raise UsageError(f"cannot read {path}: {e}") from e
+        value = tomllib.loads(read_text(path, "the configuration"))
+    except (ValueError, RecursionError) as e:
+        said = "it is nested too deep" if isinstance(e, RecursionError) else e
+        raise UsageError(f"cannot read {path}: {said}") from e
     known = {_written(p): p for p in ctx.command.params if _written(p) != "config"}
     found: dict[str, Any] = {}
     for name, given in value.items():

@@ -13,6 +13,7 @@ from bettong.engine.state import savepoint
 from bettong.engine.state.query import entities_of, version
 from bettong.engine.state.s3 import SCHEME, S3Store
 from bettong.engine.state.store import LocalStore, Store
+from bettong.harness.cli.printing import say
 from bettong.lineage.errors import UsageError
 
 
@@ -92,7 +93,7 @@ def command(
         click.echo(json.dumps(reported, default=repr))
     else:
         for name, value in reported.items():
-            click.echo(f"{name}: {json.dumps(value, default=repr)}")
+            say(f"{name}: {json.dumps(value, default=repr)}")
     if key is not None and not reported["entities"]:
         raise UsageError(f"no state has an entity of key {key!r} after batch {manifest.batch}")
 

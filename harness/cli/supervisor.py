@@ -20,8 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
 
-import click
-
+from bettong.harness.cli.printing import complain
 from bettong.lineage.user_code import watch
 
 EXIT_USAGE, EXIT_UNKNOWN = 2, 3
@@ -98,17 +97,16 @@ class _Parent:
         limit = _limit()
         status = self._listen(limit)
         if status is None:
-            click.echo(
-                f"bettong: {self.loading}: loading it did not end within {limit:g} s: what a "
-                f"module does when it is imported has to return (more time: {ENV_LIMIT})",
-                err=True,
+            complain(
+                f"{self.loading}: loading it did not end within {limit:g} s: what a module does "
+                f"when it is imported has to return (more time: {ENV_LIMIT})"
             )
             return EXIT_USAGE
         if self.code is not None:
             return self.code
         if self.passed_on:
             return 128 + self.passed_on
-        click.echo(f"bettong: no result: {_ended(status)}{self._where()}", err=True)
+        complain(f"no result: {_ended(status)}{self._where()}")
         return EXIT_USAGE if self.loading and os.WIFEXITED(status) else EXIT_UNKNOWN
 
     def _listen(self, limit: float) -> int | None:

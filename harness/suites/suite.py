@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 
 from bettong.harness.search.bounds import BOUNDS, PROFILE_NAMES
 from bettong.lineage.errors import UsageError
+from bettong.lineage.files import read_text
 from bettong.lineage.nearest import one_of
 from bettong.lineage.results import GUARANTEES, Guarantee, Result
 
@@ -156,9 +157,12 @@ def counted(results: Sequence[Result]) -> list[Result]:
 
 def _toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as e:
-        raise SuiteError(f"cannot read suites from {path}: {e}") from e
+        return tomllib.loads(read_text(path, "suites"))
+    except UsageError as e:
+        raise SuiteError(str(e)) from e
+    except (ValueError, RecursionError) as e:
+        said = "it is nested too deep" if isinstance(e, RecursionError) else e
+        raise SuiteError(f"cannot read suites from {path}: {said}") from e
 
 
 def _suite(name: str, value: Any, where: str) -> Suite:

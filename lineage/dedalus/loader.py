@@ -86,9 +86,11 @@ class _Loader:
         if len(self._seen) > MAX_FILES:
             raise UsageError(f"{file}: more than {MAX_FILES} program files")
         try:
-            if file.stat().st_size > MAX_BYTES:
+            with file.open("rb") as program:
+                content = program.read(MAX_BYTES + 1)
+            if len(content) > MAX_BYTES:
                 raise UsageError(f"{file}: a program of more than {MAX_BYTES:,} bytes")
-            text = file.read_text(encoding="utf-8")
+            text = content.decode("utf-8")
         except (OSError, ValueError) as e:
             where = f"{cause}: " if cause else ""
             raise UsageError(f"{where}cannot read the Dedalus file {file}: {e}") from e

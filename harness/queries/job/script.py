@@ -24,6 +24,7 @@ from bettong.harness.servers import (
 )
 from bettong.harness.servers.server import Server
 from bettong.lineage.errors import UsageError
+from bettong.lineage.files import read_text
 from bettong.lineage.nearest import one_of
 
 _SERVERS: Mapping[str, Callable[[], Server]] = {
@@ -57,7 +58,7 @@ class Lines(StepInput):
     def __init__(self, path: Path, steps: int, topic: str = "", folder: str = "") -> None:
         self.topic, self.folder = topic, folder
         self.suffix = path.suffix or ".txt"
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = read_text(path, "the input").splitlines()
         self.header = [lines.pop(0)] if self.suffix == ".csv" and folder and lines else []
         self.lines = [line for line in lines if line.strip()]
         if not self.lines:

@@ -13,6 +13,7 @@ from typing import Any
 from bettong.harness.catalog import current_name
 from bettong.harness.queries.sink.contract import Sink, format_sink
 from bettong.lineage.errors import UsageError
+from bettong.lineage.files import read_text
 from bettong.lineage.nearest import one_of
 from bettong.lineage.user_code import guarded
 
@@ -64,13 +65,13 @@ def source_of(target: str) -> str:
     """The code of a target's file or module; empty when there is none, as for ``format:NAME``."""
     where, _, name = target.partition(":")
     if where == "script":
-        return Path(name).read_text(encoding="utf-8")
+        return read_text(Path(name), "the script")
     where = target.rpartition(":")[0]
     if where == "format":
         return ""
     module = _file(Path(where), False) if where.endswith(".py") else _module(where, False)
     file = getattr(module, "__file__", None)
-    return Path(file).read_text(encoding="utf-8") if file else ""
+    return read_text(Path(file), "the code") if file else ""
 
 
 def _named(sink: Sink, name: str) -> Sink:
