@@ -9,6 +9,11 @@ from __future__ import annotations
 import json
 import sys
 
+# Not used here: the runner imports them with its first batch, which takes ten times as long as the
+# batch. A fork server that has this module ready has them ready too.
+import pandas  # noqa: F401
+import pyspark.cloudpickle  # noqa: F401
+
 from bettong.engine import steps
 from bettong.engine.in_process import run_in_process
 from bettong.engine.steps import Instrumentation
