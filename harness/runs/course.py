@@ -18,6 +18,7 @@ from bettong.harness.cluster.layout import Layout
 from bettong.harness.cluster.nodes import NodeError, log_tail
 from bettong.harness.cluster.scenario_cluster import RunCluster
 from bettong.harness.conductor.run_control import RunControl
+from bettong.harness.processes.patience import patience
 from bettong.harness.runs.contracts import excuse
 from bettong.lineage.errors import BettongError
 from bettong.lineage.results import Anomaly
@@ -28,7 +29,7 @@ _LOOK_S = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When a run counts as stuck.
+    """When a run counts as stuck. Seconds are those of a machine without other work.
 
     Attributes:
         idle_s: seconds in which nothing happens.
@@ -76,7 +77,7 @@ class Course:
         self._layout = layout
         self._control = control
         self._limits = limits
-        self._deadline = time.monotonic() + limits.wall_s
+        self._began = time.monotonic()
         self._sending = {node: stream for stream, node in senders.items()}
 
     @property
@@ -168,7 +169,7 @@ class Course:
     def _stands_still(self) -> bool:
         """Whether nobody goes on, and nobody is about to take its first step."""
         return (
-            self._control.idle_seconds > self._limits.still_s
+            self._control.idle_seconds > patience(self._limits.still_s)
             and not self._cluster.starting
             and all(
                 self._control.has_spoken(node.name, node.incarnation)
@@ -178,9 +179,10 @@ class Course:
 
     def _check_limits(self) -> None:
         idle = self._control.idle_seconds
-        if idle > self._limits.idle_s and not self._cluster.starting:
-            raise StuckError(f"nothing happened for {self._limits.idle_s:g} s")
+        if idle > patience(self._limits.idle_s) and not self._cluster.starting:
+            raise StuckError(f"nothing happened for more than {self._limits.idle_s:g} s")
         if self._control.repeats > self._limits.repeats:
             raise StuckError(f"{self._control.repeats} steps without a new one")
-        if time.monotonic() > self._deadline:
-            raise StuckError(f"not done after {self._limits.wall_s:g} s")
+        took = time.monotonic() - self._began
+        if took > patience(self._limits.wall_s):
+            raise StuckError(f"not done after {self._limits.wall_s:g} s and more")

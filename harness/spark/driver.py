@@ -8,6 +8,7 @@ import shutil
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import asdict
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bettong.engine.steps import Instrumentation
+from bettong.harness.processes.patience import patience
 from bettong.harness.processes.session import (
     Ended,
     Launcher,
@@ -26,6 +28,7 @@ from bettong.harness.spark.session import SessionConfig
 from bettong.lineage.errors import BettongError
 
 START_S = 120.0
+_LOOK_S = 1.0
 _TELLING = re.compile(
     r"^(?:Exception in thread \S+ |Caused by: |Error: |py4j\S+: )\s*(\S.*)$", re.MULTILINE
 )
@@ -98,12 +101,17 @@ class DriverHost:
 
     def wait_ready(self, timeout: float = START_S) -> None:
         """Return when the session is warm. Raises DriverError when it cannot be started."""
-        try:
-            self.jvm = self._ready.result(timeout)
-        except TimeoutError as e:
-            raise DriverError(
-                f"Spark was not ready after {timeout:.0f} s: {self.log_tail()}"
-            ) from e
+        began = time.monotonic()
+        while True:
+            try:
+                self.jvm = self._ready.result(_LOOK_S)
+                return
+            except TimeoutError as e:
+                took = time.monotonic() - began
+                if took > patience(timeout):
+                    raise DriverError(
+                        f"Spark was not ready after {took:.0f} s: {self.log_tail()}"
+                    ) from e
 
     @property
     def alive(self) -> bool:

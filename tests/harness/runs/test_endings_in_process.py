@@ -76,7 +76,7 @@ def test_a_fault_that_is_still_in_force_proves_nothing(
     backend: LocalBackend, tmp_path: Path
 ) -> None:
     fault = "{pause: {node: gateway, from: gateway.append/amounts/2, until: batch=0/source.commit}}"
-    seen = run(backend, tmp_path / "run", "counting", fault, idle_s=5)
+    seen = run(backend, tmp_path / "run", "counting", fault, idle_s=2)
     assert seen.outcome == "unknown"
     assert "was still in force when the run ended" in seen.note
 
