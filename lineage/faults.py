@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 CRASH = "crash"
@@ -56,15 +57,21 @@ class Bounds:
         at_most: for each kind the largest number of its faults in one schedule; a kind that is
             not named is unlimited.
         total: the largest number of faults of all kinds, or None.
+        alone: kinds of which a fault is as much as the total: it fires alone.
     """
 
     at_most: Mapping[str, int] = field(default_factory=dict)
     total: int | None = None
+    alone: AbstractSet[str] = frozenset()
+
+    def weight(self, fault: Fault) -> int:
+        """What a fault counts towards the total."""
+        return self.total if self.total is not None and fault.kind in self.alone else 1
 
     def allow(self, faults: Iterable[Fault]) -> bool:
         """Whether these faults may happen together."""
         chosen = list(faults)
-        if self.total is not None and len(chosen) > self.total:
+        if self.total is not None and sum(map(self.weight, chosen)) > self.total:
             return False
         kinds = Counter(f.kind for f in chosen)
         groups = Counter(f.group for f in chosen if f.group)
@@ -77,4 +84,6 @@ class Bounds:
         parts = [f"at most {n} {kind}" for kind, n in sorted(self.at_most.items())]
         if self.total is not None:
             parts.append(f"at most {self.total} faults in all")
+        if self.total is not None and self.alone:
+            parts.append(f"each {' or '.join(sorted(self.alone))} alone")
         return ", ".join(parts) or "no bound"

@@ -49,6 +49,7 @@ class SearchBounds:
         moments: how many waits of live batches may end later in one run.
         together: how many faults of all kinds may fire in one run; None for as many as the
             counts allow.
+        alone: of these kinds a fault fires alone, however many fire together of the others.
         batches: they fire in the first so many batches.
         find_all: go on after the first counterexample until all minimal ones are known.
         exhaustive: run every single fault at every step as well, or every pair, and compare.
@@ -65,13 +66,14 @@ class SearchBounds:
     partitions: int = 0
     moments: int = 0
     together: int | None = None
+    alone: frozenset[str] = frozenset()
 
     @property
     def bounds(self) -> Bounds:
         """As the search counts: crashes and losses always, the others where they are asked for."""
         counts = {kind: getattr(self, name) for name, kind in COUNTS.items()}
         asked = {k: most for k, most in counts.items() if most or k in (CRASH, LOSS)}
-        return Bounds(asked, self.together)
+        return Bounds(asked, self.together, self.alone & asked.keys())
 
     def words(self) -> str:
         """What a verdict rests on."""
@@ -82,14 +84,14 @@ _EACH = SearchBounds(pauses=1, storage=1, moments=1)
 PROFILES: Mapping[str, SearchBounds] = MappingProxyType(
     {
         "quick": replace(_EACH, together=1),
-        "standard": replace(_EACH, together=2),
+        "standard": replace(_EACH, together=2, alone=frozenset({PAUSE, STORAGE})),
         "thorough": replace(
             _EACH, crashes=2, losses=2, duplicates=1, partitions=1, together=3, batches=3
         ),
     }
 )
-"""``quick``: one fault. ``standard``: one or two, of different kinds. ``thorough``: up to three, of
-every kind, also in a third batch."""
+"""``quick``: one fault. ``standard``: one, or a crash and a loss. ``thorough``: up to three, of every
+kind, also in a third batch."""
 PROFILE_NAMES = tuple(PROFILES)
 
 
@@ -102,11 +104,14 @@ def bounds_of(
         profile: its name; None for the default one. But where counts of faults are given and no
             profile is, these are the whole of it: a crash and a loss unless they say otherwise,
             and none of the other kinds that they do not name.
-        given: by :data:`BOUNDS`; None where it is not given.
+        given: by :data:`BOUNDS`; None where it is not given. Where it says how many fire
+            together, none has to fire alone.
 
     Raises UsageError for a profile that there is none of.
     """
     own: dict[str, Any] = {k: n for k, n in (given or {}).items() if n is not None}
     if profile is None and own.keys() & COUNTS.keys():
         return SearchBounds(**own)
+    if "together" in own:
+        own["alone"] = frozenset()
     return replace(PROFILES[one_of(profile or DEFAULT, PROFILE_NAMES, "bounds")], **own)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, repeat
 from time import perf_counter
 from typing import Literal
 
@@ -270,7 +270,7 @@ class Hypotheses:
         if fault.group:
             yield "group", fault.group
         if self._bounds.total is not None:
-            yield "total", ""
+            yield from repeat(("total", ""), self._bounds.weight(fault))
 
     def _most(self, limit: tuple[str, str]) -> int:
         what, name = limit

@@ -20,10 +20,18 @@ def test_every_profile_tries_each_of_the_kinds_that_hit_real_systems(profile: st
 def test_each_profile_goes_further_than_the_one_before() -> None:
     pairs = [(a, b) for a in EACH for b in EACH if a.kind < b.kind]
     assert not any(bounds_of("quick").bounds.allow(pair) for pair in pairs)
-    assert all(bounds_of("standard").bounds.allow(pair) for pair in pairs)
+    allowed = [{f.kind for f in p} for p in pairs if bounds_of("standard").bounds.allow(p)]
+    assert allowed == [{CRASH, LOSS}]
+    assert all(bounds_of("standard", {"together": 2}).bounds.allow(pair) for pair in pairs)
+    assert all(bounds_of("thorough").bounds.allow(pair) for pair in pairs)
     twice = [Fault("crash 1", CRASH), Fault("crash 2", CRASH)]
     assert not bounds_of("standard").bounds.allow(twice)
     assert bounds_of("thorough").bounds.allow([*twice, Fault("loss", LOSS)])
+
+
+def test_what_fires_alone_is_said_in_the_words_of_a_verdict() -> None:
+    assert "each pause or storage alone" in bounds_of("standard").words()
+    assert "alone" not in bounds_of("standard", {"together": 2}).words()
 
 
 def test_the_standard_profile_is_the_default() -> None:

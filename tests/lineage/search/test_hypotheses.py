@@ -56,6 +56,7 @@ bounds = st.builds(
     Bounds,
     st.fixed_dictionaries({"crash": st.integers(0, 2)}, optional={"loss": st.integers(0, 3)}),
     st.none() | st.integers(1, 3),
+    st.sampled_from([frozenset(), frozenset({"loss"})]),
 )
 
 
