@@ -90,8 +90,8 @@ PROFILES: Mapping[str, SearchBounds] = MappingProxyType(
         ),
     }
 )
-"""``quick``: one fault. ``standard``: one, or a crash and a loss. ``thorough``: up to three, of every
-kind, also in a third batch."""
+"""``quick``: one fault. ``standard``: one, or a crash and a loss. ``thorough``: up to three, of
+every kind, also in a third batch."""
 PROFILE_NAMES = tuple(PROFILES)
 
 
