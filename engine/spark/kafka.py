@@ -16,6 +16,7 @@ from pyspark.errors import AnalysisException
 from bettong.engine.batch.garbage import spare_what_is_loaded
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.tasks import Moved, ReadTask
+from bettong.engine.batching import Batching
 from bettong.engine.sources.kafka import KafkaSource
 from bettong.engine.spark.source import SCHEMA, to_batch
 from bettong.engine.steps import step
@@ -25,12 +26,14 @@ from bettong.lineage.trace import MessageRange
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_FOREVER_DAYS = 36_500
+
 _PARTITIONS = 10_000
 """More than a topic has: reports of tasks are told apart by source and partition."""
 
 
 def frame(
-    spark: SparkSession, job: Job, sources: Mapping[str, KafkaSource], batch_messages: int
+    spark: SparkSession, job: Job, sources: Mapping[str, KafkaSource], batching: Batching
 ) -> DataFrame:
     """The blocks of all sources, as those of :mod:`bettong.engine.spark.source`.
 
@@ -41,7 +44,7 @@ def frame(
         return reduce(
             lambda a, b: a.union(b),
             [
-                _records(spark, source, batch_messages).mapInArrow(_read(job, stream), SCHEMA)
+                _records(spark, source, batching).mapInArrow(_read(job, stream), SCHEMA)
                 for stream, source in sources.items()
             ],
         )
@@ -54,16 +57,28 @@ def frame(
         ) from e
 
 
-def _records(spark: SparkSession, source: KafkaSource, batch_messages: int) -> DataFrame:
-    options = {
+def _records(spark: SparkSession, source: KafkaSource, batching: Batching) -> DataFrame:
+    reader = spark.readStream.format("kafka").options(**options_of(source, batching))
+    return reader.load().select("partition", "offset", "value")
+
+
+def options_of(source: KafkaSource, batching: Batching) -> dict[str, str]:
+    """What Spark's connector is told of a topic and of when a batch closes.
+
+    Its own wait begins with the batch before. It would take a wait on a topic that is read to its
+    end for that end, so there a batch closes with what there is.
+    """
+    closes = {"maxOffsetsPerTrigger": str(batching.messages)}
+    if source.end is None and batching.wait_s > 0:
+        wait = f"{_FOREVER_DAYS}d" if batching.by_number else f"{batching.wait_s * 1000:.0f}ms"
+        closes |= {"minOffsetsPerTrigger": str(batching.messages), "maxTriggerDelay": wait}
+    return {
         "kafka.bootstrap.servers": source.servers,
         "subscribe": source.topic,
         "startingOffsets": "earliest",
-        "maxOffsetsPerTrigger": str(batch_messages),
+        **closes,
         **source.options,
     }
-    reader = spark.readStream.format("kafka").options(**options)
-    return reader.load().select("partition", "offset", "value")
 
 
 def _read(job: Job, stream: str) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

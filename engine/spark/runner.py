@@ -95,7 +95,7 @@ class RunningPipeline:
         """The blocks of all sources."""
         config = self._config
         if config.kafka:
-            return kafka.frame(spark, self._spec.job, config.kafka, self._spec.batching.messages)
+            return kafka.frame(spark, self._spec.job, config.kafka, self._spec.batching)
         name = f"bettong_{app.name}_{uuid.uuid4().hex[:8]}"
         spark.dataSource.register(data_source(name, self._spec))
         return spark.readStream.format(name).load()

@@ -6,15 +6,18 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from bettong.engine import interpret
+from bettong.engine.batching import BY_NUMBER, Batching
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
 from bettong.engine.sinks.kafka_client import kafka
 from bettong.engine.sources.base import FileSource
 from bettong.engine.sources.kafka import KafkaSource
+from bettong.engine.spark.kafka import options_of
 from bettong.harness.servers import KafkaServer, jars
 from bettong.lineage.errors import UsageError
 from bettong.scenarios.applications import market_spread, running_sum
@@ -116,3 +119,22 @@ def test_kafka_goes_with_kafka_alone(tmp_path: Path) -> None:
     config = RunConfig(tmp_path, sources, {"rejected": None})  # type: ignore[dict-item]
     with pytest.raises(UsageError, match="sources of Kafka go together with each other alone"):
         config.check(market_spread.app)
+
+
+@pytest.mark.parametrize(
+    ("end", "batching", "closes"),
+    [
+        (None, Batching(500, 0.05), ("500", "500", "50ms")),
+        (None, Batching(500, BY_NUMBER), ("500", "500", "36500d")),
+        (None, Batching(500, 0.0), ("500", None, None)),
+        ("now", Batching(500, 0.05), ("500", None, None)),
+    ],
+)
+def test_sparks_connector_is_told_when_a_batch_closes(
+    end: Literal["now"] | None,
+    batching: Batching,
+    closes: tuple[str, str | None, str | None],
+) -> None:
+    told = options_of(KafkaSource("127.0.0.1:1", "amounts", end), batching)
+    names = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
+    assert tuple(map(told.get, names)) == closes
