@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bettong.engine.batch.job import Job
-from bettong.engine.batch.protocol import BatchProtocol
-from bettong.engine.state.manifest import Manifest
+from bettong.engine.batch.protocol import BatchProtocol, Settings
+from bettong.engine.state.manifest import Manifest, current_epoch
 from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Scenario
+from bettong.scenarios.applications import changing_sum
 from bettong.scenarios.counting import COUNTING
 
 _LARGE = 4_300_000  # more than one answer of the gateway and one part of a prepare hold
@@ -38,6 +39,16 @@ class OtherPartitions(BatchProtocol):
         """What a batch has to do."""
         job = super().job(batch, base)
         return replace(job, partitions=job.partitions + self.epoch - 1)
+
+
+class OtherCode(BatchProtocol):
+    """Takes up its work after each restart with the next version of the application's code, and
+    with one state partition more."""
+
+    def __init__(self, settings: Settings) -> None:
+        start = current_epoch(settings.store)
+        app = changing_sum.versions[min(start, len(changing_sum.versions) - 1)]
+        super().__init__(replace(settings, app=app, partitions=settings.partitions + start))
 
 
 ROLLING = replace(
@@ -68,6 +79,16 @@ REPARTITIONED = replace(
     classes={"protocol": "bettong.scenarios.corners:OtherPartitions"},
 )
 
+CHANGED = replace(
+    COUNTING,
+    name="counting_changed",
+    title="sums in 3 batches, with other code and one state partition more after each restart",
+    application="bettong.scenarios.applications.changing_sum:app",
+    input=amounts,
+    batch=2,
+    classes={"protocol": "bettong.scenarios.corners:OtherCode"},
+)
+
 VISITS = Scenario(
     "visits",
     "sessions, ticks, state that is forgotten and a dead letter: 8 lines in 2 batches",
@@ -88,7 +109,7 @@ LARGE = Scenario(
     partitions=1,
 )
 
-SCENARIOS: Sequence[Scenario] = (ROLLING, ON_CREDIT, REPARTITIONED, VISITS, LARGE)
+SCENARIOS: Sequence[Scenario] = (ROLLING, ON_CREDIT, REPARTITIONED, CHANGED, VISITS, LARGE)
 
 
 def entries() -> list[CatalogEntry]:

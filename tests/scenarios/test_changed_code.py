@@ -1,0 +1,48 @@
+"""An application whose code is another one after each restart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bettong.engine.state.files import open_rows
+from bettong.engine.state.query import version
+from bettong.engine.state.store import LocalStore
+from bettong.harness.backends.local import LocalBackend
+from bettong.harness.cluster.layout import Layout
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.run import run_once
+from bettong.scenarios.corners import CHANGED
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[LocalBackend]:
+    with LocalBackend(runner="in-process") as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("faults", "written"),
+    [
+        ("", {1}),
+        ("crash: {node: driver, before: batch=1/state.manifest}", {1}),
+        ("crash: {node: driver, before: batch=0/sink.commit}", {1}),
+        (
+            "crash: {node: driver, before: batch=0/sink.commit}}, "
+            "{crash: {node: driver, before: batch=1/state.manifest}",
+            {1, 2},
+        ),
+    ],
+    ids=["no fault", "a crash", "a crash of the sink", "a crash in the middle of the change"],
+)
+def test_it_goes_on_with_the_state_that_is_there(
+    backend: LocalBackend, tmp_path: Path, faults: str, written: set[int]
+) -> None:
+    schedule = Schedule.parse(f"faults: [{{{faults}}}]") if faults else Schedule()
+    seen = run_once(backend, CHANGED, schedule, tmp_path / "run", replay=False)
+    assert (seen.outcome, seen.not_fired) == ("good", ()), seen.note
+    store = LocalStore(Layout(tmp_path / "run").checkpoint / "state")
+    found = {open_rows(store, entry).version for entry in version(store).files}
+    assert found == written, "versions of the state's codec"
