@@ -146,7 +146,7 @@ class Interpreter:
                     raise UserFunctionError.of(node.name, item.id, reported(item.key), e) from e
                 if item.key is not None and node.operation in STATEFUL:
                     self.state[node.state.name][item.key] = before
-                self._bury(node, item, e)
+                self._record_failure(node, item, e)
         return found
 
     def _visit(self, node: Node, item: _Item) -> list[_Item]:
@@ -192,7 +192,7 @@ class Interpreter:
                 self.outputs.append(Output(node.name, str(ident), key, call(value)))
                 return []
 
-    def _bury(self, node: Node, item: _Item, error: Exception) -> None:
+    def _record_failure(self, node: Node, item: _Item, error: Exception) -> None:
         grave = self.app.dead_letters
         if grave is None or node is grave:
             return

@@ -102,6 +102,6 @@ def sources_of(node: Node) -> frozenset[Node]:
 
 
 def overlapping(merge: Node) -> bool:
-    """Whether two inputs of a merge come from one source, so that ids must be told apart."""
+    """Whether two inputs of a merge come from one source, so that ids must be distinguished."""
     origins = [sources_of(i) for i in merge.inputs]
     return len(frozenset().union(*origins)) < sum(len(o) for o in origins)

@@ -62,7 +62,7 @@ class Instrumentation:
     """Which recorder a process uses; picklable, so that a driver can hand it to its tasks.
 
     Attributes:
-        run: name of the run, so that a process left over from an earlier one is told apart.
+        run: name of the run, so that a process left over from an earlier one is distinguished.
         node: the node that this process belongs to.
         incarnation: which process of that node, counted from 1 at each restart.
         conductor: ``host:port`` of the conductor, or None.
@@ -186,7 +186,7 @@ class Edge:
     orders: Orders = field(default_factory=Orders)
     calls: int = 0
     syncs: int = 0
-    _untold: list[list[Any]] = field(default_factory=list)
+    _unreported: list[list[Any]] = field(default_factory=list)
 
     def call(self, operation: str, path: str) -> Orders | None:
         """A call to the disk is about to be made. Returns the orders when it must not go well;
@@ -207,19 +207,19 @@ class Edge:
     def done(self, number: int, call: Sequence[str | int], size: int) -> None:
         """A call has been made: its number, the operation with its operands, and how many bytes it
         wrote."""
-        self._untold.append([number, *call, size])
+        self._unreported.append([number, *call, size])
 
     def report(self) -> dict[str, Any]:
         """The calls since they were last told, for the thread's next event."""
-        if not self._untold:
+        if not self._unreported:
             return {}
-        told = {
+        report = {
             "after": "" if self.event is None else f"{self.phase} {self.event.step}",
-            "calls": self._untold[:_MOST_CALLS],
-            "more": max(0, len(self._untold) - _MOST_CALLS),
+            "calls": self._unreported[:_MOST_CALLS],
+            "more": max(0, len(self._unreported) - _MOST_CALLS),
         }
-        self._untold = []
-        return {"disk": told}
+        self._unreported = []
+        return {"disk": report}
 
     def _notify(self, what: str, **detail: Any) -> None:
         assert self.event is not None  # orders are given at edges alone
@@ -331,7 +331,7 @@ _recorder: Recorder | None = None
 
 
 def install(instrumentation: Instrumentation) -> None:
-    """Make this process record as told; the same again changes nothing."""
+    """Make this process record as asked; the same again changes nothing."""
     global _instrumentation, _recorder
     if instrumentation != _instrumentation:
         _instrumentation = instrumentation

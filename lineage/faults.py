@@ -36,7 +36,7 @@ class Fault:
         id: stable id, the same in every run of the same input.
         kind: what the bounds count it as, e.g. ``crash`` or ``loss``.
         group: faults with the same non-empty group exclude each other. ``C(a,1)`` and ``C(a,2)``
-            share one because a node crashes at most once; where incarnations are told apart, the
+            share one because a node crashes at most once; where incarnations are distinguished, the
             incarnation is part of the group.
         place: the node or the link ``a->b`` that it hits, for people.
         time: logical time for ordering among equals: lower is tried earlier.

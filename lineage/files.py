@@ -42,5 +42,5 @@ def read_json(path: Path, what: str) -> Any:
     try:
         return json.loads(read_text(path, what))
     except (ValueError, RecursionError) as e:
-        said = "it is nested too deep" if isinstance(e, RecursionError) else e
-        raise UsageError(f"cannot read {what} {path}: {said}") from e
+        reason = "it is nested too deep" if isinstance(e, RecursionError) else e
+        raise UsageError(f"cannot read {what} {path}: {reason}") from e

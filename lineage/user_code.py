@@ -57,12 +57,12 @@ def _notify(text: str) -> None:
 def in_one_line(error: BaseException) -> str:
     """What was raised, and the last line of the user's own code that led to it."""
     if isinstance(error, SystemExit):
-        said = f"it ends the process itself, by sys.exit({error.code!r})"
+        text = f"it ends the process itself, by sys.exit({error.code!r})"
     elif isinstance(error, SyntaxError):
-        said = f"{type(error).__name__}: {error.msg}"
+        text = f"{type(error).__name__}: {error.msg}"
     else:
-        said = f"{type(error).__name__}: {error}".removesuffix(": ")
-    return " ".join(said.split()) + _place(error)
+        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return " ".join(text.split()) + _place(error)
 
 
 def _place(error: BaseException) -> str:

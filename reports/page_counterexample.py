@@ -14,7 +14,7 @@ from bettong.lineage.results import Counterexample, Result
 from bettong.lineage.trace import TraceError, TraceEvent, read_trace
 from bettong.reports.lineage_cut import Lineage, lineage_of
 from bettong.reports.page_tables import anomaly_table
-from bettong.reports.rounds import rounds_diagram, told_lineage
+from bettong.reports.rounds import recorded_lineage, rounds_diagram
 from bettong.reports.spacetime import Diagram, around
 from bettong.reports.svg import lineage_svg, spacetime_svg
 from bettong.reports.words import faults_line
@@ -52,14 +52,14 @@ def _pictures(
 ) -> tuple[dict[str, Any] | None, str]:
     """The figures, and why there are none."""
     name, problem = f"ce{number + 1}", ""
-    reported = _told_pictures(result.details.get("pictures"), number)
+    reported = _recorded_pictures(result.details.get("pictures"), number)
     good: Diagram | None
     lineage: Lineage | None
     if reported is not None:
         picture, clean = reported
         bad = rounds_diagram(picture)
         good = rounds_diagram(clean) if clean else None
-        lineage = told_lineage(picture.get("lineage", {}))
+        lineage = recorded_lineage(picture.get("lineage", {}))
     else:
         messages = [m for a in example.anomalies for m in a.messages]
         events, problem = _events(directory, example.trace)
@@ -73,7 +73,7 @@ def _pictures(
             else None
         )
         given = result.details.get("lineage") or []
-        lineage = told_lineage(given[number]) if number < len(given) and given[number] else None
+        lineage = recorded_lineage(given[number]) if number < len(given) and given[number] else None
         lineage = lineage or lineage_of(clean_events, events, example.faults, messages)
     caption, faults = f"With {faults_line(example.faults)}", f"{len(example.faults)} faults"
     return {
@@ -110,7 +110,7 @@ def _figure(diagram: Diagram, name: str, caption: str, faults: str) -> dict[str,
 _ENDINGS = {"done": "", "failed": ": failed", "never": ": never finished"}
 
 
-def _told_pictures(
+def _recorded_pictures(
     pictures: Any, number: int
 ) -> tuple[Mapping[str, Any], Mapping[str, Any] | None] | None:
     if not isinstance(pictures, Mapping):

@@ -49,7 +49,7 @@ def rounds_diagram(picture: Mapping[str, Any]) -> Diagram:
     return Diagram(nodes, 2 * rounds, tuple(marks), tuple(arrows), faults)
 
 
-def told_lineage(value: Mapping[str, Any]) -> Lineage | None:
+def recorded_lineage(value: Mapping[str, Any]) -> Lineage | None:
     """A lineage graph in the form of results; None when it has no nodes or is not acyclic."""
     reported = {str(n["id"]): n for n in list(value.get("nodes", ()))[:MAX_BOXES]}
     graph: nx.DiGraph[str] = nx.DiGraph()

@@ -88,7 +88,7 @@ def around(
     """
     taken = taken_steps(events)
     places = {place: fault for fault in faults for place in faulted_steps(fault)}
-    hit = _told_faults(events, taken) or {
+    hit = _recorded_faults(events, taken) or {
         i: places[t.step, t.occurrence]
         for i, t in enumerate(taken)
         if faults and (t.step, t.occurrence) in places
@@ -147,7 +147,7 @@ def around(
     )
 
 
-def _told_faults(events: Sequence[TraceEvent], taken: Sequence[StepSpan]) -> dict[int, str]:
+def _recorded_faults(events: Sequence[TraceEvent], taken: Sequence[StepSpan]) -> dict[int, str]:
     """Faults that the trace itself tells of: at the last step of that node begun before them."""
     found: dict[int, str] = {}
     for place, event in enumerate(events):

@@ -167,11 +167,11 @@ class Flow:
             raise UserFunctionError.of(node.name, message, items.key_of(place), error) from error
         self.failed[node.name] += len(failures)
         if policy == "dead letter":
-            self._bury(number, items, failures)
+            self._record_failure(number, items, failures)
         kept = np.array([i for i in range(len(items)) if i not in failures], np.int64)
         return items.take(kept), [results[i] for i in kept.tolist()]
 
-    def _bury(self, number: int, items: Items, failures: Failures) -> None:
+    def _record_failure(self, number: int, items: Items, failures: Failures) -> None:
         grave = self._plan.app.dead_letters
         if grave is None or self._plan.nodes[number] is grave:
             return

@@ -23,8 +23,8 @@ def without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def spare_what_is_loaded() -> None:
-    """Spare what this process has loaded from every later collection.
+def freeze_what_is_loaded() -> None:
+    """Keep what this process has loaded out of every later collection.
 
     A worker of pyspark collects all garbage after each task, and looking through all modules
     again each time took two thirds of its CPU. For processes that only do tasks; called at the

@@ -210,7 +210,7 @@ def append_path(paths: IntArray, last: IntArray) -> IntArray:
 
 
 def pad_paths(paths: IntArray, width: int) -> IntArray:
-    """A copy with as many columns as told."""
+    """A copy with as many columns as asked."""
     padded = np.full((len(paths), width), -1, np.int32)
     padded[:, : paths.shape[1]] = paths
     return padded

@@ -84,7 +84,7 @@ class Compiled:
                     if not frail:
                         ident = MessageId(stream, number, item[0])
                         raise UserFunctionError.of(node.name, ident, reported(item[1]), e) from e
-                    self._bury(node, stream, number, item, e)
+                    self._record_failure(node, stream, number, item, e)
 
         return call
 
@@ -204,7 +204,9 @@ class Compiled:
 
         return call
 
-    def _bury(self, node: Node, stream: str, number: int, item: Item, error: Exception) -> None:
+    def _record_failure(
+        self, node: Node, stream: str, number: int, item: Item, error: Exception
+    ) -> None:
         grave = self._app.dead_letters
         if grave is None or node is grave:
             return

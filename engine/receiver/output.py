@@ -35,7 +35,7 @@ class Output:
         self._file: AppendFile = disk.append_to(self._path)
         disk.sync_directory(directory)
         self.length = self.checksum = 0
-        self._told = -1
+        self._published = -1
 
     def verify(self, length: int, checksum: int) -> None:
         """Take over what an earlier process has written; raises DamageError when it is not there
@@ -92,8 +92,8 @@ class Output:
             raise
 
     def notify(self) -> None:
-        """Tell readers how long the output is, if they have not been told."""
-        if self._told == self.length:
+        """Tell readers how long the output is, if they do not know yet."""
+        if self._published == self.length:
             return
         new = self._directory / "output.length.new"
         file = self._disk.append_to(new)
@@ -103,7 +103,7 @@ class Output:
         finally:
             file.close()
         self._disk.rename(new, self._length_path)
-        self._told = self.length
+        self._published = self.length
 
     def close(self) -> None:
         """Close the file."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from bettong.engine.batch.blocks import unpack
-from bettong.engine.batch.garbage import spare_what_is_loaded
+from bettong.engine.batch.garbage import freeze_what_is_loaded
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.plan import Plan
 from bettong.engine.batch.protocol import Report
@@ -32,7 +32,7 @@ def _apply(
     job: Job, level_task: type[LevelTask], level: int
 ) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def apply(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        spare_what_is_loaded()
+        freeze_what_is_loaded()
         blocks = [block.as_buffer() for batch in batches for block in batch.column("block")]
         task = TaskContext.get()
         assert task is not None

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.errors import AnalysisException
 
-from bettong.engine.batch.garbage import spare_what_is_loaded
+from bettong.engine.batch.garbage import freeze_what_is_loaded
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.tasks import Moved, ReadTask
 from bettong.engine.batching import Batching
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _FOREVER_DAYS = 36_500
 
 _PARTITIONS = 10_000
-"""More than a topic has: reports of tasks are told apart by source and partition."""
+"""More than a topic has: reports of tasks are distinguished by source and partition."""
 
 
 def frame(
@@ -85,7 +85,7 @@ def _read(job: Job, stream: str) -> Callable[[Iterable[pa.RecordBatch]], Iterato
     place = [s.name for s in job.app.sources].index(stream)
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        spare_what_is_loaded()
+        freeze_what_is_loaded()
         records = pa.Table.from_batches(list(batches), _RECORDS)
         task = TaskContext.get()
         assert task is not None

@@ -105,7 +105,7 @@ class RunningPipeline:
             if self._is_ending:
                 raise _EndingError("the run ends before this batch")
             steps.install(self._config.instrumentation)
-            self._tell_progress()
+            self._report_progress()
             try:
                 self._protocol.run(
                     batch, lambda job: execute(job, self._protocol.level_task, frame)
@@ -198,10 +198,10 @@ class RunningPipeline:
     def stop(self) -> None:
         """Stop the query; a batch in the middle is done again at the next start."""
         self.query.stop()
-        self._tell_progress()
+        self._report_progress()
         self._protocol.close()
 
-    def _tell_progress(self) -> None:
+    def _report_progress(self) -> None:
         """Tell who measures what Spark says of the batch before; at the first there is nothing."""
         observer, query = self._protocol.settings.observer, getattr(self, "query", None)
         if observer is not None and query is not None and query.lastProgress is not None:

@@ -22,7 +22,7 @@ _INSTALLED = tuple(
 
 
 def use_this_python(spark: SparkSession) -> None:
-    """Let workers on this machine run the Python that the driver runs, unless told otherwise:
+    """Let workers on this machine run the Python that the driver runs, unless asked otherwise:
     another one may not have Bettong."""
     reported = any(os.environ.get(n) for n in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"))
     if str(spark.sparkContext.master).startswith("local") and not reported:

@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
-from bettong.engine.batch.garbage import spare_what_is_loaded
+from bettong.engine.batch.garbage import freeze_what_is_loaded
 from bettong.engine.batch.job import Job, install
 from bettong.engine.batch.planning import Planner, slices, source_step
 from bettong.engine.batch.tasks import Moved, ReadTask
@@ -97,7 +97,7 @@ class StreamReader(DataSourceStreamReader):
         return [InputPartition((batch, i, *part)) for i, part in enumerate(parts)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        spare_what_is_loaded()
+        freeze_what_is_loaded()
         batch, index, place, planned = partition.value
         task = TaskContext.get()
         reader = self.spec.sources[planned.stream]

@@ -107,8 +107,8 @@ class Call:
             if error is None or self._written:
                 edge, log = steps.current_edge(), _log()
                 if edge is not None:
-                    told = [self._operation, *map(_short, self._operands)]
-                    edge.done(self._number, told, len(self._written))
+                    call = [self._operation, *map(_short, self._operands)]
+                    edge.done(self._number, call, len(self._written))
                 if log is not None:
                     log.write(self._operation, *self._operands, data=self._written)
         finally:

@@ -12,8 +12,8 @@ _OPEN = re.compile(r"epoch=(\d+)/sink\.open(?:/|$)")
 
 
 def check_fencing(events: Iterable[TraceEvent]) -> tuple[Anomaly, ...]:
-    """Epochs that two starts of a node have begun at a sink: neither can be told from the other,
-    so that nothing keeps the older one from writing after the newer has begun."""
+    """Epochs that two starts of a node have begun at a sink: neither can be distinguished from the
+    other, so that nothing keeps the older one from writing after the newer has begun."""
     first: dict[str, tuple[str, int]] = {}
     found: dict[str, Anomaly] = {}
     for event in events:

@@ -40,7 +40,7 @@ def malformed(expected: Sequence[Record], observed: Iterable[Record]) -> tuple[s
         elif record.id in first_at:
             found.append(
                 f"expected record {place} has the id {record.id}, as record "
-                f"{first_at[record.id]} has: which of them was expected cannot be told"
+                f"{first_at[record.id]} has: which of them was expected cannot be known"
             )
         else:
             first_at[record.id] = place

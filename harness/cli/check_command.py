@@ -143,7 +143,7 @@ def _result(
         assumptions=(
             f"ids in {', '.join(columns.id)}; {order} was checked",
             f"contents compared: {compared}",
-            "records are told apart by 64-bit hashes of their ids",
+            "records are distinguished by 64-bit hashes of their ids",
         ),
         started_at=started,
         duration_s=seconds,

@@ -140,7 +140,7 @@ def _loopback() -> Finding:
                     name,
                     "limited",
                     "127.0.0.1 only",
-                    cost="--workers 1 and more; links are told apart by port instead of address",
+                    cost="--workers 1 and more; links are distinguished by port instead of address",
                     remedy="macOS: sudo ifconfig lo0 alias 127.0.0.11 up, for each address needed",
                 )
     return Finding(name, "ok", "127.0.0.0/8 can be bound")

@@ -65,5 +65,5 @@ def _list(exhibits: dict[str, Any], as_json: bool) -> None:
         return
     width = max(len(exhibit.id) for exhibit in loaded)
     for exhibit in sorted(loaded, key=lambda e: (not e.target, e.id)):
-        told = exhibit.title if exhibit.target else f"({exhibit.why_not}) {exhibit.title}"
-        say(f"{exhibit.id:{width}}  {told}")
+        title = exhibit.title if exhibit.target else f"({exhibit.why_not}) {exhibit.title}"
+        say(f"{exhibit.id:{width}}  {title}")

@@ -35,10 +35,10 @@ def guarded() -> Iterator[None]:
     except click.exceptions.Exit:
         raise
     except BaseException as e:
-        raise click.exceptions.Exit(_told(e)) from e
+        raise click.exceptions.Exit(_report(e)) from e
 
 
-def _told(error: BaseException) -> int:
+def _report(error: BaseException) -> int:
     if isinstance(error, click.UsageError):
         path = error.ctx.command_path if error.ctx is not None else "bettong"
         complain(f"{error.format_message()} (see {path} --help)")

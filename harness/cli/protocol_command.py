@@ -170,7 +170,7 @@ def _faults(text: str) -> frozenset[str]:
 
 
 def _digest(program: tuple[str, ...]) -> str:
-    """What tells apart programs of the same name: the text of the files named."""
+    """What distinguishes programs of the same name: the text of the files named."""
     files = [Path(name.rsplit(":", 1)[0] if ".py:" in name else name) for name in program]
     text = b"".join(read_bytes(file, "the protocol") for file in files if file.is_file())
     return f" [{sha256(text).hexdigest()[:16]}]" if text else ""

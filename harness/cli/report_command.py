@@ -98,7 +98,7 @@ def result_files(path: Path) -> list[Path]:
 
 
 def moved(result: Result, source: Path, out: Path, number: int) -> Result:
-    """The result as told from another directory: its traces are named from there, and copied
+    """The result as seen from another directory: its traces are named from there, and copied
     there when they lie elsewhere."""
     if source.resolve() == out.resolve():
         return result

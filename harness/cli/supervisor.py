@@ -33,30 +33,30 @@ _GRACE_S = 30.0  # between a command's last word and the end of its process
 
 def supervised(command: Callable[[], int]) -> int:
     """Run a command in a child; returns the exit code that it gave, in this process alone."""
-    said, says = os.pipe()
+    status_read, status_write = os.pipe()
     alive, lives = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
     if child == 0:
-        os.close(said)
+        os.close(status_read)
         os.close(lives)
-        _in_child(command, says, alive)
-    os.close(says)
+        _in_child(command, status_write, alive)
+    os.close(status_write)
     os.close(alive)
     try:
-        return _Parent(child, said).wait()
+        return _Parent(child, status_read).wait()
     finally:
         os.close(lives)
 
 
-def _in_child(command: Callable[[], int], says: int, alive: int) -> None:
-    os.set_inheritable(says, False)
+def _in_child(command: Callable[[], int], status_write: int, alive: int) -> None:
+    os.set_inheritable(status_write, False)
     threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
-    watch(lambda what: _say(says, {"loading": what}))
+    watch(lambda what: _say(status_write, {"loading": what}))
 
     def interrupted(number: int, frame: FrameType | None) -> None:
-        _say(says, {"interrupted": True})
+        _say(status_write, {"interrupted": True})
         signal.default_int_handler(number, frame)
 
     signal.signal(signal.SIGINT, interrupted)
@@ -64,7 +64,7 @@ def _in_child(command: Callable[[], int], says: int, alive: int) -> None:
     try:
         code = command()
     finally:
-        _say(says, {"code": code})
+        _say(status_write, {"code": code})
         atexit._run_exitfuncs()
         os._exit(code)  # whoever called the parent is in this process, too
 
@@ -83,7 +83,7 @@ def _say(pipe: int, message: dict[str, object]) -> None:
 @dataclass
 class _Parent:
     child: int
-    said: int
+    status: int
     code: int | None = None
     loading: str = ""
     signalled: int = 0
@@ -114,15 +114,15 @@ class _Parent:
         because loading took too long."""
         rest, since, open_ = b"", time.monotonic(), True
         with selectors.DefaultSelector() as selector:
-            selector.register(self.said, selectors.EVENT_READ)
+            selector.register(self.status, selectors.EVENT_READ)
             while True:
                 if not open_:
                     time.sleep(_POLL_S / 10)
                 elif selector.select(_POLL_S):
-                    data = os.read(self.said, 1 << 16)
+                    data = os.read(self.status, 1 << 16)
                     if not data:
                         open_ = False
-                        selector.unregister(self.said)
+                        selector.unregister(self.status)
                     *lines, rest = (rest + data).split(b"\n")
                     for line in lines:
                         self._take(json.loads(line))

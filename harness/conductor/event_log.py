@@ -43,7 +43,7 @@ class EventLog:
         self.repeats = 0
         self.spoken: dict[str, int] = {}
         self.latest = time.monotonic()
-        self._taken: dict[int, list[OpenStep]] = {}
+        self._open_steps: dict[int, list[OpenStep]] = {}
         self._trace = trace.open("w", encoding="utf-8") if trace else None
 
     def record(self, event: TraceEvent) -> None:
@@ -70,13 +70,13 @@ class EventLog:
         self.counts[event.step] += 1
         self.spoken[event.node] = max(event.incarnation, self.spoken.get(event.node, 0))
         taken = OpenStep(event, self.counts[event.step])
-        self._taken.setdefault(connection_id, []).append(taken)
+        self._open_steps.setdefault(connection_id, []).append(taken)
         self.repeats = 0 if taken.occurrence == 1 else self.repeats + 1
         return taken
 
     def leave(self, connection_id: int, event: TraceEvent) -> OpenStep:
         """Somebody ends a step."""
-        stack = self._taken.get(connection_id, [])
+        stack = self._open_steps.get(connection_id, [])
         for i in range(len(stack) - 1, -1, -1):
             if stack[i].event.step == event.step:
                 return stack.pop(i)
@@ -84,13 +84,13 @@ class EventLog:
 
     def gone(self, connection_id: int) -> list[OpenStep]:
         """Somebody takes no more steps; those that it had begun."""
-        return self._taken.pop(connection_id, [])
+        return self._open_steps.pop(connection_id, [])
 
     def others_on(self, link_pair: frozenset[str], connection_id: int) -> bool:
         """Whether anybody else is within a step on a link between two nodes."""
         return any(
             taken.event.link is not None and link_pair_of(taken.event.link) == link_pair
-            for other, stack in self._taken.items()
+            for other, stack in self._open_steps.items()
             if other != connection_id
             for taken in stack
         )
@@ -103,7 +103,7 @@ class EventLog:
     def waiting(self) -> dict[str, list[str]]:
         """The steps of each node that have begun and not ended, with whom they ask."""
         found: dict[str, list[str]] = {}
-        for stack in self._taken.values():
+        for stack in self._open_steps.values():
             for taken in stack:
                 e = taken.event
                 asked = f" of the {e.link.partition('->')[2]}" if e.link else ""
@@ -112,13 +112,13 @@ class EventLog:
         return {node: sorted(steps) for node, steps in found.items()}
 
     def last_steps(self) -> dict[str, str]:
-        """What each node has told last."""
-        told = (e for e in self.events if not e.step.startswith(("fault/", "node.start/")))
-        return {e.node: f"{e.phase} {e.step}" for e in told}
+        """What each node has reported last."""
+        own = (e for e in self.events if not e.step.startswith(("fault/", "node.start/")))
+        return {e.node: f"{e.phase} {e.step}" for e in own}
 
     def progress_summary(self) -> str:
-        """Where the run stands: the steps that have begun and not ended, and the last one told."""
-        open_steps = sorted({t.event.step for stack in self._taken.values() for t in stack})
+        """Where the run stands: the steps that are open, and the last one reported."""
+        open_steps = sorted({t.event.step for stack in self._open_steps.values() for t in stack})
         last = self.events[-1] if self.events else None
         begun = ", ".join(open_steps[:8]) or "no step is open"
         return f"open: {begun}; last: {last.phase} {last.step}" if last else "no step was taken"

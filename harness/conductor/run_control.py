@@ -107,7 +107,7 @@ class RunControl:
         return time.monotonic() - self._book.latest
 
     def progress_summary(self) -> str:
-        """Where the run stands: the steps that have begun and not ended, and the last one told."""
+        """Where the run stands: the steps that are open, and the last one reported."""
         with self._changed:
             return self._book.progress_summary()
 

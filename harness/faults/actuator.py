@@ -13,7 +13,7 @@ Direction = Literal["both", "forward", "backward"]
 
 @dataclass(frozen=True, slots=True)
 class InjectionOutcome:
-    """What a fault has done: whether it hit anything, None where nobody can tell."""
+    """What a fault has done: whether it hit anything, None where nobody can know."""
 
     fired: bool | None
     evidence: str

@@ -269,7 +269,7 @@ class Fault(ABC):
         return ()
 
     @property
-    def spares_step(self) -> bool:
+    def leaves_step(self) -> bool:
         """Whether the step can end well although this has hit it."""
         return False
 

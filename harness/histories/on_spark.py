@@ -143,18 +143,19 @@ class _Job:
     def _in_canonical_texts(
         self, frame: DataFrame, place: Any, kind: str, rank: str | None
     ) -> DataFrame:
-        """The same, told by Python; a line that is no object stands in the column ``bad``."""
+        """The same, read by Python; a line that is no object stands in the column ``bad``."""
         f = self.f
         rows = frame.select(place.alias("place"), *frame.columns)
         place_type = rows.schema["place"].dataType.simpleString()
         texts = rows.mapInArrow(
             _canonical_texts(self.columns, rank, kind == "json"),
-            f"id string, key string, content string, told bigint, place {place_type}, bad string",
+            "id string, key string, content string, given_rank bigint, "
+            f"place {place_type}, bad string",
         ).cache()
         for row in texts.where("bad is not null").limit(1).collect():
             raise MalformedHistoryError(row["bad"])
-        told = f.struct(f.lit(""), f.col("told"))
-        order = f.col("place") if rank is None else told
+        given = f.struct(f.lit(""), f.col("given_rank"))
+        order = f.col("place") if rank is None else given
         return texts.select("id", "key", "content", order.alias("rank"))
 
     def _malformed(self, expected: DataFrame, observed: DataFrame) -> list[str]:
@@ -211,7 +212,7 @@ def _canonical_texts(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """From rows, or lines of JSON, to what the job compares."""
 
-    def told(row: dict[str, Any]) -> dict[str, Any]:
+    def record_of(row: dict[str, Any]) -> dict[str, Any]:
         place, bad = row.pop("place"), None
         if lines:
             line = row["value"]
@@ -228,7 +229,7 @@ def _canonical_texts(
             "id": None if missing else canonical([row[name] for name in columns.id]),
             "key": None if key is None else canonical([key]),
             "content": canonical([row[name] for name in columns.compare]),
-            "told": None if rank is None else int(row[rank]),
+            "given_rank": None if rank is None else int(row[rank]),
             "place": place,
             "bad": bad,
         }
@@ -240,12 +241,12 @@ def _canonical_texts(
                     ("id", pa.string()),
                     ("key", pa.string()),
                     ("content", pa.string()),
-                    ("told", pa.int64()),
+                    ("given_rank", pa.int64()),
                     ("place", batch.schema.field("place").type),
                     ("bad", pa.string()),
                 ]
             )
-            rows = [told(row) for row in batch.to_pylist()]
+            rows = [record_of(row) for row in batch.to_pylist()]
             yield pa.RecordBatch.from_pylist(rows, schema)
 
     return convert

@@ -30,7 +30,7 @@ def named_rows(history: StoredHistory, columns: Columns, words: U64) -> list[str
             if word in first_at:
                 reported.append(
                     f"expected record {number} has the id {message_id(row, columns)}, as record "
-                    f"{first_at[word]} has: which of them was expected cannot be told"
+                    f"{first_at[word]} has: which of them was expected cannot be known"
                 )
             first_at.setdefault(word, number)
             if len(reported) == MALFORMED_SHOWN:

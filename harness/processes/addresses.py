@@ -1,5 +1,5 @@
 """Loopback addresses: one for each node and one for each link, where the system has more than
-127.0.0.1; else nodes and links are told apart by their ports."""
+127.0.0.1; else nodes and links are distinguished by their ports."""
 
 from __future__ import annotations
 

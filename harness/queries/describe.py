@@ -31,7 +31,7 @@ _FAILED = "The query failed and was started again"
 _TIMES = {2: "twice", 3: "three times"}
 
 
-def moment_in_words(point: Point) -> str:
+def point_in_words(point: Point) -> str:
     """When it was, as seen from the sink."""
     found = _BATCH.match(point.step)
     if found is None:
@@ -83,26 +83,26 @@ def fault_in_words(fault: AnyFault) -> str:
     if isinstance(fault, LostExecutor):
         return _lost_in_words(fault)
     if isinstance(fault, RefusedOnce):
-        when = moment_in_words(fault.at).capitalize()
+        when = point_in_words(fault.at).capitalize()
         return f"{when}, {fault.endpoint} closed its connections and turned the next one away."
     match fault:
         case f.Crash(at=at):
             return f"The driver died {_crash_in_words(at)}; the query was started again."
         case f.Storage(at=at) if _FILE.search(at.step):
-            when = moment_in_words(at).removeprefix("right before ")
+            when = point_in_words(at).removeprefix("right before ")
             return f"An input/output error was the answer to {when}."
         case f.Storage(at=at) if _LOG.match(at.step):
-            return f"An input/output error came {moment_in_words(at)}, and the file was not there."
+            return f"An input/output error came {point_in_words(at)}, and the file was not there."
         case f.Storage(at=at):
-            return f"An attempt failed {moment_in_words(at)}; Spark tried the task again."
+            return f"An attempt failed {point_in_words(at)}; Spark tried the task again."
         case f.Pause(start=start):
             return (
-                f"The driver stood still {moment_in_words(start)}, a new one took over and ended "
+                f"The driver stood still {point_in_words(start)}, a new one took over and ended "
                 "the work; then the old one went on."
             )
         case f.Cut(right=(endpoint,), start=start):
             return (
-                f"{moment_in_words(start).capitalize()}, {endpoint} closed its connections and "
+                f"{point_in_words(start).capitalize()}, {endpoint} closed its connections and "
                 "refused new ones for as long as the query tried."
             )
     return f"{fault.id}."
@@ -113,11 +113,11 @@ def _crash_in_words(at: Point) -> str:
     if at.step.endswith("/commits") and at.phase == "before" and at.occurrence == 1:
         batch = at.step.removeprefix("batch=").removesuffix("/commits")
         return f"when batch {batch} was written, before Spark recorded that (commits/{batch})"
-    return moment_in_words(at)
+    return point_in_words(at)
 
 
 def _lost_in_words(fault: LostExecutor) -> str:
-    when = moment_in_words(fault.at).replace("a task", "the first attempt at a task", 1)
+    when = point_in_words(fault.at).replace("a task", "the first attempt at a task", 1)
     end = (
         "did the task's work; then the first one went on."
         if fault.goes_on

@@ -138,10 +138,10 @@ class QueryVerdict:
         """What runs without faults tell: what depends on how batches are cut. No level was asked
         for, and none is found."""
         varies = len(self.subject.envelope)
-        told = f"{varies} thing(s) of its output depend on how batches are cut" if varies else ""
+        note = f"{varies} thing(s) of its output depend on how batches are cut" if varies else ""
         result = self._result(
             "valid",
-            f"{self.subject.name} gives {told or 'the same'} in {runs} runs without a fault; "
+            f"{self.subject.name} gives {note or 'the same'} in {runs} runs without a fault; "
             "no fault was tried",
             runs=(_line(clean),),
             coverage=Coverage(executions=runs),
@@ -156,7 +156,7 @@ class QueryVerdict:
         return {"oracle": self.subject.oracle, "envelope": list(self.subject.envelope)}
 
     def _anew(self, anew: Sequence[tuple[OperationalEvent, Execution]]) -> dict[str, object]:
-        """What became of rows when the checkpoint was lost: another question, told apart."""
+        """What became of rows when the checkpoint was lost: another question, answered apart."""
         reported = {}
         for event, execution in anew:
             found = execution.anomalies
@@ -197,7 +197,7 @@ class QueryVerdict:
         if folded:
             reported.append(
                 f"{len(folded)} fault sets were not run because one that leaves the same behind "
-                f"was: files, and what servers had been told; {len(sampled)} of them were run as "
+                f"was: files, and what servers had been sent; {len(sampled)} of them were run as "
                 "a check"
             )
         odd = executor.why.not_placeable

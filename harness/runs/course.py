@@ -138,13 +138,13 @@ class Course:
                 self._cluster.forget(name)
             elif name == "driver" and status == 0:
                 continue
-            elif name in self._sending and status == LOST and self._told_of_loss(name):
+            elif name in self._sending and status == LOST and self._knows_of_loss(name):
                 self.sender_failed = True
                 self._cluster.forget(name)
             else:
                 self._has_died(name, status)
 
-    def _told_of_loss(self, name: str) -> bool:
+    def _knows_of_loss(self, name: str) -> bool:
         """Whether a sender has noted that the gateway has lost messages."""
         try:
             outcome = json.loads(self._layout.outcome(self._sending[name]).read_text())

@@ -144,7 +144,7 @@ def _digest(*reported: str) -> str:
     return blake2b("\n".join(reported).encode(), digest_size=12).hexdigest()
 
 
-def same_moments(reading: Reading) -> dict[str, Fault]:
+def same_crashes(reading: Reading) -> dict[str, Fault]:
     """Crashes, each with the later one that is the same: all that the node did between the two
     was to read, so that nothing is left of it."""
     events: dict[tuple[str, int], list[tuple[int, bool, Occurrence]]] = {}
@@ -204,13 +204,13 @@ class FaultEquivalence:
 
     Attributes:
         faults: every fault known, by id.
-        same_moment: crashes, each with the one that stands for it.
-        clean: faults of the clean run; what stands for these has been told by it.
+        stand_ins: crashes, each with the one that stands for it.
+        clean: faults of the clean run; what stands for these is known from it.
         folded: fault sets that were not run, each with the one that was run in its stead.
     """
 
     faults: dict[str, Fault] = field(default_factory=dict)
-    same_moment: dict[str, str] = field(default_factory=dict)
+    stand_ins: dict[str, str] = field(default_factory=dict)
     clean: set[str] = field(default_factory=set)
     folded: dict[FaultSet, FaultSet] = field(default_factory=dict)
     _recoveries: dict[str, Recovery] = field(default_factory=dict)
@@ -238,7 +238,7 @@ class FaultEquivalence:
             moved = fault.moved(replace(point, occurrence=next_time))
             shown = next_time <= recovery.taken.get(point.step, 0)
             if shown and moved is not None and moved.id in self.faults:
-                found.append(frozenset({id, self.same_moment.get(moved.id, moved.id)}))
+                found.append(frozenset({id, self.stand_ins.get(moved.id, moved.id)}))
         return found
 
     def canonical(self, schedule: FaultSet) -> FaultSet:
@@ -256,8 +256,8 @@ class FaultEquivalence:
 
     def standing_for(self, reading: Reading) -> dict[str, Fault]:
         """Crashes of a run, each with the one that stands for it."""
-        own = {id: crash for id, crash in same_moments(reading).items() if id not in self.clean}
-        known = {id: self.faults[b] for id, b in self.same_moment.items() if id in self.clean}
+        own = {id: crash for id, crash in same_crashes(reading).items() if id not in self.clean}
+        known = {id: self.faults[b] for id, b in self.stand_ins.items() if id in self.clean}
         return own | known
 
     def _moved(self, first: str, second: str) -> FaultSet | None:
@@ -282,5 +282,5 @@ class FaultEquivalence:
             moved = fault.moved(Point(place, point.phase, number))
             shown = number <= target.taken.get(place, 0)
             if shown and moved is not None and moved.id in self.faults:
-                return frozenset({chosen, self.same_moment.get(moved.id, moved.id)})
+                return frozenset({chosen, self.stand_ins.get(moved.id, moved.id)})
         return None

@@ -125,7 +125,7 @@ class ScenarioExecutor:
         }
         if read.reading.unread:
             found["unread"] = read.reading.unread
-        found["same_moment"] = {
+        found["stand_ins"] = {
             id: crash.id
             for id, crash in read.same.items()
             if id in read.faults and crash.id in read.lineage.faults
@@ -155,7 +155,7 @@ class ScenarioExecutor:
             self.clean = execution.lineage
             self.records = CleanRecords.from_dict(execution.details["records"])
             self.equivalence.clean = {fault.id for fault in faults}
-        self.equivalence.same_moment |= execution.details.get("same_moment", {})
+        self.equivalence.stand_ins |= execution.details.get("stand_ins", {})
         recovery = execution.details.get("recovery")
         if recovery is not None and len(execution.schedule) == 1:
             (fault_id,) = execution.schedule

@@ -41,7 +41,7 @@ _BLIND = ("not-injected", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Shown:
     """What one run has shown.
 
     Attributes:
@@ -61,11 +61,11 @@ class Everything:
     """All runs of a fault space.
 
     Attributes:
-        told: what has been run.
+        reported: what has been run.
         left: how many schedules have not been run.
     """
 
-    reported: list[Told] = field(default_factory=list)
+    reported: list[Shown] = field(default_factory=list)
     left: int = 0
 
     def of(self, *outcomes: str) -> list[str]:
@@ -145,7 +145,7 @@ class _Space:
                 found.reported.append(reported)
                 self._fresh += 1
 
-    def _pairs(self, singles: Sequence[Told], first: Mapping[str, Fault]) -> list[Schedule]:
+    def _pairs(self, singles: Sequence[Shown], first: Mapping[str, Fault]) -> list[Schedule]:
         """Each pair that the bounds allow, once. Where a single fault breaks the system, a second
         one says nothing more."""
         pairs: dict[frozenset[str], Schedule] = {}
@@ -160,13 +160,13 @@ class _Space:
                     pairs.setdefault(frozenset(f.id for f in both), Schedule(both))
         return list(pairs.values())
 
-    def _read(self, seen: RunRecord) -> Told:
+    def _read(self, seen: RunRecord) -> Shown:
         reading = read_occurrences(seen.events)
         outcome: str = seen.outcome
         if impossible(seen, reading) or left_nothing(seen, reading):
             outcome = "impossible"
         then = tuple(self._then(seen, reading)) if len(seen.schedule.faults) == 1 else ()
-        return Told(frozenset(seen.schedule.ids), outcome, then)
+        return Shown(frozenset(seen.schedule.ids), outcome, then)
 
     def _then(self, seen: RunRecord, reading: Reading) -> Iterator[Fault]:
         """The faults that can fire when the only one of this run has, or after that."""
@@ -228,10 +228,10 @@ class _Log:
     """What has been run, in a file of JSON lines."""
 
     def __init__(self, path: Path, asked: str) -> None:
-        self.known: dict[frozenset[str], Told] = {}
+        self.known: dict[frozenset[str], Shown] = {}
         self._log = QuestionLog(path, asked, self._take)
 
-    def add(self, reported: Told) -> None:
+    def add(self, reported: Shown) -> None:
         """Keep what a run has shown."""
         self.known[reported.ids] = reported
         value = {
@@ -243,7 +243,7 @@ class _Log:
 
     def _take(self, value: dict[str, Any]) -> bool:
         then = Schedule.from_dict({"faults": value["then"]}).faults
-        reported = Told(frozenset(value["ids"]), value["outcome"], then)
+        reported = Shown(frozenset(value["ids"]), value["outcome"], then)
         if reported.outcome not in _BLIND:
             self.known[reported.ids] = reported
         return True

@@ -16,7 +16,7 @@ from bettong.lineage.nearest import one_of
 
 EACH_STEP_BATCHES = 2
 _SUFFIXES = (".yaml", ".yml", ".json")
-_SPARE = 4  # random schedules drawn for each one wanted, as some cannot be injected
+_DRAWS = 4  # random schedules drawn for each one wanted, as some cannot be injected
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class FaultPlan:
             case "each-step":
                 return each_step(clean.events, EACH_STEP_BATCHES, topology)
             case "random":
-                return random_schedules(clean.events, self.count * _SPARE, self.seed, topology)
+                return random_schedules(clean.events, self.count * _DRAWS, self.seed, topology)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ def _check_equivalence(
         return []
     drawn = random.Random(seed)
     equivalence = executor.equivalence
-    moved = equivalence.same_moment if reach.crashes else {}
+    moved = equivalence.stand_ins if reach.crashes else {}
     alone = (frozenset({crash}) for crash in moved if crash in equivalence.clean)
     folded = sorted({*equivalence.folded, *alone}, key=sorted)
     chosen = drawn.sample(folded, min(_SAMPLE, len(folded)))
@@ -129,9 +129,9 @@ def _result(
             "power cuts at the first and the last moment at which the same is not durable, each in "
             f"the {MOST_WAYS} ways that lose the most"
         )
-    if equivalence.same_moment:
+    if equivalence.stand_ins:
         assumptions.append(
-            f"{len(equivalence.same_moment)} crashes are taken for a later one of their node, "
+            f"{len(equivalence.stand_ins)} crashes are taken for a later one of their node, "
             "before which it has only read"
         )
     if equivalence.folded:
@@ -171,7 +171,7 @@ def _result(
     )
     coverage = replace(
         result.coverage,
-        pruned=len(equivalence.folded) + len(equivalence.same_moment),
+        pruned=len(equivalence.folded) + len(equivalence.stand_ins),
         executions=len(findings.executions),
     )
     return replace(result, coverage=replace(coverage, violated=len(broken)))
@@ -229,12 +229,12 @@ def _counterexample(
 
 
 def _words(campaign: Campaign, schedule: Schedule, found: Execution) -> str:
-    told = counterexample_words(schedule.faults, found.anomalies)
+    words = counterexample_words(schedule.faults, found.anomalies)
     trace = campaign.out / found.trace if found.trace else None
     if trace is None or not trace.exists():
-        return told
+        return words
     how = mechanism(read_trace(trace), found.anomalies)
-    return f"{told} In the trace: {'; '.join(how)}." if how else told
+    return f"{words} In the trace: {'; '.join(how)}." if how else words
 
 
 def _frontier(clean: Execution, found: Execution) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ class LeafBuilder:
         because of it, as far as anyone knows."""
         injected = {fault.id for fault in self.injected}
         for fault in self._against("ends", o):
-            if fault.spares_step and fault.id in injected:
+            if fault.leaves_step and fault.id in injected:
                 yield self.owed(fault)
             else:
                 place = next(iter(fault.links), o.node)

@@ -31,11 +31,11 @@ def _of(anomaly: Anomaly, done: Sequence[Occurrence]) -> Iterator[str]:
         return
     moved = [o for o in done if message.moved_by(o)]
     if anomaly.kind == "Loss" and moved:
-        yield f"nothing moved {asked} after {_told(moved[-1])}"
+        yield f"nothing moved {asked} after {_phrase(moved[-1])}"
     shown = [o for o in moved if "/sink.commit" in o.step]
     if anomaly.kind == "Duplicate" and len(shown) > 1:
-        yield f"{asked} was handed over by {' and again by '.join(map(_told, shown))}"
+        yield f"{asked} was handed over by {' and again by '.join(map(_phrase, shown))}"
 
 
-def _told(o: Occurrence) -> str:
+def _phrase(o: Occurrence) -> str:
     return f"{o.name} (the {o.node}, start {o.incarnation})"

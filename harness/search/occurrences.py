@@ -23,7 +23,7 @@ from bettong.lineage.trace import MessageRange, TraceEvent
 _TASK = re.compile(r"batch=(\d+)/stage=(\d+)/p=(\d+)/a=(\d+)/task$")
 _IN_TASK = re.compile(r"batch=(\d+)/(?:level=\d+/)?p=(\d+)/a=(\d+)/\S+$")
 
-# What stays when every process is gone: who reads it later cannot tell which try wrote it.
+# What stays when every process is gone: who reads it later cannot know which try wrote it.
 _DURABLE = re.compile(
     r"(?:sender\.forget|gateway\.(?:append|release)|receiver\.\w+)/"
     r"|batch=\d+/(?:source\.note|offsets|state\.manifest|commits|_spark_metadata.*)$"
@@ -161,7 +161,7 @@ class Reading:
         occurrences: in the order in which they began.
         disk: what was done to disks, in the order in which it was told.
         restarts, injected: what became of nodes, and of the planned faults.
-        unread: steps whose causes cannot be told, with why.
+        unread: steps whose causes cannot be known, with why.
     """
 
     occurrences: list[Occurrence] = field(default_factory=list)
@@ -207,17 +207,17 @@ class _Reader:
             self._reading.injected.append(FaultedStep(fault, event.node, position))
 
     def _disk(self, event: TraceEvent, position: int) -> None:
-        told = event.detail.get("disk")
-        if told is None:
+        report = event.detail.get("disk")
+        if report is None:
             return
-        phase, _, step = told["after"].partition(" ")
+        phase, _, step = report["after"].partition(" ")
         of = self._own[event.node, event.incarnation, step or event.step]
-        if told["more"]:
-            self._reading.unread.append(f"{of.name}: {told['more']} calls to the disk are not told")
-        calls = [DiskCall(call[0], call[1]) for call in told["calls"]]
+        if report["more"]:
+            self._reading.unread.append(f"{of.name}: {report['more']} disk calls are not reported")
+        calls = [DiskCall(call[0], call[1]) for call in report["calls"]]
         if phase:
             (of.calls if phase == "before" else of.later_calls).extend(calls)
-        self._reading.disk.append(DiskReport(position, of, phase, told["calls"]))
+        self._reading.disk.append(DiskReport(position, of, phase, report["calls"]))
 
     def _begin(self, event: TraceEvent, position: int) -> None:
         self._counts[event.step] += 1

@@ -1,7 +1,7 @@
 """What a node that starts again goes on from: the records on its disk.
 
 A *record* is a step that has left something on its node's disk. Two histories of a node are alike
-when it has the same records in both, each as often. They are told apart by how they differ from
+when it has the same records in both, each as often. They are distinguished by how they differ from
 the clean run: what is there that it never wrote, or oftener than it did; and what is missing of
 that on which, in it, the moment rests. How far nodes had come that the moment does not wait for is
 a matter of the clock, and no difference.
@@ -146,9 +146,9 @@ class Recoveries:
         more = records - self.clean.all[disk]
         needed = self.clean.before.get((point.step, disk), frozenset())
         missing = needed - records.keys() if point.occurrence == 1 else frozenset()
-        told = [f"+{n} {step}" for step, n in sorted(more.items())]
-        told += [f"-{step}" for step in sorted(missing)]
-        return _digest(*told) if told else ""
+        found = [f"+{n} {step}" for step, n in sorted(more.items())]
+        found += [f"-{step}" for step in sorted(missing)]
+        return _digest(*found) if found else ""
 
     def _calm_until_now(self, node: str) -> str:
         """The fact that nothing has fired so far that matters to a node's disk, besides what has
@@ -183,5 +183,5 @@ def _no_matter(fault: str, disk: str) -> str:
     return f"{fault} does not matter to the disk of {disk}"
 
 
-def _digest(*told: str) -> str:
-    return blake2b("\0".join(told).encode(), digest_size=6).hexdigest()
+def _digest(*found: str) -> str:
+    return blake2b("\0".join(found).encode(), digest_size=6).hexdigest()

@@ -30,7 +30,7 @@ _NO_TRANSITIVE = (
 
 
 def jars(coordinates: Sequence[str], transitive: bool = True) -> list[Path]:
-    """The jars of ``group:artifact:version`` coordinates, with their dependencies unless told not.
+    """The jars of ``group:artifact:version`` coordinates, with their dependencies or without.
 
     Raises ServerMissingError without ``mvn``, ServerFailedError if they cannot be resolved."""
     key = hashlib.sha256(repr((sorted(coordinates), transitive)).encode()).hexdigest()[:16]

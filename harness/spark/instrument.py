@@ -18,7 +18,7 @@ PROPERTY = "bettong.instrumentation"
 
 def install(spark: SparkSession, instrumentation: Instrumentation) -> None:
     """Make this process, its JVM, and the tasks of queries started from this thread from now on
-    record as told. ``Instrumentation()`` turns recording off."""
+    record as asked. ``Instrumentation()`` turns recording off."""
     steps.install(instrumentation)
     on = instrumentation.conductor is not None or instrumentation.trace is not None
     text = json.dumps(asdict(instrumentation)) if on else None

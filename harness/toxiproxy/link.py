@@ -30,7 +30,7 @@ class Evidence:
     """What a fault did.
 
     Attributes:
-        fired: whether it hit any data or connection. None when the server cannot tell: the real
+        fired: whether it hit any data or connection. None when the server cannot know: the real
             Toxiproxy counts the bytes of ended connections only, and no server sees the
             connections that a disabled proxy refuses. Then the client's failed step is the proof.
         detail: the counts behind it, for the trace.

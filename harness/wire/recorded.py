@@ -11,7 +11,7 @@ from bettong.harness.wire.conversation import (
 )
 from bettong.harness.wire.run import RecordedTunnel, WireRun
 
-_MAX_SAID = 50  # requests of a connection that decide its number
+_MAX_REQUESTS = 50  # requests of a connection that decide its number
 
 
 def recorded(run: WireRun) -> Recording:
@@ -27,7 +27,7 @@ def recorded(run: WireRun) -> Recording:
 def _span(tunnel: RecordedTunnel) -> Span:
     """A connection that said nothing that counts comes last among those it was open with."""
     keys = [logged.keys for logged in tunnel.session.requests if logged.keys is not None]
-    message = tuple(key.content or key.label for key in keys[:_MAX_SAID]) or ("~",)
+    message = tuple(key.content or key.label for key in keys[:_MAX_REQUESTS]) or ("~",)
     return Span(tunnel.opened, tunnel.closed or 1 << 62, message)
 
 

@@ -1,8 +1,8 @@
 """One connection through the relay, without its sockets: bytes in, what to do out.
 
 While no cut is armed, bytes go on as they come. While one is, they go on request by request: a
-request is held until it is whole, so that it can be told, and a reply that is to be lost is held
-until it is whole, so that the server has done all of it.
+request is held until it is whole, so that it can be recognised, and a reply that is to be lost is
+held until it is whole, so that the server has done all of it.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from bettong.lineage.dedalus.tables import Row
 
 class Key(NamedTuple):
     """A fact of a round. ``kept``: it is there because an @next rule, or its node's standstill,
-    brought it into the round (told apart where nodes may stop)."""
+    brought it into the round (distinguished where nodes may stop)."""
 
     relation: str
     row: Row

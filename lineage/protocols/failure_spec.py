@@ -226,7 +226,7 @@ class FailureSpec:
         """Faults, any of which keeps what is sent in round ``time`` from arriving.
 
         ``arrival`` is the round of arrival, ``time + 1`` unless said otherwise; an arrival that
-        a delay or duplication brought about is told apart from the ordinary one.
+        a delay or duplication brought about is distinguished from the ordinary one.
         """
         arrival = time + 1 if arrival is None else arrival
         if sender == receiver:

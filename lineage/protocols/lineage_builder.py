@@ -126,7 +126,7 @@ class LineageBuilder:
             self.lineage.firing(id, [self._begun(node, time, fact)], "begin")
 
     def _begun(self, node: str, time: int, fact: Fact) -> str:
-        """Id of: the node begins the round with this fact. Told apart from what it only derives,
+        """Id of: the node begins the round with this fact. Distinguished from what it only derives,
         because a stopped node goes on with the one and not with the other."""
         id = f"begin {fact[0]}({_text((node, *fact[1]))})@{time}"
         if id not in self.lineage.graph:

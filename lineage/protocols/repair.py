@@ -17,7 +17,7 @@ MODELS = {
 }
 
 
-def _told(spec: FailureSpec, fault: Fault, messages: list[dict[str, Any]]) -> str:
+def _phrase(spec: FailureSpec, fault: Fault, messages: list[dict[str, Any]]) -> str:
     if fault.kind == CRASH:
         return f"{fault.place} crashes in round {fault.time} {MODELS[spec.crash_model]}"
     sender, receiver = fault.place.split("->")
@@ -36,7 +36,7 @@ def _told(spec: FailureSpec, fault: Fault, messages: list[dict[str, Any]]) -> st
 def words(spec: FailureSpec, found: Execution) -> str:
     """What the faults of a violating run do, and which goal they break."""
     faults = sorted((spec.faults[id] for id in found.schedule), key=lambda f: (f.time, f.id))
-    reported = [_told(spec, fault, found.details["messages"]) for fault in faults]
+    reported = [_phrase(spec, fault, found.details["messages"]) for fault in faults]
     broken = "; ".join(f"{a.expected}, but {a.seen}" for a in found.anomalies)
     story = ", then ".join(reported) or "without any fault"
     return f"{story[0].upper()}{story[1:]}. In round {spec.eot}: {broken}."

@@ -380,7 +380,7 @@ class Hypotheses:
         self._block_tried()
 
     def _block_tried(self) -> None:
-        # a set is told apart by the faults known now; when more become known, the old clause is
+        # a set is distinguished by the faults known now; when more become known, the old clause is
         # switched off and a wider one takes its place
         for i, (schedule, switch) in enumerate(self._tried):
             if switch:

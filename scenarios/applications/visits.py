@@ -72,8 +72,8 @@ def so_far(visit: Visit, pages: Pages) -> str:
 
 
 @encoder
-def line(told: str) -> bytes:
-    return told.encode()
+def line(text: str) -> bytes:
+    return text.encode()
 
 
 @encoder

@@ -120,7 +120,7 @@ def _is_applied(db: sqlite3.Connection, batch_id: int) -> bool:
 
 
 class SqliteInsert(_Sqlite):
-    """Plain INSERT, one transaction a batch, nothing to tell a replay by."""
+    """Plain INSERT, one transaction a batch, nothing to know a replay by."""
 
     def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
         with db:

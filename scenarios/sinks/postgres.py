@@ -69,7 +69,7 @@ def _mark(db: Any, batch_id: int) -> None:
 
 
 class PlainInsert(_Postgres):
-    """INSERT, one transaction a batch, nothing to tell a replay by."""
+    """INSERT, one transaction a batch, nothing to know a replay by."""
 
     def apply(self, db: Any, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
         _insert(db, rows)

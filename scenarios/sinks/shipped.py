@@ -15,7 +15,7 @@ _ATTEMPT = "a task's attempt fails"
 _REPLY = "a reply is lost"
 _BY_KEY = "a row that is written again replaces itself"
 _ONE = "the batch id is recorded with the rows or not at all; a replay finds it and does nothing"
-_AGAIN = "nothing tells the replay of the batch from a new batch"
+_AGAIN = "nothing distinguishes the replay of the batch from a new batch"
 _BETWEEN = "crash between the two transactions"
 _ROWS_FIRST = "the rows are there and the batch id is not, so the replay writes them again"
 _MARK_FIRST = "the batch id is there and the rows are not, so the replay skips them"
@@ -214,7 +214,7 @@ SHIPPED = [
             "foreachBatch and Spark's JDBC writer into PostgreSQL",
             "at-least-once",
             _ATTEMPT,
-            "each task commits by itself, and nothing tells its rows from new ones",
+            "each task commits by itself, and nothing distinguishes its rows from new ones",
         ),
     ),
     *_of(

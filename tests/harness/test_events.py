@@ -106,15 +106,15 @@ def test_the_terminal_json_and_reports_are_made_of_the_same_answer(
 ) -> None:
     answer = stream[-1]
     assert isinstance(answer, Finished)
-    told = Finished(answer.result, tmp_path)
+    reported = Finished(answer.result, tmp_path)
     with Output() as output:
-        output(told)
+        output(reported)
     assert output.exit_code() == 1
     shown = capsys.readouterr().out
     assert "✘ sink_commits_again: invalid" in shown and f"faults: {CRASH.id}" in shown
     assert {"report.html", "report.md", "junit.xml"} <= {p.name for p in tmp_path.iterdir()}
     with Output(as_json=True) as output:
-        output(told)
+        output(reported)
     assert capsys.readouterr().out.startswith("{")
 
 

@@ -75,7 +75,7 @@ def test_a_sink_of_a_package_is_listed_and_can_be_loaded(tmp_path: Path) -> None
     assert python(tmp_path, load) == "own_sink:Own\n"
 
 
-def test_the_framing_of_a_package_tells_requests_apart(tmp_path: Path) -> None:
+def test_the_framing_of_a_package_distinguishes_requests(tmp_path: Path) -> None:
     write_files("add-a-server.md", tmp_path)
     code = """
 from bettong.harness.wire.framing.adaptive import AdaptiveFraming

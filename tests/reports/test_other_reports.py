@@ -26,7 +26,7 @@ from bettong.reports.graphs import kind_of
 from bettong.reports.lineage_cut import lineage_of
 from bettong.reports.matrix import fault_matrix
 from bettong.reports.otlp import otlp_trace
-from bettong.reports.rounds import rounds_diagram, told_lineage
+from bettong.reports.rounds import recorded_lineage, rounds_diagram
 from bettong.reports.sample import sample_anomalies
 from bettong.reports.spacetime import around
 from bettong.reports.steps import faulted_steps, taken_steps
@@ -107,11 +107,11 @@ def test_protocol_pictures() -> None:
         {"id": "x", "kind": "leaf", "label": "a->b@1", "cut": True},
         {"id": "y", "kind": "fact", "label": "post(b)", "cut": True},
     ]
-    lineage = told_lineage({"nodes": nodes, "edges": [["x", "y"]]})
+    lineage = recorded_lineage({"nodes": nodes, "edges": [["x", "y"]]})
     assert lineage is not None
     assert [(b.look, b.depth) for b in lineage.boxes] == [("fault", 0), ("cut", 1)]
-    assert told_lineage({"nodes": nodes, "edges": [["x", "y"], ["y", "x"]]}) is None
-    assert told_lineage({}) is None
+    assert recorded_lineage({"nodes": nodes, "edges": [["x", "y"], ["y", "x"]]}) is None
+    assert recorded_lineage({}) is None
 
 
 def test_sample_takes_the_same_share_of_each_kind() -> None:

@@ -53,7 +53,7 @@ class Duplicate(LinkFault):
             yield cls(step.link, Point(step.step, "before", step.number))
 
     @property
-    def spares_step(self) -> bool:
+    def leaves_step(self) -> bool:
         return True
 
 

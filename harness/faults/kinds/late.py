@@ -60,7 +60,7 @@ class Late(Fault):
             yield cls(Point(step.step, "before", step.number))
 
     @property
-    def spares_step(self) -> bool:
+    def leaves_step(self) -> bool:
         return True
 
     def moved(self, point: Point) -> Late:

@@ -89,7 +89,7 @@ class Pause(Fault):
         return self.until is None and not self.replace
 
     @property
-    def spares_step(self) -> bool:
+    def leaves_step(self) -> bool:
         return self.until_still
 
     def check(self, topology: Topology) -> None:

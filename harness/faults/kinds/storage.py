@@ -121,7 +121,7 @@ class Storage(Fault):
             yield cls(Point(step.step, "after", step.number), "EIO")
 
     @property
-    def spares_step(self) -> bool:
+    def leaves_step(self) -> bool:
         return self.at.phase == "after" or self.call > 0
 
     def moved(self, point: Point) -> Storage:

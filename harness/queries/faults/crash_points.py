@@ -64,10 +64,10 @@ DURABLE = "durable"
 """In an event's detail: a digest of what was durable when it arrived."""
 
 
-def moments(events: Iterable[TraceEvent]) -> list[CrashPoint]:
+def crash_points(events: Iterable[TraceEvent]) -> list[CrashPoint]:
     """The moments of a trace whose events say what was durable.
 
-    Failed steps are no moments: what is done after them can be told by no schedule.
+    Failed steps are no crash points: what is done after them no schedule can name.
     """
     begun: Counter[str] = Counter()
     found = []

@@ -72,16 +72,17 @@ _HOW: Mapping[str, How] = {"crash": "crash", "restart": "restarted", "pause": "p
 AnyFault = Fault | WireFault | OperationalEvent | LostExecutor | RefusedOnce
 
 
-def faults_at(moment: CrashPoint) -> Iterator[Fault | LostExecutor]:
-    """What can go wrong at a moment: the driver dies; an attempt fails, half way or at its end, or
-    is lost sight of there."""
-    yield f.Crash(DRIVER, moment.point)
-    if fails_attempt(moment.point) or refuses(moment.point):
-        yield f.Storage(moment.point, "EIO")
-    if fails_attempt(moment.point):
-        yield LostExecutor(moment.point, goes_on=False)
-    if fails_attempt(moment.point) and moment.point.phase == "before":
-        yield LostExecutor(moment.point, goes_on=True)  # at its end nothing would be left to do
+def faults_at(crash_point: CrashPoint) -> Iterator[Fault | LostExecutor]:
+    """What can go wrong at a crash point: the driver dies; an attempt fails, half way or at its
+    end, or is lost sight of there."""
+    yield f.Crash(DRIVER, crash_point.point)
+    if fails_attempt(crash_point.point) or refuses(crash_point.point):
+        yield f.Storage(crash_point.point, "EIO")
+    if fails_attempt(crash_point.point):
+        yield LostExecutor(crash_point.point, goes_on=False)
+    if fails_attempt(crash_point.point) and crash_point.point.phase == "before":
+        # At its end nothing would be left to do.
+        yield LostExecutor(crash_point.point, goes_on=True)
 
 
 def fails_attempt(point: Point) -> bool:

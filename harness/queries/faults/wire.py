@@ -80,7 +80,7 @@ class WirePoint:
 
 
 def request_digest(requests: Iterable[tuple[str, str, Keys | None]], run: str) -> str:
-    """A digest of what servers have been told: endpoint, label and keys of each request, in order.
+    """A digest of what servers have been sent: endpoint, label and keys of each request, in order.
 
     Where a protocol does not show the content of its requests it holds within this run only.
     """

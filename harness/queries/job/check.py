@@ -254,15 +254,15 @@ class _Check:
             rows[variant.name] = self._varied(variant)
         found = envelope(self._job.compare, rows)
         self._runs = len(rows) + 1
-        told = expectation(self._job, self._workload, facts, found, self._warm, rows[PLAIN.name])
+        judging = expectation(self._job, self._workload, facts, found, self._warm, rows[PLAIN.name])
         self._answer.subject = replace(
             self._answer.subject,
             batches=_batches(run),
             envelope=found.varying,
-            oracle=told.oracle,
-            more=(*self._tells(rows, facts), *told.assumptions),
+            oracle=judging.oracle,
+            more=(*self._assumptions(rows, facts), *judging.assumptions),
         )
-        self._judged = told.judged
+        self._judged = judging.judged
         verdict = self._judged.run(run)
         if verdict.anomalies:
             return replace(first, outcome="violation", anomalies=verdict.anomalies)
@@ -299,7 +299,7 @@ class _Check:
             raise VacuousError(f"{e} (with {variant.name})") from e
         return list(run.rows)
 
-    def _tells(self, rows: Mapping[str, Sequence[Row]], facts: Facts) -> tuple[str, ...]:
+    def _assumptions(self, rows: Mapping[str, Sequence[Row]], facts: Facts) -> tuple[str, ...]:
         shuffled = "no two attempts at a task that reads a shuffle were there at once"
         return (
             *([shuffled] if facts.stateful else []),

@@ -106,10 +106,10 @@ def _with_rows_freed(
     optional = [example[cell] for cell in example for _ in range(most[cell] - least[cell])]
     sizes = ", ".join(f"{len(rows)} with {name}" for name, rows in runs.items())
     some = "; ".join(shown(row, columns) for row in optional[:3])
-    told = f"which rows there are varies: {sizes}; for instance {some}"
+    note = f"which rows there are varies: {sizes}; for instance {some}"
     blind = "" if must else "no row is the same in all clean runs: nothing can be judged"
     free = frozenset(compare.free)
-    return Envelope(Expected(must, optional, free=free, open=True), (told,), blind)
+    return Envelope(Expected(must, optional, free=free, open=True), (note,), blind)
 
 
 def _of_tables(compare: Table, runs: Mapping[str, Sequence[Row]]) -> Envelope:

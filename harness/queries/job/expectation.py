@@ -47,16 +47,16 @@ class Facts:
     processing_time: bool
 
     @classmethod
-    def of(cls, told: Sequence[Mapping[str, Any]]) -> Facts:
-        """From what the incarnations of a run have told."""
+    def of(cls, facts: Sequence[Mapping[str, Any]]) -> Facts:
+        """From what the incarnations of a run have reported."""
         marks = {
-            column: seconds(delay) for each in told for column, delay in each.get("watermarks", ())
+            column: seconds(delay) for each in facts for column, delay in each.get("watermarks", ())
         }
         return cls(
             marks,
-            tuple(sorted({op for each in told for op in each.get("stateful", ())})),
-            sum(each.get("dropped", 0) for each in told),
-            any(each.get("processing_time") for each in told),
+            tuple(sorted({op for each in facts for op in each.get("stateful", ())})),
+            sum(each.get("dropped", 0) for each in facts),
+            any(each.get("processing_time") for each in facts),
         )
 
 

@@ -35,25 +35,25 @@ class JobWhy(Why):
         super().read_clean(run, wire)
         self.in_tasks = self.in_tasks and not self.own_session
 
-    def _batch_of(self, moment: CrashPoint) -> int | None:
+    def _batch_of(self, crash_point: CrashPoint) -> int | None:
         """A source's log entry belongs to the batch of its number, what a query writes once to
         the first one."""
-        step = moment.point.step
+        step = crash_point.point.step
         if found := _SOURCE_LOG.match(step):
             return int(found[1])
-        return 0 if _ONCE.match(step) else moment.batch
+        return 0 if _ONCE.match(step) else crash_point.batch
 
-    def _faults_at(self, moment: CrashPoint) -> Iterator[Fault | LostExecutor]:
+    def _faults_at(self, crash_point: CrashPoint) -> Iterator[Fault | LostExecutor]:
         """A file of the checkpoint cannot be written, beside what can hit a sink."""
-        yield from super()._faults_at(moment)
-        if is_checkpoint_file(moment.point) and moment.point.phase == "before":
-            yield Storage(moment.point, "EIO")
+        yield from super()._faults_at(crash_point)
+        if is_checkpoint_file(crash_point.point) and crash_point.point.phase == "before":
+            yield Storage(crash_point.point, "EIO")
 
-    def _loses(self, moment: CrashPoint) -> bool:
+    def _loses(self, crash_point: CrashPoint) -> bool:
         """Not where a task reads a shuffle: what it reads is lost with the executor, and the whole
         stage is tried again."""
-        first = "/stage=" not in moment.point.step or "/stage=0/" in moment.point.step
-        return first and not self.own_session and super()._loses(moment)
+        first = "/stage=" not in crash_point.point.step or "/stage=0/" in crash_point.point.step
+        return first and not self.own_session and super()._loses(crash_point)
 
     def _events(self) -> Iterator[AnyFault]:
         yield STOPPED

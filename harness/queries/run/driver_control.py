@@ -88,7 +88,7 @@ class DriverControl:
             return incarnation in self._crashed
 
     def restart(self, node: str) -> None:
-        """The main thread does it when it has been told of the crash."""
+        """The main thread does it when it knows of the crash."""
 
     def cut_power(self, node: str, keep: Keep) -> tuple[int, InjectionOutcome]:
         """What a sink's own code has not synced is not known here."""

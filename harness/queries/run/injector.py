@@ -29,7 +29,7 @@ _SECOND = "a second attempt did its work meanwhile"
 _TASK = re.compile(r"batch=(?P<batch>\d+)/(?:stage=(?P<stage>\d+)/)?p=(?P<p>\d+)/a=(?P<a>\d+)/")
 _STATE = re.compile(r"batch=(\d+)/state/op=\d+/p=(\d+)/")
 
-_Told = WireFault | LostExecutor | RefusedOnce | f.Cut
+_Handled = WireFault | LostExecutor | RefusedOnce | f.Cut
 
 
 @dataclass
@@ -163,10 +163,10 @@ class FaultInjector:
             found = armed.heal()
             if found.fired:
                 self.evidence[id] = f"hit {found.request}, {found.times} time(s)"
-        reported = [x for x in self.faults if isinstance(x, _Told)]
+        reported = [x for x in self.faults if isinstance(x, _Handled)]
         return tuple(x.id for x in reported if not self._has_fired(x))
 
-    def _has_fired(self, fault: _Told) -> bool:
+    def _has_fired(self, fault: _Handled) -> bool:
         reported = self.evidence.get(fault.id)
         return reported is not None and (not isinstance(fault, LostExecutor) or _SECOND in reported)
 

@@ -20,7 +20,7 @@ class QueryRun:
         rows: what a reader saw at the end.
         looks: what a reader saw after each crash, before the query was started again.
         events: the trace.
-        moments: its events as places for faults.
+        crash_points: its events as places for faults.
         evidence, not_fired: of the planned faults.
         errors: why incarnations of the query failed, other than by a crash.
         unreadable: why read() failed in the end, or empty.
@@ -37,7 +37,7 @@ class QueryRun:
     rows: list[dict[str, Any]] = field(default_factory=list)
     looks: list[tuple[str, list[dict[str, Any]]]] = field(default_factory=list)
     events: list[TraceEvent] = field(default_factory=list)
-    moments: list[CrashPoint] = field(default_factory=list)
+    crash_points: list[CrashPoint] = field(default_factory=list)
     evidence: Mapping[str, str] = field(default_factory=dict)
     not_fired: tuple[str, ...] = ()
     errors: list[str] = field(default_factory=list)

@@ -15,7 +15,7 @@ from bettong.harness.conductor.stage_numbers import StageNumbers
 from bettong.harness.events import FaultInjected, Handler, RunStarted, steps_of
 from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, moments
+from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, crash_points
 from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor, RefusedOnce
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.faults.wire import CLOCK, WireFault
@@ -153,7 +153,7 @@ class OneRun:
             shutil.rmtree(self._state, ignore_errors=True)
         result = self._result
         result.events = self._control.events
-        result.moments = moments(result.events)
+        result.crash_points = crash_points(result.events)
         result.seconds = time.monotonic() - begun
         return result
 

@@ -1,4 +1,4 @@
-"""Faults on the wire while the query is being started again: told apart by the request's label,
+"""Faults on the wire while the query is being started again: distinguished by the request's label,
 counted from the restart, for what a replay asks differs from what was asked before."""
 
 from __future__ import annotations

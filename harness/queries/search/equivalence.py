@@ -45,11 +45,11 @@ class FaultEquivalence:
 
     chosen: dict[str, FaultSet] = field(default_factory=dict)
     folded: dict[FaultSet, FaultSet] = field(default_factory=dict)
-    _told: tuple[int, int] = field(default=(0, 0), compare=False)
+    _reported: tuple[int, int] = field(default=(0, 0), compare=False)
 
     def of(self, schedule: FaultSet, candidates: Sequence[CandidateFault]) -> list[CandidateFault]:
         """Those candidates to a run of ``schedule`` that stand for all of them."""
-        for candidate in sorted(candidates, key=_telling):
+        for candidate in sorted(candidates, key=_understood):
             self.chosen.setdefault(candidate.left, schedule | {candidate.fault.id})
         kept = []
         for candidate in candidates:
@@ -62,8 +62,8 @@ class FaultEquivalence:
 
     def news(self) -> dict[str, Any]:
         """What has become known since this was asked last, for the log of a search."""
-        chosen, folded = self._told
-        self._told = len(self.chosen), len(self.folded)
+        chosen, folded = self._reported
+        self._reported = len(self.chosen), len(self.folded)
         return {
             "chosen": [
                 [left, sorted(run)] for left, run in islice(self.chosen.items(), chosen, None)
@@ -80,10 +80,10 @@ class FaultEquivalence:
             self.chosen.setdefault(left, frozenset(run))
         for equal, run in value.get("folded", ()):
             self.folded.setdefault(frozenset(equal), frozenset(run))
-        self._told = len(self.chosen), len(self.folded)
+        self._reported = len(self.chosen), len(self.folded)
 
 
-def _telling(candidate: CandidateFault) -> tuple[int, int]:
+def _understood(candidate: CandidateFault) -> tuple[int, int]:
     """Of equal faults the one at a step of Spark's own log is understood best."""
     fault = candidate.fault
     step = fault.points[0].step if isinstance(fault, Crash | Storage) else ""

@@ -87,7 +87,7 @@ class Why:
             for later in way:
                 if later >= batch:
                     way[later].append(leaf)
-        for batch in sorted(way.keys() & _recorded(run.moments)):
+        for batch in sorted(way.keys() & _recorded(run.crash_points)):
             goal = lineage.fact(f"batch {batch} is visible and recorded", goal=True)
             lineage.firing(goal, way[batch], "write")
         return lineage
@@ -104,12 +104,12 @@ class Why:
     def _clean(self, run: QueryRun) -> Iterator[CandidateFault]:
         """What could go wrong a run without faults."""
         time = 0
-        for time, moment in enumerate(run.moments):
-            batch = self._batch_of(moment)
+        for time, crash_point in enumerate(run.crash_points):
+            batch = self._batch_of(crash_point)
             if batch is not None and (batch < self.window or batch in self.tail):
-                for fault in self._faults_at(moment):
-                    left = self._left(fault, moment, run)
-                    if not isinstance(fault, LostExecutor) or self._loses(moment):
+                for fault in self._faults_at(crash_point):
+                    left = self._left(fault, crash_point, run)
+                    if not isinstance(fault, LostExecutor) or self._loses(crash_point):
                         yield CandidateFault(fault, left, batch, time)
         last = self.window - 1
         for point in self.wire:
@@ -120,23 +120,25 @@ class Why:
             time += 1
             yield CandidateFault(besides, besides.id, last, time)
 
-    def _batch_of(self, moment: CrashPoint) -> int | None:
+    def _batch_of(self, crash_point: CrashPoint) -> int | None:
         """The batch in which a moment is; None for those at which nothing fires."""
-        return moment.batch
+        return crash_point.batch
 
-    def _faults_at(self, moment: CrashPoint) -> Iterator[Fault | LostExecutor]:
+    def _faults_at(self, crash_point: CrashPoint) -> Iterator[Fault | LostExecutor]:
         """What can go wrong at a moment."""
-        return faults_at(moment)
+        return faults_at(crash_point)
 
-    def _loses(self, moment: CrashPoint) -> bool:
+    def _loses(self, crash_point: CrashPoint) -> bool:
         """Whether executors are lost there: in the first task of the window's last batch, if tasks
         leave anything. Each time Spark has to be started anew."""
         return (
-            self.in_tasks and moment.batch == self.window - 1 and "/p=0/a=0/" in moment.point.step
+            self.in_tasks
+            and crash_point.batch == self.window - 1
+            and "/p=0/a=0/" in crash_point.point.step
         )
 
     def _besides(self) -> Iterator[AnyFault]:
-        """What comes at no single moment: operational events, zombies, refused connections."""
+        """What comes at no single crash point: operational events, zombies, refused connections."""
         yield from self._events()
         if self.in_tasks:
             yield CORES
@@ -161,14 +163,18 @@ class Why:
         batch = self._batch_of_fault(first)
         if batch is None or batch != self.window - 1:
             return
-        for time, moment in enumerate(run.moments):
-            aside = "/p=" in moment.point.step and "/p=0/" not in moment.point.step
-            if moment.batch == batch and not aside and _follows(moment, first, run):
-                for fault in self._faults_at(moment):
+        for time, crash_point in enumerate(run.crash_points):
+            aside = "/p=" in crash_point.point.step and "/p=0/" not in crash_point.point.step
+            if crash_point.batch == batch and not aside and _follows(crash_point, first, run):
+                for fault in self._faults_at(crash_point):
                     if isinstance(fault, Crash | Storage):
-                        yield CandidateFault(fault, self._left(fault, moment, run), batch, time)
+                        yield CandidateFault(
+                            fault, self._left(fault, crash_point, run), batch, time
+                        )
         asked = {(f.point.endpoint, f.label) for point in self.wire for f, _ in point.faults}
-        for time, (on_wire, left) in enumerate(second_on_wire(run, batch, asked), len(run.moments)):
+        for time, (on_wire, left) in enumerate(
+            second_on_wire(run, batch, asked), len(run.crash_points)
+        ):
             own = " + ".join(sorted((*(fault.id for fault in faults), on_wire.id)))
             yield CandidateFault(on_wire, left or own, batch, time)
 
@@ -179,32 +185,34 @@ class Why:
             return next((p.batch for p in self.wire for f, _ in p.faults if f == fault), None)
         return None
 
-    def _left(self, fault: Fault | LostExecutor, moment: CrashPoint, run: QueryRun) -> str:
+    def _left(self, fault: Fault | LostExecutor, crash_point: CrashPoint, run: QueryRun) -> str:
         """What is equal for all faults that leave the same behind."""
         if isinstance(fault, Crash):
-            return moment.durable
-        step = moment.point.step
+            return crash_point.durable
+        step = crash_point.point.step
         if isinstance(fault, LostExecutor) and fault.goes_on:
             return fault.id
-        if fails_attempt(moment.point) and moment.durable == begun_with(moment, run.moments):
-            return f"{moment.durable} an attempt that had left nothing fails"
+        if fails_attempt(crash_point.point) and crash_point.durable == begun_with(
+            crash_point, run.crash_points
+        ):
+            return f"{crash_point.durable} an attempt that had left nothing fails"
         kind = fault.id if isinstance(fault, LostExecutor) else step
-        return f"{moment.durable} {kind}"
+        return f"{crash_point.durable} {kind}"
 
     def _at(self, step: str) -> Iterator[CrashPoint]:
-        return (m for m in self.clean_moments if m.point.step == step)
+        return (m for m in self.clean_crash_points if m.point.step == step)
 
-    clean_moments: Sequence[CrashPoint] = ()
+    clean_crash_points: Sequence[CrashPoint] = ()
 
     def read_clean(self, run: QueryRun, wire: list[WirePoint]) -> None:
         """Take in the clean run: what may be hit, and whether tasks leave anything."""
-        self.wire, self.clean_moments = wire, run.moments
+        self.wire, self.clean_crash_points = wire, run.crash_points
         self.endpoints = endpoints_asked(run.recording, run.events, self.window - 1)
         self.in_tasks = any(
             m.point.phase == "after"
             and m.point.step.endswith("/task")
-            and m.durable != begun_with(m, run.moments)
-            for m in run.moments
+            and m.durable != begun_with(m, run.crash_points)
+            for m in run.crash_points
         )
 
 
@@ -222,36 +230,36 @@ def yield_rank(fault: AnyFault) -> int | None:
     return 3 if isinstance(fault, Pause) else None
 
 
-def begun_with(moment: CrashPoint, moments: Iterable[CrashPoint]) -> str | None:
+def begun_with(crash_point: CrashPoint, crash_points: Iterable[CrashPoint]) -> str | None:
     """What was durable when the attempt began within which a moment is."""
-    found = StepId.parse(moment.point.step).task
+    found = StepId.parse(crash_point.point.step).task
     durable = None
-    for earlier in moments:
+    for earlier in crash_points:
         attempt = StepId.parse(earlier.point.step).task
         begins = earlier.point.phase == "before" and earlier.point.step.endswith("/task")
         if found is not None and begins and attempt == found:
             durable = earlier.durable
-        if earlier == moment:
+        if earlier == crash_point:
             break
     return durable
 
 
-def _follows(moment: CrashPoint, first: AnyFault, run: QueryRun) -> bool:
+def _follows(crash_point: CrashPoint, first: AnyFault, run: QueryRun) -> bool:
     """Whether a moment came after a fault had fired."""
     if isinstance(first, Crash | WireFault):
-        return moment.incarnation > 1
+        return crash_point.incarnation > 1
     assert isinstance(first, Fault), first.id  # one that is placed at a step
     at = first.points[0]
-    fired = [i for i, m in enumerate(run.moments) if m.point == at]
+    fired = [i for i, m in enumerate(run.crash_points) if m.point == at]
     # A step that failed after its work is no moment; the attempt that follows it is.
-    again = [i for i, m in enumerate(run.moments) if "/a=1/" in m.point.step]
-    begun = min([*fired, *again], default=len(run.moments))
-    return run.moments.index(moment) > begun
+    again = [i for i, m in enumerate(run.crash_points) if "/a=1/" in m.point.step]
+    begun = min([*fired, *again], default=len(run.crash_points))
+    return run.crash_points.index(crash_point) > begun
 
 
-def _recorded(moments: Iterable[CrashPoint]) -> set[int]:
+def _recorded(crash_points: Iterable[CrashPoint]) -> set[int]:
     return {
         m.batch
-        for m in moments
+        for m in crash_points
         if m.batch is not None and m.point.phase == "after" and m.point.step.endswith("/commits")
     }

@@ -1,1 +1,1 @@
-"""How requests and replies are told apart, protocol by protocol."""
+"""How requests and replies are distinguished, protocol by protocol."""

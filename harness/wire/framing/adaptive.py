@@ -22,8 +22,8 @@ class AdaptiveFraming(Framing):
         self.problem: str | None = None
         self._framing: Framing | None = framings()[protocol]() if protocol else None
         self._asked = 0
-        self._untold_client = 0  # bytes that no part covers yet
-        self._untold_server = 0
+        self._unreported_client = 0  # bytes that no part covers yet
+        self._unreported_server = 0
 
     @property
     def recognised(self) -> str:
@@ -33,30 +33,30 @@ class AdaptiveFraming(Framing):
     def client(self, data: bytes) -> list[Part]:
         if self._framing is None:
             self._framing = recognised_by_client(data)()
-        self._untold_client += len(data)
+        self._unreported_client += len(data)
         try:
             if self.problem is None:
                 parts = self._framing.client(data)
             else:
-                parts = self._framing.client(bytes(self._untold_client))
+                parts = self._framing.client(bytes(self._unreported_client))
         except FramingError as e:
-            parts = self._give_up(e).client(bytes(self._untold_client))
-        self._untold_client -= sum(part.size for part in parts)
+            parts = self._give_up(e).client(bytes(self._unreported_client))
+        self._unreported_client -= sum(part.size for part in parts)
         self._asked += sum(part.request is not None for part in parts)
         return parts
 
     def server(self, data: bytes) -> list[Reply]:
         if self._framing is None:
             self._framing = recognised_by_server(data)()
-        self._untold_server += len(data)
+        self._unreported_server += len(data)
         try:
             if self.problem is None:
                 answers = self._framing.server(data)
             else:
-                answers = self._framing.server(bytes(self._untold_server))
+                answers = self._framing.server(bytes(self._unreported_server))
         except FramingError as e:
-            answers = self._give_up(e).server(bytes(self._untold_server))
-        self._untold_server -= sum(answer.size for answer in answers)
+            answers = self._give_up(e).server(bytes(self._unreported_server))
+        self._unreported_server -= sum(answer.size for answer in answers)
         return answers
 
     def _give_up(self, error: FramingError) -> Framing:

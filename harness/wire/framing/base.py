@@ -34,7 +34,7 @@ class Info:
         role: ``login`` belongs to setting the connection up, ``noise`` comes when it likes
             (heartbeats, polls); neither is counted.
         content: digest of what it asks, without what differs between equal requests (correlation
-            ids); None where that cannot be told.
+            ids); None where that cannot be known.
         replied: False when no reply is due.
     """
 

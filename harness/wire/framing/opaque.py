@@ -8,7 +8,7 @@ from bettong.harness.wire.framing.base import Framing, Info, Part, Reply
 class OpaqueFraming(Framing):
     """For protocols that are not known, and for encrypted streams.
 
-    A request's content cannot be told: where it ends is known only when the server speaks."""
+    A request's content cannot be known: where it ends is known only when the server speaks."""
 
     protocol = "opaque"
 

@@ -108,7 +108,7 @@ class PostgresFraming(PairedFraming):
             return Info("Flush", role="noise", replied=False)
         if kind in (b"S", b"H"):
             self._extended = True
-            return Info(*self._said(), content=content)
+            return Info(*self._label(), content=content)
         if kind in (b"c", b"f") and not self._extended:
             replied, self._copy_failed = not self._copy_failed, False
             return Info("COPY data", content=content, replied=replied)
@@ -120,7 +120,7 @@ class PostgresFraming(PairedFraming):
             return Info("Terminate", role="noise", replied=False)
         return None
 
-    def _said(self) -> tuple[str, str]:
+    def _label(self) -> tuple[str, str]:
         """Label and detail of what was executed since the last Sync."""
         texts = self._executed
         if not texts:

@@ -1,5 +1,5 @@
-"""The protocols whose requests can be told apart: those that ship, and those of packages that are
-installed, which name a :class:`~bettong.harness.wire.framing.base.Framing` in the entry point group
+"""The protocols whose requests can be distinguished: those that ship, and those of installed
+packages, which name a :class:`~bettong.harness.wire.framing.base.Framing` in the entry point group
 ``bettong.framings``."""
 
 from __future__ import annotations

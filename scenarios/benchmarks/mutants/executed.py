@@ -31,7 +31,7 @@ import mmap, os
 
 class Marks:  # may be pickled with a function whose module it is in
     def __init__(self, path, size):
-        self.said = path, size
+        self.reported = path, size
         file = os.path.join(os.environ["{FOLDER}"], path.replace("/", "%"))
         fd = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
@@ -44,7 +44,7 @@ class Marks:  # may be pickled with a function whose module it is in
         self.bytes[place] = mark
 
     def __reduce__(self):
-        return Marks, self.said
+        return Marks, self.reported
 
 
 marks = Marks

@@ -27,7 +27,7 @@ HASHES = st.integers(0, (1 << 64) - 1) | st.integers(0, 3)
 
 
 @given(st.lists(st.tuples(HASHES, st.binary()), unique=True))
-def test_ids_tell_keys_of_one_hash_apart(keys: list[tuple[int, bytes]]) -> None:
+def test_ids_distinguish_keys_of_one_hash(keys: list[tuple[int, bytes]]) -> None:
     found = visits(keys)
     assert [key for _, key in found] == [key for _, key in sorted(keys)]
     paths = [path for path, _ in found]

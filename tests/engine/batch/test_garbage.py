@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bettong.engine.batch.garbage import spare_what_is_loaded
+from bettong.engine.batch.garbage import freeze_what_is_loaded
 
 
 @pytest.fixture(autouse=True)
@@ -20,30 +20,30 @@ def thawed() -> Iterator[None]:
 
 SPARED = """
 import gc
-from bettong.engine.batch.garbage import spare_what_is_loaded, without_collection
+from bettong.engine.batch.garbage import freeze_what_is_loaded, without_collection
 
-spare_what_is_loaded()
-spared = gc.get_freeze_count()
+freeze_what_is_loaded()
+frozen = gc.get_freeze_count()
 with without_collection():
     assert not gc.isenabled()
 assert gc.isenabled()
-assert gc.get_freeze_count() == spared > 1_000
+assert gc.get_freeze_count() == frozen > 1_000
 """
 
 
-def test_what_is_spared_stays_so_after_batches() -> None:
-    """In a process in which no other thread lets go of what is spared."""
+def test_what_is_frozen_stays_so_after_batches() -> None:
+    """In a process in which no other thread lets go of what is frozen."""
     subprocess.run([sys.executable, "-c", SPARED], check=True)
 
 
 def test_objects_made_since_are_collected_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    spare_what_is_loaded()
+    freeze_what_is_loaded()
     monkeypatch.setitem(sys.modules, "made_for_this_test", gc)
-    spare_what_is_loaded()
-    spared = gc.get_freeze_count()
+    freeze_what_is_loaded()
+    frozen = gc.get_freeze_count()
     loop: list[object] = []
     loop.append(loop)
-    spare_what_is_loaded()
-    assert gc.get_freeze_count() == spared
+    freeze_what_is_loaded()
+    assert gc.get_freeze_count() == frozen
     del loop
     assert gc.collect() >= 1

@@ -72,8 +72,8 @@ def watched(folder: Path) -> Iterator[Path]:
     home = folder / "home"
     home.mkdir()
     before = steps.installed()
-    told = steps.Instrumentation(node="n", trace=str(folder / "trace"), disk=str(folder))
-    steps.install(told)
+    reported = steps.Instrumentation(node="n", trace=str(folder / "trace"), disk=str(folder))
+    steps.install(reported)
     try:
         yield home
     finally:

@@ -32,8 +32,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def wrong(call: Call, done: Result, folder: Path) -> list[str]:
     """What is wrong with how a call has ended."""
     found = []
-    said = done.stdout + done.stderr
-    if "Traceback" in said or "by a defect" in said:
+    output = done.stdout + done.stderr
+    if "Traceback" in output or "by a defect" in output:
         found.append("a traceback, or what nobody foresaw")
     if done.exit_code not in (0, 1, 2, 3):
         found.append(f"exit code {done.exit_code}")
@@ -43,7 +43,7 @@ def wrong(call: Call, done: Result, folder: Path) -> list[str]:
         not done.stderr.startswith("bettong: ") or done.stderr.count("\n") != 1
     ):
         found.append(f"not one clear line: {done.stderr[-300:]!r}")
-    if "\x1b[2J" in said or any(line.lstrip().startswith("::") for line in said.splitlines()):
+    if "\x1b[2J" in output or any(line.lstrip().startswith("::") for line in output.splitlines()):
         found.append("data that commands a terminal or a CI service")
     if left := list((folder / "temporary").iterdir()):
         found.append(f"left behind: {left}")
@@ -52,11 +52,11 @@ def wrong(call: Call, done: Result, folder: Path) -> list[str]:
     return found
 
 
-def anomalies(said: str) -> bool:
+def anomalies(output: str) -> bool:
     try:
-        value = json.loads(said)
+        value = json.loads(output)
     except ValueError:
-        return "✘" in said or "invalid" in said
+        return "✘" in output or "invalid" in output
     results = value if isinstance(value, list) else [value]
     return any(r["anomalies"] or r["counterexamples"] for r in results)
 

@@ -36,21 +36,21 @@ def bettong(folder: Path, *words: str, **env: str) -> subprocess.CompletedProces
 
 @pytest.mark.parametrize("words", LOADERS, ids=lambda words: words[0])
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "output"),
     [("import sys; sys.exit(0)", "sys.exit(0)"), ("import os; os._exit(0)", "exit code 0")],
 )
 def test_a_module_that_ends_the_process_is_no_pass(
-    tmp_path: Path, words: tuple[str, ...], code: str, said: str
+    tmp_path: Path, words: tuple[str, ...], code: str, output: str
 ) -> None:
     (tmp_path / "users.py").write_text(f"# mine\n{code}\n")
     done = bettong(tmp_path, *(word.format("users") for word in words))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("bettong: ") and done.stderr.count("\n") == 1
-    assert said in done.stderr and "users" in done.stderr
+    assert output in done.stderr and "users" in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "output"),
     [
         ("raise SystemExit", "sys.exit(None)"),
         ("import nothing_of_that_name", "nothing_of_that_name"),
@@ -58,12 +58,12 @@ def test_a_module_that_ends_the_process_is_no_pass(
         ("def f(:", "SyntaxError"),
     ],
 )
-def test_an_error_of_a_module_shows_its_line(tmp_path: Path, code: str, said: str) -> None:
+def test_an_error_of_a_module_shows_its_line(tmp_path: Path, code: str, output: str) -> None:
     (tmp_path / "users.py").write_text(f"# mine\n{code}\n")
     done = CliRunner().invoke(cli, ["protocol", f"{tmp_path}/users.py:P"])
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.startswith("bettong: ") and done.stderr.count("\n") == 1
-    assert said in done.stderr and "users.py:2" in done.stderr
+    assert output in done.stderr and "users.py:2" in done.stderr
 
 
 def test_an_import_that_does_not_return_has_a_limit(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_an_import_that_does_not_return_has_a_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "output"),
     [
         ("os._exit(0)", "exit code 0"),
         ("os.kill(os.getpid(), 11)", "SIGSEGV"),
@@ -82,7 +82,7 @@ def test_an_import_that_does_not_return_has_a_limit(tmp_path: Path) -> None:
         ("atexit.register(os._exit, 0); sys.exit(1)", "sys.exit(1)"),
     ],
 )
-def test_code_that_runs_later_cannot_choose_either(tmp_path: Path, body: str, said: str) -> None:
+def test_code_that_runs_later_cannot_choose_either(tmp_path: Path, body: str, output: str) -> None:
     (tmp_path / "users.py").write_text(
         "import atexit, os, sys\n"
         "from bettong.scenarios.protocols.delivery import Simple\n"
@@ -92,7 +92,7 @@ def test_code_that_runs_later_cannot_choose_either(tmp_path: Path, body: str, sa
     done = bettong(tmp_path, "protocol", "users.py:Mine")
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("bettong: no result: ") and done.stderr.count("\n") == 1
-    assert said in done.stderr
+    assert output in done.stderr
 
 
 def raised(error: BaseException, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
@@ -105,10 +105,10 @@ def test_what_nobody_foresaw_is_unknown_and_kept(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    code, said = raised(ZeroDivisionError("of all\nthings"), capsys)
+    code, output = raised(ZeroDivisionError("of all\nthings"), capsys)
     (kept,) = tmp_path.iterdir()
-    assert code == 3 and said.count("\n") == 1 and str(kept) in said
-    assert "ZeroDivisionError: of all" in said and "Traceback" in kept.read_text()
+    assert code == 3 and output.count("\n") == 1 and str(kept) in output
+    assert "ZeroDivisionError: of all" in output and "Traceback" in kept.read_text()
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,9 @@ def test_what_nobody_foresaw_is_unknown_and_kept(
 def test_what_the_machine_refuses_is_no_traceback(
     error: BaseException, code: int, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found, said = raised(error, capsys)
-    assert found == code and said.count("\n") == 1
-    assert words in said or isinstance(error, UnicodeEncodeError)
+    found, output = raised(error, capsys)
+    assert found == code and output.count("\n") == 1
+    assert words in output or isinstance(error, UnicodeEncodeError)
 
 
 def test_a_full_disk_under_the_answer_is_no_pass(tmp_path: Path) -> None:
@@ -165,9 +165,9 @@ def test_a_signal_reaches_the_command(tmp_path: Path, number: int) -> None:
         assert parent.stdout is not None and parent.stderr is not None
         assert parent.stdout.readline() == "here\n", parent.stderr.read()
         parent.send_signal(number)
-        _, said = parent.communicate(timeout=60)
-    assert parent.returncode == 128 + number, said
-    assert "Traceback" not in said
+        _, output = parent.communicate(timeout=60)
+    assert parent.returncode == 128 + number, output
+    assert "Traceback" not in output
 
 
 def test_only_an_anomaly_is_a_violation() -> None:

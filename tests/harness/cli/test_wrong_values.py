@@ -27,7 +27,7 @@ def history(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "output"),
     [
         (("protocol", "simple", "--schedule", "nonsense"), "'nonsense' is no fault"),
         (("protocol", "simple", "--schedule", "O(a,b,1) und"), "'und' is no fault"),
@@ -45,12 +45,16 @@ def history(tmp_path: Path) -> str:
     ids=lambda value: " ".join(value)[-40:] if isinstance(value, tuple) else "",
 )
 def test_it_is_refused(
-    words: tuple[str, ...], said: str, history: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...],
+    output: str,
+    history: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(cli, [history if word == "H" else word for word in words])
     assert done.exit_code == 2, done.output
-    assert said in done.stderr and done.stderr.count("\n") == 1
+    assert output in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_a_result_holds_numbers_of_json_only(tmp_path: Path) -> None:
@@ -97,10 +101,10 @@ def test_a_search_log_that_was_changed_answers_nothing(tmp_path: Path) -> None:
 )
 def test_headers_are_masked(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     complain(text)
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     for secret in ("s3cr3t", "dTpz"):
         assert secret not in masked(text)
-        assert secret not in said
+        assert secret not in output
 
 
 def test_no_secret_stands_on_the_jvms_command_line(tmp_path: Path) -> None:

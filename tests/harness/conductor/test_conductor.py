@@ -330,7 +330,7 @@ def test_the_power_is_cut_right_before_something_becomes_durable(
     fired = sync < 4
     assert (fault.id in control.evidence) == fired
     ended = [e.detail["disk"] for e in control.events if (e.step, e.phase) == ("write", "after")]
-    assert fired or [sum("sync" in c[1] for c in told["calls"]) for told in ended][:1] == [3]
+    assert fired or [sum("sync" in c[1] for c in disk["calls"]) for disk in ended][:1] == [3]
 
 
 WRITES = """
@@ -354,7 +354,7 @@ with step("write"):
     take(lambda: file.write(b"first"))
     take(file.sync)
 take(lambda: file.write(b"second"))
-with step("told", seen=seen, content=path.read_text()):
+with step("reported", seen=seen, content=path.read_text()):
     pass
 """
 
@@ -385,10 +385,10 @@ def test_the_nth_call_to_the_disk_fails(
     control = begin(fault)
     children.program = WRITES
     children.start("a", str(tmp_path / "disk" / "file"))
-    assert control.wait(lambda: control.occurrences("told") == 1, 60)
-    told = next(e.detail for e in control.events if e.step == "told")
-    assert told["seen"] == seen
-    assert told["content"] == content
+    assert control.wait(lambda: control.occurrences("reported") == 1, 60)
+    reported = next(e.detail for e in control.events if e.step == "reported")
+    assert reported["seen"] == seen
+    assert reported["content"] == content
     never = call == 4 or (errno == "SHORT" and call == 3)  # no such call; no write
     assert (fault.id in control.not_fired) == never
 

@@ -20,7 +20,7 @@ def test_faults_and_anomalies_make_a_sentence() -> None:
     )
 
 
-def test_a_lost_answer_is_told_apart_from_a_lost_request() -> None:
+def test_a_lost_answer_is_distinguished_from_a_lost_request() -> None:
     lost = OmitReply("driver->receiver", Point("batch=1/sink.commit", "before", 2))
     reported = counterexample_words([lost], [])
     assert "was carried out, but its answer was lost" in reported

@@ -1,4 +1,4 @@
-"""Pure parts of check-sink: targets, secrets, moments, words, judging."""
+"""Pure parts of check-sink: targets, secrets, crash points, words, judging."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Point
 from bettong.harness.queries import describe
 from bettong.harness.queries.advice import advise
-from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, moments
+from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, crash_points
 from bettong.harness.queries.faults.kinds import (
     LostExecutor,
     parse_fault,
@@ -152,7 +152,7 @@ def test_moments_count_occurrences_and_leave_failures_out() -> None:
         detail = {} if digest is None else {DURABLE: digest}
         return TraceEvent(step, phase, "driver", detail=detail)  # type: ignore[arg-type]
 
-    found = moments(
+    found = crash_points(
         [
             event("batch=1/commits", "before", "x"),
             event("fault/crash", "after", None),
@@ -206,7 +206,7 @@ def digest_of(folder: Path, files: Mapping[str, str]) -> str:
     return digest_state(folder)
 
 
-def test_the_order_of_random_names_does_not_tell_states_apart(tmp_path: Path) -> None:
+def test_the_order_of_random_names_does_not_distinguish_states(tmp_path: Path) -> None:
     names = ["0" * 32, "f" * 32]
     one, two = (dict(zip(names, order, strict=True)) for order in ("ab", "ba"))
     assert digest_of(tmp_path / "one", one) == digest_of(tmp_path / "two", two)
@@ -223,7 +223,7 @@ def test_names_made_at_random_are_equal(tmp_path: Path, same: tuple[str, str]) -
     assert digest_of(tmp_path / "plain", {"rows-1": "rows"}) not in digests
 
 
-def test_times_and_random_ids_do_not_tell_states_apart(tmp_path: Path) -> None:
+def test_times_and_random_ids_do_not_distinguish_states(tmp_path: Path) -> None:
     for name, time, id in (
         ("one", "1763733208123", "00000000-0000-4000-8000-000000000000"),
         ("two", "1763733299999", "12345678-9abc-4def-8123-456789abcdef"),

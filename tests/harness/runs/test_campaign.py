@@ -54,7 +54,7 @@ Behaviour = Callable[[Schedule, int], RunRecord]
 
 
 class Bench:
-    """Campaigns whose runs behave as told."""
+    """Campaigns whose runs behave as asked."""
 
     def __init__(self, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.out = out
@@ -127,7 +127,7 @@ def test_another_random_schedule_stands_in_for_one_that_cannot_be_injected(bench
     assert bench.run(behaviour, A, B, wanted=2).verdict == "unknown"
 
 
-def test_two_clean_runs_that_differ_make_it_unknown_and_are_told_apart(bench: Bench) -> None:
+def test_two_clean_runs_that_differ_make_it_unknown_and_are_distinguished(bench: Bench) -> None:
     def behaviour(schedule: Schedule, number: int) -> RunRecord:
         return seen(schedule, steps=("a",) if number == 1 else ("a", "b"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bettong.harness.faults.kinds import Crash, Omit, OmitReply
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.registry import to_entry
-from bettong.harness.search.equivalence import FaultEquivalence, recovery_of, same_moments
+from bettong.harness.search.equivalence import FaultEquivalence, recovery_of, same_crashes
 from bettong.harness.search.occurrences import batch_of, read_occurrences
 from bettong.harness.search.trace_lineage import lineage_of
 from bettong.lineage.trace import TraceEvent
@@ -108,7 +108,7 @@ WRITE = "batch=1/p=0/a=0/state.write"
 
 
 def test_crashes_between_which_a_node_has_only_read_are_the_same() -> None:
-    same = same_moments(read_occurrences([*step(PLAN), *step(OFFSETS), *step(READ), *step(WRITE)]))
+    same = same_crashes(read_occurrences([*step(PLAN), *step(OFFSETS), *step(READ), *step(WRITE)]))
     assert ids(same) == {
         (f"before {PLAN}", f"before {OFFSETS}"),
         (f"after {PLAN}", f"before {OFFSETS}"),
@@ -120,11 +120,11 @@ def test_crashes_between_which_a_node_has_only_read_are_the_same() -> None:
 
 def test_a_crash_that_another_stands_for_is_no_fault_of_its_own() -> None:
     events = [*step(PLAN), *step(OFFSETS)]
-    run = lineage_of(events, fold=same_moments)
+    run = lineage_of(events, fold=same_crashes)
     assert f"crash(driver, before {OFFSETS})" in run.lineage.faults
     assert f"crash(driver, before {PLAN})" not in run.lineage.faults
     assert f"crash(driver, before {PLAN})" in run.faults  # it can be tried as a check
-    only_first = lineage_of(events, batches=1, fold=same_moments)
+    only_first = lineage_of(events, batches=1, fold=same_crashes)
     assert not only_first.lineage.faults
 
 
@@ -141,13 +141,13 @@ def test_what_stands_for_a_crash_of_the_clean_run_is_told_by_the_clean_run() -> 
 def test_a_read_that_another_node_makes_durable_is_none() -> None:
     released = step("gateway.release/lines/7", READ, node="gateway")
     begins, ends = step(READ)
-    same = same_moments(read_occurrences([begins, *released, ends, *step(WRITE)]))
+    same = same_crashes(read_occurrences([begins, *released, ends, *step(WRITE)]))
     assert ids(same) == {(f"after {READ}", f"before {WRITE}")}
 
 
 def test_a_crash_is_not_moved_over_what_the_node_heard() -> None:
     reported = step("receiver.open/epoch=1", node="receiver")
-    same = same_moments(
+    same = same_crashes(
         read_occurrences([*step(PLAN), *reported, *step(OFFSETS, *[reported[0].step])])
     )
     assert not same
@@ -157,12 +157,12 @@ def test_a_crash_is_not_moved_within_or_over_a_write() -> None:
     begins, ends = step(WRITE)
     other = READ.replace("p=0", "p=1")
     beside = [begins, *step(READ), *step(other), ends, *step(OFFSETS)]
-    assert ids(same_moments(read_occurrences(beside))) == {(f"after {WRITE}", f"before {OFFSETS}")}
+    assert ids(same_crashes(read_occurrences(beside))) == {(f"after {WRITE}", f"before {OFFSETS}")}
 
 
 def test_a_crash_is_not_moved_over_a_push() -> None:
     sent = [*step("sender.send/lines/1", link="sender->gateway"), *step("sender.send/lines/2")]
-    assert not same_moments(read_occurrences(sent))
+    assert not same_crashes(read_occurrences(sent))
 
 
 def test_in_a_later_batch_it_counts_only_with_what_that_batch_began() -> None:
@@ -182,14 +182,14 @@ def test_in_a_later_batch_it_counts_only_with_what_that_batch_began() -> None:
     assert equivalence.canonical(frozenset({missing.id, second.id})) == {missing.id, second.id}
 
 
-def test_what_was_durable_tells_faults_apart() -> None:
+def test_what_was_durable_distinguishes_faults() -> None:
     equivalence = FaultEquivalence()
     learned(equivalence, Point(OFFSETS), [PLAN, OFFSETS], AGAIN)
     learned(equivalence, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
     assert equivalence.classes() == 2
 
 
-def test_what_followed_tells_faults_apart() -> None:
+def test_what_followed_distinguishes_faults() -> None:
     equivalence = FaultEquivalence()
     learned(equivalence, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
     learned(equivalence, Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], [*AGAIN, COMMIT])

@@ -15,7 +15,7 @@ from bettong.harness.faults.kinds import Crash, Omit
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.search.bounds import SearchBounds
-from bettong.harness.search.exhaustive import LOG, Everything, Told, compare, left_nothing
+from bettong.harness.search.exhaustive import LOG, Everything, Shown, compare, left_nothing
 from bettong.harness.search.occurrences import FaultedStep, Occurrence, Reading, Restart
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Result, Verdict
@@ -39,7 +39,7 @@ ONE, OTHER = frozenset({"crash(a, before x)"}), frozenset({"crash(b, before x)"}
 def test_a_verdict_stands_only_when_the_whole_space_agrees(
     outcomes: tuple[str, str], searched: Verdict, verdict: Verdict
 ) -> None:
-    whole = Everything([Told(ONE, outcomes[0]), Told(OTHER, outcomes[1])])
+    whole = Everything([Shown(ONE, outcomes[0]), Shown(OTHER, outcomes[1])])
     found = compare(whole, Result("s", verdict=searched))
     assert found.verdict == verdict
     assert found.details["exhaustive"]["agrees"] == (verdict != "unknown")

@@ -221,9 +221,9 @@ def test_other_kinds_of_faults_are_hypotheses_where_they_can_fire(
 
 def with_calls(calls: Sequence[Sequence[object]]) -> RunLineage:
     """The clean run, of which the commit at the receiver made these calls to its disk."""
-    told = {"disk": {"after": f"before {SERVED}", "calls": calls, "more": 0}}
+    reported = {"disk": {"after": f"before {SERVED}", "calls": calls, "more": 0}}
     events = [
-        replace(e, detail=told) if (e.step, e.phase) == (SERVED, "after") else e
+        replace(e, detail=reported) if (e.step, e.phase) == (SERVED, "after") else e
         for e in clean().events
     ]
     return lineage_of(events, kinds={STORAGE})
@@ -347,7 +347,7 @@ def fed(sent: str, replay: str = "") -> Trace:
     trace.begin(ACK, KEPT, link=ACKING, **gateway)
     if sent == "unacked":
         trace.injects(f"omit({ACKING}, {ACK})", "gateway")
-        trace.end(ACK, KEPT, link=ACKING, **gateway)  # a push: nobody tells that it was lost
+        trace.end(ACK, KEPT, link=ACKING, **gateway)  # a push: nobody reports that it was lost
         trace.begin("sender.connect/lines", **sender)
         trace.end("sender.connect/lines", KEPT, **sender)
     else:

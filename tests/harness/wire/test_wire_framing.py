@@ -1,4 +1,4 @@
-"""Requests and replies told apart, however the bytes are split, cut off or wrong."""
+"""Requests and replies distinguished, however the bytes are split, cut off or wrong."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from bettong.harness.wire.framing.adaptive import AdaptiveFraming
 from bettong.harness.wire.framing.paired import verb
 
 
-class Told:
+class Framed:
     """What a framing said of a conversation."""
 
     def __init__(self, turns: list[Turn], protocol: str | None = None) -> None:
@@ -70,7 +70,7 @@ def total(turns: list[Turn], client: bool) -> int:
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_every_request_is_told_and_answered(name: str) -> None:
     turns = SAMPLES[name]
-    reported = Told(turns)
+    reported = Framed(turns)
     assert reported.framing.problem is None
     assert reported.framing.recognised == name
     assert reported.labels == [label for turn in turns for label in turn.labels]
@@ -82,7 +82,7 @@ def test_every_request_is_told_and_answered(name: str) -> None:
 @given(split_turns())
 def test_how_bytes_are_split_changes_nothing(sample: tuple[str, list[Turn]]) -> None:
     name, turns = sample
-    whole, split = Told(SAMPLES[name]), Told(turns)
+    whole, split = Framed(SAMPLES[name]), Framed(turns)
     assert split.framing.problem is None
     assert split.labels == whole.labels
     assert split.answered == whole.answered
@@ -97,7 +97,7 @@ def test_requests_of_a_conversation_that_is_cut_off_are_a_prefix(
     last = data.draw(st.integers(0, len(turns) - 1))
     kept = data.draw(st.integers(0, len(turns[last].data)))
     cut = [*turns[:last], Turn(turns[last].client, turns[last].data[:kept])]
-    reported, whole = Told(cut, name), Told(turns)
+    reported, whole = Framed(cut, name), Framed(turns)
     assert reported.framing.problem is None
     assert reported.labels == whole.labels[: len(reported.labels)]
     assert reported.answered == whole.answered[: len(reported.answered)]
@@ -107,7 +107,7 @@ def test_requests_of_a_conversation_that_is_cut_off_are_a_prefix(
 def test_nonsense_never_raises_and_loses_no_byte(
     name: str, turns: list[tuple[bool, bytes]]
 ) -> None:
-    reported = Told([Turn(*turn) for turn in turns], name)
+    reported = Framed([Turn(*turn) for turn in turns], name)
     if reported.framing.problem is not None:
         last_client = [data for client, data in turns if client]
         last_server = [data for client, data in turns if not client]
@@ -123,7 +123,7 @@ def test_a_flipped_byte_never_raises(name: str, data: st.DataObject) -> None:
     flipped = bytearray(turns[which].data)
     flipped[at] ^= data.draw(st.integers(1, 255))
     turns[which] = Turn(turns[which].client, bytes(flipped))
-    reported = Told(turns, name)
+    reported = Framed(turns, name)
     assert reported.client_bytes <= total(turns, client=True)
     assert reported.server_bytes <= total(turns, client=False)
 
@@ -160,7 +160,7 @@ def test_a_huge_message_is_not_kept(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ENDLESS))
 def test_what_never_tells_its_length_is_given_up(name: str) -> None:
-    reported = Told([asks(ENDLESS[name]), says(b"?"), asks(b"x")], name)
+    reported = Framed([asks(ENDLESS[name]), says(b"?"), asks(b"x")], name)
     assert reported.framing.problem is not None
     assert "no length" in reported.framing.problem
     assert reported.client_bytes == len(ENDLESS[name]) + 1
@@ -188,7 +188,7 @@ def test_what_never_tells_its_length_is_given_up(name: str) -> None:
     ],
 )
 def test_a_length_that_makes_no_sense_is_given_up(name: str, data: bytes) -> None:
-    reported = Told([asks(data)], name)
+    reported = Framed([asks(data)], name)
     assert reported.framing.problem is not None
     assert reported.framing.problem.startswith(f"{name}: ")
     assert reported.framing.recognised == "opaque"
@@ -204,14 +204,14 @@ def test_an_encrypted_connection_goes_on_by_direction_changes() -> None:
         asks(b"\x17\x03\x03query"),
         says(b"\x17\x03\x03rows"),
     ]
-    reported = Told(turns)
+    reported = Framed(turns)
     assert reported.framing.problem == "postgres: the connection is encrypted from here on"
     assert reported.labels == ["bytes", "bytes"]
     assert reported.answered[-2:] == [1, 2]
 
 
 def test_an_unknown_protocol_is_told_by_direction_changes() -> None:
-    reported = Told([asks(b"a"), asks(b"b"), says(b"1"), says(b"2"), asks(b"c"), says(b"3")])
+    reported = Framed([asks(b"a"), asks(b"b"), says(b"1"), says(b"2"), asks(b"c"), says(b"3")])
     assert reported.framing.recognised == "opaque"
     assert reported.labels == ["bytes", "bytes"]
     assert reported.answered == [0, 1]
@@ -259,7 +259,7 @@ def test_a_copy_that_fails_half_way_does_not_shift_the_replies() -> None:
         asks(pg(b"Q", b"SELECT 1\0")),
         says(READY),
     ]
-    reported = Told(turns)
+    reported = Framed(turns)
     assert reported.labels == ["COPY", "COPY data", "SELECT"]
     assert reported.answered == [0, 1, 2, 3, 5]
 
@@ -283,7 +283,7 @@ EXECUTEMANY = [
 
 
 def test_a_flush_that_asks_nothing_is_no_request() -> None:
-    reported = Told([*POSTGRES[:6], *EXECUTEMANY])
+    reported = Framed([*POSTGRES[:6], *EXECUTEMANY])
     assert reported.labels == ["INSERTx2", "COMMIT"]
     assert reported.answered == [0, 1, 2, 3, 5]  # 4 is the Flush
     assert reported.due == set(reported.answered)
@@ -295,13 +295,13 @@ def test_an_error_ends_what_was_flushed_and_skips_the_rest_up_to_sync() -> None:
         for text in (b"SELEKT 1", b"SELECT 2")
     )
     turns = [*POSTGRES[:6], asks(first), says(pg(b"E", b"syntax\0")), asks(second + pg(b"S"))]
-    reported = Told([*turns, says(READY), asks(pg(b"Q", b"SELECT 3\0")), says(READY)])
+    reported = Framed([*turns, says(READY), asks(pg(b"Q", b"SELECT 3\0")), says(READY)])
     assert reported.labels == ["prepare SELEKT", "prepare SELECT", "Sync", "SELECT"]
     assert reported.answered == [0, 1, 2, 3, 4, 5, 6]
 
 
 def test_a_response_without_a_length_is_complete_with_its_head() -> None:
-    reported = Told(
+    reported = Framed(
         [HTTP[6], says(b"HTTP/1.0 200 OK\r\n\r\n"), says(b"HTTP/1.0 200 OK\r\n\r\nabc")]
     )
     assert reported.answered == [0, 1]
@@ -310,7 +310,7 @@ def test_a_response_without_a_length_is_complete_with_its_head() -> None:
 
 def test_a_statement_longer_than_a_packet_is_one_request() -> None:
     first = b"\x03INSERT " + b"x" * (0xFFFFFF - 8)
-    reported = Told([asks(my(0, first) + my(1, b"rest")), says(my(1, b"\0"))], "mysql")
+    reported = Framed([asks(my(0, first) + my(1, b"rest")), says(my(1, b"\0"))], "mysql")
     assert reported.labels == ["INSERT"]
     assert reported.answered == [0]
 
@@ -318,7 +318,7 @@ def test_a_statement_longer_than_a_packet_is_one_request() -> None:
 def test_rows_whose_numbers_come_round_are_no_new_reply() -> None:
     rows = b"".join(my(number % 256, b"row") for number in range(1, 600))
     turns = [asks(my(0, b"\x03SELECT 1") + my(0, b"\x03COMMIT")), says(rows), says(my(1, b"\0"))]
-    reported = Told(turns, "mysql")
+    reported = Framed(turns, "mysql")
     assert reported.labels == ["SELECT", "COMMIT"]
     assert reported.answered == [0, 1]
 

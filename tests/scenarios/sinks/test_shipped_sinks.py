@@ -41,7 +41,7 @@ def test_what_was_measured_is_what_is_said() -> None:
     assert {name: found.level for name, found in MEASURED.items()} == levels
 
 
-def test_targets_are_told_apart() -> None:
+def test_targets_are_distinguished() -> None:
     assert len({sink.target for sink in SHIPPED}) == len(SHIPPED)
     assert [entry.name for entry in entries()] == [sink.target for sink in SHIPPED]
 

@@ -204,8 +204,8 @@ def test_the_lines_of_a_scripts_input_are_dealt_to_steps(tmp_path: Path) -> None
 def test_variables_of_a_script_name_the_runs_folder_and_proxies(tmp_path: Path) -> None:
     variables = {"OUT": "{work}/out", "AT": "x=proxy:kafka"}
     given = script(tmp_path, variables=variables)
-    told = given.environment(Path("/run/work"), {"kafka": ("127.0.0.1", 9)})
-    assert told == {"OUT": "/run/work/out", "AT": "x=127.0.0.1:9"}
+    reported = given.environment(Path("/run/work"), {"kafka": ("127.0.0.1", 9)})
+    assert reported == {"OUT": "/run/work/out", "AT": "x=127.0.0.1:9"}
     assert given.endpoints == ("kafka",)
     assert list(loaded(given).servers) == ["kafka"]
     assert list(loaded(given, endpoints={"kafka": "127.0.0.1:1"}).servers) == []

@@ -78,7 +78,7 @@ def run(task_leaves: str) -> QueryRun:
         ("batch=0/commits", "before", "c"),
         ("batch=0/commits", "after", "d"),
     ]
-    return QueryRun(moments=[moment(*one) for one in reported])
+    return QueryRun(crash_points=[moment(*one) for one in reported])
 
 
 def hypotheses(task_leaves: str) -> set[str]:
@@ -112,7 +112,7 @@ def keys(own: str, content: str | None = "c") -> Keys:
     return Keys(content, 1, "l", 1, own)
 
 
-def test_what_a_server_was_told_is_told_apart_by_content_and_order() -> None:
+def test_what_a_server_was_sent_is_distinguished_by_content_and_order() -> None:
     one, two = ("db", "INSERT", keys("1")), ("db", "INSERT", keys("2"))
     assert request_digest([one, two], "r1") == request_digest([one, two], "r2")
     assert request_digest([one, two], "r1") != request_digest([two, one], "r1")

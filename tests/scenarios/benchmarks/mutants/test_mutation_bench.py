@@ -45,14 +45,14 @@ def test_statements_tell_that_they_were_run(tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text(marked("m.py", source))
     recorder = "def marks(path, size):\n    return MARKS\nMARKS = {}\n"
     (tmp_path / "bettong_executed.py").write_text(recorder)
-    told = subprocess.run(
+    reported = subprocess.run(
         [sys.executable, "-c", "import m, bettong_executed as e; m.f(0); print(sorted(e.MARKS))"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    assert json.loads(told) == [6, 10]  # the condition in line 7, the answer in line 11
+    assert json.loads(reported) == [6, 10]  # the condition in line 7, the answer in line 11
 
 
 @pytest.mark.parametrize("path", ["engine/steps.py", "engine/ingest/gateway.py"])
