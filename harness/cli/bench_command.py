@@ -51,8 +51,8 @@ def command(name: str, as_json: bool, **options: Any) -> None:
         ratio = reported.get("ratio")
         shown = "" if ratio is None else f"{ratio:g}"
         value = f"{reported['value']:g}"
-        told = (key, value, reported["unit"], reported.get("versus", ""), shown)
-        table.add_row(*map(cell, told))
+        row = (key, value, reported["unit"], reported.get("versus", ""), shown)
+        table.add_row(*map(cell, row))
     Console(soft_wrap=True).print(table)
 
 

@@ -36,8 +36,8 @@ def read(ctx: click.Context, _: click.Parameter, path: Path | None) -> None:
     try:
         value = tomllib.loads(read_text(path, "the configuration"))
     except (ValueError, RecursionError) as e:
-        said = "it is nested too deep" if isinstance(e, RecursionError) else e
-        raise UsageError(f"cannot read {path}: {said}") from e
+        reason = "it is nested too deep" if isinstance(e, RecursionError) else e
+        raise UsageError(f"cannot read {path}: {reason}") from e
     known = {_written(p): p for p in ctx.command.params if _written(p) != "config"}
     found: dict[str, Any] = {}
     for name, given in value.items():

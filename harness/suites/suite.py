@@ -161,8 +161,8 @@ def _toml(path: Path) -> dict[str, Any]:
     except UsageError as e:
         raise SuiteError(str(e)) from e
     except (ValueError, RecursionError) as e:
-        said = "it is nested too deep" if isinstance(e, RecursionError) else e
-        raise SuiteError(f"cannot read suites from {path}: {said}") from e
+        reason = "it is nested too deep" if isinstance(e, RecursionError) else e
+        raise SuiteError(f"cannot read suites from {path}: {reason}") from e
 
 
 def _suite(name: str, value: Any, where: str) -> Suite:

@@ -221,8 +221,8 @@ def test_a_run_goes_on_from_a_savepoint(tmp_path: Path, batch: int | None) -> No
     assert saved.batch == (3 if batch is None else batch)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    said = restore(tmp_path / "saved", elsewhere / "checkpoint")
-    assert (said["application"], said["batch"]) == ("totals", saved.batch)
+    note = restore(tmp_path / "saved", elsewhere / "checkpoint")
+    assert (note["application"], note["batch"]) == ("totals", saved.batch)
     run_in_process(app, config(elsewhere, 20, app))
     assert shown(elsewhere) == ALL[3 * saved.batch :]
     run_in_process(app, config(tmp_path, 20, app))
