@@ -38,7 +38,7 @@ def read_text(path: Path, what: str) -> str:
 
 
 def read_json(path: Path, what: str) -> Any:
-    """The JSON value in a file; raises UsageError."""
+    """The JSON value in such a file; raises UsageError."""
     try:
         return json.loads(read_text(path, what))
     except (ValueError, RecursionError) as e:

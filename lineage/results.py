@@ -23,6 +23,7 @@ import jsonschema
 
 from bettong.lineage.errors import UsageError
 from bettong.lineage.files import read_json
+from bettong.lineage.seals import check, unseal, write_sealed
 
 SCHEMA_VERSION = 1
 
@@ -220,7 +221,7 @@ class Result:
         """Write ``result.json`` into the directory and return its path."""
         directory.mkdir(parents=True, exist_ok=True)
         path = directory / "result.json"
-        path.write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
+        write_sealed(path, json.dumps(self.to_dict(), indent=1) + "\n")
         return path
 
     @classmethod
@@ -281,9 +282,11 @@ class Result:
         file = path / "result.json" if path.is_dir() else path
         value = read_json(file, "the result")
         try:
-            return cls.from_dict(value)
+            found = cls.from_dict(value)
         except UsageError as e:
             raise UsageError(f"{file}: {e}") from e
+        check(file)
+        return found
 
 
 def finite(value: Any) -> Any:
@@ -315,6 +318,7 @@ def begin_answer(directory: Path, names: Sequence[str] = ("result.json", *REPORT
     with tempfile.TemporaryFile(dir=directory) as file:
         file.write(b"room")
     for name in names:
+        unseal(directory / name)
         with contextlib.suppress(FileNotFoundError):
             (directory / name).replace(directory / f"{name}.old")
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from bettong.lineage import seals
 from bettong.lineage.errors import BettongError
 
 Phase = Literal["before", "after", "failed"]
@@ -106,8 +107,12 @@ class TraceEvent:
 def read_trace(path: Path) -> Iterator[TraceEvent]:
     """Events of a trace file in the order written; a torn last line is left out.
 
-    Raises TraceError, naming file and line, for any other line that is not an event.
+    Raises TraceError, naming the file, and the line of any other that is not an event.
     """
+    try:
+        seals.check(path)
+    except BettongError as e:
+        raise TraceError(str(e)) from e
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
@@ -120,6 +125,4 @@ def read_trace(path: Path) -> Iterator[TraceEvent]:
 
 def write_trace(path: Path, events: Iterable[TraceEvent]) -> None:
     """Write events as JSON lines, replacing the file."""
-    with path.open("w", encoding="utf-8") as file:
-        for event in events:
-            file.write(event.to_json() + "\n")
+    seals.write_sealed(path, "".join(event.to_json() + "\n" for event in events))

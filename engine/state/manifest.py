@@ -96,7 +96,13 @@ def read_manifest(store: Store, application: str, batch: int) -> Manifest:
 def read_version(store: Store, batch: int, epoch: int) -> Manifest:
     """The manifest that an epoch wrote of a batch; raises ManifestError."""
     name = _name(batch, epoch)
-    return _from_bytes(bytes(store.read(name)), name)
+    found = _from_bytes(bytes(store.read(name)), name)
+    if (found.batch, found.epoch) != (batch, epoch):
+        raise ManifestError(
+            f"{name} holds batch {found.batch} of epoch {found.epoch}: it has been renamed or "
+            "copied; restore it from a copy"
+        )
+    return found
 
 
 def stored(store: Store) -> list[tuple[int, int]]:

@@ -89,4 +89,13 @@ def _from_bytes(data: bytes, name: str) -> PlannedBatch:
     line, _, checksum = data.partition(b"\n")
     if checksum != b"%08x\n" % zlib.crc32(line):
         raise PlannedError(f"{name} is damaged: its checksum is wrong; restore it from a copy")
-    return PlannedBatch(**json.loads(line))
+    try:
+        planned = PlannedBatch(**json.loads(line))
+    except (TypeError, ValueError) as e:
+        raise PlannedError(f"{name} is no note of a batch: {e}") from e
+    if _name(planned.batch) != name:
+        raise PlannedError(
+            f"{name} holds batch {planned.batch}: it has been renamed or copied; restore it from "
+            "a copy"
+        )
+    return planned

@@ -18,6 +18,7 @@ from bettong.harness.suites.suite import counted
 from bettong.lineage.errors import UsageError
 from bettong.lineage.export import to_dot, to_openlineage
 from bettong.lineage.results import REPORTS, Result, begin_answer
+from bettong.lineage.seals import seal_of
 from bettong.lineage.trace import TraceEvent, read_trace
 from bettong.reports import announce, join, write_all_reports, write_reports
 from bettong.reports.graphs import trace_lineage
@@ -114,6 +115,8 @@ def moved(result: Result, source: Path, out: Path, number: int) -> Result:
         copy = out / f"from-{number}" / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, copy)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(seal_of(file), seal_of(copy))
         return str(copy.relative_to(out))
 
     details = dict(result.details)

@@ -14,6 +14,7 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.script import Script
 from bettong.lineage.errors import UsageError
 from bettong.lineage.files import read_json
+from bettong.lineage.seals import check, unseal, write_sealed
 from bettong.lineage.secrets import MASK, masked
 
 KINDS: Mapping[str, Literal["sink", "job"]] = {
@@ -36,6 +37,7 @@ def is_one(path: Path) -> bool:
 def clear(folder: Path) -> None:
     """Remove the files that an earlier question has left."""
     for path in folder.glob("counterexample-*.json"):
+        unseal(path)
         path.unlink()
 
 
@@ -55,7 +57,7 @@ def write(request: Request, faults: Sequence[str], folder: Path) -> Path:
     }
     if request.script is not None:
         value["script"] = {**asdict(request.script), "variables": _masked(request.script.variables)}
-    path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+    write_sealed(path, json.dumps(value, indent=1) + "\n")
     return path
 
 
@@ -65,6 +67,8 @@ def read(path: Path, options: Mapping[str, str], endpoints: Mapping[str, str]) -
     ``options`` and ``endpoints`` override the file's. Raises UsageError, naming the file.
     """
     value: dict[str, Any] = read_json(path, "the counterexample")
+    if not isinstance(value, dict) or value.get("kind") not in KINDS:
+        raise UsageError(f"{path} is not a counterexample of Bettong")
     if value.get("version") != 1:
         raise UsageError(f"{path} is of version {value.get('version')!r}; this Bettong reads 1")
     for name, kind in _FIELDS.items():
@@ -78,7 +82,11 @@ def read(path: Path, options: Mapping[str, str], endpoints: Mapping[str, str]) -
     expect = value.get("expect", request.expect)
     script = value.get("script")
     if script is not None:
-        script = Script(**{**script, "inputs": tuple(script["inputs"])})
+        try:
+            script = Script(**{**script, "inputs": tuple(script["inputs"])})
+        except (KeyError, TypeError) as e:
+            raise UsageError(f"{path}: script is of the wrong kind: {e}") from e
+    check(path)
     return replace(request, expect=expect, contract=KINDS[value["kind"]], script=script)
 
 

@@ -43,6 +43,7 @@ from bettong.lineage.results import (
     Run,
     Verdict,
 )
+from bettong.lineage.seals import seal, unseal
 from bettong.lineage.search.loop import Budget
 
 CRASH_MODEL = "crash model: SIGKILL of every process of a node; what was written stays, the \
@@ -107,6 +108,7 @@ class Campaign:
         with self._lock:
             label = name or str(next(self._numbers))
         trace = self._traces / f"{label}.jsonl"
+        unseal(trace)
         backend = self._free.get()
         folder = Path(tempfile.mkdtemp(prefix="bettong-run-", dir=backend.runs))
         guard_folder(folder)
@@ -133,7 +135,9 @@ class Campaign:
             shutil.rmtree(folder, ignore_errors=True)
             unguard_folder(folder)
         keep = name is not None or seen.outcome != "good"
-        if not keep:
+        if keep:
+            seal(trace)
+        else:
             trace.unlink()
         with self._lock:
             judged = seen.to_run(f"traces/{trace.name}" if keep else None)

@@ -11,6 +11,7 @@ from bettong.harness.backends.choice import BackendChoice
 from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.errors import UsageError
 from bettong.lineage.files import read_json
+from bettong.lineage.seals import check, write_sealed
 
 KIND = "bettong-counterexample"
 
@@ -48,7 +49,7 @@ class CounterexampleFile:
             "options": self.options,
             "schedule": self.schedule.to_dict(),
         }
-        path.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
+        write_sealed(path, json.dumps(value, indent=1) + "\n")
 
     @classmethod
     def read(cls, path: Path) -> CounterexampleFile:
@@ -66,6 +67,7 @@ class CounterexampleFile:
         try:
             found = cls(scenario, Schedule.from_dict(value.get("schedule")), options)
             found.where.backend(found.workers)
-            return found
         except UsageError as e:
             raise UsageError(f"{path}: {e}") from e
+        check(path)
+        return found

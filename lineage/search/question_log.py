@@ -11,13 +11,14 @@ from typing import IO, Any
 
 from bettong.lineage.errors import UsageError
 
-FORMAT = 2
+FORMAT = 3
 
 
 class QuestionLog:
     """Values that are added one by one, each on disk when :meth:`add` returns.
 
-    The line that a kill has cut short is dropped when the file is opened again.
+    The line that a kill has cut short is dropped when the file is opened again. The checksum of
+    each line is also that of all before it, so that none can be missing, twice or elsewhere.
 
     Args:
         path: made, with its folders, where there is none.
@@ -30,12 +31,14 @@ class QuestionLog:
     """
 
     def __init__(self, path: Path, question: str, take: Callable[[dict[str, Any]], bool]) -> None:
+        self._checksum = 0
         end = self._read(path, question, take) if path.exists() else 0
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: IO[bytes] = path.open("r+b" if path.exists() else "wb")
         self._file.truncate(end)
         self._file.seek(end)
         if not end:
+            self._checksum = 0
             self.add({"format": FORMAT, "question": question})
 
     def _read(self, path: Path, question: str, take: Callable[[dict[str, Any]], bool]) -> int:
@@ -45,7 +48,7 @@ class QuestionLog:
                 if not line.endswith(b"\n"):
                     break
                 try:
-                    value = _checked(json.loads(line))
+                    value = self._checked(json.loads(line))
                     if number == 1:
                         if value["format"] != FORMAT or value["question"] != question:
                             raise UsageError(
@@ -61,27 +64,24 @@ class QuestionLog:
 
     def add(self, value: dict[str, Any]) -> None:
         """Keep a value."""
-        line = {**value, "crc": _checksum(value)}
-        self._file.write(_line(line) + b"\n")
+        checksum = zlib.crc32(_line(value), self._checksum)
+        self._file.write(_line({**value, "crc": checksum}) + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
+        self._checksum = checksum
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
+    def _checked(self, value: dict[str, Any]) -> dict[str, Any]:
+        """The value without its checksum; raises ValueError when it is not the one written."""
+        told = value.pop("crc", None)
+        self._checksum = zlib.crc32(_line(value), self._checksum)
+        if told != self._checksum:
+            raise ValueError("its checksum is wrong: remove the file, and the search begins anew")
+        return value
+
 
 def _line(value: dict[str, Any]) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
-
-
-def _checksum(value: dict[str, Any]) -> int:
-    return zlib.crc32(_line(value))
-
-
-def _checked(value: dict[str, Any]) -> dict[str, Any]:
-    """The value without its checksum; raises ValueError when it is not the one written."""
-    checksum = value.pop("crc", None)
-    if checksum != _checksum(value):
-        raise ValueError("its checksum is wrong: remove the file, and the search begins anew")
-    return value
