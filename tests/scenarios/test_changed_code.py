@@ -32,7 +32,7 @@ def backend() -> Iterator[LocalBackend]:
         (
             "crash: {node: driver, before: batch=0/sink.commit}}, "
             "{crash: {node: driver, before: batch=1/state.manifest}",
-            {1, 2},
+            {2},
         ),
     ],
     ids=["no fault", "a crash", "a crash of the sink", "a crash in the middle of the change"],
