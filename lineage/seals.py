@@ -1,7 +1,8 @@
 """Checksums beside the files of an answer, so that damage is found and named.
 
 ``.NAME.crc32`` holds the CRC-32 of the file NAME beside it, in hexadecimal, and its size in bytes.
-A file without one is read as it is: users copy and write such files too.
+Of a file in a folder ``traces`` it stands beside that folder, as ``.traces-NAME.crc32``: traces
+alone are in there. A file without one is read as it is: users copy and write such files too.
 """
 
 from __future__ import annotations
@@ -12,9 +13,13 @@ from pathlib import Path
 
 from bettong.lineage.errors import UsageError
 
+TRACES = "traces"
+
 
 def seal_of(path: Path) -> Path:
     """Where the checksum of a file stands."""
+    if path.parent.name == TRACES:
+        return path.parent.with_name(f".{TRACES}-{path.name}.crc32")
     return path.with_name(f".{path.name}.crc32")
 
 

@@ -43,7 +43,7 @@ from bettong.lineage.results import (
     Run,
     Verdict,
 )
-from bettong.lineage.seals import seal, unseal
+from bettong.lineage.seals import TRACES, seal, unseal
 from bettong.lineage.search.loop import Budget
 
 CRASH_MODEL = "crash model: SIGKILL of every process of a node; what was written stays, the \
@@ -83,9 +83,11 @@ class Campaign:
     def __post_init__(self) -> None:
         self._began = time.monotonic()
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
-        self._traces = self.out / "traces"
+        self._traces = self.out / TRACES
         if not self.resume:
             shutil.rmtree(self._traces, ignore_errors=True)
+            for old in self.out.glob(f".{TRACES}-*.crc32"):
+                old.unlink()
         self._traces.mkdir(parents=True, exist_ok=True)
         kept = [int(t.stem) for t in self._traces.glob("*.jsonl") if t.stem.isdigit()]
         self._numbers = count(max(kept, default=0) + 1)
