@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from bettong.harness.backends.base import Backend
@@ -63,14 +64,14 @@ def run_scenario(
     found = load_scenario(scenario)
     on_event(Started(found.name, "scenario"))
     topology = backend.topology(found)
+    asked = budget or Budget()
     if faults == "ldfi":
         faults = bounds_of()
     if isinstance(faults, SearchBounds):
         resume = (out / LOG).exists() or (out / exhaustive.LOG).exists()
         campaign = _campaign(
-            found, backend, out, input_file, seed, limits, on_event, resume, beside
+            found, backend, out, input_file, seed, limits, on_event, resume, beside, asked
         )
-        asked = budget or Budget()
         if faults.exhaustive:
             whole = exhaustive.run_everything(campaign, faults, asked)
             if whole.left:
@@ -88,13 +89,15 @@ def run_scenario(
         plan = faults
     else:
         plan = parse_plan(faults, seed, topology)
-    campaign = _campaign(found, backend, out, input_file, seed, limits, on_event, beside=beside)
+    campaign = _campaign(
+        found, backend, out, input_file, seed, limits, on_event, beside=beside, budget=asked
+    )
     result = run_campaign(
         campaign,
         lambda clean: plan.schedules(clean[0], topology),
         clean_runs=plan.clean_runs,
         expected=expected,
-        budget=budget or Budget(),
+        budget=asked,
         wanted=plan.wanted,
         assumptions=plan.assumptions,
     )
@@ -147,6 +150,7 @@ def _campaign(
     on_event: Handler,
     resume: bool = False,
     beside: Sequence[Backend] = (),
+    budget: Budget = Budget(),  # noqa: B008 - immutable
 ) -> Campaign:
     begin_answer(out)
     out.mkdir(parents=True, exist_ok=True)
@@ -173,7 +177,7 @@ def _campaign(
         messages,
         seed=seed,
         options=options,
-        limits=limits or Limits(),
+        limits=replace(limits or Limits(), until=budget.until()),
         resume=resume,
         on_event=on_event,
         beside=beside,

@@ -85,7 +85,7 @@ class RunCluster(Cluster):
 
     def finish(self) -> None:
         """Give the hosts of drivers back whose query has ended."""
-        for driver in (self.nodes[DRIVER], *self.zombies):
+        for driver in (self.nodes.get(DRIVER), *self.zombies):
             if isinstance(driver, DriverNode):
                 driver.finish()
 

@@ -8,6 +8,7 @@ not come back leaves the run ``Stuck``, with its own last words.
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,12 +38,20 @@ class Limits:
         repeats: steps taken again without any new one between.
         still_s: seconds in which nothing happens after which all others wait for a node that
             stands still.
+        until: the moment of the monotonic clock, in seconds, at which the budget is over: no run
+            goes on after it, nor says anything.
     """
 
     idle_s: float = 60.0
     wall_s: float = 300.0
     repeats: int = 1000
     still_s: float = 1.5
+    until: float = math.inf
+
+    @property
+    def over(self) -> bool:
+        """Whether the budget is over."""
+        return time.monotonic() >= self.until
 
 
 class StuckError(Exception):
@@ -50,7 +59,8 @@ class StuckError(Exception):
 
 
 class BlindError(Exception):
-    """The run cannot be judged: a fault could not be put in force; the text says why."""
+    """The run cannot be judged: a fault could not be put in force, or there is no time; the text
+    says why."""
 
 
 class Course:
@@ -87,10 +97,12 @@ class Course:
 
     def begin(self) -> None:
         """Start every node. Raises StuckError when one does not start after a fault has fired,
-        BettongError when one does not without any."""
+        BettongError when one does not without any, BlindError when there is no time."""
         try:
+            self._check_budget()
             self._cluster.begin(self._control)
         except NodeError as e:
+            self._check_budget()
             if not self._control.injected:
                 raise
             raise StuckError(str(e)) from e
@@ -177,7 +189,12 @@ class Course:
             )
         )
 
+    def _check_budget(self) -> None:
+        if self._limits.over:
+            raise BlindError("the budget ended within this run")
+
     def _check_limits(self) -> None:
+        self._check_budget()
         idle = self._control.idle_seconds
         if idle > patience(self._limits.idle_s) and not self._cluster.starting:
             raise StuckError(f"nothing happened for more than {self._limits.idle_s:g} s")

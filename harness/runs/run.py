@@ -150,6 +150,8 @@ def run_once(
                     course.replay()
                     clock.lap("replay")
             except StuckError as e:
+                if limits.over:
+                    blind = "the budget ended within this run"
                 unended = control.unended
                 where = f"{e}; {control.progress_summary()}"
                 also.append(stuck(where, nodes=standing(cluster, control)))

@@ -90,6 +90,10 @@ def _check_equivalence(
     chosen += _untried_pairs(findings, reach, drawn)
     sampled = [executor.run(schedule) for schedule in chosen]
     findings.executions += sampled
+    if executor.campaign.limits.over and any(e.blind for e in sampled):
+        findings.conclude(
+            "unknown", "the budget ended while fault sets taken to be the same as others were run"
+        )
     for execution in sampled:
         if execution.outcome == "violation":
             findings.minimal = [execution.schedule]

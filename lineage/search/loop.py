@@ -7,6 +7,7 @@ hypothesis is left within the bounds, at a violation, or with the budget.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -52,6 +53,10 @@ class Budget:
             )
         number, unit = int(found[1]), found[2]
         return cls(runs=number) if unit is None else cls(seconds=number * _SECONDS[unit])
+
+    def until(self) -> float:
+        """When the time is up that begins now, of the monotonic clock; infinite without a limit."""
+        return math.inf if self.seconds is None else monotonic() + self.seconds
 
     def spent(self, runs: int, seconds: float) -> bool:
         """Whether so many executions in so many seconds have used it up."""

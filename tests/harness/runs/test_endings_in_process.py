@@ -3,6 +3,8 @@ stand still for good, or leave rows that nobody can read."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,13 +12,14 @@ from typing import Any
 import pytest
 
 from bettong.engine.endpoints import kept_as
-from bettong.harness.api import load_scenario
+from bettong.harness.api import load_scenario, run_scenario
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.course import Limits
 from bettong.harness.runs.observed import visible
 from bettong.harness.runs.run import RunRecord, run_once
+from bettong.lineage.search.loop import Budget
 from bettong.scenarios.counting import COUNTING
 
 
@@ -97,3 +100,29 @@ def test_a_row_that_cannot_be_read_is_an_anomaly_and_the_others_are_read(
     (folder / "output.length").write_text("many\n")
     seen = visible(app, COUNTING, layout, "run", backend)
     assert [a.kind for a in seen.unreadable] == ["Corrupt"]
+
+
+@pytest.mark.parametrize("faults", ["none", "ldfi"])
+def test_a_budget_of_time_ends_a_run_that_goes_on(
+    backend: LocalBackend, tmp_path: Path, faults: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = iter([False] * 8)
+    monkeypatch.setattr(Limits, "over", property(lambda _: next(moments, True)))
+    result = run_scenario("counting", faults, backend=backend, out=tmp_path)
+    assert result.verdict == "unknown"
+    assert "the budget ended within this run" in result.reason
+    assert not result.anomalies
+    assert not result.counterexamples
+
+
+def test_a_budget_that_is_over_starts_nothing(backend: LocalBackend, tmp_path: Path) -> None:
+    scenario = load_scenario("counting")
+    limits = Limits(until=time.monotonic())
+    seen = run_once(backend, scenario, Schedule(), tmp_path / "run", limits=limits)
+    assert (seen.outcome, seen.events) == ("unknown", [])
+    assert "the budget ended" in seen.note
+
+
+def test_the_time_of_a_budget_is_counted_from_its_beginning() -> None:
+    assert Budget(runs=3).until() == math.inf
+    assert 0 < Budget(seconds=60).until() - time.monotonic() <= 60
