@@ -89,6 +89,7 @@ class BatchProtocol:
         self.settings = settings
         self.epoch = 0
         self._housekeeper: Housekeeper | None = None
+        self._watch = Watch()
 
     def open(self) -> None:
         """Take the next epoch and begin it at every sink."""
@@ -121,17 +122,17 @@ class BatchProtocol:
             batch: Spark's id of the batch.
             execute: runs the tasks of a job and gives their reports.
         """
-        watch = Watch()
+        self._watch = watch = Watch()
         with watch.part("base"):
             base = read_manifest(self.settings.store, self.settings.app.name, batch - 1)
             job = self.job(batch, base)
         with watch.part("execute"):
             reports = execute(job)
-        with watch.part("finish"):
+        with watch.part("add up"):
             manifest = self.manifest(job, reports)
-            self.finish(job, manifest, reports)
-            if self._housekeeper is not None:
-                self._housekeeper.after(manifest)
+        self.finish(job, manifest, reports)
+        if self._housekeeper is not None:
+            self._housekeeper.after(manifest)
         if self.settings.observer is not None:
             self.settings.observer.batch(base, manifest, reports, watch.split)
         if self.settings.health is not None:
@@ -149,8 +150,10 @@ class BatchProtocol:
 
     def finish(self, job: Job, manifest: Manifest, reports: Sequence[Report]) -> None:
         """Publish the state and then the outputs."""
-        self.write_manifest(job, manifest, reports)
-        self.commit(job, manifest)
+        with self._watch.part("manifest"):
+            self.write_manifest(job, manifest, reports)
+        with self._watch.part("sink.commit"):
+            self.commit(job, manifest)
 
     def job(self, batch: int, base: Manifest) -> Job:
         """What the tasks of a batch are told."""

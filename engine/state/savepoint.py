@@ -13,6 +13,7 @@ its length and CRC-32.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -52,35 +53,48 @@ def export(checkpoint: Path, target: Path, batch: int | None = None) -> Manifest
         ManifestError: there is no such batch.
         SavepointError: the batch was given up while it was read.
     """
-    if target.exists():
-        raise UsageError(f"{target} is there already: name another file")
-    last = version(LocalStore(checkpoint / "state"), batch)
-    unfinished = target.with_name(f".{target.name}.{uuid.uuid4().hex[:12]}")
-    listed: dict[str, tuple[int, int]] = {}
+    unfinished = target.with_name(f".{uuid.uuid4().hex}")
     try:
-        with tarfile.open(unfinished, "w") as archive:
-            for name in _names(checkpoint, last):
-                with (checkpoint / name).open("rb") as file:
-                    listed[name] = _add(archive, name, file)
-            contents = {
-                "format": FORMAT,
-                "application": last.application,
-                "batch": last.batch,
-                "offsets": dict(last.offsets),
-                "files": listed,
-            }
-            _add(archive, _CONTENTS, io.BytesIO(json.dumps(contents).encode()))
-        with unfinished.open("rb") as file:
-            os.fsync(file.fileno())
+        if os.path.lexists(target):
+            raise UsageError(f"{target} is there already: name another file")
+        last = version(LocalStore(checkpoint / "state"), batch)
+        _pack(checkpoint, last, unfinished)
         OS_DISK.rename(unfinished, target)
+        OS_DISK.sync_directory(target.parent)
+    except OSError as e:
+        raise UsageError(f"cannot write {target}: {e.strerror or e}") from e
+    finally:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+    return last
+
+
+def _pack(checkpoint: Path, last: Manifest, target: Path) -> None:
+    """Write the archive, durably."""
+    listed: dict[str, tuple[int, int]] = {}
+    with tarfile.open(target, "w") as archive:
+        for name in _names(checkpoint, last):
+            with _open(checkpoint / name, last) as file:
+                listed[name] = _add(archive, name, file)
+        contents = {
+            "format": FORMAT,
+            "application": last.application,
+            "batch": last.batch,
+            "offsets": dict(last.offsets),
+            "files": listed,
+        }
+        _add(archive, _CONTENTS, io.BytesIO(json.dumps(contents).encode()))
+    with target.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _open(path: Path, last: Manifest) -> BinaryIO:
+    try:
+        return path.open("rb")
     except FileNotFoundError as e:
         raise SavepointError(
-            f"batch {last.batch} was given up while it was read ({e.filename} is gone): try again"
+            f"batch {last.batch} was given up while it was read ({path} is gone): try again"
         ) from e
-    finally:
-        unfinished.unlink(missing_ok=True)
-    OS_DISK.sync_directory(target.parent)
-    return last
 
 
 def _add(archive: tarfile.TarFile, name: str, file: BinaryIO) -> tuple[int, int]:
@@ -142,15 +156,17 @@ def restore(savepoint: Path, checkpoint: Path) -> dict[str, Any]:
         UsageError: the folder is not empty, or the file is no savepoint.
         SavepointError: the savepoint is damaged; nothing has been written.
     """
-    if checkpoint.exists() and (not checkpoint.is_dir() or any(checkpoint.iterdir())):
-        raise UsageError(f"{checkpoint} is not empty: give a new folder")
-    unfinished = checkpoint.with_name(f".{checkpoint.name}.{uuid.uuid4().hex[:12]}")
+    unfinished = checkpoint.absolute().with_name(f".{uuid.uuid4().hex}")
     try:
+        if os.path.lexists(checkpoint) and (not checkpoint.is_dir() or any(checkpoint.iterdir())):
+            raise UsageError(f"{checkpoint} is not empty: give a new folder")
         contents = _unpack(savepoint, unfinished)
         OS_DISK.rename(unfinished, checkpoint)
+        OS_DISK.sync_directory(unfinished.parent)
+    except OSError as e:
+        raise UsageError(f"cannot read {savepoint} or write {checkpoint}: {e.strerror or e}") from e
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
-    OS_DISK.sync_directory(checkpoint.parent)
     return {key: contents[key] for key in ("application", "batch", "offsets")}
 
 
@@ -171,8 +187,6 @@ def _unpack(savepoint: Path, folder: Path) -> dict[str, Any]:
         form, wanted = contents["format"], contents["files"]
     except (tarfile.TarError, KeyError, TypeError, ValueError) as e:
         raise UsageError(f"{savepoint} is no savepoint, or is damaged: {e!r}") from e
-    except OSError as e:
-        raise UsageError(f"cannot read {savepoint} or write {folder.parent}: {e}") from e
     if form != FORMAT:
         raise UsageError(f"{savepoint} has format {form}, this version of Bettong reads {FORMAT}")
     if wanted != found:

@@ -15,6 +15,10 @@ from bettong.lineage.errors import UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+PATIENT = {"spark.python.authenticate.socketTimeout": "2m"}
+"""How long a Python worker may take to start on a machine with other work: Spark gives it 15 s, and
+ends the query."""
+
 LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
 
 
@@ -30,9 +34,9 @@ def session(name: str, master: str, log: Path) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).master(master)
-    if master.startswith("local"):
-        for setting, value in {**LOCAL_SETTINGS, **LOOPBACK}.items():
-            builder = builder.config(setting, value)
+    local = {**LOCAL_SETTINGS, **LOOPBACK} if master.startswith("local") else {}
+    for setting, value in {**PATIENT, **local}.items():
+        builder = builder.config(setting, value)
     try:
         with _stderr_to(log):
             spark = builder.getOrCreate()

@@ -69,7 +69,7 @@ def test_every_batch_is_a_line(config: RunConfig) -> None:
     assert steps["lines"] == 20
     assert steps["count"] == steps["totals"] == 60
     assert first["state"]["WordTotal"]["rows"] == 3
-    assert set(first["driver"]) == {"base", "execute", "finish"}
+    assert set(first["driver"]) == {"base", "execute", "add up", "manifest", "sink.commit"}
     assert {"source.read", "state.load", "state.apply", "state.write", "sink.prepare"} <= set(
         first["tasks"]
     )

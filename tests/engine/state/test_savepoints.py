@@ -247,7 +247,7 @@ def test_a_damaged_savepoint_makes_no_checkpoint(
     saved.write_bytes(damage(saved.read_bytes()))
     with pytest.raises((UsageError, SavepointError), match=why):
         restore(saved, tmp_path / "new")
-    assert not [p for p in tmp_path.iterdir() if "new" in p.name]
+    assert {p.name for p in tmp_path.iterdir()} == {"lines.txt", "checkpoint", "out0", "saved"}
 
 
 def test_a_savepoint_names_nothing_outside(tmp_path: Path) -> None:
@@ -273,6 +273,11 @@ def test_the_command_exports_and_imports(tmp_path: Path) -> None:
     for arguments, why in (
         ([checkpoint, "--import", saved], "is not empty"),
         ([checkpoint, "--export", saved], "is there already"),
+        ([checkpoint, "--export", str(tmp_path / "none" / "saved")], "cannot write"),
+        ([checkpoint, "--export", "/proc/saved"], "cannot write /proc/saved"),
+        (["/proc/new", "--import", saved], "cannot read"),
+        ([checkpoint, "--export", "x" * 300], "cannot write"),
+        (["x" * 300, "--import", saved], "cannot read"),
         ([new, "--import", saved, "--key", "a"], "--import with nothing"),
         (["s3://bucket/state", "--export", saved], "not of one in S3"),
     ):
