@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from itertools import islice
 from typing import Any
 
 from bettong.harness.events import search_progress
@@ -18,10 +19,14 @@ from bettong.harness.search.equivalence import FaultEquivalence, Recovery, recov
 from bettong.harness.search.occurrences import Reading
 from bettong.harness.search.recovery import CleanRecords
 from bettong.harness.search.trace_lineage import RunLineage, lineage_of, make_up
+from bettong.harness.search.turns import in_turn
 from bettong.lineage.faults import CLASSIC, CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
+
+_TURNS = 3
+"""So many faults in turn come between two that the solver finds."""
 
 
 def fingerprint(seen: RunRecord, reading: Reading) -> str:
@@ -68,6 +73,7 @@ class ScenarioExecutor:
     clean: Lineage | None = None
     records: CleanRecords | None = None
     lineage_seconds: float = 0.0
+    _turns: Iterator[str] | None = None
 
     @property
     def parallel(self) -> int:
@@ -137,6 +143,14 @@ class ScenarioExecutor:
             if recovery is not None:
                 found["recovery"] = recovery.to_dict()
         return found
+
+    def suggest(self) -> list[FaultSet]:
+        """What is likely to break something: repairs that fail as what they repair has, and the
+        next single faults in turn."""
+        if self._turns is None:
+            known = self.equivalence.faults
+            self._turns = iter(in_turn(known[id] for id in known if id in self.equivalence.clean))
+        return [*self.equivalence.again(), *(frozenset({id}) for id in islice(self._turns, _TURNS))]
 
     def on_event(self, event: SearchEvent) -> None:
         """Take in what the search has run, and pass on how far it has come."""

@@ -58,7 +58,7 @@ def search_scenario(
         on_event=executor.on_event,
         canonical=executor.equivalence.canonical,
         smallest_first=True,
-        suggest=executor.equivalence.again,
+        suggest=executor.suggest,
     )
     sampled = _check_equivalence(executor, findings, reach, campaign.seed)
     return _result(campaign, executor, findings, reach, expected, sampled)

@@ -70,6 +70,9 @@ DISKS: Mapping[str, str] = {
     "state_files_unsynced": "power-cut(driver, ",
 }
 
+SOON = 60
+"""Runs, of more than two hundred single storage faults that there are."""
+
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
@@ -88,3 +91,4 @@ def test_a_system_that_mistreats_its_disk_is_found(
     )
     assert found.verdict == "invalid", found.reason
     assert found.counterexamples[0].faults[0].startswith(DISKS[name])
+    assert found.coverage.to_first is not None and found.coverage.to_first <= SOON

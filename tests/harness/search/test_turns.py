@@ -1,0 +1,29 @@
+"""Single faults in turn: of each sort one, before a second one of any."""
+
+from __future__ import annotations
+
+from bettong.harness.faults.kinds import Crash, Fault, Omit, Pause, PowerCut
+from bettong.harness.faults.point import Point
+from bettong.harness.search.turns import in_turn
+
+
+def at(step: str) -> Point:
+    return Point(step, "before", 1)
+
+
+APPENDED = [f"gateway.append/amounts/{n}" for n in range(3)]
+CUTS: list[Fault] = [
+    PowerCut("gateway", at(step), 1, keep) for step in APPENDED for keep in ("nothing", "names")
+]
+COMMIT = PowerCut("receiver", at("receiver.commit/batch=0"), 1, "nothing")
+PAUSE = Pause("gateway", at(APPENDED[0]))
+
+
+def test_each_sort_has_its_turn_the_latest_and_the_greatest_loss_first() -> None:
+    cuts = [CUTS[n].id for n in (4, 2, 0, 5, 3, 1)]
+    assert in_turn([*CUTS, COMMIT, PAUSE]) == [cuts[0], COMMIT.id, PAUSE.id, *cuts[1:]]
+
+
+def test_crashes_and_losses_have_no_turn() -> None:
+    omit = Omit("driver->gateway", at("batch=0/source.commit"))
+    assert in_turn([Crash("gateway", at(APPENDED[0])), omit, PAUSE]) == [PAUSE.id]
