@@ -24,6 +24,11 @@ from bettong.lineage.search.loop import Budget
     type=click.Choice(["new-checkpoint"]),
     help="Ask this as well; reported apart.",
 )
+@click.option(
+    "--one-at-a-time",
+    is_flag=True,
+    help="Make no two runs at the same time, also where nothing shows that they share anything.",
+)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -38,6 +43,7 @@ def command(
     only: tuple[str, ...],
     real_kills: bool,
     also: tuple[str, ...],
+    one_at_a_time: bool,
     out: Path | None,
     as_json: bool,
     quiet: bool,
@@ -58,5 +64,6 @@ def command(
         only=only,
         real=real_kills,
         also=also,
+        side_by_side=not one_at_a_time,
     )
     ctx.exit(judge_targets(request, targets, check_one, unusable, out, as_json, quiet))

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 
 from bettong.harness.events import Handler, ignore
 from bettong.harness.queries.answer import answer, finish
+from bettong.harness.queries.apart import REPLAYED, apart
 from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS, OperationalEvent
 from bettong.harness.queries.faults.wire import not_placeable, wire_points
 from bettong.harness.queries.lanes import Lanes
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
-from bettong.harness.queries.search.executor import SinkExecutor
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.run.runner import QueryRunner
+from bettong.harness.queries.search.executor import DisturbedError, SinkExecutor
 from bettong.harness.queries.search.lineage import Why
-from bettong.harness.queries.search.search import search
-from bettong.harness.queries.sense import VacuousError, difference, expect_sense
+from bettong.harness.queries.search.search import log_of, search
+from bettong.harness.queries.sense import (
+    VacuousError,
+    difference,
+    expect_empty,
+    expect_sense,
+)
 from bettong.harness.queries.sink.contract import Sink
 from bettong.harness.queries.sink.loading import load_target
 from bettong.harness.queries.sink.rows import Input
@@ -68,13 +77,27 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
             sink = load_target(request.target, request.options)
             verdict = QueryVerdict(request, _subject(sink.name, bool(sink.ordered)))
             lanes = Lanes(request, sink, environments, on_event, stack)
-            return _Check(request, sink, verdict, lanes, on_event).result()
+            try:
+                return _Check(request, sink, verdict, lanes, on_event).result()
+            except DisturbedError:
+                return _again_alone(request, sink, verdict, lanes, on_event)
         except ServerMissingError as e:
             return verdict.skipped(masked(str(e)))
         except VacuousError as e:
             return verdict.unknown(masked(str(e)))
         except BudgetSpentError:
             return verdict.unknown("the budget ended before two clean runs were made")
+
+
+def _again_alone(
+    request: Request, sink: Sink, verdict: QueryVerdict, lanes: Lanes, on_event: Handler
+) -> Result:
+    """The verdict without a second lane; what was seen beside other runs counts for nothing."""
+    log = log_of(request)
+    if log is not None:
+        log.unlink(missing_ok=True)
+    lanes.close("a violation that was seen beside another run is none alone")
+    return _Check(request, sink, verdict, lanes, on_event).result()
 
 
 def _before_it_is_loaded(request: Request) -> QueryVerdict:
@@ -102,6 +125,7 @@ class _Check:
         self._answer = answer
         self._lanes = lanes
         self._proxies = lanes.endpoint_proxies
+        self._clean = QueryRun()
         self._executor = SinkExecutor(
             lanes.first,
             lanes.source,
@@ -127,21 +151,35 @@ class _Check:
             findings.minimal = [CLEAN]
             return self._answer.conclude(executor, findings)
         sampled: list[Execution] = []
-        executor.widen(self._lanes.beside)
+        executor.keep = frozenset({REPLAYED.id})
+        executor.widen(self._beside)
         findings = search(executor, self._request, sampled.append, self._lanes.deadline)
         return self._answer.conclude(executor, findings, sampled, self._anew())
+
+    def _beside(self) -> Sequence[QueryRunner]:
+        """Further runners, once they are there and are known to leave the first one alone."""
+        others = self._lanes.beside()
+        for other in others:
+            alone = self._executor.kept or self._lanes.first.run([REPLAYED], replay_layout=1)
+            if not apart(self._lanes.first, other, self._clean, alone):
+                self._lanes.close("two runs that were interleaved did not leave each other alone")
+                return ()
+        return others
 
     def _clean_runs(self) -> Execution:
         """Two runs without faults, which must be alike; the search takes them as its own."""
         executor = self._executor
         first = executor.run()
-        run = executor.last
+        run = self._clean = executor.last
         expect_sense(self._sink.name, run)
+        if run.outside:
+            self._lanes.close(f"it writes outside its workdir, such as {min(run.outside)}")
         if first.outcome == "unknown":
             raise VacuousError(
                 f"{self._sink.name}: what read() returned cannot be judged: {first.note}: it must "
                 "return dicts or Rows with at least `id`"
             )
+        expect_empty(self._sink.name, self._lanes.first.left_by_setup())
         if first.outcome != "good":
             return first
         again = executor.run()

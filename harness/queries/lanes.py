@@ -2,7 +2,7 @@
 
 Most of a run is waiting, so two at a time cost little more than one. They must share nothing that
 a sink writes to or a fault hits: only where every endpoint is a server of ours, or there is
-none, is there a second lane.
+none, is there a second lane; and none where a sink is seen to write, or to act, outside of its own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from bettong.harness.events import Handler
+from bettong.harness.events import Handler, Warned
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.endpoints import EndpointProxies, start_servers
@@ -61,6 +61,12 @@ class Lanes:
     def beside(self) -> list[SinkRunner]:
         """The runners beside the first one; waits until they are there."""
         return [] if self._further is None else [self._further.result()]
+
+    def close(self, why: str) -> None:
+        """There is one lane from now on."""
+        if self._further is not None:
+            self._further = None
+            self._on_event(Warned(f"runs are made one at a time: {why}"))
 
     def _apart(self) -> bool:
         """Whether runs of the sink share nothing when each has servers of its own."""

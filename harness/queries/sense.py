@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from bettong.harness.queries.judge import cause
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.lineage.errors import BettongError, UsageError
@@ -44,6 +47,16 @@ def expect_sense(name: str, run: QueryRun) -> None:
         raise VacuousError(
             f"{name}: read() returned nothing after a run without faults: "
             "it must return the rows that are in the target"
+        )
+
+
+def expect_empty(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Raises UsageError when ``setup`` has left rows of the run before: they would make up for
+    rows that are lost."""
+    if rows:
+        raise UsageError(
+            f"{name}: setup() leaves {len(rows)} row(s) of an earlier run, such as "
+            f"{rows[0].get('id')}: it must make an empty target, or they would hide a loss"
         )
 
 

@@ -78,7 +78,8 @@ class QueryVerdict:
     ) -> Result:
         """The result of a search.
 
-        Each way of failing counts only when it shows again with every crash a SIGKILL.
+        Each way of failing counts only when it shows again with every crash a SIGKILL. Raises
+        DisturbedError.
         """
         executions = findings.executions
         if self.request.out is not None and self.request.replayed is None:
@@ -86,7 +87,10 @@ class QueryVerdict:
         violations = [findings.execution(schedule) for schedule in findings.minimal]
         chosen = self._ways(executor, violations)
         with ThreadPoolExecutor(executor.parallel) as pool:
-            list(pool.map(executor.confirm, chosen))
+            confirmed = list(pool.map(executor.confirm, chosen))
+        for execution, confirmation in zip(chosen, confirmed, strict=True):
+            if not confirmation.shown:
+                executor.expect_alone(execution)
         ways = [(e, self._counterexample(executor, e)) for e in chosen]
         shown = [(e, reported) for e, reported in ways if reported is not None]
         kinds = {a.kind for e, _ in shown for a in e.anomalies}

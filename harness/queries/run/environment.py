@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -34,16 +36,21 @@ def python_path() -> str:
 class SparkEnvironment:
     """Where runs take place, one at a time."""
 
-    def __init__(self, pool: DriverPool, conductor: Conductor, folder: Path) -> None:
+    def __init__(
+        self,
+        pool: DriverPool,
+        conductor: Conductor,
+        folder: Path,
+        numbers: Iterator[int] | None = None,
+    ) -> None:
         self.pool = pool
         self.conductor = conductor
         self.folder = folder
-        self._count = 0
+        self._numbers = numbers or itertools.count(1)
 
     def next_run(self) -> str:
-        """A new run's id."""
-        self._count += 1
-        return f"run{self._count:04d}"
+        """A new run's id, which no other run has whose environment was made with this one."""
+        return f"run{next(self._numbers):04d}"
 
 
 class SparkEnvironments(Protocol):
@@ -61,23 +68,25 @@ def spark_environments(on_event: Handler) -> Iterator[SparkEnvironments]:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bettong-sinks-")))
         conductors: dict[int, Conductor] = {}
+        numbers, making = itertools.count(1), threading.Lock()
         known: dict[tuple[int, int, tuple[tuple[str, str], ...]], SparkEnvironment] = {}
 
         def environments(
             settings: Mapping[str, str], cores: int = 1, beside: int = 0
         ) -> SparkEnvironment:
-            if beside not in conductors:
-                conductors[beside] = stack.enter_context(Conductor())
             key = (beside, cores, tuple(sorted(settings.items())))
-            if key not in known:
-                on_event(Preparing("Spark"))
-                master = _MASTER.format(cores=cores)
-                config = SessionConfig(master, {**_SETTINGS, **settings})
-                home = folder / str(len(known))
-                home.mkdir()
-                path = {"PYTHONPATH": python_path()}
-                pool = stack.enter_context(DriverPool(1 if cores == 1 else 0, config, path))
-                known[key] = SparkEnvironment(pool, conductors[beside], home)
-            return known[key]
+            with making:
+                if beside not in conductors:
+                    conductors[beside] = stack.enter_context(Conductor())
+                if key not in known:
+                    on_event(Preparing("Spark"))
+                    master = _MASTER.format(cores=cores)
+                    config = SessionConfig(master, {**_SETTINGS, **settings})
+                    home = folder / str(len(known))
+                    home.mkdir()
+                    path = {"PYTHONPATH": python_path()}
+                    pool = stack.enter_context(DriverPool(1 if cores == 1 else 0, config, path))
+                    known[key] = SparkEnvironment(pool, conductors[beside], home, numbers)
+                return known[key]
 
         yield environments

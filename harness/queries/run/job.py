@@ -49,7 +49,8 @@ def incarnation(
     """Do some of ``setup``, ``look``, ``write``, ``read``, ``teardown``, in that order.
 
     Returns ``looked``: the rows that a reader sees before the query is started, or None;
-    ``error``: why the query failed, or None; ``rows``: what a reader sees at the end.
+    ``error``: why the query failed, or None; ``rows``: what a reader sees at the end;
+    ``outside``: files that Python changed elsewhere.
     """
     sink = Target(**target).load()
     workdir = Path(directory) / "work"
@@ -62,6 +63,7 @@ def incarnation(
         addresses={name: (host, port) for name, (host, port) in addresses.items()},
     )
     done: dict[str, Any] = {"error": None}
+    probes.forget_outside()
     if "setup" in parts:
         sink.setup(env)
     if "look" in parts:
@@ -76,6 +78,7 @@ def incarnation(
         done["rows"] = _read(sink, env)
     if "teardown" in parts:
         sink.teardown(env)
+    done["outside"] = probes.outside(Path(directory))
     return done
 
 

@@ -32,6 +32,7 @@ class QueryRun:
         starts: the wires' logical time at the start of each incarnation.
         id: the run's own name.
         facts: what each incarnation that ended tells of its query.
+        outside: files that the sink's Python code wrote elsewhere than in its workdir.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -50,6 +51,7 @@ class QueryRun:
     starts: list[int] = field(default_factory=list)
     id: str = ""
     facts: list[dict[str, Any]] = field(default_factory=list)
+    outside: set[str] = field(default_factory=set)
     seconds: float = 0.0
 
     def write_trace(self, path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import shutil
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,6 +48,7 @@ class OneRun:
         pools: of the first incarnation's driver, and of the later ones'.
         replay_layout: layout of the rows from the second incarnation on.
         real: crashes are SIGKILL.
+        hold: called at each event while its process waits, before a fault strikes there.
     """
 
     def __init__(
@@ -60,8 +62,10 @@ class OneRun:
         real: bool,
         on_event: Handler,
         deadline: Deadline,
+        hold: Callable[[TraceEvent], object] = lambda event: None,
     ) -> None:
         self._environment = spark_environment
+        self._hold = hold
         self._workload = workload
         self._proxies = endpoint_proxies
         self._faults = faults
@@ -102,11 +106,24 @@ class OneRun:
     def run(self) -> QueryRun:
         """Raises SinkError when the sink cannot even set up or read back, BudgetSpentError when
         the time is up before it has ended."""
+        with self._in_time():
+            return self._run()
+
+    def left_by_setup(self) -> list[dict[str, Any]]:
+        """No run: the rows that a reader sees when ``setup`` has made an empty target. Raises
+        as :meth:`run` does."""
+        with self._in_time(), self._under_way():
+            self._set_up()
+            found = self._ask("look", "teardown").get("looked")
+        return found or []
+
+    @contextlib.contextmanager
+    def _in_time(self) -> Iterator[None]:
         watch = threading.Timer(min(self._deadline.left, threading.TIMEOUT_MAX), self._expire)
         watch.daemon = True
         watch.start()
         try:
-            return self._run()
+            yield
         except BettongError:
             self._expect_time()
             raise
@@ -125,11 +142,7 @@ class OneRun:
     def _run(self) -> QueryRun:
         begun = time.monotonic()
         self._on_event(RunStarted(self._id, tuple(fault.id for fault in self._faults)))
-        self._state.mkdir(parents=True)
-        self._proxies.begin()
-        self._workload.begin(self._id, self._state, self._operational_event)
-        self._environment.conductor.begin(self._control)
-        try:
+        with self._under_way():
             self._injector.arm()
             self._until_drained()
             if self._operational_event.anew is not None:
@@ -143,6 +156,21 @@ class OneRun:
             self._take_evidence()
             self._result.recording = self._proxies.recorder.recording()
             self._read_back()
+        result = self._result
+        result.events = self._control.events
+        result.crash_points = crash_points(result.events)
+        result.seconds = time.monotonic() - begun
+        return result
+
+    @contextlib.contextmanager
+    def _under_way(self) -> Iterator[None]:
+        """Everything that a run needs is there, and gone afterwards."""
+        self._state.mkdir(parents=True)
+        self._proxies.begin()
+        self._workload.begin(self._id, self._state, self._operational_event)
+        self._environment.conductor.begin(self._control)
+        try:
+            yield
         finally:
             self._environment.conductor.end(self._control)
             self._proxies.end(self._id)
@@ -151,11 +179,6 @@ class OneRun:
             self._incarnations.release(spoilt=self._loses or self._deadline.passed)
             self._workload.end()
             shutil.rmtree(self._state, ignore_errors=True)
-        result = self._result
-        result.events = self._control.events
-        result.crash_points = crash_points(result.events)
-        result.seconds = time.monotonic() - begun
-        return result
 
     # --- what happens while the query runs
 
@@ -165,6 +188,7 @@ class OneRun:
         durable = f"{digest_state(self._state)} {self._proxies.request_digest(self._id)}"
         detail = {**event.detail, DURABLE: durable, CLOCK: self._proxies.clock()}
         named = self._files(self._stages(replace(event, detail=detail)))
+        self._hold(named)
         self._injector.met(named)
         return named
 
@@ -245,6 +269,7 @@ class OneRun:
         try:
             asked = self._arguments(parts, self._driver.incarnation)
             found: dict[str, Any] = self._incarnations.ask(asked)
+            self._result.outside |= set(found.get("outside", ()))
         finally:
             self._proxies.cut(self._id, _ASIDE)
         return found
@@ -278,6 +303,7 @@ class OneRun:
         done = self._incarnations.outcome(number)
         if done is None:
             return False
+        self._result.outside |= set(done.get("outside", ()))
         if done["error"] is not None:
             self._result.errors.append(done["error"])
         if done.get("facts"):

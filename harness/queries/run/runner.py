@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from bettong.harness.events import Handler, ignore
 from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor
@@ -15,6 +16,7 @@ from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.one_run import OneRun
 from bettong.harness.queries.run.workload import SinkWorkload, Workload
 from bettong.harness.queries.sink.rows import Input
+from bettong.lineage.trace import TraceEvent
 
 
 class QueryRunner:
@@ -45,6 +47,7 @@ class QueryRunner:
         *,
         replay_layout: int = 0,
         real: bool = False,
+        hold: Callable[[TraceEvent], object] = lambda event: None,
     ) -> QueryRun:
         """One run.
 
@@ -52,16 +55,31 @@ class QueryRunner:
             faults: injected together.
             replay_layout: layout of the rows from the second incarnation on.
             real: crashes are SIGKILL.
+            hold: called at each event while its process waits, before a fault strikes there.
 
         Raises SinkError when the sink cannot even set up or read back, BudgetSpentError when the
         time is up.
         """
+        return self._one(faults, replay_layout, real, hold).run()
+
+    def left_by_setup(self) -> list[dict[str, Any]]:
+        """The rows that a reader sees when ``setup`` has made an empty target; no query is run.
+        Raises as :meth:`run` does."""
+        return self._one((), 0, False, lambda event: None).left_by_setup()
+
+    def _one(
+        self,
+        faults: Sequence[AnyFault],
+        replay_layout: int,
+        real: bool,
+        hold: Callable[[TraceEvent], object],
+    ) -> OneRun:
         first, later = self._environment.pool, self._environment.pool
         if any(isinstance(fault, LostExecutor) for fault in faults):
             first = later = self._two_cores().pool
         elif any(isinstance(fault, OperationalEvent) and fault.cores for fault in faults):
             later = self._two_cores().pool
-        run = OneRun(
+        return OneRun(
             self._environment,
             (first, later),
             self._workload,
@@ -71,8 +89,8 @@ class QueryRunner:
             real,
             self._on_event,
             self._deadline,
+            hold,
         )
-        return run.run()
 
 
 class SinkRunner(QueryRunner):

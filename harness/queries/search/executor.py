@@ -16,6 +16,7 @@ from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.rows import Input
+from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Outcome
@@ -29,6 +30,10 @@ further drivers is not to slow down."""
 
 
 Judge = Callable[[Sequence[AnyFault], QueryRun], SinkVerdict]
+
+
+class DisturbedError(BettongError):
+    """Runs that go on at the same time do not leave each other alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,7 @@ class QueryExecutor:
         last: the latest run that was settled.
         traces: where the traces of runs that are not good are kept, if anywhere.
         runs: how many were judged.
+        kept: the run of ``keep``, a fault set, once there was one.
         confirmed: violations that showed again with every crash a SIGKILL; ``confirmed_kinds``:
             what kinds of anomalies they have.
     """
@@ -70,6 +76,8 @@ class QueryExecutor:
     last: QueryRun = field(default_factory=QueryRun)
     traces: Path | None = None
     runs: int = 0
+    keep: FaultSet = CLEAN
+    kept: QueryRun | None = None
     confirmed: list[FaultSet] = field(default_factory=list)
     confirmed_kinds: set[frozenset[str]] = field(default_factory=set)
     parallel: int = 1
@@ -139,6 +147,8 @@ class QueryExecutor:
         if run is None:
             return execution  # settled already
         self.last = run
+        if schedule and schedule == self.keep:
+            self.kept = run
         faults = [self.fault(id) for id in sorted(schedule)]
         good = execution.outcome == "good"
         execution = replace(
@@ -183,8 +193,12 @@ class QueryExecutor:
         """Learn; the first violation of its kinds is confirmed at once."""
         self.learn(execution)
         kinds = frozenset(a.kind for a in execution.anomalies)
-        if execution.outcome == "violation" and kinds not in self.confirmed_kinds:
-            self.confirm(execution)
+        if (
+            execution.outcome == "violation"
+            and kinds not in self.confirmed_kinds
+            and not self.confirm(execution).shown
+        ):
+            self.expect_alone(execution)
 
     def learn(self, execution: Execution) -> None:
         """Take in an execution, a fresh one or one from the log."""
@@ -210,6 +224,16 @@ class QueryExecutor:
                 faults = tuple(sorted(execution.schedule))
                 self.handler(ViolationConfirmed(faults, tuple(sorted(kinds))))
         return known
+
+    def expect_alone(self, execution: Execution) -> None:
+        """Raises DisturbedError when a violation that no SIGKILL has shown is none either while
+        nothing else goes on: what goes on beside it has made it. Nothing may be under way."""
+        if self.parallel == 1 or self.real:
+            return
+        faults = [self.fault(id) for id in sorted(execution.schedule)]
+        kinds = frozenset(a.kind for a in execution.anomalies)
+        if self.judge(faults, self._replayed(faults)).kinds != kinds:
+            raise DisturbedError(f"{' + '.join(sorted(execution.schedule))}: another run made it")
 
     def _confirm(self, execution: Execution) -> Confirmation:
         faults = [self.fault(id) for id in sorted(execution.schedule)]

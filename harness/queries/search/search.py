@@ -32,12 +32,10 @@ def search(
 
     With a folder for results every run is noted there at once, and a search that was interrupted,
     or ended with its budget, goes on where it was. At the end some of the fault sets that were
-    folded are run all the same, each told to ``sample``.
+    folded are run all the same, each told to ``sample``. Raises DisturbedError.
     """
     question = _question(request)
-    log = None
-    if request.out is not None:
-        log = request.out / f"search-{blake2b(question.encode(), digest_size=4).hexdigest()}.jsonl"
+    log = log_of(request)
     findings = loop.search(
         _SideBySide(executor),
         Bounds({}, request.faults),
@@ -54,6 +52,14 @@ def search(
     if findings.complete:
         _check_equivalence(executor, findings, sample)
     return findings
+
+
+def log_of(request: Request) -> Path | None:
+    """Where the search is noted, by which it goes on."""
+    if request.out is None:
+        return None
+    digest = blake2b(_question(request).encode(), digest_size=4).hexdigest()
+    return request.out / f"search-{digest}.jsonl"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,9 @@ Installed at the start of the driver host and of every Python process of Spark (
 are seen by Python's audit events, SQLite by its trace callback, so that nothing of the sink needs
 to be changed; what native libraries write is not seen. Which run the process works for is read
 from a file, for processes live longer than runs.
+
+What the code changes elsewhere than in the run's folder is no step; it is noted, for runs that go
+on at the same time may share it.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ from bettong.lineage.trace import TraceEvent
 
 STEP = "sink.file"
 _AIM = "bettong-probe.json"
+_NOTES = "bettong-outside.txt"
+_NOBODYS = ("/dev/", "/proc/", "/sys/")
 _CHANGING = {
     "os.rename": 2,
     "os.remove": 1,
@@ -51,6 +56,21 @@ def aim(folder: Path | None, instrumentation: Instrumentation, home: Path | None
     temporary.replace(file)
 
 
+def forget_outside() -> None:
+    """What was noted so far is of no interest."""
+    _notes_file().unlink(missing_ok=True)
+
+
+def outside(folder: Path) -> list[str]:
+    """The files that were changed since, other than those below a folder, temporary ones of this
+    host and those of Python itself."""
+    try:
+        noted = set(_notes_file().read_text().splitlines())
+    except OSError:
+        return []
+    return sorted(path for path in noted if not path.startswith(f"{folder}/"))
+
+
 class Probe:
     """The probe of this process."""
 
@@ -74,7 +94,10 @@ class Probe:
             if isinstance(path, str | bytes | os.PathLike) and (flags or 0) & _WRITING:
                 self._happens("open", path)
         elif event in _CHANGING:
-            self._happens(event.partition(".")[2], arguments[_CHANGING[event] - 1])
+            path = arguments[_CHANGING[event] - 1]
+            # A name alone may be one within a folder that is given by its file descriptor.
+            within = isinstance(path, str | bytes) and not os.path.isabs(path)  # noqa: PTH117
+            self._happens(event.partition(".")[2], path, noted=not within)
 
     def _connect(self, *arguments: Any, **named: Any) -> sqlite3.Connection:
         """``sqlite3.connect``, with the connection's statements watched."""
@@ -89,6 +112,8 @@ class Probe:
 
         if self._concerns(path):
             connection.set_trace_callback(statement)
+        elif path != ":memory:":
+            self._note(path)
         return connection
 
     def _concerns(self, path: Any) -> bool:
@@ -118,9 +143,11 @@ class Probe:
         self._node, self._incarnation = instrumentation.node, instrumentation.incarnation
         self._recorder = instrumentation.recorder()
 
-    def _happens(self, operation: str, path: Any) -> None:
+    def _happens(self, operation: str, path: Any, noted: bool = True) -> None:
         """Ask the conductor; raises what it answers, in the midst of the sink's own call."""
         if not self._concerns(path) or self._recorder is None or self._folder is None:
+            if noted:
+                self._note(path)
             return
         detail = {"op": operation, "path": os.fsdecode(path)[len(self._folder) :]}
         self._busy.now = True
@@ -130,6 +157,22 @@ class Probe:
                     f"{_task()}{STEP}", "before", self._node, self._incarnation, detail=detail
                 )
             )
+        finally:
+            self._busy.now = False
+
+    def _note(self, path: Any) -> None:
+        if getattr(self._busy, "now", False) or not isinstance(path, str | bytes | os.PathLike):
+            return
+        full = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 - it resolves no links
+        own = f"{self._file.parent}/"
+        if full.startswith((own, *_NOBODYS)) or "/__pycache__/" in full:
+            return
+        self._busy.now = True
+        try:
+            with (self._file.parent / _NOTES).open("a", encoding="utf-8") as file:
+                file.write(f"{full}\n")
+        except OSError:  # the host is being put away
+            pass
         finally:
             self._busy.now = False
 
@@ -146,6 +189,10 @@ def _task() -> str:
 def install() -> None:
     """Install the probe in this process; an audit hook cannot be taken away."""
     Probe(str(_aim_file())).install()
+
+
+def _notes_file() -> Path:
+    return _aim_file().with_name(_NOTES)
 
 
 def _aim_file() -> Path:
