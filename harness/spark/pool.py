@@ -57,6 +57,11 @@ class DriverPool:
         self._refill()
         return host
 
+    def keep(self, size: int) -> None:
+        """From now on keep at least so many spares."""
+        self._size = max(self._size, size)
+        self._refill()
+
     def release(self, host: DriverHost) -> None:
         """Give a host back: it is reset for the next job, or killed when that fails."""
         self._busy.remove(host)

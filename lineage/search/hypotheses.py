@@ -263,6 +263,8 @@ class Hypotheses:
             if fault.group:
                 self._groups.setdefault(fault.group, []).append(variable)
         self._block_tried()
+        for search in self._searches.values():
+            search.over = False  # together with the new ones, what was tried may break a goal
 
     def _limits_of(self, fault: Fault) -> Iterator[tuple[str, str]]:
         if fault.kind in self._bounds.at_most:

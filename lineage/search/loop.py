@@ -78,6 +78,7 @@ class _Search:
     suggest: Callable[[], Iterable[FaultSet]] | None
     settle: Callable[[Execution], Execution] | None
     enough: Callable[[], bool] | None
+    at_a_time: Callable[[int], int] | None
     began: float = field(default_factory=monotonic)
     done: list[Execution] = field(default_factory=list)
     tried: dict[FaultSet, Execution] = field(default_factory=dict)
@@ -98,20 +99,29 @@ class _Search:
         """Whether the budget is used up."""
         return self.budget.spent(len(self.done), monotonic() - self.began)
 
+    def round_of(self, size: int) -> int:
+        """How many schedules of so many faults are put up before what they teach is taken in."""
+        most = self.at_a_time(size) if self.at_a_time else self.executor.parallel
+        left = most if self.budget.runs is None else self.budget.runs - len(self.done)
+        return max(1, min(most, left))
+
     def run(self, schedules: list[FaultSet]) -> list[Execution]:
         """Run schedules, as many at a time as the executor allows; keep and return them in
-        order."""
+        order. When there is enough, those that have not begun are left."""
         known = [self.journal.get(s) if self.journal else None for s in schedules]
         missing = [s for s, k in zip(schedules, known, strict=True) if k is None]
-        if len(missing) > 1:
-            with ThreadPoolExecutor(len(missing)) as pool:
+        workers = min(self.executor.parallel, len(missing))
+        if workers > 1:
+            with ThreadPoolExecutor(workers) as pool:
                 fresh = iter(list(pool.map(self.executor.run, missing)))
         else:
-            fresh = iter([self.executor.run(s) for s in missing])
-        found = []
+            fresh = (self.executor.run(s) for s in missing)
+        found: list[Execution] = []
         for execution in known:
             from_log = execution is not None
             if execution is None:
+                if workers == 1 and found and self.enough and self.enough():
+                    break
                 execution = next(fresh)
                 execution = self.settle(execution) if self.settle else execution
             self._keep(execution, from_log)
@@ -144,6 +154,7 @@ def search(
     suggest: Callable[[], Iterable[FaultSet]] | None = None,
     settle: Callable[[Execution], Execution] | None = None,
     enough: Callable[[], bool] | None = None,
+    at_a_time: Callable[[int], int] | None = None,
     budget: Budget = Budget(),
     find_all: bool = False,
     log: Path | None = None,
@@ -163,6 +174,9 @@ def search(
     ``settle``: completes a fresh execution, in the order in which schedules were put up whichever
     run ended first: for what must not depend on that.
     ``enough``: asked after each round of runs; the search ends when it says so.
+    ``at_a_time``: how many schedules of so many faults make a round: they are put up together, and
+    what they teach is taken in when all have ended; as many as may be under way when not given.
+    With it the same is tried however many runs are under way.
     ``log``: file to which every execution is written, and from which a search goes on that was
     interrupted; ``question`` names what is asked, so that a log is not used for another one.
     ``fault_space``: size of the space, for the coverage, when it is known.
@@ -183,6 +197,7 @@ def search(
         suggest,
         settle,
         enough,
+        at_a_time,
     )
     started = datetime.now(UTC).isoformat(timespec="seconds")
     try:
@@ -243,8 +258,11 @@ def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
                 continue
             hypotheses.exclude(schedule)
             batch.append(schedule)
-            if len(batch) >= work.executor.parallel:
+            if len(batch) >= work.round_of(len(drawn)):
                 break
+        else:
+            # All that is known was drawn; what this round teaches may put up more.
+            source = _draw(work, hypotheses)
         if not batch:
             left = False
             break

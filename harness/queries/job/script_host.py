@@ -203,6 +203,10 @@ class ScriptPool:
         """A host whose process is not started yet; ``timeout`` is for hosts that are waited for."""
         return ScriptHost(self._script, self._warm, self._finished)
 
+    def keep(self, size: int) -> None:
+        """From now on keep at least so many warm drivers ahead."""
+        self._warm.keep(size)
+
     def release(self, host: ScriptHost) -> None:
         """Its run is over."""
         host.close()

@@ -29,6 +29,7 @@ class Incarnations:
     Args:
         driver: the node, as the run's faults know it.
         pools: of the first incarnation's host, and of the later ones'.
+        aside: the pool of hosts for what is no incarnation.
         asked: the conductor's address, and the function that does an incarnation.
         starts: called before each start with the number that the incarnation will have.
         deadline: until when a host may take to be there.
@@ -38,6 +39,7 @@ class Incarnations:
         self,
         driver: DriverControl,
         pools: tuple[DriverPool, DriverPool],
+        aside: DriverPool,
         run: str,
         asked: tuple[str, str],
         starts: Callable[[], None],
@@ -45,6 +47,7 @@ class Incarnations:
     ) -> None:
         self._driver = driver
         self._pools = pools
+        self._aside = aside
         self._run = run
         self._conductor, self._call = asked
         self._starts = starts
@@ -122,15 +125,14 @@ class Incarnations:
             return self._asked(arguments)
 
     def _asked(self, arguments: Mapping[str, Any]) -> Any:
-        pool = self._pools[1]
-        host = self._acquire(pool)
+        host = self._acquire(self._aside)
         try:
             found = host.run(self._call, arguments, timeout=INCARNATION_S)
         except BaseException:
             self._lose(host)
             raise
         del self._hosts[host]
-        pool.release(host)
+        self._aside.release(host)
         return found
 
     def _kill_all(self) -> None:

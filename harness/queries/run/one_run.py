@@ -100,7 +100,13 @@ class OneRun:
         )
         address = spark_environment.conductor.address
         self._incarnations = Incarnations(
-            self._driver, pools, self._id, (address, workload.call), self._starts, deadline
+            self._driver,
+            pools,
+            spark_environment.pool,
+            self._id,
+            (address, workload.call),
+            self._starts,
+            deadline,
         )
 
     def run(self) -> QueryRun:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bettong.harness.events import Handler, ignore
+from bettong.harness.faults.kinds import Pause
 from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.run.deadline import Deadline
@@ -79,6 +80,9 @@ class QueryRunner:
             first = later = self._two_cores().pool
         elif any(isinstance(fault, OperationalEvent) and fault.cores for fault in faults):
             later = self._two_cores().pool
+        if any(isinstance(fault, Pause) for fault in faults):
+            # The zombie, the one in its place, and one to read in: started while the first two run.
+            first.keep(2)
         return OneRun(
             self._environment,
             (first, later),

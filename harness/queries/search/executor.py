@@ -27,6 +27,9 @@ OTHER_LAYOUT = 1
 _ALONE = 3
 """So many fault sets are run before others go on beside them: the likeliest, which the start of
 further drivers is not to slow down."""
+_SINGLE, _TOGETHER = 6, 4
+"""So many are put up together later on, single ones and others, to keep two lanes busy while one
+of them waits. What a single fault teaches rules out no other one."""
 
 
 Judge = Callable[[Sequence[AnyFault], QueryRun], SinkVerdict]
@@ -94,13 +97,21 @@ class QueryExecutor:
         """From some runs on use further runners as well; ``more`` waits until they are there."""
         self._more = more
 
-    def _widen(self) -> None:
-        self._alone -= 1
-        if self._more is not None and self._alone < 0:
+    def widened(self) -> int:
+        """How many runs may be under way, with the further runners where it is their time; to be
+        asked while none is."""
+        if self._more is not None and self._alone <= 0:
             runners, self._more = self._more(), None
             for runner in runners:
                 self._free.put(runner)
             self.parallel += len(runners)
+        return self.parallel
+
+    def round_of(self, faults: int) -> int:
+        """How many sets of so many faults are put up together, whatever the number of runners."""
+        if self._alone > 0:
+            return self._alone
+        return _SINGLE if faults == 1 else _TOGETHER
 
     def run(self, schedule: FaultSet = CLEAN) -> Execution:
         """Run with exactly these faults, and learn from it."""
@@ -159,8 +170,7 @@ class QueryExecutor:
         )
         self.runs += 1
         self.handler(RunJudged(run.id, execution.to_run(), self.runs))
-        if schedule:
-            self._widen()
+        self._alone -= bool(schedule)
         return execution
 
     def _read_again(self, faults: Sequence[AnyFault], run: QueryRun) -> tuple[QueryRun, str]:

@@ -42,6 +42,7 @@ def search(
         suggest=executor.why.likely,
         settle=executor.settled,
         enough=lambda: request.first and bool(executor.confirmed),
+        at_a_time=executor.round_of,
         budget=Budget(request.budget.runs, deadline.left),
         find_all=True,
         smallest_first=True,
@@ -70,8 +71,8 @@ class _SideBySide:
 
     @property
     def parallel(self) -> int:
-        """How many runs may be under way now."""
-        return self.executor.parallel
+        """How many runs may be under way now; waits for further runners where it is time."""
+        return self.executor.widened()
 
     def run(self, schedule: FaultSet = CLEAN) -> Execution:
         """Run with exactly these faults."""

@@ -157,6 +157,52 @@ def test_runs_go_on_together_where_the_system_allows() -> None:
     both = search(Two(program, spec), spec.bounds, find_all=True)
     assert both.minimal == alone.minimal
 
+    def rounds(executor: RoundExecutor) -> list[FaultSet]:
+        found = search(executor, spec.bounds, find_all=True, at_a_time=lambda faults: 3)
+        return [execution.schedule for execution in found.executions]
+
+    assert rounds(Two(program, spec)) == rounds(RoundExecutor(program, spec))
+
+
+@pytest.mark.parametrize("smallest_first", [True, False])
+def test_what_the_last_round_teaches_is_tried_although_the_round_was_not_full(
+    smallest_first: bool,
+) -> None:
+    system = Repaired()
+    system.parallel = 2
+    found = search(system, Bounds({"loss": 2}), smallest_first=smallest_first, find_all=True)
+    assert frozenset({"cut", "fail(3)"}) in found.minimal
+    assert len(system.ran) == 7
+
+
+@pytest.mark.parametrize("runs", [2, 3, 4])
+def test_a_round_is_no_larger_than_the_budget(runs: int) -> None:
+    system = Repaired()
+    budget = Budget(runs=runs)
+    search(system, Bounds({"loss": 2}), find_all=True, budget=budget, at_a_time=lambda n: 9)
+    assert len(system.ran) == runs
+
+
+def test_a_round_ends_with_what_is_enough() -> None:
+    class Many(Paths):
+        def run(self, schedule: FaultSet = CLEAN) -> Execution:
+            self.ran.append(schedule)
+            lineage = Lineage()
+            leaves = [lineage.leaf(f"way {n}", [Fault(f"cut({n})", "loss")]) for n in range(5)]
+            lineage.firing("goal", leaves, "way")
+            lineage.fact("goal", goal=True)
+            return Execution(schedule, "violation" if schedule else "good", lineage)
+
+    system = Many()
+    search(
+        system,
+        Bounds({"loss": 1}),
+        find_all=True,
+        at_a_time=lambda n: 5,
+        enough=lambda: len(system.ran) > 2,
+    )
+    assert len(system.ran) == 3
+
 
 def test_the_log_answers_instead_of_the_system(tmp_path: Path) -> None:
     log = tmp_path / "search.jsonl"

@@ -1,0 +1,115 @@
+"""Two runs are interleaved so that whatever they keep in the same place shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from bettong.harness.queries.apart import REPLAYED, apart
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.sense import expect_empty
+from bettong.lineage.errors import BettongError, UsageError
+from bettong.lineage.trace import TraceEvent
+
+Hold = Callable[[TraceEvent], object]
+BATCHES = 4
+
+
+class Store:
+    """Where sinks keep rows, and notes of the batches that they wrote."""
+
+    def __init__(self) -> None:
+        self.rows: list[str] = []
+        self.marks: set[int] = set()
+
+
+class Runner:
+    """Runs a sink that writes a row a batch, on stores that may be another runner's too."""
+
+    def __init__(self, rows: Store, marks: Store, *, marked: bool, clears: bool = True) -> None:
+        self.rows, self.marks, self.marked, self.clears = rows, marks, marked, clears
+
+    def left_by_setup(self) -> list[dict[str, str]]:
+        self._set_up()
+        found = [{"id": row} for row in self.rows.rows]
+        self._tear_down()
+        return found
+
+    def run(
+        self,
+        faults: Sequence[object] = (),
+        *,
+        replay_layout: int = 0,
+        hold: Hold = lambda event: None,
+    ) -> QueryRun:
+        self._set_up()
+        for batch in range(BATCHES):
+            self._write(batch)
+            hold(TraceEvent(f"batch={batch}/commits", "before", "driver"))
+            if batch == 1 and list(faults) == [REPLAYED]:
+                self._write(batch)
+        run = QueryRun(rows=[{"id": row} for row in self.rows.rows], drained=True)
+        self._tear_down()
+        return run
+
+    def _set_up(self) -> None:
+        self.marks.marks.clear()
+        if self.clears:
+            self.rows.rows.clear()
+
+    def _tear_down(self) -> None:
+        if self.clears:
+            self.rows.rows.clear()
+            self.marks.marks.clear()
+
+    def _write(self, batch: int) -> None:
+        if self.marked and batch in self.marks.marks:
+            return
+        self.marks.marks.add(batch)
+        if self.clears or f"m/{batch}" not in self.rows.rows:
+            self.rows.rows.append(f"m/{batch}")
+
+
+def held(first: Runner, second: Runner) -> bool:
+    clean, replayed = first.run(), first.run([REPLAYED])
+    return apart(first, second, clean, replayed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_runs_with_stores_of_their_own_leave_each_other_alone(marked: bool) -> None:
+    mine, other = Store(), Store()
+    assert held(Runner(mine, mine, marked=marked), Runner(other, other, marked=marked))
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_rows_in_the_same_place_show(marked: bool) -> None:
+    place = Store()
+    assert not held(Runner(place, place, marked=marked), Runner(place, place, marked=marked))
+
+
+def test_notes_in_the_same_place_show_although_the_rows_are_apart() -> None:
+    notes = Store()
+    assert not held(Runner(Store(), notes, marked=True), Runner(Store(), notes, marked=True))
+
+
+def test_rows_that_no_setup_takes_away_show_although_each_run_ends_with_the_same() -> None:
+    place = Store()
+    first, second = (Runner(place, Store(), marked=False, clears=False) for _ in range(2))
+    assert not held(first, second)
+
+
+def test_a_runner_that_fails_beside_another_is_not_alone() -> None:
+    class Failing(Runner):
+        def left_by_setup(self) -> list[dict[str, str]]:
+            raise BettongError("setup() does not return")
+
+    mine = Store()
+    first = Runner(mine, mine, marked=True)
+    assert not held(first, Failing(Store(), Store(), marked=True))
+
+
+def test_rows_that_setup_leaves_are_told_before_they_hide_a_loss() -> None:
+    expect_empty("Mine", [])
+    with pytest.raises(UsageError, match=r"setup\(\) leaves 2 row\(s\) of an earlier run"):
+        expect_empty("Mine", [{"id": "m/1"}, {"id": "m/2"}])
