@@ -48,5 +48,6 @@ def _row(result: Result, link: str) -> dict[str, object]:
         "scenario": result.scenario,
         "level": level_line(result),
         "runs": len(result.runs),
+        "seconds": f"{result.duration_s:.0f}",
         "reason": result.reason,
     }

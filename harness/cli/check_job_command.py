@@ -86,6 +86,7 @@ def command(
     out: Path | None,
     as_json: bool,
     quiet: bool,
+    progress_json: bool,
 ) -> None:
     """Is this streaming job effectively-once, with its own source, state and sink? Shows the
     smallest fault that proves it is not.
@@ -116,4 +117,7 @@ def command(
         clean_only=faults == "none",
         script=asked,
     )
-    ctx.exit(judge_targets(request, targets, check_one_job, unusable_job, out, as_json, quiet))
+    code = judge_targets(
+        request, targets, check_one_job, unusable_job, out, as_json, quiet, progress_json
+    )
+    ctx.exit(code)

@@ -47,6 +47,7 @@ def command(
     out: Path | None,
     as_json: bool,
     quiet: bool,
+    progress_json: bool,
 ) -> None:
     """Is this sink effectively-once? Shows the smallest fault that proves it is not.
 
@@ -66,4 +67,5 @@ def command(
         also=also,
         side_by_side=not one_at_a_time,
     )
-    ctx.exit(judge_targets(request, targets, check_one, unusable, out, as_json, quiet))
+    code = judge_targets(request, targets, check_one, unusable, out, as_json, quiet, progress_json)
+    ctx.exit(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from rich.console import Console
 
 from bettong.harness.cli.printing import plain
 from bettong.harness.cli.progress import ProgressLine
+from bettong.harness.cli.standing import ProgressLines
 from bettong.harness.cli.verdict_text import Line, lines_of
 from bettong.harness.events import Event, Finished, Handler, ignore
 from bettong.lineage.results import EXIT_CODES, Result
@@ -45,11 +47,17 @@ class Output:
     Args:
         as_json: print the results as JSON when all are there, and nothing else.
         quiet: show no progress.
+        progress_json: tell the progress as lines of JSON on standard error instead.
         text: what is printed of an answer, given it and its folder.
     """
 
     def __init__(
-        self, *, as_json: bool = False, quiet: bool = False, text: Text = lines_of
+        self,
+        *,
+        as_json: bool = False,
+        quiet: bool = False,
+        progress_json: bool = False,
+        text: Text = lines_of,
     ) -> None:
         self.finished: list[Finished] = []
         self._as_json = as_json
@@ -59,6 +67,8 @@ class Output:
         self._line = ProgressLine(console)
         shown = console.is_terminal and not (quiet or as_json)
         self._progress: Handler = self._line if shown else ignore
+        if progress_json:
+            self._progress = ProgressLines(sys.stderr)
 
     def __enter__(self) -> Output:
         return self

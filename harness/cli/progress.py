@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from bettong.harness.cli.printing import plain
+from bettong.harness.cli.standing import Standing
 from bettong.harness.events import (
     Event,
     Finished,
@@ -31,7 +32,7 @@ class ProgressLine:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._lock = threading.Lock()
-        self._subject = ""
+        self._standing = Standing()
         self._counts = ""
         self._progress: Progress | None = None
         self._task = TaskID(0)
@@ -42,28 +43,29 @@ class ProgressLine:
             self._show(event)
 
     def _show(self, event: Event) -> None:
+        self._standing(event)
         match event:
-            case Started(subject):
-                self._subject, self._counts = subject, ""
+            case Started():
+                self._counts = ""
                 self._update("starting")
             case Preparing(what):
                 self._update(f"starting {what}")
             case RunStarted(_, faults):
                 self._update(f"now {' + '.join(faults) or 'no fault'}")
-            case RunJudged(_, judged, number, planned):
-                self._counts = f"{number} of {planned} runs" if planned else f"{number} runs"
+            case RunJudged(_, judged):
+                self._counts = self._standing.words()
                 self._update(f"{judged.outcome}: {' + '.join(judged.faults) or 'no fault'}")
             case SearchAdvanced(executions, violations):
                 self._counts = f"{executions:,} runs, {violations:,} violations"
                 self._update("")
             case ViolationConfirmed(faults, kinds):
-                found = f"{self._subject}: {', '.join(kinds)} by {' + '.join(faults)}"
+                found = f"{self._standing.subject}: {', '.join(kinds)} by {' + '.join(faults)}"
                 self._console.print(plain(found), markup=False, style="red")
             case RecordsRead(history, records):
                 self._update(f"{history} {records:,}")
             case Warned(message):
                 self._console.print(
-                    plain(f"{self._subject}: {message}"), markup=False, style="yellow"
+                    plain(f"{self._standing.subject}: {message}"), markup=False, style="yellow"
                 )
             case Finished():
                 self.stop()
@@ -82,7 +84,9 @@ class ProgressLine:
             self._progress.start()
         counts = f": {self._counts}" if self._counts else ""
         self._progress.update(
-            self._task, description=plain(f"{self._subject}{counts}"), last=plain(last)[:_WIDTH]
+            self._task,
+            description=plain(f"{self._standing.subject}{counts}"),
+            last=plain(last)[:_WIDTH],
         )
 
     def stop(self) -> None:

@@ -71,6 +71,11 @@ _OPTIONS = (
     ),
     click.option("--json", "as_json", is_flag=True, help="Print the result and nothing else."),
     click.option("--quiet", is_flag=True, help="No progress."),
+    click.option(
+        "--progress-json",
+        is_flag=True,
+        help="Tell the progress on standard error, a line of JSON for each step of it.",
+    ),
 )
 
 
@@ -100,6 +105,7 @@ def judge_targets(
     out: Path | None,
     as_json: bool,
     quiet: bool,
+    progress_json: bool,
 ) -> int:
     """Judge each target with drivers that all share; write and print the results, return the exit
     code."""
@@ -110,7 +116,8 @@ def judge_targets(
     for folder in {*folders.values(), *(() if alone else (out or _OUT,))}:
         begin_answer(folder)
     links = []
-    with Output(as_json=as_json, quiet=quiet) as output, spark_environments(output) as environments:
+    shown = Output(as_json=as_json, quiet=quiet, progress_json=progress_json)
+    with shown as output, spark_environments(output) as environments:
         for target in targets:
             folder = folders[target]
             asked = replace(request, target=target, out=folder)

@@ -53,7 +53,7 @@ def table_of(results: Sequence[tuple[str, Result]]) -> Iterator[Line]:
     """A line for each of several targets."""
     width = max(len(target) for target, _ in results)
     for target, result in results:
-        runs = f"{result.coverage.executions} runs"
+        runs = f"{result.coverage.executions:4} runs  {result.duration_s:5.0f} s"
         yield Line(f"{target:{width}}  {level(result):16}  {result.verdict:7}  {runs}")
 
 

@@ -87,6 +87,8 @@ class QueryExecutor:
     _more: Callable[[], Sequence[QueryRunner]] | None = None
     _alone: int = _ALONE
     _free: queue.LifoQueue[QueryRunner] = field(default_factory=queue.LifoQueue)
+    _tried: set[FaultSet] = field(default_factory=set)
+    _broken: list[FaultSet] = field(default_factory=list)
     _runs: dict[FaultSet, QueryRun] = field(default_factory=dict)
     _confirmations: dict[FaultSet, Confirmation] = field(default_factory=dict)
 
@@ -169,9 +171,20 @@ class QueryExecutor:
             details={**execution.details, "equivalence": self.why.equivalence.news()},
         )
         self.runs += 1
-        self.handler(RunJudged(run.id, execution.to_run(), self.runs))
+        if schedule:
+            self._tried.add(schedule)
+            if execution.outcome == "violation":
+                self._broken.append(schedule)
+        self.handler(RunJudged(run.id, execution.to_run(), self.runs, self._planned()))
         self._alone -= bool(schedule)
         return execution
+
+    def _planned(self) -> int | None:
+        """How many runs there will be as far as is known; None before the search."""
+        if not self.why.known:
+            return None
+        left = self.why.known - self._tried
+        return self.runs + sum(not any(less <= x for less in self._broken) for x in left)
 
     def _read_again(self, faults: Sequence[AnyFault], run: QueryRun) -> tuple[QueryRun, str]:
         """A run after which read() failed, made again with every crash a SIGKILL: what only the

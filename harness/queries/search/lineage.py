@@ -46,8 +46,10 @@ class Why:
         endpoints: those that the window's last batch of the clean run asks.
         not_placeable: the requests of the clean runs that no fault can be placed at.
         in_tasks: whether the sink's tasks leave anything behind themselves.
-        tail: batches after the window in which faults fire too, those that close what is open.
-        times: when each fault fires, in the order of the run in which it could.
+        tail: batches after the window in which faults strike too, those that close what is open.
+        known: the fault sets that some lineage has put up; a search tries all of them, save those
+            that contain one that breaks the query.
+        times: when each fault hits, in the order of the run in which it could.
     """
 
     def __init__(self, window: int, batches: int, together: int) -> None:
@@ -61,6 +63,7 @@ class Why:
         self.in_tasks = False
         self.tail: frozenset[int] = frozenset()
         self.times: dict[str, int] = {}
+        self.known: set[FaultSet] = set()
         self._alone: list[CandidateFault] = []
 
     def lineage(self, faults: Sequence[AnyFault], run: QueryRun) -> Lineage:
@@ -78,6 +81,7 @@ class Why:
         elif len(faults) < self.together:
             candidates += self._second(faults, run)
         kept = list(self.equivalence.of(schedule, candidates))
+        self.known.update(schedule | {candidate.fault.id} for candidate in kept)
         if not faults:
             self._alone = kept
         for (batch, _), group in groupby(kept, key=lambda t: (t.batch, t.time)):
