@@ -22,16 +22,17 @@ from bettong.lineage.search.executor import BudgetSpentError
 from bettong.lineage.trace import TraceEvent
 
 REPLAYED = Crash(DRIVER, Point("batch=1/commits"))
-_EARLIER = "batch=0/commits"
+_EARLIER = "batch=0/offsets"
 
 
 def apart(first: QueryRunner, second: QueryRunner, clean: QueryRun, replayed: QueryRun) -> bool:
     """Whether two runs, interleaved, show what they show alone.
 
     The first one is stopped where it dies, before ``commits/1``. Meanwhile the second one makes an
-    empty target, in which no row may be seen, and goes on until its ``commits/0``: whatever both
-    keep in the same place is now the second one's. The first one replays its batch and ends; then
-    the second one ends.
+    empty target, in which no row may be seen, and stops before ``offsets/0``: it has written
+    nothing yet, so nothing of it can stand in for what it took away. The first one replays its
+    batch and ends; then the second one writes all its rows, beside whatever the first one has
+    left.
 
     Args:
         clean: a run without faults, alone.
