@@ -23,6 +23,7 @@ from bettong.harness.queries.sense import (
     difference,
     expect_empty,
     expect_sense,
+    keeps_in_sight,
 )
 from bettong.harness.queries.sink.contract import Sink
 from bettong.harness.queries.sink.loading import load_target
@@ -79,8 +80,8 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
             lanes = Lanes(request, sink, environments, on_event, stack)
             try:
                 return _Check(request, sink, verdict, lanes, on_event).result()
-            except DisturbedError:
-                return _again_alone(request, sink, verdict, lanes, on_event)
+            except DisturbedError as e:
+                return _again_alone(request, sink, verdict, lanes, on_event, str(e))
         except ServerMissingError as e:
             return verdict.skipped(masked(str(e)))
         except VacuousError as e:
@@ -90,14 +91,20 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
 
 
 def _again_alone(
-    request: Request, sink: Sink, verdict: QueryVerdict, lanes: Lanes, on_event: Handler
+    request: Request,
+    sink: Sink,
+    verdict: QueryVerdict,
+    lanes: Lanes,
+    on_event: Handler,
+    why: str,
 ) -> Result:
-    """The verdict without a second lane; what was seen beside other runs counts for nothing."""
+    """The verdict without a second lane, and without what rests on seeing all that the sink keeps;
+    what was found so far counts for nothing."""
     log = log_of(request)
     if log is not None:
         log.unlink(missing_ok=True)
-    lanes.close("a violation that was seen beside another run is none alone")
-    return _Check(request, sink, verdict, lanes, on_event).result()
+    lanes.close(why)
+    return _Check(request, sink, verdict, lanes, on_event, in_sight=False).result()
 
 
 def _before_it_is_loaded(request: Request) -> QueryVerdict:
@@ -119,8 +126,10 @@ class _Check:
         answer: QueryVerdict,
         lanes: Lanes,
         on_event: Handler,
+        in_sight: bool = True,
     ) -> None:
         self._request = request
+        self._in_sight = in_sight
         self._sink = sink
         self._answer = answer
         self._lanes = lanes
@@ -137,7 +146,7 @@ class _Check:
         )
 
     def result(self) -> Result:
-        """The verdict. Raises VacuousError, UsageError, SinkError."""
+        """The verdict. Raises VacuousError, UsageError, SinkError, DisturbedError."""
         clean = self._clean_runs()
         executor = self._executor
         if self._request.only:
@@ -157,13 +166,15 @@ class _Check:
         return self._answer.conclude(executor, findings, sampled, self._anew())
 
     def _beside(self) -> Sequence[QueryRunner]:
-        """Further runners, once they are there and are known to leave the first one alone."""
+        """Further runners, once they are there and are known to leave the first one alone. Raises
+        DisturbedError."""
         others = self._lanes.beside()
         for other in others:
             alone = self._executor.kept or self._lanes.first.run([REPLAYED], replay_layout=1)
             if not apart(self._lanes.first, other, self._clean, alone):
-                self._lanes.close("two runs that were interleaved did not leave each other alone")
-                return ()
+                raise DisturbedError(
+                    "two runs that were interleaved did not leave each other alone"
+                )
         return others
 
     def _clean_runs(self) -> Execution:
@@ -174,6 +185,11 @@ class _Check:
         expect_sense(self._sink.name, run)
         if run.outside:
             self._lanes.close(f"it writes outside its workdir, such as {min(run.outside)}")
+        elif not keeps_in_sight(run):
+            self._lanes.close("its rows are kept neither in its workdir nor behind an endpoint")
+        executor.why.seen = self._in_sight and not run.outside and keeps_in_sight(run)
+        # What is kept elsewhere cannot be put back as it was at a crash.
+        executor.real = executor.real or not executor.why.seen
         if first.outcome == "unknown":
             raise VacuousError(
                 f"{self._sink.name}: what read() returned cannot be judged: {first.note}: it must "

@@ -60,6 +60,19 @@ def expect_empty(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
+def keeps_in_sight(run: QueryRun) -> bool:
+    """Whether each batch of a run without faults, all of which have rows, changed something in
+    its folder or told a server anything between its plan and its end. If not, the rows are
+    elsewhere."""
+    durable = {(m.point.step, m.point.phase): m.durable for m in run.moments}
+    batches = {m.batch for m in run.moments if m.batch is not None}
+    return all(
+        durable.get((f"batch={n}/offsets", "after"))
+        != durable.get((f"batch={n}/commits", "before"))
+        for n in batches
+    )
+
+
 def steps_of(run: QueryRun) -> list[str]:
     """The steps that a run took, without those that tell of progress in their own time."""
     taken = (f"{e.phase} {e.step}" for e in run.events if not e.step.startswith("query."))

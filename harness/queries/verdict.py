@@ -192,9 +192,12 @@ class QueryVerdict:
             f"{self.subject.batches} batches; a second one fires while the first is recovered "
             "from, in the first task if in any, at the last request that changes something if at "
             "any",
-            f"a crash is {'SIGKILL' if request.real else kept}",
+            f"a crash is {'SIGKILL' if executor.real else kept}",
             "what the sink keeps is in env.workdir or behind its endpoints; crashes in the midst "
-            "of writing a file were tried where Python writes it",
+            "of writing a file were tried where Python writes it"
+            if executor.why.seen
+            else "what the sink keeps is outside of env.workdir: no crash was tried in the midst "
+            "of writing it, and no fault set was taken to leave the same behind as another one",
             "replays deal the same rows to other partitions, in another order across keys",
         ]
         reported += self.subject.more

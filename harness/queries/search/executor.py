@@ -256,7 +256,8 @@ class QueryExecutor:
         faults = [self.fault(id) for id in sorted(execution.schedule)]
         kinds = frozenset(a.kind for a in execution.anomalies)
         if self.judge(faults, self._replayed(faults)).kinds != kinds:
-            raise DisturbedError(f"{' + '.join(sorted(execution.schedule))}: another run made it")
+            named = " + ".join(sorted(execution.schedule))
+            raise DisturbedError(f"what {named} shows beside another run it does not show alone")
 
     def _confirm(self, execution: Execution) -> Confirmation:
         faults = [self.fault(id) for id in sorted(execution.schedule)]

@@ -47,6 +47,8 @@ class Why:
         not_placeable: the requests of the clean runs that no fault can be placed at.
         in_tasks: whether the sink's tasks leave anything behind themselves.
         tail: batches after the window in which faults strike too, those that close what is open.
+        seen: whether what the query keeps is seen; if not, nothing is known of which faults leave
+            the same behind, and whether tasks leave anything.
         known: the fault sets that some lineage has put up; a search tries all of them, save those
             that contain one that breaks the query.
         times: when each fault hits, in the order of the run in which it could.
@@ -57,6 +59,7 @@ class Why:
         self.together = together
         self.batches = batches
         self.equivalence = FaultEquivalence()
+        self.seen = True
         self.wire: list[WirePoint] = []
         self.endpoints: list[str] = []
         self.not_placeable: list[str] = []
@@ -80,7 +83,7 @@ class Why:
             candidates += self._clean(run)
         elif len(faults) < self.together:
             candidates += self._second(faults, run)
-        kept = list(self.equivalence.of(schedule, candidates))
+        kept = self.equivalence.of(schedule, candidates) if self.seen else candidates
         self.known.update(schedule | {candidate.fault.id} for candidate in kept)
         if not faults:
             self._alone = kept
@@ -212,7 +215,7 @@ class Why:
         """Take in the clean run: what may be hit, and whether tasks leave anything."""
         self.wire, self.clean_crash_points = wire, run.crash_points
         self.endpoints = endpoints_asked(run.recording, run.events, self.window - 1)
-        self.in_tasks = any(
+        self.in_tasks = not self.seen or any(
             m.point.phase == "after"
             and m.point.step.endswith("/task")
             and m.durable != begun_with(m, run.crash_points)

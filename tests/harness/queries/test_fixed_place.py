@@ -66,6 +66,14 @@ class Jvm(Sink):
         return env.spark.read.parquet(self.place).select("id", "value").collect()
 
 
+class Appends(Jvm):
+    def write(self, rows, env):
+        def each(batch, batch_id):
+            batch.coalesce(1).write.mode("append").parquet(self.place)
+        return rows.writeStream.foreachBatch(each).option(
+            "checkpointLocation", env.checkpoint).start()
+
+
 class Leaves(Python):
     def setup(self, env):
         with self.db() as db:
@@ -82,7 +90,10 @@ def module(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "why"),
-    [("Python", "it writes outside its workdir"), ("Jvm", "two runs that were interleaved")],
+    [
+        ("Python", "it writes outside its workdir"),
+        ("Jvm", "its rows are kept neither in its workdir nor behind an endpoint"),
+    ],
 )
 def test_its_runs_are_made_one_at_a_time(
     name: str, why: str, module: Path, environments: SparkEnvironments
@@ -93,6 +104,14 @@ def test_its_runs_are_made_one_at_a_time(
     told = [event.message for event in seen if isinstance(event, Warned)]
     assert len(told) == 1
     assert why in told[0]
+
+
+def test_what_is_not_seen_is_not_taken_to_be_the_same(
+    module: Path, environments: SparkEnvironments
+) -> None:
+    result = check_one(Request(f"{module}:Appends", faults=1, first=True), environments)
+    assert (result.verdict, result.guarantee) == ("invalid", "at-least-once"), result.reason
+    assert result.counterexamples[0].faults == ("crash(driver, before batch=1/commits)",)
 
 
 def test_rows_that_setup_leaves_are_an_error(module: Path, environments: SparkEnvironments) -> None:

@@ -17,6 +17,7 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
 from bettong.harness.queries.search.lineage import Why
+from bettong.harness.queries.sense import keeps_in_sight
 from bettong.harness.wire import Keys
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CLEAN
@@ -161,3 +162,34 @@ def test_a_broken_file_is_named(tmp_path: Path, text: str, message: str) -> None
     path.write_text(text)
     with pytest.raises(UsageError, match=message):
         counterexample.read(path, {}, {})
+
+
+def plain(*moments: CrashPoint) -> QueryRun:
+    return QueryRun(moments=list(moments), drained=True)
+
+
+def test_where_it_is_not_seen_what_is_kept_no_faults_are_equal() -> None:
+    moments = [
+        CrashPoint(Point(f"batch=1/{step}", phase), 1, "the same")
+        for step, phase in (("offsets", "after"), ("commits", "before"))
+    ]
+    seen, unseen = Why(2, 4, 1), Why(2, 4, 1)
+    unseen.seen = False
+    for why in (seen, unseen):
+        why.lineage([], plain(*moments))
+    crashes = {frozenset({f.Crash("driver", moment.point).id}) for moment in moments}
+    assert len(crashes & seen.known) == 1
+    assert crashes <= unseen.known
+    unseen.read_clean(plain(*moments), [])
+    assert unseen.in_tasks
+
+
+@pytest.mark.parametrize(("before_commits", "in_sight"), [("x", False), ("y", True)])
+def test_a_batch_that_changes_nothing_has_its_rows_elsewhere(
+    before_commits: str, in_sight: bool
+) -> None:
+    run = plain(
+        CrashPoint(Point("batch=0/offsets", "after"), 1, "x"),
+        CrashPoint(Point("batch=0/commits"), 1, before_commits),
+    )
+    assert keeps_in_sight(run) is in_sight
