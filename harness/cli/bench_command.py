@@ -22,7 +22,7 @@ from bettong.lineage.errors import UsageError
 @click.option("--full", is_flag=True, help="The size that the docs tell of; takes minutes.")
 @click.option("--realistic", is_flag=True, help="sinks: those that people publish.")
 @click.option("--events", type=click.IntRange(1), metavar="N", help="A size of your own.")
-@click.option("--only", metavar="PATH", help="mutants: of this folder or module of the package.")
+@click.option("--only", metavar="PATH", help="mutants: of this folder or module; sinks: this one.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="mutants: so many are drawn.")
 @click.option("--seed", type=int, metavar="S", help="mutants: of the drawing; 0 if not given.")
 @click.option("--shard", metavar="I/N", help="mutants: only the I-th of N parts of them.")

@@ -26,6 +26,7 @@ from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.runner import SinkRunner
 from bettong.harness.queries.sink.rows import Input
 from bettong.harness.servers import PostgresServer, ServerMissingError
+from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Result, environment
 
 _FILES = "bettong.scenarios.sinks.files"
@@ -40,15 +41,22 @@ _ATTEMPT = "storage(EIO, after batch=1/stage=0/p=0/a=0/task)"
 
 
 def bench(
-    kept: int = 12, killed: int = 3, full: bool = False, realistic: bool = False
+    kept: int = 12,
+    killed: int = 3,
+    full: bool = False,
+    realistic: bool = False,
+    only: str | None = None,
 ) -> dict[str, Any]:
     """The figures. ``full``: 100 verdicts on right sinks and 20 on a wrong one, not 2 of each;
-    ``realistic``: of sinks as people publish them instead."""
+    ``realistic``: of sinks as people publish them instead, or ``only`` of the one of that name.
+    Raises UsageError."""
     if realistic:
         # Their clients are extras.
         from bettong.scenarios.benchmarks import realistic_sinks
 
-        return realistic_sinks.bench()
+        return realistic_sinks.bench(only)
+    if only is not None:
+        raise UsageError(f"--only {only}: it names one of the sinks of --realistic")
     rights, wrongs = (100, 20) if full else (2, 2)
     figures: dict[str, Any] = {}
     with spark_environments(ignore) as environments:

@@ -31,7 +31,7 @@ _TRIES, _PAUSE_S = 3, 0.2
 Row = tuple[int, str, str, int, int]
 
 
-class _Published(Sink):
+class Published(Sink):
     """Rows of a batch, collected and sent by a client of the sink's own."""
 
     level: ClassVar[Guarantee] = "at-least-once"
@@ -47,7 +47,7 @@ class _Published(Sink):
         raise NotImplementedError
 
 
-class _Postgres(_Published):
+class _Postgres(Published):
     servers = {"db": PostgresServer}  # noqa: RUF012
     unique = ""
 
@@ -177,7 +177,7 @@ class KeepsConnection(_Postgres):
             db.cursor().executemany(_INSERT, rows)
 
 
-class HttpTriesAgain(_Published):
+class HttpTriesAgain(Published):
     """A session that tries again by itself, a POST a batch."""
 
     servers = {"api": partial(BulkServer, idempotency_keys=True)}  # noqa: RUF012
@@ -230,7 +230,7 @@ def _again(send: Callable[[], None], errors: type[Exception]) -> None:
     return None
 
 
-REALISTIC: tuple[type[_Published], ...] = (
+REALISTIC: tuple[type[Published], ...] = (
     TableInEachBatch,
     RowByRow,
     RowByRowUpsert,
