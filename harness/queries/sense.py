@@ -64,8 +64,8 @@ def keeps_in_sight(run: QueryRun) -> bool:
     """Whether each batch of a run without faults, all of which have rows, changed something in
     its folder or told a server anything between its plan and its end. If not, the rows are
     elsewhere."""
-    durable = {(m.point.step, m.point.phase): m.durable for m in run.moments}
-    batches = {m.batch for m in run.moments if m.batch is not None}
+    durable = {(m.point.step, m.point.phase): m.durable for m in run.crash_points}
+    batches = {m.batch for m in run.crash_points if m.batch is not None}
     return all(
         durable.get((f"batch={n}/offsets", "after"))
         != durable.get((f"batch={n}/commits", "before"))

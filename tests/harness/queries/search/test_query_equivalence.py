@@ -164,8 +164,8 @@ def test_a_broken_file_is_named(tmp_path: Path, text: str, message: str) -> None
         counterexample.read(path, {}, {})
 
 
-def plain(*moments: CrashPoint) -> QueryRun:
-    return QueryRun(moments=list(moments), drained=True)
+def plain(*points: CrashPoint) -> QueryRun:
+    return QueryRun(crash_points=list(points), drained=True)
 
 
 def test_where_it_is_not_seen_what_is_kept_no_faults_are_equal() -> None:
