@@ -57,7 +57,7 @@ class _Interleaved:
         with ThreadPoolExecutor(1) as beside:
             other = beside.submit(self._run_second)
             try:
-                struck = self._first.run(
+                replay = self._first.run(
                     [REPLAYED],
                     replay_layout=1,
                     hold=_once("batch=1/commits", self._dies, self._follows),
@@ -69,7 +69,7 @@ class _Interleaved:
         return (
             whole is not None
             and fingerprint(whole) == fingerprint(clean)
-            and _shown(struck) == _shown(replayed)
+            and _shown(replay) == _shown(replayed)
         )
 
     def _run_second(self) -> QueryRun | None:

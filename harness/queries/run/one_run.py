@@ -48,7 +48,7 @@ class OneRun:
         pools: of the first incarnation's driver, and of the later ones'.
         replay_layout: layout of the rows from the second incarnation on.
         real: crashes are SIGKILL.
-        hold: called at each event while its process waits, before a fault strikes there.
+        hold: called at each event while its process waits, before a fault fires there.
     """
 
     def __init__(

@@ -56,7 +56,7 @@ class QueryRunner:
             faults: injected together.
             replay_layout: layout of the rows from the second incarnation on.
             real: crashes are SIGKILL.
-            hold: called at each event while its process waits, before a fault strikes there.
+            hold: called at each event while its process waits, before a fault fires there.
 
         Raises SinkError when the sink cannot even set up or read back, BudgetSpentError when the
         time is up.

@@ -46,12 +46,12 @@ class Why:
         endpoints: those that the window's last batch of the clean run asks.
         not_placeable: the requests of the clean runs that no fault can be placed at.
         in_tasks: whether the sink's tasks leave anything behind themselves.
-        tail: batches after the window in which faults strike too, those that close what is open.
+        tail: batches after the window in which faults fire too, those that close what is open.
         seen: whether what the query keeps is seen; if not, nothing is known of which faults leave
             the same behind, and whether tasks leave anything.
         known: the fault sets that some lineage has put up; a search tries all of them, save those
             that contain one that breaks the query.
-        times: when each fault hits, in the order of the run in which it could.
+        times: when each fault fires, in the order of the run in which it could.
     """
 
     def __init__(self, window: int, batches: int, together: int) -> None:
