@@ -17,8 +17,8 @@ from pathlib import Path
 from bettong.engine import Application
 from bettong.harness.backends.base import Backend
 from bettong.harness.checkers import Judgement, Record, check_outputs, judge, stuck, undecided
-from bettong.harness.checkers.fencing import check_fencing
 from bettong.harness.checkers.oracle import expected_outputs
+from bettong.harness.checkers.registry import History, check_history, checkers
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.conductor.moments import Moments
 from bettong.harness.conductor.run_control import RunControl
@@ -128,6 +128,7 @@ def run_once(
 
     also: list[Anomaly] = []
     drained: Observed | None = None
+    until_drained: Sequence[TraceEvent] = ()
     blind = ""
     unended: tuple[str, ...] = ()
 
@@ -146,7 +147,7 @@ def run_once(
                 course.until_drained()
                 clock.lap("run")
                 if course.all_sent and replay:
-                    drained = seen()
+                    drained, until_drained = seen(), tuple(control.events)
                     course.replay()
                     clock.lap("replay")
             except StuckError as e:
@@ -161,7 +162,7 @@ def run_once(
         finally:
             backend.conductor.end(control)
     clock.lap("end")
-    also += [*course.died.values(), *check_fencing(control.events)]
+    also += course.died.values()
     taken_in = accepted(scenario, layout, input_)
     try:
         ends = boundaries(scenario, layout, taken_in)
@@ -170,10 +171,16 @@ def run_once(
         ends = [{stream: len(sent) for stream, sent in taken_in.items()}]
     expected = _expected(application, scenario, taken_in, ends)
     last = seen()
-    judgement = undecided(blind) if blind else _judge(expected, last, also)
+    judgement = (
+        undecided(blind)
+        if blind
+        else _judge(History(expected, last.records, control.events), last, also)
+    )
     if unended:
         judgement = _all_the_same(judgement, unended)
-    before = judgement if drained is None else _judge(expected, drained, ())
+    before = judgement
+    if drained is not None:
+        before = _judge(History(expected, drained.records, until_drained), drained, ())
     clock.lap("judge")
     judged = judgement if schedule.faults else before
     return RunRecord(
@@ -204,8 +211,13 @@ def _expected(
     return expected
 
 
-def _judge(expected: Sequence[Record], seen: Observed, also: Sequence[Anomaly]) -> Judgement:
-    return check_outputs(expected, seen.records, also=[*seen.unreadable, *also])
+def _judge(history: History, seen: Observed, also: Sequence[Anomaly]) -> Judgement:
+    found, failures = check_history(history, checkers())
+    also = [*seen.unreadable, *also, *found]
+    judgement = check_outputs(history.expected, history.observed, also=also)
+    return (
+        undecided("; ".join(failures)) if failures and judgement.verdict == "valid" else judgement
+    )
 
 
 def _all_the_same(judgement: Judgement, unended: tuple[str, ...]) -> Judgement:

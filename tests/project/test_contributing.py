@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from docs_samples import write_files
 
 RUN = "from bettong.harness.cli import main; main()"
@@ -91,9 +92,31 @@ def test_a_checker_finds_what_is_wrong_and_nothing_else(tmp_path: Path) -> None:
     write_files("add-a-checker.md", tmp_path)
     code = """
 from bettong.harness.checkers import Record
+from bettong.harness.checkers.registry import History
 from no_gaps import check_no_gaps
-def history(*numbers): return [Record(f"m/{n}", None, n) for n in numbers]
-print([a.messages for a in check_no_gaps(history(0, 1, 2))])
-print([a.messages for a in check_no_gaps(history(0, 2))])
+def history(*numbers): return History([], [Record(f"m/{n}", None, n) for n in numbers], [])
+print([a.note for a in check_no_gaps(history(0, 1, 2))])
+print([a.note for a in check_no_gaps(history(0, 2))])
 """
-    assert python(tmp_path, code) == "[]\n[('m/1',)]\n"
+    assert python(tmp_path, code) == "[]\n['number 1 is missing']\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "words"),
+    [
+        (("", ""), "valid", ""),
+        (("default=-1) + 1", "default=-1) + 2"), "invalid", "number 6 is missing"),
+        (("missing = ", "missing = 1 / 0 + "), "unknown", "the checker no-gaps failed: ZeroDiv"),
+    ],
+    ids=["right", "finds", "fails"],
+)
+def test_a_checker_of_a_package_judges_real_runs(
+    tmp_path: Path, change: tuple[str, str], verdict: str, words: str
+) -> None:
+    write_files("add-a-checker.md", tmp_path)
+    path = tmp_path / "no_gaps.py"
+    path.write_text(path.read_text().replace(*change) if change[0] else path.read_text())
+    asked = ("run", "counting", "--runner", "in-process", "--faults", "none")
+    done = bettong(tmp_path, *asked, "--out", "out", "--json")
+    assert json.loads(done.stdout)["verdict"] == verdict, done.stderr
+    assert words in done.stdout
