@@ -28,6 +28,11 @@ FaultSet = frozenset[str]
 CLEAN: FaultSet = frozenset()
 
 
+def kind_of(id: str) -> str:
+    """The kind by which a fault's id begins: ``crash`` of ``crash(driver, …)``."""
+    return id.partition("(")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One thing that can go wrong, at one place in logical time.

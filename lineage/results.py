@@ -22,6 +22,7 @@ from typing import Any, Literal
 import jsonschema
 
 from bettong.lineage.errors import UsageError
+from bettong.lineage.faults import kind_of
 from bettong.lineage.files import read_json
 from bettong.lineage.seals import check, unseal, write_sealed
 
@@ -155,6 +156,11 @@ class Run:
     seconds: float = 0.0
     trace: str | None = None
     note: str = ""
+
+    @property
+    def fault_kinds(self) -> tuple[str, ...]:
+        """The kinds of the planned faults, in their order."""
+        return tuple(map(kind_of, self.faults))
 
 
 def environment() -> dict[str, str]:

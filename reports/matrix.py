@@ -52,14 +52,14 @@ def _table_cell(text: str) -> tuple[str, str]:
 def _by_kind(runs: Sequence[Run]) -> dict[str, list[Outcome]]:
     found: dict[str, list[Outcome]] = {}
     for run in runs:
-        found.setdefault(_kind(run.faults), []).append(run.outcome)
+        found.setdefault(_kind(run.fault_kinds), []).append(run.outcome)
     return found
 
 
-def _kind(faults: Sequence[str]) -> str:
-    if len(faults) > 1:
+def _kind(fault_kinds: Sequence[str]) -> str:
+    if len(fault_kinds) > 1:
         return SEVERAL
-    return faults[0].partition("(")[0] if faults else NO_FAULT
+    return fault_kinds[0] if fault_kinds else NO_FAULT
 
 
 def _cell(outcomes: Sequence[Outcome]) -> str:

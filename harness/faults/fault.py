@@ -212,6 +212,16 @@ class Fault(ABC):
         return None
 
     @property
+    def parts_for_good(self) -> bool:
+        """Whether it keeps nodes from each other for longer than a client has patience."""
+        return False
+
+    @property
+    def replaces(self) -> bool:
+        """Whether another process takes the place of a node that lives on."""
+        return False
+
+    @property
     def until_idle(self) -> bool:
         """Whether it ends when all others have done their work."""
         return False

@@ -6,11 +6,12 @@ A *shape* is a step id with every number as ``N`` and every stream's name as ``S
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+
+from bettong.lineage.nearest import nearest
 
 _PART = re.compile(r"([a-z]+)=(0|[1-9]\d*)\Z")
 
@@ -171,13 +172,13 @@ def is_step(step: str, shapes: Iterable[str] = SHAPES) -> bool:
 
 def nearest_step(step: str, shapes: Iterable[str] = SHAPES) -> str | None:
     """The step id most like a misspelled one, with the numbers that were given."""
-    found = difflib.get_close_matches(shape_of(step), sorted(shapes), n=1, cutoff=0.5)
-    if not found:
+    found = nearest(shape_of(step), shapes, 0.5)
+    if found is None:
         return None
     named = _WITH_MESSAGE.match(step)
     stream = named["stream"] if named else "STREAM"
     numbers = iter(re.findall(r"(?<==)\d+|(?<=/)\d+$", step))
-    filled = found[0].replace("STREAM", stream)
+    filled = found.replace("STREAM", stream)
     return re.sub(r"(?<==)N|(?<=/)N$", lambda m: next(numbers, m.group()), filled)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 from bettong.harness.histories.json_lines import json_tables
 from bettong.harness.histories.malformed import MalformedHistoryError
 from bettong.lineage.errors import UsageError
+from bettong.lineage.nearest import nearest
 
 BATCH_ROWS = 1 << 18
 READ_AHEAD = 1 << 20
@@ -76,8 +76,8 @@ class StoredHistory:
         """Raise UsageError, with the nearest name, when there is no such column."""
         names = self.columns()
         if names and column not in names:
-            near = difflib.get_close_matches(column, names, 1)
-            hint = f"; did you mean {near[0]}?" if near else f"; it has {', '.join(names)}"
+            near = nearest(column, names)
+            hint = f"; did you mean {near}?" if near else f"; it has {', '.join(names)}"
             raise UsageError(f"{option} {column}: no such column in {self.files[0]}{hint}")
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from bettong.engine.ingest.sender import GAVE_UP
 from bettong.harness.conductor.fault_status import Injected
-from bettong.harness.faults import kinds as f
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import DRIVER
+from bettong.lineage.faults import STORAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +36,15 @@ class Contract:
 
 
 def _disk(fault: Fault) -> bool:
-    return isinstance(fault, f.Storage | f.PowerCut)
+    return fault.bound == STORAGE
 
 
 def _unreachable(fault: Fault) -> bool:
-    """A node is out of reach for longer than any client has patience."""
-    return (isinstance(fault, f.Crash) and not fault.restart) or (
-        isinstance(fault, f.Cut) and fault.tries is None
-    )
+    return fault.parts_for_good
 
 
 def _replaced(fault: Fault) -> bool:
-    return isinstance(fault, f.Pause) and fault.replace
+    return fault.replaces
 
 
 CONTRACTS: Sequence[Contract] = (

@@ -24,7 +24,7 @@ from bettong.harness.toxiproxy.errors import (
     ToxiproxyError,
     ToxiproxyHungError,
 )
-from bettong.harness.toxiproxy.spec import Toxic, check_name, checked_attributes, nearest
+from bettong.harness.toxiproxy.spec import Toxic, check_name, checked_attributes, hint
 
 TIME_LIMIT = 10.0  # a busy machine must not pass for a hung server
 
@@ -157,7 +157,7 @@ class Toxiproxy:
         if name in known:  # then it is the toxic that is not there
             toxics = [toxic["name"] for toxic in known[name]["toxics"]]
             return ProxyNotFoundError(f"{error}; proxy {name!r} has the toxics {toxics}")
-        return ProxyNotFoundError(f"no proxy is called {name!r}{nearest(name, known)}")
+        return ProxyNotFoundError(f"no proxy is called {name!r}{hint(name, known)}")
 
     def version(self) -> str:
         return str(self._call("GET", "/version").json()["version"])

@@ -6,12 +6,12 @@ The server itself answers 200 to misspelled attributes and to values that make i
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from bettong.harness.toxiproxy.errors import ToxicError
+from bettong.lineage.nearest import nearest
 
 Stream = Literal["upstream", "downstream"]
 STREAMS: tuple[Stream, ...] = get_args(Stream)
@@ -67,7 +67,7 @@ class Toxic:
 
     def __post_init__(self) -> None:
         if self.type not in TOXICS:
-            raise ToxicError(f"no toxic is called {self.type!r}{nearest(self.type, TOXICS)}")
+            raise ToxicError(f"no toxic is called {self.type!r}{hint(self.type, TOXICS)}")
         if self.stream not in STREAMS:
             raise ToxicError(
                 f"toxic {self.type}: no stream {self.stream!r}: upstream or downstream"
@@ -100,7 +100,7 @@ def checked_attributes(kind: str, attributes: Mapping[str, Any]) -> dict[str, in
     known = TOXICS[kind]
     for name, value in attributes.items():
         if name not in known:
-            raise ToxicError(f"toxic {kind} has no attribute {name!r}{nearest(name, known)}")
+            raise ToxicError(f"toxic {kind} has no attribute {name!r}{hint(name, known)}")
         limits = known[name]
         if isinstance(value, bool) or not isinstance(value, int):
             raise ToxicError(f"toxic {kind}: {name} is a whole number of {limits.unit}: {value!r}")
@@ -124,12 +124,11 @@ def check_name(name: str) -> str:
     return name
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def hint(name: str, known: Iterable[str]) -> str:
     """``: did you mean 'x'?``, or the names there are."""
     known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1)
-    if close:
-        return f": did you mean {close[0]!r}?"
+    if near := nearest(name, known):
+        return f": did you mean {near!r}?"
     return f": there are {', '.join(known)}" if known else ": there are none"
 
 

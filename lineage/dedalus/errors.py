@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 from bettong.lineage.dedalus.syntax import Position
 from bettong.lineage.errors import UsageError
+from bettong.lineage.nearest import nearest
 
 
 class DedalusError(UsageError):
@@ -21,7 +21,7 @@ class DedalusError(UsageError):
         self.position = position
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def hint(name: str, known: Iterable[str]) -> str:
     """``"; did you mean 'log'?"`` when a known name is near, else an empty string."""
-    found = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
-    return f"; did you mean '{found[0]}'?" if found else ""
+    near = nearest(name, known)
+    return f"; did you mean '{near}'?" if near else ""

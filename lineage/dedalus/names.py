@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 
-from bettong.lineage.dedalus.errors import DedalusError, nearest
+from bettong.lineage.dedalus.errors import DedalusError, hint
 from bettong.lineage.dedalus.loader import Program
 from bettong.lineage.dedalus.syntax import Position
+from bettong.lineage.nearest import nearest
 
 CRASH = "crash"
 CLOCK = "clock"
@@ -58,12 +58,12 @@ def check_names(program: Program) -> None:
                 continue
             raise DedalusError(
                 position,
-                f"no fact or rule fills the relation '{relation}'{nearest(relation, known)}",
+                f"no fact or rule fills the relation '{relation}'{hint(relation, known)}",
             )
 
 
 def _slip(name: str, known: set[str]) -> bool:
-    return bool(difflib.get_close_matches(name, sorted(known), n=1, cutoff=_SLIP))
+    return nearest(name, known, _SLIP) is not None
 
 
 def _uses(program: Program) -> Iterator[tuple[str, int, Position]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bettong.lineage.dedalus.errors import DedalusError, nearest
+from bettong.lineage.dedalus.errors import DedalusError, hint
 from bettong.lineage.dedalus.lexer import Token, tokens
 from bettong.lineage.dedalus.syntax import (
     AGGREGATES,
@@ -136,7 +136,7 @@ class _Parser:
         if self._is_name("async"):
             self._next()
             return "async"
-        near = nearest(self._token.text, ("next", "async")) if self._token.kind == "name" else ""
+        near = hint(self._token.text, ("next", "async")) if self._token.kind == "name" else ""
         raise DedalusError(
             self._here(), f"expected next, async or a round after '@', found {self._token}{near}"
         )
@@ -189,7 +189,7 @@ class _Parser:
                 raise DedalusError(
                     position,
                     f"unknown aggregate '{function}'; there are {', '.join(AGGREGATES)}"
-                    + nearest(function, AGGREGATES),
+                    + hint(function, AGGREGATES),
                 )
             if not in_head:
                 raise DedalusError(position, "an aggregate belongs in a rule's head")

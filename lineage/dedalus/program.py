@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 from bettong.lineage.dedalus import loader
-from bettong.lineage.dedalus.errors import DedalusError, nearest
+from bettong.lineage.dedalus.errors import DedalusError, hint
 from bettong.lineage.dedalus.evaluation import RuleSet, Tables
 from bettong.lineage.dedalus.explanation import Explainer, Seen
 from bettong.lineage.dedalus.lowering import Lowered, lower, uses_clock
@@ -67,7 +67,7 @@ class DedalusProgram:
             raise UsageError(f"{name}: no nodes were given and no fact names one")
         for relation in sorted(volatile):
             if relation not in self._lowered.columns:
-                near = nearest(relation, self._lowered.columns)
+                near = hint(relation, self._lowered.columns)
                 raise UsageError(f"no relation '{relation}' that could be volatile{near}")
         relevant = needed_for(self._lowered, (PRE, POST), within_round=False)
         everything = frozenset(r for s in strata for r in s.relations)

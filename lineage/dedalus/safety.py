@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bettong.lineage.dedalus.errors import DedalusError, nearest
+from bettong.lineage.dedalus.errors import DedalusError, hint
 from bettong.lineage.dedalus.syntax import (
     Aggregate,
     Arithmetic,
@@ -83,7 +83,7 @@ def _require(
         raise DedalusError(
             position,
             f"unsafe variable '{free[0]}' in {where}: no positive body term gives it a value"
-            + (advice or nearest(free[0], bound)),
+            + (advice or hint(free[0], bound)),
         )
 
 

@@ -7,7 +7,6 @@ the number of crashes.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Literal
 
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CRASH, DELAY, DUPLICATE, LOSS, Bounds, Fault, FaultSet
+from bettong.lineage.nearest import nearest
 
 CrashModel = Literal["send-stop", "full-stop", "restart"]
 CRASH_MODELS: tuple[CrashModel, ...] = ("send-stop", "full-stop", "restart")
@@ -95,8 +95,8 @@ class FailureSpec:
 
     def __post_init__(self) -> None:
         if self.crash_model not in CRASH_MODELS:
-            near = difflib.get_close_matches(str(self.crash_model), CRASH_MODELS, 1, 0)
-            raise UsageError(f"no crash model {self.crash_model!r}; did you mean {near[0]!r}?")
+            near = nearest(str(self.crash_model), CRASH_MODELS, 0)
+            raise UsageError(f"no crash model {self.crash_model!r}; did you mean {near!r}?")
         if not self.nodes or len(set(self.nodes)) != len(self.nodes):
             raise UsageError(
                 f"nodes must be named once each, not {', '.join(self.nodes) or 'none'}"
@@ -174,8 +174,8 @@ class FailureSpec:
         """Raise UsageError when the schedule is not one of this specification."""
         for id in sorted(schedule):
             if id not in self.faults:
-                near = difflib.get_close_matches(id, self.faults, 1)
-                hint = f"; did you mean {near[0]}?" if near else ""
+                near = nearest(id, self.faults)
+                hint = f"; did you mean {near}?" if near else ""
                 raise UsageError(f"no fault {id} within these bounds{hint}")
         if not self.bounds.allow(self.faults[id] for id in schedule):
             raise UsageError(f"{', '.join(sorted(schedule))}: more than {self.bounds.words()}")

@@ -66,6 +66,10 @@ class Crash(Fault):
     def kills(self) -> tuple[str, ...]:
         return (self.node,)
 
+    @property
+    def parts_for_good(self) -> bool:
+        return not self.restart
+
     def begin(self, run: RunActuator) -> Begun:
         outcome = run.crash(self.node, self.restart)
         return Begun(outcome.evidence, done=bool(outcome.fired))

@@ -100,6 +100,10 @@ class Cut(Fault):
         """Put it in force; the evidence."""
         return links.partition(self.id, self.left, self.right, self.direction)
 
+    @property
+    def parts_for_good(self) -> bool:
+        return self.tries is None
+
     def begin(self, run: RunActuator) -> Begun:
         return Begun(self.arm(run))
 

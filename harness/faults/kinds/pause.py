@@ -96,6 +96,10 @@ class Pause(Fault):
         if self.replace and self.node != DRIVER:
             raise ScheduleError(f"{self.id}: only a driver can be replaced while it stands still")
 
+    @property
+    def replaces(self) -> bool:
+        return self.replace
+
     def begin(self, run: RunActuator) -> Begun:
         return Begun(run.pause(self.node, self.replace))
 
