@@ -130,7 +130,7 @@ def _mark(diagram: Diagram, mark: Mark) -> Iterator[str]:
 def _faults(diagram: Diagram) -> Iterator[str]:
     for fault in diagram.faults:
         x, y = _x(diagram, fault.node), _y(fault.row)
-        yield f'<g class="fault"><title>{escape(fault.label)}</title>'
+        yield f'<g class="injection"><title>{escape(fault.label)}</title>'
         yield f'<path d="M{x - 9} {y - 9}l18 18m0 -18l-18 18"/></g>'
 
 

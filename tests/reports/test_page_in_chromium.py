@@ -48,8 +48,8 @@ def test_verdict_level_and_pictures_are_there(page: Page, report: Path) -> None:
             f"(r => [r.width, r.height])(document.getElementById('{name}').getBoundingClientRect())"
         )
         assert min(box) > 100
-    assert page.js("document.querySelectorAll('#ce1-bad g.fault').length") == 1
-    assert page.js("document.querySelectorAll('#ce1-good g.fault').length") == 0
+    assert page.js("document.querySelectorAll('#ce1-bad g.injection').length") == 1
+    assert page.js("document.querySelectorAll('#ce1-good g.injection').length") == 0
     assert page.js("document.querySelectorAll('#ce1-lineage .box').length") > 8
     assert "bettong replay" in page.js("document.getElementById('ce1-replay').innerText")
     assert [u for u in page.requests if not u.startswith("data:")] == [report.resolve().as_uri()]
