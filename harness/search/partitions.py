@@ -44,7 +44,7 @@ class Partitions:
         o = self._taken[step.step, step.number]
         asked = (c for c in o.causes if (c.link or "").endswith(f"->{o.node}"))
         request = next((c for c in asked if not c.done_at(o.begun) or is_push(c.step)), None)
-        if request is None:
+        if request is None or _ends(request)[0] == o.node:  # who asks again is what stands still
             return None
         connect = _connect(request)
         if connect is None:

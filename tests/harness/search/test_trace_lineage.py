@@ -219,6 +219,25 @@ def test_other_kinds_of_faults_are_hypotheses_where_they_can_fire(
     assert not lineage_of(clean().events).faults.keys() & expected
 
 
+def test_a_sender_that_stands_still_is_not_waited_for_until_it_asks_again_itself() -> None:
+    connect, forget = "sender.connect/lines", "sender.forget/lines/7"
+    trace = Trace()
+    trace.begin(connect, node="sender", link=SENDING)
+    trace.end(connect, node="sender", link=SENDING)
+    trace.begin(SEND, connect, node="sender", link=SENDING)
+    trace.end(SEND, connect, node="sender", link=SENDING)
+    trace.begin(KEPT, SEND, node="gateway")
+    trace.end(KEPT, SEND, node="gateway")
+    trace.begin(ACK, KEPT, node="gateway", link=ACKING)
+    trace.end(ACK, KEPT, node="gateway", link=ACKING)
+    trace.begin(forget, ACK, node="sender")
+    trace.end(forget, ACK, node="sender")
+    pauses = lineage_of(trace.events, kinds={PAUSE}).faults.keys()
+    assert f"pause(sender, from {forget})" in pauses
+    assert f"pause(gateway, from {KEPT} until {connect}#2)" in pauses
+    assert not [id for id in pauses if id.startswith("pause(sender") and "until" in id]
+
+
 def with_calls(calls: Sequence[Sequence[object]]) -> RunLineage:
     """The clean run, of which the commit at the receiver made these calls to its disk."""
     reported = {"disk": {"after": f"before {SERVED}", "calls": calls, "more": 0}}
