@@ -146,5 +146,9 @@ class Listener:
         with self._lock:
             if threading.current_thread() in self._strangers:
                 self._strangers[threading.current_thread()] = secured
-        secured.do_handshake()
+        try:
+            secured.do_handshake()
+        except BaseException:
+            secured.close()  # it has taken the socket over
+            raise
         return secured
