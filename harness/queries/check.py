@@ -81,7 +81,7 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
             try:
                 return _Check(request, sink, verdict, lanes, on_event).result()
             except DisturbedError as e:
-                return _again_alone(request, sink, verdict, lanes, on_event, str(e))
+                return _again_alone(request, sink, verdict, lanes, on_event, e)
         except ServerMissingError as e:
             return verdict.skipped(masked(str(e)))
         except VacuousError as e:
@@ -96,15 +96,15 @@ def _again_alone(
     verdict: QueryVerdict,
     lanes: Lanes,
     on_event: Handler,
-    why: str,
+    why: DisturbedError,
 ) -> Result:
-    """The verdict without a second lane, and without what rests on seeing all that the sink keeps;
-    what was found so far counts for nothing."""
+    """The verdict without a second lane, and without what rests on seeing all that the sink keeps,
+    where it is not seen; what was found so far counts for nothing."""
     log = log_of(request)
     if log is not None:
         log.unlink(missing_ok=True)
-    lanes.close(why)
-    return _Check(request, sink, verdict, lanes, on_event, in_sight=False).result()
+    lanes.close(str(why))
+    return _Check(request, sink, verdict, lanes, on_event, why.in_sight).result()
 
 
 def _before_it_is_loaded(request: Request) -> QueryVerdict:
@@ -172,9 +172,8 @@ class _Check:
         for other in others:
             alone = self._executor.kept or self._lanes.first.run([REPLAYED], replay_layout=1)
             if not apart(self._lanes.first, other, self._clean, alone):
-                raise DisturbedError(
-                    "two runs that were interleaved did not leave each other alone"
-                )
+                told = "two runs that were interleaved did not leave each other alone"
+                raise DisturbedError(told, in_sight=False)
         return others
 
     def _clean_runs(self) -> Execution:

@@ -57,10 +57,11 @@ class DriverPool:
         self._refill()
         return host
 
-    def keep(self, size: int) -> None:
-        """From now on keep at least so many spares."""
-        self._size = max(self._size, size)
-        self._refill()
+    def start_ahead(self, hosts: int) -> None:
+        """Start hosts until so many are there, busy ones included; those that are more than the
+        pool keeps end when others are released."""
+        while len(self._idle) + len(self._busy) < hosts:
+            self._idle.append(self._start())
 
     def release(self, host: DriverHost) -> None:
         """Give a host back: it is reset for the next job, or killed when that fails."""

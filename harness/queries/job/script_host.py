@@ -203,9 +203,9 @@ class ScriptPool:
         """A host whose process is not started yet; ``timeout`` is for hosts that are waited for."""
         return ScriptHost(self._script, self._warm, self._finished)
 
-    def keep(self, size: int) -> None:
-        """From now on keep at least so many warm drivers ahead."""
-        self._warm.keep(size)
+    def start_ahead(self, hosts: int) -> None:
+        """Start so many warm drivers; a script's own process is started by its run."""
+        self._warm.start_ahead(hosts)
 
     def release(self, host: ScriptHost) -> None:
         """Its run is over."""

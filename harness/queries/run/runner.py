@@ -82,7 +82,7 @@ class QueryRunner:
             later = self._two_cores().pool
         if any(isinstance(fault, Pause) for fault in faults):
             # The zombie, the one in its place, and one to read in: started while the first two run.
-            first.keep(2)
+            first.start_ahead(3)
         return OneRun(
             self._environment,
             (first, later),

@@ -36,7 +36,15 @@ Judge = Callable[[Sequence[AnyFault], QueryRun], SinkVerdict]
 
 
 class DisturbedError(BettongError):
-    """Runs that go on at the same time do not leave each other alone."""
+    """Runs that go on at the same time do not leave each other alone.
+
+    Attributes:
+        in_sight: whether what the query keeps is seen all the same, as far as is known.
+    """
+
+    def __init__(self, message: str, in_sight: bool) -> None:
+        super().__init__(message)
+        self.in_sight = in_sight
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +265,8 @@ class QueryExecutor:
         kinds = frozenset(a.kind for a in execution.anomalies)
         if self.judge(faults, self._replayed(faults)).kinds != kinds:
             named = " + ".join(sorted(execution.schedule))
-            raise DisturbedError(f"what {named} shows beside another run it does not show alone")
+            told = f"what {named} shows beside another run it does not show alone"
+            raise DisturbedError(told, in_sight=True)
 
     def _confirm(self, execution: Execution) -> Confirmation:
         faults = [self.fault(id) for id in sorted(execution.schedule)]

@@ -57,6 +57,19 @@ def test_a_killed_driver_is_replaced_by_the_spare(pool: DriverPool) -> None:
     pool.release(second)
 
 
+def test_hosts_that_were_started_ahead_end_when_they_are_too_many() -> None:
+    with DriverPool(0) as pool:
+        first = pool.acquire()
+        pool.start_ahead(2)
+        assert pool.started == 2
+        pool.start_ahead(2)
+        second = pool.acquire()
+        assert (pool.started, second is first) == (2, False)
+        pool.release(first)
+        pool.release(second)
+        assert pool.killed == 1
+
+
 def test_a_host_does_not_outlive_its_owner(tmp_path: Path) -> None:
     owner = subprocess.Popen(
         [

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.queries.search.executor import SinkExecutor
+from bettong.harness.queries.search.executor import DisturbedError, SinkExecutor
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.rows import Input
 from bettong.lineage.search.executor import Execution
@@ -108,3 +110,24 @@ def test_a_violation_that_no_sigkill_shows_is_not_confirmed() -> None:
     executor, found, _ = judged(lost, whole(), whole())
     assert not executor.confirm(found).shown
     assert executor.confirmed == []
+
+
+def beside(*alone: QueryRun) -> tuple[SinkExecutor, Execution]:
+    """A loss that was seen beside another run and that no SIGKILL has shown, and what runs alone
+    show."""
+    lost = QueryRun(rows=whole().rows[1:], drained=True)
+    executor, found, _ = judged(lost, whole(), whole(), *alone)
+    executor.parallel = 2
+    assert not executor.confirm(found).shown
+    return executor, found
+
+
+def test_a_violation_that_no_run_alone_shows_was_made_by_another_one() -> None:
+    executor, found = beside(whole())
+    with pytest.raises(DisturbedError, match="it does not show alone"):
+        executor.expect_alone(found)
+
+
+def test_a_violation_that_a_run_alone_shows_was_not() -> None:
+    executor, found = beside(QueryRun(rows=whole().rows[1:], drained=True))
+    executor.expect_alone(found)
