@@ -55,6 +55,8 @@ class Standing:
                 self.runs, self.planned = number, planned
             case ViolationConfirmed(faults, kinds):
                 self.found.append((faults, kinds))
+            case Finished():
+                self.planned = self.runs
 
     @property
     def seconds(self) -> float:

@@ -70,4 +70,5 @@ def test_lines_of_json_tell_the_same() -> None:
     assert len(told) == len(events)
     assert told[1]["now"] == list(CRASH)
     assert (told[2]["runs"], told[2]["planned"]) == (1, 4)
+    assert (told[4]["planned"], told[4]["left_s"]) == (1, 0.0)
     assert told[4]["found"] == [{"faults": list(CRASH), "kinds": ["Duplicate"]}]
