@@ -57,6 +57,8 @@ def test_every_cell_of_the_table_of_features_names_a_test_or_says_why_not() -> N
 
 WITHOUT_TEST = {
     "no workers",
+    "not tried on Spark",
+    "the same codecs",
     "the same log",
     "pushed by your program",
     "has one",
