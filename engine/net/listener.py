@@ -146,9 +146,5 @@ class Listener:
         with self._lock:
             if threading.current_thread() in self._strangers:
                 self._strangers[threading.current_thread()] = secured
-        try:
-            secured.do_handshake()
-        except BaseException:
-            secured.close()  # it has taken the socket over
-            raise
+        secured.do_handshake()
         return secured

@@ -18,6 +18,7 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import spark_environments
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of
+from bettong.lineage.results import Result
 from bettong.lineage.search.loop import Budget
 
 
@@ -35,7 +36,8 @@ def command(id: str | None, budget: str, out: Path | None, as_json: bool, quiet:
     """Real bugs and traps of streaming jobs, by their public ids: without ID the list of them,
     with ID the job that shows it is checked as if nothing were known.
 
-    Exit codes: 0 it was found again, 1 it was not, 2 there is no such exhibit or none to run.
+    Exit codes: 0 what the list says of it was seen again (found, or not found since it is mended),
+    1 it was not, 2 there is no such exhibit or none to run.
     """
     exhibits = {entry.name: entry for entry in entries("exhibit")}
     if id is None:
@@ -43,27 +45,41 @@ def command(id: str | None, budget: str, out: Path | None, as_json: bool, quiet:
         return
     exhibit: Any = exhibits[one_of(id, tuple(exhibits), "exhibit")].load()
     if not exhibit.target:
-        raise UsageError(f"{id} cannot be shown: {exhibit.why_not}")
+        raise UsageError(f"{id} is not tried: {exhibit.note}")
     folder = out or Path("bettong-out") / f"museum-{id}"
     request = Request(
-        exhibit.target, budget=Budget.parse(budget), faults=1, contract="job", out=folder
+        exhibit.target,
+        budget=Budget.parse(budget),
+        faults=1,
+        first=True,
+        contract="job",
+        out=folder,
     )
     with Output(as_json=as_json, quiet=quiet) as output, spark_environments(output) as environments:
         result = check_one_job(request, environments, output)
+    found, expected = _found(exhibit, result), bool(exhibit.shown)
+    if not as_json:
+        told = "found" if found else "NOT found" if expected else "not found, which is mended"
+        if result.verdict == "unknown" and not found:
+            told = f"nothing can be concluded ({result.reason})"
+        say(f"{id}: {told}: {exhibit.title}")
+    sys.exit(0 if found == expected and (found or result.verdict == "valid") else 1)
+
+
+def _found(exhibit: Any, result: Result) -> bool:
+    """Whether a result shows what an exhibit is known by; anything, where that is nothing."""
     seen = [result.reason, *result.details.get("envelope", ())]
     seen += [example.words for example in result.counterexamples]
-    found = result.verdict != "valid" and any(exhibit.shown in text for text in seen)
-    if not as_json:
-        say(f"{id}: {'found' if found else 'NOT found'}: {exhibit.title}")
-    sys.exit(0 if found else 1)
+    told = any(exhibit.shown in text for text in seen)
+    return result.verdict == "invalid" if not exhibit.shown else result.verdict != "valid" and told
 
 
 def _list(exhibits: dict[str, Any], as_json: bool) -> None:
     loaded = [entry.load() for entry in exhibits.values()]
     if as_json:
-        click.echo(json.dumps([asdict(exhibit) for exhibit in loaded], indent=1))
+        told = [{**asdict(exhibit), "tried": exhibit.tried} for exhibit in loaded]
+        click.echo(json.dumps(told, indent=1))
         return
     width = max(len(exhibit.id) for exhibit in loaded)
-    for exhibit in sorted(loaded, key=lambda e: (not e.target, e.id)):
-        title = exhibit.title if exhibit.target else f"({exhibit.why_not}) {exhibit.title}"
-        say(f"{exhibit.id:{width}}  {title}")
+    for exhibit in sorted(loaded, key=lambda e: (e.tried, e.id)):
+        say(f"{exhibit.id:{width}}  {exhibit.tried}: {exhibit.title} ({exhibit.note})")

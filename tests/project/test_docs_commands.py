@@ -134,6 +134,14 @@ def job_files(folder: Path) -> None:
     (folder / "orders.jsonl").write_text(orders)
 
 
+def readme_files(folder: Path) -> None:
+    """The sink and the job of the pages, called as in the README."""
+    sink = files("check-your-sink.md")["mysink.py"].replace("MySink", "OrdersSink")
+    (folder / "my_sink.py").write_text(sink)
+    job = files("check-your-job.md")["myjob.py"].replace("MyJob", "ClicksPerMinute")
+    (folder / "my_job.py").write_text(job)
+
+
 REACH = "--faults ldfi --crashes 1 --losses 1"
 MY_SINK = "bettong check-sink mysink.py:MySink"
 MY_JOB = "bettong check-job myjob.py:MyJob"
@@ -144,14 +152,10 @@ MY_SCRIPT = (
 ONLY = "--only 'crash(driver, before batch=0/commits)'"
 SLOW: dict[str, tuple[Prepare, Commands]] = {
     "README.md": (
-        lambda folder: (
-            (folder / "my_sink.py").write_text(
-                files("check-your-sink.md")["mysink.py"].replace("MySink", "OrdersSink")
-            )
-            and None
-        ),
+        lambda folder: readme_files(folder),
         [
             ("bettong check-sink my_sink.py:OrdersSink --expect effectively-once", 1),
+            ("bettong check-job my_job.py:ClicksPerMinute --expect effectively-once", 1),
             ("bettong run word_count --faults each-step", 0),
             (f"bettong run counting {REACH} --batches 2", 0),
         ],

@@ -19,7 +19,7 @@ from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.envelope import differ, envelope
 from bettong.harness.queries.job.expectation import Facts, expectation
 from bettong.harness.queries.job.host import REREAD
-from bettong.harness.queries.job.inputs import Recorded, Topic
+from bettong.harness.queries.job.inputs import Recorded, StepInput, Topic
 from bettong.harness.queries.job.judge import Judged
 from bettong.harness.queries.job.lineage import JobWhy
 from bettong.harness.queries.job.loading import load_job
@@ -164,6 +164,7 @@ class _Check:
         self._two = partial(environments, settings, 2)
         self._why = JobWhy(request.window, 0, request.faults)
         self._why.repeats = isinstance(job.oracle, OnePerKey)
+        self._why.fed = any(isinstance(x, StepInput) for x in job.inputs.values())
         self._why.own_session = request.script is not None
         self._executor = QueryExecutor(
             self._runner(workload),

@@ -27,6 +27,8 @@ class JobWhy(Why):
 
     repeats = False
     """Whether rows that are sent twice must count once: the job deduplicates."""
+    fed = True
+    """Whether it is fed step by step: a source of its own gives all its rows at once."""
     own_session = False
     """Whether it is not Bettong that has its Spark session."""
 
@@ -56,8 +58,9 @@ class JobWhy(Why):
         return first and not self.own_session and super()._loses(crash_point)
 
     def _events(self) -> Iterator[AnyFault]:
-        yield STOPPED
-        yield MORE
+        if self.fed:
+            yield STOPPED
+            yield MORE
         if self.repeats:
             yield REPEATED
 

@@ -341,8 +341,11 @@ class OneRun:
                 missing.append(self._operational_event.id)
             else:
                 reported[self._operational_event.id] = proof
-        if self._operational_event.id and not self._operational_event.placed:
-            reported[self._operational_event.id] = self._took_place()
+        event = self._operational_event
+        if event.at_first and not event.placed and self._driver.incarnation < 2:
+            missing.append(event.id)  # nothing was stopped, so nothing began again
+        elif event.id and not event.placed:
+            reported[event.id] = self._took_place()
         self._result.evidence, self._result.not_fired = reported, tuple(missing)
 
     def _took_place(self) -> str:

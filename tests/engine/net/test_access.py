@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import random
 import shutil
-import socket
-import ssl
 import subprocess
 import sys
 import threading
@@ -148,45 +144,6 @@ def test_client_certificates(gateway: Gateway, certificates: Path) -> None:
         RangeClient(gateway.address, "lines", Key(ca=ca), ONCE).status()
     own = Key("", ca, certificates / "client.pem", certificates / "client.key")
     assert RangeClient(gateway.address, "lines", own, ONCE).status().end == 0
-
-
-def hello() -> bytes:
-    """What a client that speaks TLS says first."""
-    out = ssl.MemoryBIO()
-    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), out, server_hostname="a")
-    with contextlib.suppress(ssl.SSLWantReadError):
-        client.do_handshake()
-    return out.read()
-
-
-@pytest.mark.parametrize("gateway", [False], indirect=True)
-def test_no_wrong_handshake_keeps_others_out(
-    gateway: Gateway, certificates: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    draw, first = random.Random(7), hello()
-    for number in range(150):
-        said = bytearray(first)
-        for _ in range(draw.randint(1, 8)):
-            said[draw.randrange(len(said))] = draw.randrange(256)
-        wrong = (
-            bytes(said),
-            first[: draw.randrange(len(first))],
-            first * draw.randint(2, 5),
-            draw.randbytes(draw.randrange(2000)),
-            b"GET / HTTP/1.1\r\n\r\n",
-            bytes(said)[:5] + first,
-        )[number % 6]
-        with (
-            contextlib.suppress(OSError),
-            socket.create_connection(gateway.address, timeout=10) as stranger,
-        ):
-            stranger.sendall(wrong)
-            stranger.shutdown(socket.SHUT_WR)
-            while stranger.recv(4096):
-                pass
-    key = Key("secret", certificates / "ca.pem")
-    assert RangeClient(gateway.address, "lines", key).status().end == 0
-    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_unusable_files_are_named(tmp_path: Path) -> None:
