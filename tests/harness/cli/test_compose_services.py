@@ -26,8 +26,14 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
 SERVICES: dict[str, Any] = yaml.safe_load(
     Path(__file__).parents[3].joinpath("compose.yaml").read_text("utf-8")
 )["services"]
-APPLICATION = "bettong.scenarios.applications.word_count:app"
 LINES = [f"they know they found it {n % 9}".encode() for n in range(400)]
+
+
+PORTS = ("4000", "4001", "7077", "8090")
+
+
+def _loopback(found: re.Match[str]) -> str:
+    return "'127.0.0.1'" if found[0].startswith("'") else "127.0.0.1"
 
 
 class Stack:
@@ -35,24 +41,12 @@ class Stack:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        ports = [str(port) for port in free_ports(4)]
-        self.health = f"127.0.0.1:{ports[3]}"
-        self._instead = {
-            "${APPLICATION:-bettong.scenarios.applications.word_count:app}": APPLICATION,
-            "${STREAM:-lines}": "lines",
-            "${SINK:-totals}": "totals",
-            "0.0.0.0": "127.0.0.1",
-            "gateway:4000": f"127.0.0.1:{ports[0]}",
-            "receiver:4001": f"127.0.0.1:{ports[1]}",
-            "master:7077": f"127.0.0.1:{ports[2]}",
-            ":4000": f":{ports[0]}",
-            ":4001": f":{ports[1]}",
-            ":8090": f":{ports[3]}",
-            "/data": str(folder / "data"),
-            "/tmp/worker": str(folder / "worker"),
+        self._ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
+        self._words = {
+            "master": "127.0.0.1",
+            "python": sys.executable,
+            "spark-class": str(spark_home() / "bin" / "spark-class"),
         }
-        self._words = {"master": "127.0.0.1", "7077": ports[2], "python": sys.executable}
-        self._words["spark-class"] = str(spark_home() / "bin" / "spark-class")
 
     def command(self, service: str) -> list[str]:
         """A service's command, with this machine's places for those of the containers."""
@@ -63,10 +57,11 @@ class Stack:
     def _here(self, word: str) -> str:
         if word in self._words:
             return self._words[word]
-        for there, here in self._instead.items():
-            word = word.replace(there, here)
-        assert not re.search(r"\$\{", word)
-        return word
+        word = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", word)
+        word = re.sub("|".join(PORTS), lambda port: self._ports[port[0]], word)
+        word = re.sub(r"0\.0\.0\.0|'master'|\b(gateway|receiver|master)(?=:\d)", _loopback, word)
+        folder = str(self.folder)
+        return re.sub(r"(^|=)/(data|tmp)/", rf"\g<1>{folder}/\g<2>/", word)
 
     @contextmanager
     def running(self, service: str, **pipes: int) -> Iterator[subprocess.Popen[str]]:
@@ -97,12 +92,8 @@ class Stack:
     def is_healthy(self, service: str) -> bool:
         """What the service's health check says."""
         *_, code = SERVICES[service]["healthcheck"]["test"]
-        code = self._here(code).replace("('master', 7077)", repr(self._address()))
+        code = self._here(code)
         return subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
-
-    def _address(self) -> tuple[str, int]:
-        host, _, port = self._instead["master:7077"].partition(":")
-        return host, int(port)
 
     def shown(self) -> dict[str, str]:
         """What each visible output says, by its id."""
