@@ -32,7 +32,6 @@ from bettong.engine.sources.directory import DirectorySource
 from bettong.engine.sources.generator import GeneratorSource
 from bettong.engine.spark.runner import QueryError, RunConfig, run
 from bettong.engine.state.manifest import read_manifest
-from bettong.engine.state.savepoint import export, restore
 from bettong.lineage.errors import UsageError
 from bettong.scenarios.applications import alerts, running_sum, running_sum_arrays, word_count
 
@@ -87,26 +86,6 @@ def test_word_count_and_its_last_batch_again(
     manifest = read_manifest(config.store, "word_count", 2)
     assert manifest.epoch == 2
     assert manifest.offsets == {"lines": 50}
-
-
-def test_a_query_goes_on_from_a_savepoint(
-    spark: SparkSession, config: RunConfig, tmp_path: Path
-) -> None:
-    text = tmp_path / "lines.txt"
-    text.write_text("".join(f"{line}\n" for line in LINES[:30]))
-    assert run(word_count.app, spark, config).await_drained() == 2
-    export(config.checkpoint, tmp_path / "saved")
-    text.write_text("".join(f"{line}\n" for line in LINES))
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    restore(tmp_path / "saved", elsewhere / "checkpoint")
-    again = dataclasses.replace(
-        config,
-        checkpoint=elsewhere / "checkpoint",
-        sinks={"totals": FolderSink(elsewhere / "out")},
-    )
-    assert run(word_count.app, spark, again).await_drained() == 3
-    assert sorted(rows(config) + rows(again)) == expected()
 
 
 def test_a_failing_function_names_step_and_message(spark: SparkSession, config: RunConfig) -> None:
