@@ -161,7 +161,7 @@ class Volume:
         return {
             path: contents.get(id(inode), inode.durable)
             for path, inode in names.items()
-            if not inode.is_directory and gone.isdisjoint(path.parents)
+            if not inode.is_directory and not (gone and gone.intersection(path.parents))
         }
 
     def kept(self, keep: Keep) -> list[Change]:
