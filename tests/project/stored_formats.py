@@ -20,6 +20,7 @@ from bettong.engine.receiver.ledger import Ledger
 from bettong.engine.receiver.output import read_lines
 from bettong.engine.sinks.files import FileSink, read_rows
 from bettong.engine.sources.directory import DirectorySource
+from bettong.engine.storage.log import Position, RecordLog, segment_path
 from bettong.harness.faults.kinds import Crash
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
@@ -59,7 +60,15 @@ class Format:
 def edges_of(file: Path, content: bytes) -> Edges:
     """Of text the ends of lines, of a log of records those that its records have."""
     if file.suffix == ".log":
-        starts = [m.start() for m in re.finditer(rb"message|\x00{4}", content)]
+        found: list[Position] = []
+        log = RecordLog(
+            file.parent,
+            head=bytes,
+            on_head=lambda _: None,
+            visit=lambda record: found.append(record.position),
+        )
+        log.close()
+        starts = [p.offset for p in found if segment_path(file.parent, p.segment) == file]
         return [*starts, len(content)]
     ends = [n + 1 for n, byte in enumerate(content) if byte == 0x0A]
     return ends or [len(content) // 2, len(content)]
