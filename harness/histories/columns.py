@@ -67,6 +67,11 @@ def ranks(batch: pa.RecordBatch, column: str, start: int, history: StoredHistory
     if values.null_count:
         at = int(pc.index(pc.is_null(values), True).as_py())
         raise MalformedHistoryError(f"{history.name} record {start + at + 1} has no {column}")
+    return whole_numbers(values, column)
+
+
+def whole_numbers(values: pa.Array, column: str) -> I64:
+    """An order that whole numbers, times, or texts of times tell. Raises UsageError for others."""
     if pa.types.is_floating(values.type):
         floats = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
         if not (floats == np.floor(floats)).all():
@@ -77,7 +82,7 @@ def ranks(batch: pa.RecordBatch, column: str, start: int, history: StoredHistory
         if pa.types.is_string(values.type):
             values = values.cast(pa.timestamp("ns"))
         numbers: I64 = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
-    except pa.ArrowException as e:
+    except (pa.ArrowException, OverflowError) as e:
         raise UsageError(
             f"{column} is {values.type}: an order is told by whole numbers or times"
         ) from e

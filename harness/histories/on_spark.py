@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from bettong.harness.checkers.levels import Judgement, judge, undecided
 from bettong.harness.histories.check import StoredCheck
-from bettong.harness.histories.columns import Columns
+from bettong.harness.histories.columns import Columns, whole_numbers
 from bettong.harness.histories.json_values import canonical, parse
 from bettong.harness.histories.malformed import MalformedHistoryError
 from bettong.harness.histories.readers import SUFFIXES, StoredHistory
@@ -36,6 +36,7 @@ def judge_on_spark(check: StoredCheck, master: str) -> Judgement:
     builder: Any = SparkSession.builder
     spark = _started(builder, master)
     spark.sparkContext.setLogLevel("ERROR")
+    spark.conf.set("spark.sql.session.timeZone", "UTC")  # an hour that comes twice is no order
     if master.startswith("local"):  # Spark's 200 are for clusters
         partitions = 2 * spark.sparkContext.defaultParallelism
         spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
@@ -135,10 +136,26 @@ class _Job:
             f.concat_ws("/", *[f.col(name).cast("string") for name in self.columns.id]).alias("id"),
             key.alias("key"),
             (f.to_json(f.struct(*contents)) if contents else f.lit("")).alias("content"),
-            (place if rank is None else f.struct(f.lit(""), f.col(rank).cast("long"))).alias(
-                "rank"
-            ),
+            (place if rank is None else self._given(self._whole_number(frame, rank))).alias("rank"),
         )
+
+    def _given(self, number: Any) -> Any:
+        return self.f.struct(self.f.lit("").alias("file"), number.alias("number"))
+
+    def _whole_number(self, frame: DataFrame, rank: str) -> Any:
+        """An order as a column tells it, to the microsecond; null where it does not."""
+        f, column = self.f, self.f.col(rank)
+        match frame.schema[rank].dataType.typeName():
+            case "byte" | "short" | "integer" | "long":
+                return column.cast("long")
+            case "float" | "double" | "decimal":
+                return f.when(column == f.floor(column), column.try_cast("long"))
+            case "date":
+                return f.unix_date(column)
+            case "timestamp" | "timestamp_ntz" | "string":
+                return f.unix_micros(column.try_cast("timestamp"))
+            case other:
+                raise UsageError(f"{rank} is {other}: an order is told by whole numbers or times")
 
     def _in_canonical_texts(
         self, frame: DataFrame, place: Any, kind: str, rank: str | None
@@ -154,8 +171,7 @@ class _Job:
         ).cache()
         for row in texts.where("bad is not null").limit(1).collect():
             raise MalformedHistoryError(row["bad"])
-        given = f.struct(f.lit(""), f.col("given_rank"))
-        order = f.col("place") if rank is None else given
+        order = f.col("place") if rank is None else self._given(f.col("given_rank"))
         return texts.select("id", "key", "content", order.alias("rank"))
 
     def _malformed(self, expected: DataFrame, observed: DataFrame) -> list[str]:
@@ -163,6 +179,16 @@ class _Job:
             f"{frame_name} record has no id: {row.asDict()}"
             for frame_name, frame in (("expected", expected), ("observed", observed))
             for row in frame.where("id is null or id = ''").limit(10).collect()
+        ]
+        ranks = (
+            ("expected", expected, self.columns.order),
+            ("observed", observed, self.columns.arrival),
+        )
+        reported += [
+            f"{history} record {row['id']} has no {rank} that is a whole number or a time"
+            for history, frame, rank in ranks
+            if rank is not None
+            for row in frame.where("rank.number is null").limit(10).collect()
         ]
         twice = expected.groupBy("id").count().where("count > 1").limit(10).collect()
         return reported + [
@@ -229,7 +255,7 @@ def _canonical_texts(
             "id": None if missing else canonical([row[name] for name in columns.id]),
             "key": None if key is None else canonical([key]),
             "content": canonical([row[name] for name in columns.compare]),
-            "given_rank": None if rank is None else int(row[rank]),
+            "given_rank": None if rank is None else row[rank],
             "place": place,
             "bad": bad,
         }
@@ -247,9 +273,27 @@ def _canonical_texts(
                 ]
             )
             rows = [record_of(row) for row in batch.to_pylist()]
+            if rank is not None:
+                _number(rows, rank)
             yield pa.RecordBatch.from_pylist(rows, schema)
 
     return convert
+
+
+def _number(rows: list[dict[str, Any]], rank: str) -> None:
+    """Put whole numbers in place of the order that records of a batch give; where one gives none,
+    that is what is bad about it."""
+    for row in rows:
+        if row["given_rank"] is None and row["bad"] is None:
+            row["bad"] = f"a record has no {rank}: id {row['id']}"
+    numbers: list[int] | list[None] = [None] * len(rows)
+    if not any(row["bad"] for row in rows):
+        try:
+            numbers = whole_numbers(pa.array([row["given_rank"] for row in rows]), rank).tolist()
+        except (UsageError, pa.ArrowException, OverflowError) as e:
+            rows[0]["bad"] = str(e)
+    for row, number in zip(rows, numbers, strict=True):
+        row["given_rank"] = number
 
 
 def _anomaly(kind: AnomalyKind, row: dict[str, Any]) -> Anomaly:

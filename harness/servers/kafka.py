@@ -56,7 +56,8 @@ class KafkaServer(Server):
         self._configure()
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         config = str(self.folder / "server.properties")
-        self.run(*self._java(), "kafka.tools.StorageTool", "format", "-t", cluster, "-c", config)
+        named = f"--cluster-id={cluster}"  # an id may begin with "-"
+        self.run(*self._java(), "kafka.tools.StorageTool", "format", named, "-c", config)
 
     def command(self) -> list[str]:
         self._configure()  # the advertised address may have changed since

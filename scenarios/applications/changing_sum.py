@@ -10,6 +10,7 @@ from bettong.engine import Application, application, sink, source, state_computa
 from bettong.engine.codecs.state import DataclassCodec
 from bettong.engine.functions import StateFunction
 from bettong.scenarios.applications.running_sum import Sum, amount, line, name
+from bettong.scenarios.applications.running_sum import messages as messages
 
 STATE = "Sum"
 

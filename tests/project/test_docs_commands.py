@@ -220,6 +220,7 @@ def test_quick_commands(page: str, tmp_path: Path) -> None:
         assert "Duplicate orders/7 (key customer-3): distant" in reported[0]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.parametrize("page", SPARK)
 def test_commands_on_spark(page: str, tmp_path: Path) -> None:
@@ -241,6 +242,7 @@ def test_commands_that_search(page: str, tmp_path: Path) -> None:
     run_all(tmp_path, lines)
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_a_project_made_from_the_docs_fails_for_the_right_reason(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ def test_tasks_run_on_both_workers_and_reach_the_servers_from_there(
     assert {"w1->gateway", "w2->gateway", "w1->receiver", "w2->receiver"} & links
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_the_right_engine_withstands_the_failures_of_workers(
     backend: LocalBackend, tmp_path: Path, name: str

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -67,4 +69,31 @@ def test_json_is_compared_exactly_there_too(tmp_path: Path) -> None:
     assert here.counts == there.counts == {"Corrupt": 4}
     assert {a.messages for a in here.anomalies} == {a.messages for a in there.anomalies}
     (tmp_path / "o.jsonl").write_text('{"id": 1, "v": \n')
+    assert judge_on_spark(check, "local[1]").verdict == "unknown"
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
+def test_times_within_one_second_are_an_order_there_too(tmp_path: Path, suffix: str) -> None:
+    times = [f"2026-01-01T00:00:00.{i:03}" for i in range(4)]
+    for name, order in (("expected", times), ("observed", [times[1], times[0], *times[2:]])):
+        rows = [{"id": str(i), "key": "k", "at": at} for i, at in enumerate(order)]
+        if suffix == "jsonl":
+            lines = "".join(json.dumps(row) + "\n" for row in rows)
+            (tmp_path / f"{name}.jsonl").write_text(lines)
+        else:
+            typed = [row | {"at": datetime.fromisoformat(row["at"])} for row in rows]
+            pq.write_table(pa.Table.from_pylist(typed), tmp_path / f"{name}.parquet")
+    check = StoredCheck(
+        StoredHistory.at(tmp_path / f"expected.{suffix}", "expected"),
+        StoredHistory.at(tmp_path / f"observed.{suffix}", "observed"),
+        Columns(order="at", arrival="at"),
+    )
+    assert check.judge().counts == judge_on_spark(check, "local[1]").counts == {"Reorder": 1}
+
+
+@pytest.mark.parametrize("order", ["9223372036854775808", "1.5", "null", "[1]"])
+def test_an_order_that_is_none_is_no_pass_there_either(tmp_path: Path, order: str) -> None:
+    (tmp_path / "e.jsonl").write_text(f'{{"id": "a", "key": "k", "at": {order}}}\n')
+    lines = StoredHistory.at(tmp_path / "e.jsonl", "expected")
+    check = StoredCheck(lines, lines, Columns(order="at", arrival="at"))
     assert judge_on_spark(check, "local[1]").verdict == "unknown"

@@ -68,6 +68,7 @@ def test_rows_and_batch_in_one_transaction_hold(environments: SparkEnvironments)
     assert result.counterexamples == ()
 
 
+@pytest.mark.slow
 def test_the_marker_before_the_rows_loses_them(environments: SparkEnvironments) -> None:
     result = check(environments, f"{FILES}:SqliteMarkerThenRows")
     assert (result.verdict, result.guarantee) == ("invalid", "at-most-once")

@@ -106,8 +106,8 @@ def test_a_row_that_cannot_be_read_is_an_anomaly_and_the_others_are_read(
 def test_a_budget_of_time_ends_a_run_that_goes_on(
     backend: LocalBackend, tmp_path: Path, faults: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    moments = iter([False] * 8)
-    monkeypatch.setattr(Limits, "over", property(lambda _: next(moments, True)))
+    looks = iter([False] * 2)
+    monkeypatch.setattr(Limits, "over", property(lambda _: next(looks, True)))
     result = run_scenario("counting", faults, backend=backend, out=tmp_path)
     assert result.verdict == "unknown"
     assert "the budget ended within this run" in result.reason

@@ -11,6 +11,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -205,3 +206,12 @@ def test_a_server_ends_when_bettong_is_killed() -> None:
     while Path(folder).exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not Path(folder).exists()
+
+
+def test_kafka_starts_whatever_its_cluster_id_begins_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(bytes=b"\xfb" * 16))  # "-_v7…"
+    try:
+        with KafkaServer() as started:
+            assert started.pid
+    except ServerMissingError as e:
+        pytest.skip(str(e))

@@ -167,6 +167,7 @@ def test_what_proves_nothing_is_unknown(
     assert reason in result.reason
 
 
+@pytest.mark.slow
 def test_an_input_that_is_not_consumed_is_no_pass(
     environments: SparkEnvironments, users: str
 ) -> None:
