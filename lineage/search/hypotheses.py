@@ -83,7 +83,9 @@ class Hypotheses:
         self._members: dict[tuple[str, str], list[int]] = {}
         self._counters: dict[tuple[str, str], list[int]] = {}
         self._chains: dict[tuple[str, ...], int] = {}
-        self._tried: list[tuple[FaultSet, int]] = []
+        self._excluded: set[FaultSet] = set()
+        self._unmet: list[FaultSet] = []
+        self._beyond, self._within = self._new(), 0
         absences, further = self._absences, self._further = self._new(), self._new()
         asked, given = self._asked, self._given = self._new(), self._new()
         kept = self._kept = self._new()
@@ -262,7 +264,8 @@ class Hypotheses:
                     self._count(limit, variable)
             if fault.group:
                 self._groups.setdefault(fault.group, []).append(variable)
-        self._block_tried()
+        self._go_beyond()
+        self._block_met()
         for search in self._searches.values():
             search.over = False  # together with the new ones, what was tried may break a goal
 
@@ -372,30 +375,37 @@ class Hypotheses:
 
     def exclude_supersets(self, schedule: FaultSet) -> None:
         """Put up no set any more that contains these faults: they break the goal already."""
-        self._clause(*(-self._faults[f] for f in schedule if f in self._faults))
+        if schedule <= self._faults.keys():
+            self._clause(*(-self._faults[f] for f in schedule))
 
     def exclude(self, schedule: FaultSet) -> None:
         """Do not put up exactly this set again; its supersets may still come."""
-        if any(schedule == known for known, _ in self._tried):
-            return
-        self._tried.append((schedule, 0))
-        self._block_tried()
+        if schedule not in self._excluded:
+            self._excluded.add(schedule)
+            self._unmet.append(schedule)
+            self._block_met()
 
-    def _block_tried(self) -> None:
-        # a set is distinguished by the faults known now; when more become known, the old clause is
-        # switched off and a wider one takes its place
-        for i, (schedule, switch) in enumerate(self._tried):
-            if switch:
-                self._clause(switch)
-                for search in self._searches.values():
-                    search.fixed.remove(-switch)
-            switch = self._new()
-            inside = [-v for f, v in self._faults.items() if f in schedule]
-            outside = [v for f, v in self._faults.items() if f not in schedule]
-            self._clause(*inside, *outside, switch)
-            self._tried[i] = (schedule, switch)
-            for search in self._searches.values():
-                search.fixed.append(-switch)
+    def _block_met(self) -> None:
+        """Block the excluded sets all of whose faults are known by now. One with a fault that is
+        not is never put up, and what is known of it is another set."""
+        unmet = []
+        for schedule in self._unmet:
+            if schedule <= self._faults.keys():
+                others = [v if f not in schedule else -v for f, v in self._faults.items()]
+                self._clause(*others, self._beyond)
+            else:
+                unmet.append(schedule)
+        self._unmet = unmet
+
+    def _go_beyond(self) -> None:
+        """What differs from an excluded set by a fault that became known later is another set: a
+        variable stands for all faults that are not known yet, and the new ones and another
+        such variable take its place."""
+        fresh = list(islice(self._known, self._within, None))
+        if fresh:
+            before, self._beyond = self._beyond, self._new()
+            self._clause(-before, *fresh, self._beyond)
+            self._within = len(self._known)
 
     # search
 
@@ -437,7 +447,7 @@ class Hypotheses:
         found = len(inside) == len(schedule) and self._bounds.allow(self._known[v] for v in inside)
         if found:
             outside = [-v for f, v in self._faults.items() if f not in schedule]
-            found = self._solver.solve(assumptions=[*self._searches[mode].fixed, *inside, *outside])
+            found = self._holds(*self._searches[mode].fixed, *inside, *outside)
         self.seconds += perf_counter() - began
         return bool(found)
 
@@ -454,9 +464,13 @@ class Hypotheses:
         self.seconds += perf_counter() - began
         return found
 
+    def _holds(self, *assumptions: int) -> bool:
+        """Whether there is a set, of known faults, under these assumptions."""
+        return bool(self._solver.solve(assumptions=[-self._beyond, *assumptions]))
+
     def _solve(self, search: _Search) -> FaultSet | None:
         while True:
-            while not self._solver.solve(assumptions=[*search.fixed, *search.soft]):
+            while not self._holds(*search.fixed, *search.soft):
                 core = [v for v in self._solver.get_core() or () if v in search.soft]
                 if not core:
                     return None
@@ -497,14 +511,14 @@ class Hypotheses:
         rest = chosen - {variable}
         free = set(candidates) - chosen
         decided = [v if v in rest else -v for v in self._known if v not in free]
-        if not self._solver.solve(assumptions=[*search.fixed, *decided]):
+        if not self._holds(*search.fixed, *decided):
             return None
         proposed = free & set(self._solver.get_model() or ())
         for other in sorted(proposed):
             if not self._bounds.allow(self._known[v] for v in rest | {other}):
                 continue
             exactly = [v if v in rest or v == other else -v for v in self._known]
-            if len(proposed) == 1 or self._solver.solve(assumptions=[*search.fixed, *exactly]):
+            if len(proposed) == 1 or self._holds(*search.fixed, *exactly):
                 return rest | {other}
         return None
 
@@ -515,7 +529,10 @@ class Hypotheses:
                 break
             rest = [v for v in core if v != literal]
             self._solver.conf_budget(200)
-            if self._solver.solve_limited(assumptions=[*search.fixed, *rest]) is False:
+            if (
+                self._solver.solve_limited(assumptions=[-self._beyond, *search.fixed, *rest])
+                is False
+            ):
                 needed = set(self._solver.get_core() or ())
                 core = [v for v in rest if v in needed]
                 if not core:

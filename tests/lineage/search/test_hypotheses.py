@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, combinations
+from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -116,6 +117,56 @@ def test_a_set_that_is_excluded_comes_with_another_fault_only() -> None:
         assert hypotheses.smallest() == {"O(0)", "O(1)"}
         hypotheses.exclude(frozenset({"O(0)", "O(1)"}))
         assert hypotheses.smallest() is None
+
+
+def test_a_set_with_a_fault_that_nobody_knows_yet_rules_out_no_other() -> None:
+    one, other = Lineage(), Lineage()
+    for lineage, leaf, faults in ((one, "leaf", FAULTS[:1]), (other, "second", FAULTS[1:3])):
+        lineage.firing("goal", [lineage.leaf(leaf, faults)], "rule")
+        lineage.fact("goal", goal=True)
+    with Hypotheses(one, Bounds()) as hypotheses:
+        hypotheses.exclude(frozenset({"O(0)", "O(1)"}))
+        assert hypotheses.smallest() == {"O(0)"}
+        hypotheses.exclude(frozenset({"O(0)"}))
+        assert hypotheses.smallest() is None
+        hypotheses.extend(other)
+        assert hypotheses.smallest() == {"O(0)", "O(2)"}
+
+
+@settings(max_examples=50, deadline=None)
+@given(lineages(), lineages(), bounds, st.randoms(use_true_random=False))
+def test_every_set_but_those_excluded_comes_whenever_its_faults_become_known(
+    one: Lineage, other: Lineage, bound: Bounds, random: Random
+) -> None:
+    for id, attributes in list(other.graph.nodes(data=True)):
+        if attributes["kind"] == "leaf" and id in one.graph:
+            attributes.update(one.graph.nodes[id])
+    other.faults.update(one.faults)
+    both = Lineage()
+    both.merge(one)
+    both.merge(other)
+    both.goals = dict(one.goals)
+    ids = sorted(f.id for f in FAULTS)
+    excluded = {frozenset(random.sample(ids, random.randint(1, 2))) for _ in range(6)}
+    with Hypotheses(one, bound) as late, Hypotheses(both, bound) as early:
+        for schedule in excluded:
+            late.exclude(schedule)
+        late.extend(other)
+        for schedule in excluded:
+            early.exclude(schedule)
+        found, wanted = _each(late), _each(early)
+        assert found == wanted
+        assert not found & excluded
+
+
+def _each(hypotheses: Hypotheses) -> set[FaultSet]:
+    found = set()
+    while len(found) < 40 and (schedule := hypotheses.smallest("absent")) is not None:
+        found.add(schedule)
+        hypotheses.exclude(schedule)
+        if not schedule:
+            break
+    return found if len(found) < 40 else set()
 
 
 def test_what_led_to_no_goal_counts_once_it_does() -> None:
