@@ -12,7 +12,7 @@ work is done twice.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice, repeat
 from time import perf_counter
@@ -497,12 +497,30 @@ class Hypotheses:
                 same = fault.group and fault.group == candidate.group
                 if candidate.time > fault.time and (search.late or same):
                     later.setdefault(candidate.time, []).append(other)
-            for time in sorted(later, reverse=True):
+            times = sorted(later)
+            for time in reversed(times[: self._reach(search, chosen - {variable}, later, times)]):
                 moved = self._moved(search, chosen, variable, later[time])
                 if moved is not None:
                     chosen = moved
                     break
         return frozenset(self._known[v].id for v in chosen)
+
+    def _reach(
+        self, search: _Search, rest: set[int], later: Mapping[int, list[int]], times: list[int]
+    ) -> int:
+        """How many of these times come up to the last one at which, or after which, there is
+        something to choose beside the rest: found by halving, as what may be chosen from a time on
+        holds what may be from a later one on."""
+        low, high = 0, len(times)
+        while low < high:
+            middle = (low + high + 1) // 2
+            free = {v for time in times[middle - 1 :] for v in later[time]} - rest
+            decided = [v if v in rest else -v for v in self._known if v not in free]
+            if self._holds(*search.fixed, *decided):
+                low = middle
+            else:
+                high = middle - 1
+        return low
 
     def _moved(
         self, search: _Search, chosen: set[int], variable: int, candidates: list[int]
