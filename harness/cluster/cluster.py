@@ -126,12 +126,15 @@ class Cluster:
 
     def ended(self) -> dict[str, int]:
         """Nodes that ended by themselves, with their exit status."""
-        found = {name: self.nodes[name].poll() for name in sorted(self._wanted)}
-        return {
-            name: status
-            for name, status in found.items()
-            if status is not None and name in self._wanted  # not killed meanwhile
-        }
+        found = {}
+        for name in sorted(self._wanted):
+            node = self.nodes[name]
+            incarnation, status = node.incarnation, node.poll()
+            # Killed meanwhile, it is not wanted; started again since, it is another one.
+            same = node is self.nodes[name] and node.incarnation == incarnation
+            if status is not None and name in self._wanted and same:
+                found[name] = status
+        return found
 
     def speakers(self) -> list[Node]:
         """The running nodes of the run that begin by themselves, and so take steps unasked."""

@@ -96,11 +96,22 @@ def _signal(pids: Sequence[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
+def suspend(pids: Sequence[int]) -> None:
+    """SIGSTOP each process; returns when no thread of them runs any more.
+
+    A signal is taken by one thread, and the others go on until the kernel has told them.
+    """
+    _signal(pids, signal.SIGSTOP)
+    while not all(_stands_still(pid) for pid in pids):
+        time.sleep(0.001)
+
+
 def _stands_still(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() in ("stopped", "tracing-stop", "zombie")
-    except psutil.NoSuchProcess:
-        return True
+    for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):  # the thread has ended
+            if stat.read_text(errors="replace").rpartition(")")[2].split()[0] not in "TtZX":
+                return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,10 +285,8 @@ class ProcessSession:
         """SIGSTOP every process of the session; the evidence that they stand still."""
         stopped: set[int] = set()
         while new := [p for p in session_members(self.pid) if p not in stopped]:
-            _signal(new, signal.SIGSTOP)
+            suspend(new)
             stopped.update(new)
-        while not all(_stands_still(pid) for pid in stopped):
-            time.sleep(0.001)
         return f"pid {self.pid} stopped, {len(stopped)} process(es)"
 
     def resume(self) -> None:

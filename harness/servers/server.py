@@ -20,6 +20,7 @@ import psutil
 from bettong.harness.processes.session import (
     guard_folder,
     guard_session,
+    suspend,
     unguard_folder,
     unguard_session,
 )
@@ -216,9 +217,7 @@ class Server(ABC):
 
     def pause(self) -> None:
         """SIGSTOP all its processes: connections stay, nothing is answered."""
-        for process in reversed(list(self._tree())):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.suspend()
+        suspend([process.pid for process in reversed(list(self._tree()))])
 
     def resume(self) -> None:
         for process in self._tree():

@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bettong.harness.processes.session import ProcessError, ProcessSession
+from bettong.harness.processes.session import ProcessError, ProcessSession, suspend
 
 # A leader with a child that made itself a process group, as pyspark's daemon does.
 FAMILY = """
@@ -19,6 +19,23 @@ if os.fork() == 0:
     print(os.getpid(), flush=True)
     time.sleep(600)
 time.sleep(600)
+"""
+
+# Eight threads that copy, without Python's lock, into a file that others can read.
+BUSY = """
+import mmap, sys, threading, zlib
+from pathlib import Path
+path = Path(sys.argv[1])
+path.write_bytes(bytes(8 * 4096))
+shared = mmap.mmap(path.open("r+b").fileno(), 0)
+def count(place):
+    value = 0
+    while True:
+        value = zlib.crc32(bytes(100_000), value)
+        shared[place:place + 4] = value.to_bytes(4, "big")
+for number in range(8):
+    threading.Thread(target=count, args=(number * 4096,)).start()
+print("on", flush=True)
 """
 
 PARENT = """
@@ -90,3 +107,19 @@ def test_when_the_parent_is_killed_its_sessions_and_folders_go_too(tmp_path: Pat
     for guard in guards:
         wait_gone(guard.pid)
     assert not folder.exists()
+
+
+def test_a_suspended_process_does_nothing_more_in_any_thread(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    session = ProcessSession.start(
+        [sys.executable, "-c", BUSY, str(shared)], env=dict(os.environ), log=tmp_path / "log"
+    )
+    wait_text(tmp_path / "log")
+    for _ in range(20):
+        suspend([session.pid])
+        seen = shared.read_bytes()
+        for _ in range(1_000):
+            os.sched_yield()
+        assert shared.read_bytes() == seen
+        session.resume()
+    session.kill()

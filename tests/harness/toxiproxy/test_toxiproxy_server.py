@@ -21,6 +21,7 @@ from toxiproxy_ends import (
     receive_all,
 )
 
+from bettong.harness.processes.session import suspend
 from bettong.harness.toxiproxy import (
     Proxy,
     SupervisedToxiproxy,
@@ -119,14 +120,17 @@ def test_a_kept_connection_that_the_server_has_closed_is_no_failure() -> None:
     body = b'{"version": "2"}'
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        answers = [answer, b"", answer]  # the second connection ends before it is answered
 
         def serve() -> None:
-            for each in answers:
-                connection, _ = listener.accept()
-                with connection:
-                    connection.recv(4096)
-                    connection.sendall(each)
+            kept, _ = listener.accept()
+            with kept:
+                kept.recv(4096)
+                kept.sendall(answer)
+                kept.recv(4096)  # the second request is not answered
+            again, _ = listener.accept()
+            with again:
+                again.recv(4096)
+                again.sendall(answer)
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -154,7 +158,7 @@ def test_a_hung_server_is_restarted_with_its_proxies_and_toxics(
         client.disable("down")
         client.add_toxic("link", spec.latency(1, name="goes"))
         client.add_toxic("link", spec.limit_data(4, "upstream", "stays"))
-        os.kill(server.pid, signal.SIGSTOP)
+        suspend([server.pid])
         client.remove_toxic("link", "goes")  # hangs, as Toxiproxy itself may
         assert len(client.restarts) == 1
         assert client.proxies() == {

@@ -1,0 +1,81 @@
+"""What becomes of nodes while others look after them."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+from bettong.engine.steps import Instrumentation
+from bettong.harness.cluster.cluster import Cluster
+from bettong.harness.cluster.nodes import Node
+from bettong.harness.conductor.run_control import RunControl
+from bettong.harness.processes.session import Ended
+
+
+class InMemory(Node):
+    """A node without a process; ``meanwhile`` happens while somebody asks whether it runs."""
+
+    def __init__(self) -> None:
+        super().__init__("driver", Instrumentation(), Path("log"))
+        self.status: int | None = -1
+        self.meanwhile: Callable[[], object] = lambda: None
+
+    def _start(self, instrumentation: Instrumentation) -> None:
+        self.status = None
+
+    def _kill(self) -> Ended | None:
+        self.status = -1  # there is no process
+        return Ended(1, -signal.SIGKILL, 1)
+
+    def _let_go(self) -> None: ...
+
+    def pause(self) -> str:
+        return ""
+
+    def resume(self) -> None: ...
+
+    def poll(self) -> int | None:
+        seen, meanwhile = self.status, self.meanwhile
+        self.meanwhile = lambda: None
+        meanwhile()
+        return self.status if seen is None else seen
+
+
+def started() -> tuple[Cluster, InMemory]:
+    node = InMemory()
+    cluster = Cluster(None, {})  # type: ignore[arg-type]
+    cluster.control = RunControl("r", cluster)
+    cluster.nodes["driver"] = node
+    cluster.start("driver")
+    return cluster, node
+
+
+def test_a_node_that_ends_by_itself_is_named() -> None:
+    cluster, node = started()
+    assert cluster.ended() == {}
+    node.status = 3
+    assert cluster.ended() == {"driver": 3}
+
+
+def test_a_node_that_is_killed_while_it_is_looked_at_did_not_end_by_itself() -> None:
+    cluster, node = started()
+    node.meanwhile = lambda: cluster.crash("driver")
+    assert cluster.ended() == {}
+
+
+def test_a_node_that_is_killed_and_started_while_it_is_looked_at_did_not_end_by_itself() -> None:
+    cluster, node = started()
+
+    poll = node.poll
+
+    def polled() -> int | None:
+        cluster.crash("driver")
+        status = poll()
+        cluster.restart("driver")
+        return status
+
+    node.poll = polled  # type: ignore[method-assign]
+    assert cluster.ended() == {}
+    node.poll = poll  # type: ignore[method-assign]
+    assert cluster.ended() == {}
