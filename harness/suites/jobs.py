@@ -106,7 +106,7 @@ def carry_out(jobs: Sequence[Job], shard: Shard, on_event: Handler = ignore) -> 
             backend = stack.enter_context(where.backend(workers, kafka))
             beside = [
                 stack.enter_context(where.backend(kafka=kafka))
-                for _ in range(_further(workers, [job for job, _ in group]))
+                for _ in range(_further(where, workers, [job for job, _ in group]))
             ]
             for job, label in group:
                 result = run_scenario(
@@ -132,11 +132,14 @@ def _labelled(job: Job, label: Mapping[str, Any], today: date, result: Result) -
     return result if job.suite is None else excused(result, job.suite.quarantine, today)
 
 
-def _further(workers: int, jobs: Sequence[Job]) -> int:
+def _further(where: BackendChoice, workers: int, jobs: Sequence[Job]) -> int:
     """How many backends there are beside the first: where cores allow, another in the light
-    layout, if there is much to run."""
+    layout, if there is much to run. Runs without Spark wait more than they work: two a core."""
     much = any(isinstance(job.plan, SearchBounds) or job.plan.splits for job in jobs)
-    return 1 if much and not workers and (os.cpu_count() or 1) > 1 else 0
+    cores = os.cpu_count() or 1
+    if not much or workers or cores == 1:
+        return 0
+    return 2 * cores - 1 if where.runner == "in-process" else 1
 
 
 def share(jobs: Sequence[Job], shard: Shard) -> list[tuple[Job, Mapping[str, Any]]]:
