@@ -123,7 +123,7 @@ def _right(result: Result, reader: _Reader) -> Iterator[Line]:
 def _mistake() -> Iterator[Line]:
     yield Line("")
     yield Line(f"2. The same pipeline with one honest mistake: {_title()}.", "bold")
-    yield Line("   Without a fault nobody can know. Bettong reads from a good run why its outputs")
+    yield Line("   Without a fault it does not show. Bettong reads from a good run why its outputs")
     yield Line("   came out, and crashes what they rest on, one at a time.")
 
 

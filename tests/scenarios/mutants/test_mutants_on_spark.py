@@ -1,5 +1,5 @@
 """Every mutant on real Spark: right without a fault, shown by its schedule, which the right
-system withstands. The other suites have those that are slow here on the in-process runner."""
+system withstands."""
 
 from __future__ import annotations
 
@@ -18,19 +18,17 @@ from bettong.scenarios.mutants.shipped import IN_PROCESS_ONLY, MUTANTS
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-SLOW = {
-    "commit_given_up",
-    "gateway_acks_end_early",
-    "gateway_forgets_credit",
-    "gateway_knows_by_content",
-    "partition_handed_over_twice",
-    "replay_noted_early",
-    "sink_records_early",
-    "sink_records_late",
-    "sink_stages_again",
-    "sink_writes_log_again",
-    "state_dropped_early",
-    "state_read_by_name",
+# One of each way to go wrong; every one runs at every change on the in-process runner.
+AT_EVERY_CHANGE = {
+    "gateway_acks_early",
+    "gateway_acks_unsynced",
+    "replay_reads_on",
+    "retries_left_out",
+    "sink_commits_again",
+    "sink_commits_losers",
+    "sink_fences_nobody",
+    "state_applied_twice",
+    "state_published_late",
 }
 
 # Sinks that take steps which the right one does not have.
@@ -54,7 +52,7 @@ def withstood() -> Withstood:
 @pytest.mark.parametrize(
     "mutant",
     [
-        pytest.param(t, id=t.name, marks=[pytest.mark.slow] if t.name in SLOW else [])
+        pytest.param(t, id=t.name, marks=[] if t.name in AT_EVERY_CHANGE else [pytest.mark.slow])
         for t in MUTANTS
         if t.name not in IN_PROCESS_ONLY
     ],
