@@ -157,7 +157,9 @@ class Campaign:
 
     def trace_of(self, seen: RunRecord) -> str | None:
         """The file of a run's trace within the folder, if it was kept."""
-        return next(r.trace for r, s in zip(self.runs, self.observed, strict=True) if s is seen)
+        with self._lock:
+            both = zip(self.runs, self.observed, strict=True)
+            return next(run.trace for run, observed in both if observed is seen)
 
     def forget(self, seen: RunRecord) -> None:
         """Keep nothing of a run's events and outputs, which are many."""

@@ -74,18 +74,28 @@ class ScenarioExecutor:
     records: CleanRecords | None = None
     lineage_seconds: float = 0.0
     _turns: Iterator[str] | None = None
-
-    @property
-    def parallel(self) -> int:
-        return self.campaign.parallel
+    _runs: dict[FaultSet, RunRecord] = field(default_factory=dict)
 
     def schedule(self, ids: FaultSet) -> Schedule:
         """The schedule of known faults."""
         return Schedule(tuple(self.equivalence.faults[id] for id in sorted(ids)))
 
     def run(self, schedule: FaultSet = CLEAN) -> Execution:
-        """Run the scenario from its beginning with exactly these faults."""
+        """Run the scenario from its beginning with exactly these faults, and read why so."""
+        return self.settled(self.attempt(schedule))
+
+    def attempt(self, schedule: FaultSet = CLEAN) -> Execution:
+        """The same with all that the trace tells left to :meth:`settled`, so that several may be
+        under way."""
         seen = self.campaign.run(self.schedule(schedule), None if schedule else "clean")
+        self._runs[schedule] = seen
+        return Execution(schedule, seen.outcome)
+
+    def settled(self, execution: Execution) -> Execution:
+        """The execution with its lineage and all that depends on what was learned before it; to
+        be called in the order in which fault sets were put up, whichever run ended first."""
+        schedule = execution.schedule
+        seen = self._runs.pop(schedule)
         began = time.monotonic()
         clean = self.records if schedule else None
         read = lineage_of(

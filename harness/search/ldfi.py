@@ -24,7 +24,7 @@ from bettong.harness.search.executor import ScenarioExecutor
 from bettong.harness.search.mechanism import mechanism
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import Counterexample, Guarantee, Result, tool_version
-from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.executor import Execution, SideBySide
 from bettong.lineage.search.findings import Findings
 from bettong.lineage.search.loop import Budget, search
 from bettong.lineage.trace import read_trace
@@ -49,7 +49,7 @@ def search_scenario(
     campaign.replay = False  # a crash right before commits/N is among the hypotheses
     executor = ScenarioExecutor(campaign, reach.batches, frozenset(reach.bounds.at_most))
     findings = search(
-        executor,
+        SideBySide(executor.attempt, lambda: campaign.parallel),
         reach.bounds,
         budget=budget,
         find_all=reach.find_all,
@@ -59,6 +59,7 @@ def search_scenario(
         canonical=executor.equivalence.canonical,
         smallest_first=True,
         suggest=executor.suggest,
+        settle=executor.settled,
     )
     sampled = _check_equivalence(executor, findings, reach, campaign.seed)
     return _result(campaign, executor, findings, reach, expected, sampled)

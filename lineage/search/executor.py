@@ -5,7 +5,7 @@ Protocols in the simulator and real clusters implement the same :class:`Executor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -89,3 +89,26 @@ class Executor(Protocol):
     def run(self, schedule: FaultSet = CLEAN) -> Execution:
         """Run the system from its beginning with exactly these faults."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """An executor whose runs may go on side by side, for a search that settles what they found
+    itself, in the order in which their schedules were put up.
+
+    Attributes:
+        attempt: runs a schedule from its beginning; called from several threads.
+        workers: how many at a time; asked while nothing runs.
+    """
+
+    attempt: Callable[[FaultSet], Execution]
+    workers: Callable[[], int]
+
+    @property
+    def parallel(self) -> int:
+        """How many runs may be under way at the same time."""
+        return self.workers()
+
+    def run(self, schedule: FaultSet = CLEAN) -> Execution:
+        """Run with exactly these faults; what the run teaches is left to be settled."""
+        return self.attempt(schedule)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +24,7 @@ from bettong.lineage.search.executor import BudgetSpentError, Execution, Executo
 from bettong.lineage.search.findings import Findings
 from bettong.lineage.search.hypotheses import Hypotheses, Mode, minimal
 from bettong.lineage.search.journal import Journal
+from bettong.lineage.search.under_way import UnderWay
 
 TURNS: tuple[Mode, ...] = ("asked", "hunt", "kept", "given")
 """These take turns, because each finds violations that another would find late."""
@@ -88,51 +89,39 @@ class _Search:
     pruned: int = 0
     suggested: set[FaultSet] = field(default_factory=set)
 
-    def suggestions(self, most: int) -> Iterator[FaultSet]:
-        """What is suggested now and was not before, of at most so many faults."""
-        for schedule in self.suggest() if self.suggest else ():
-            if len(schedule) <= most and schedule not in self.suggested:
-                self.suggested.add(schedule)
-                yield schedule
+    def suggestions(self) -> list[FaultSet]:
+        """What is suggested now and was not put up before."""
+        return [s for s in (self.suggest() if self.suggest else ()) if s not in self.suggested]
 
     def spent(self) -> bool:
         """Whether the budget is used up."""
         return self.budget.spent(len(self.done), monotonic() - self.began)
 
-    def round_of(self, size: int) -> int:
-        """How many schedules of so many faults are put up before what they teach is taken in."""
+    def done_with(self) -> bool:
+        """Whether nothing more is to be started: there is enough, or the budget is used up."""
+        found = bool(self.violations) and not self.find_all
+        return found or self.spent() or bool(self.enough and self.enough())
+
+    def most_under_way(self, size: int) -> int:
+        """How many schedules of so many faults may be put up before what the first of them teaches
+        is taken in."""
         most = self.at_a_time(size) if self.at_a_time else self.executor.parallel
         left = most if self.budget.runs is None else self.budget.runs - len(self.done)
         return max(1, min(most, left))
 
-    def run(self, schedules: list[FaultSet]) -> list[Execution]:
-        """Run schedules, as many at a time as the executor allows; keep and return them in
-        order. When there is enough, those that have not begun are left."""
-        known = [self.journal.get(s) if self.journal else None for s in schedules]
-        missing = [s for s, k in zip(schedules, known, strict=True) if k is None]
-        workers = min(self.executor.parallel, len(missing))
-        if workers > 1:
-            with ThreadPoolExecutor(workers) as pool:
-                fresh = iter(list(pool.map(self.executor.run, missing)))
-        else:
-            fresh = (self.executor.run(s) for s in missing)
-        found: list[Execution] = []
-        for execution in known:
-            from_log = execution is not None
-            if execution is None:
-                if workers == 1 and found and self.enough and self.enough():
-                    break
-                execution = next(fresh)
-                execution = self.settle(execution) if self.settle else execution
-            self._keep(execution, from_log)
-            found.append(execution)
-        return found
+    def run(self, schedule: FaultSet) -> Execution:
+        """Run one schedule while nothing else is under way, and keep what came of it."""
+        under_way = UnderWay(self.executor, self.journal)
+        under_way.start(schedule)
+        return self.keep(*under_way.oldest())
 
-    def advanced(self) -> None:
-        """Say how far the search has come."""
-        self.on_event(Advanced(len(self.done), len(self.violations), self.drawn, self.pruned))
+    def settled(self, execution: Execution) -> Execution:
+        """A fresh execution, complete."""
+        return self.settle(execution) if self.settle else execution
 
-    def _keep(self, execution: Execution, from_log: bool) -> None:
+    def keep(self, execution: Execution, from_log: bool) -> Execution:
+        """Complete an execution that is a fresh one, keep it and tell of it."""
+        execution = execution if from_log else self.settled(execution)
         self.done.append(execution)
         self.tried[execution.schedule] = execution
         if execution.outcome == "violation":
@@ -143,6 +132,11 @@ class _Search:
         if self.journal:
             self.journal.on_event(event)
         self.on_event(event)
+        return execution
+
+    def advanced(self) -> None:
+        """Say how far the search has come."""
+        self.on_event(Advanced(len(self.done), len(self.violations), self.drawn, self.pruned))
 
 
 def search(
@@ -173,10 +167,11 @@ def search(
     are put up before others that are no smaller.
     ``settle``: completes a fresh execution, in the order in which schedules were put up whichever
     run ended first: for what must not depend on that.
-    ``enough``: asked after each round of runs; the search ends when it says so.
+    ``enough``: asked after each execution; the search ends when it says so.
     ``at_a_time``: how many schedules of so many faults make a round: they are put up together, and
-    what they teach is taken in when all have ended; as many as may be under way when not given.
-    With it the same is tried however many runs are under way.
+    what they teach is taken in when all have ended, so that the same is tried however many runs
+    are under way. Without it one more is put up as soon as what the oldest teaches is taken in,
+    and the solver works while others run.
     ``log``: file to which every execution is written, and from which a search goes on that was
     interrupted; ``question`` names what is asked, so that a log is not used for another one.
     ``fault_space``: size of the space, for the coverage, when it is known.
@@ -215,7 +210,7 @@ def search(
 
 
 def _searched(work: _Search) -> Findings:
-    baseline = work.run([CLEAN])[0]
+    baseline = work.run(CLEAN)
     findings = Findings(baseline, work.done)
     if baseline.outcome == "violation":
         findings.conclude("invalid", "the clean run breaks the goal: no fault is needed")
@@ -226,7 +221,7 @@ def _searched(work: _Search) -> Findings:
         findings.conclude("unknown", f"the clean run is {baseline.outcome}: {why}")
         return findings
     if baseline.fingerprint:
-        again = work.executor.run(CLEAN)
+        again = work.settled(work.executor.run(CLEAN))
         work.done.append(again)
         if again.fingerprint != baseline.fingerprint or again.outcome != "good":
             why = again.note or "their outputs or steps differ"
@@ -245,38 +240,29 @@ def _searched(work: _Search) -> Findings:
 def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
     source = _draw(work, hypotheses)
     left = True
-    while not work.spent():
-        batch: list[FaultSet] = []
-        for drawn in source:
-            if work.smallest_first and batch and len(drawn) > len(batch[0]):
-                break  # what the smaller ones teach may rule it out; it can be drawn again
-            work.drawn += 1
-            hypotheses.exclude(drawn)
-            schedule = work.canonical(drawn) if work.canonical else drawn
-            if schedule in work.tried or schedule in batch:
-                work.pruned += 1
+    with UnderWay(work.executor, work.journal) as under_way:
+        while not work.done_with():
+            room = not under_way or len(under_way) < work.most_under_way(under_way.size)
+            schedule = _next(work, hypotheses, source, under_way) if room else None
+            if schedule is not None:
+                under_way.start(schedule)
                 continue
-            hypotheses.exclude(schedule)
-            batch.append(schedule)
-            if len(batch) >= work.round_of(len(drawn)):
+            if room:
+                # All that is known was drawn; what is under way may put up more.
+                source = _draw(work, hypotheses)
+            if not under_way:
+                left = False
                 break
-        else:
-            # All that is known was drawn; what this round teaches may put up more.
-            source = _draw(work, hypotheses)
-        if not batch:
-            left = False
-            break
-        try:
-            executions = work.run(batch)
-        except BudgetSpentError:
-            break
-        _take_in(work, hypotheses, executions)
-        work.advanced()
-        if work.violations and not work.find_all:
-            _shrink(work, hypotheses)
-            break
-        if work.enough and work.enough():
-            break
+            try:
+                _take_in(work, hypotheses, under_way, all_of_them=room or bool(work.at_a_time))
+            except BudgetSpentError:
+                break
+            work.advanced()
+        under_way.leave()
+        with suppress(BudgetSpentError):
+            _take_in(work, hypotheses, under_way, all_of_them=True)
+    if work.violations and not work.find_all:
+        _shrink(work, hypotheses)
     findings.minimal = minimal(work.violations)
     blind = [e for e in work.done if e.blind]
     findings.complete = not left and not blind
@@ -296,12 +282,42 @@ def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
         findings.conclude("valid", "no fault set within the bounds is left that breaks the goal")
 
 
-def _take_in(work: _Search, hypotheses: Hypotheses, executions: list[Execution]) -> None:
-    for execution in executions:
-        if execution.outcome == "violation":
-            hypotheses.exclude_supersets(execution.schedule)
-        elif execution.outcome in ("good", "vacuous"):
-            hypotheses.extend(execution.lineage)
+def _next(
+    work: _Search, hypotheses: Hypotheses, source: Iterator[FaultSet], under_way: UnderWay
+) -> FaultSet | None:
+    """The next schedule to start; None when there is none before what is under way has ended."""
+    for drawn in source:
+        if work.smallest_first and under_way and len(drawn) > under_way.size:
+            break  # what the smaller ones teach may rule it out; it can be drawn again
+        work.drawn += 1
+        hypotheses.exclude(drawn)
+        schedule = work.canonical(drawn) if work.canonical else drawn
+        if schedule in work.tried or schedule in under_way:
+            work.pruned += 1
+            continue
+        hypotheses.exclude(schedule)
+        return schedule
+    return None
+
+
+def _take_in(
+    work: _Search, hypotheses: Hypotheses, under_way: UnderWay, *, all_of_them: bool
+) -> None:
+    """Learn from the oldest execution, or from all of them once each has ended, until there is
+    enough."""
+    if all_of_them:
+        under_way.wait()
+    while under_way:
+        _learn(hypotheses, work.keep(*under_way.oldest()))
+        if not all_of_them or (work.enough and work.enough()):
+            return
+
+
+def _learn(hypotheses: Hypotheses, execution: Execution) -> None:
+    if execution.outcome == "violation":
+        hypotheses.exclude_supersets(execution.schedule)
+    elif execution.outcome in ("good", "vacuous"):
+        hypotheses.extend(execution.lineage)
 
 
 def _draw(work: _Search, hypotheses: Hypotheses) -> Iterator[FaultSet]:
@@ -335,9 +351,11 @@ def _draw(work: _Search, hypotheses: Hypotheses) -> Iterator[FaultSet]:
 
 def _likely(work: _Search, hypotheses: Hypotheses) -> Iterator[FaultSet]:
     """What is suggested and is a hypothesis no larger than the smallest there is."""
-    if work.suggest:
-        most = len(hypotheses.smallest() or CLEAN)
-        for schedule in work.suggestions(most):
+    fresh = work.suggestions()
+    most = len(hypotheses.smallest() or CLEAN) if fresh else 0
+    for schedule in fresh:
+        if len(schedule) <= most:
+            work.suggested.add(schedule)
             if hypotheses.admits(schedule):
                 yield schedule
 
@@ -356,7 +374,7 @@ def _shrink(work: _Search, hypotheses: Hypotheses) -> None:
         if schedule is None:
             return
         hypotheses.exclude(schedule)
-        _take_in(work, hypotheses, work.run([schedule]))
+        _learn(hypotheses, work.run(schedule))
 
 
 def _coverage(work: _Search, findings: Findings, space: int | None) -> Coverage:

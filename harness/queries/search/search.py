@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
@@ -12,10 +11,10 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.harness.queries.sink.loading import source_of
-from bettong.lineage.faults import CLEAN, Bounds, FaultSet
+from bettong.lineage.faults import Bounds
 from bettong.lineage.results import tool_version
 from bettong.lineage.search import loop
-from bettong.lineage.search.executor import BudgetSpentError, Execution
+from bettong.lineage.search.executor import BudgetSpentError, Execution, SideBySide
 from bettong.lineage.search.findings import Findings
 from bettong.lineage.search.loop import Budget
 
@@ -37,7 +36,7 @@ def search(
     question = _question(request)
     log = log_of(request)
     findings = loop.search(
-        _SideBySide(executor),
+        SideBySide(executor.attempt, executor.widened),
         Bounds({}, request.faults),
         suggest=executor.why.likely,
         settle=executor.settled,
@@ -61,22 +60,6 @@ def log_of(request: Request) -> Path | None:
         return None
     digest = blake2b(_question(request).encode(), digest_size=4).hexdigest()
     return request.out / f"search-{digest}.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class _SideBySide:
-    """The executor as the loop calls it: from several threads, settling what they found itself."""
-
-    executor: QueryExecutor
-
-    @property
-    def parallel(self) -> int:
-        """How many runs may be under way now; waits for further runners where it is time."""
-        return self.executor.widened()
-
-    def run(self, schedule: FaultSet = CLEAN) -> Execution:
-        """Run with exactly these faults."""
-        return self.executor.attempt(schedule)
 
 
 def _question(request: Request) -> str:

@@ -183,16 +183,20 @@ def test_a_round_is_no_larger_than_the_budget(runs: int) -> None:
     assert len(system.ran) == runs
 
 
-def test_a_round_ends_with_what_is_enough() -> None:
-    class Many(Paths):
-        def run(self, schedule: FaultSet = CLEAN) -> Execution:
-            self.ran.append(schedule)
-            lineage = Lineage()
-            leaves = [lineage.leaf(f"way {n}", [Fault(f"cut({n})", "loss")]) for n in range(5)]
-            lineage.firing("goal", leaves, "way")
-            lineage.fact("goal", goal=True)
-            return Execution(schedule, "violation" if schedule else "good", lineage)
+class Many(Paths):
+    """Five ways lead to the goal; each cut is run, whatever the others have shown."""
 
+    def run(self, schedule: FaultSet = CLEAN) -> Execution:
+        with self._lock:
+            self.ran.append(schedule)
+        lineage = Lineage()
+        leaves = [lineage.leaf(f"way {n}", [Fault(f"cut({n})", "loss")]) for n in range(5)]
+        lineage.firing("goal", leaves, "way")
+        lineage.fact("goal", goal=True)
+        return Execution(schedule, "violation" if schedule else "good", lineage)
+
+
+def test_a_round_ends_with_what_is_enough() -> None:
     system = Many()
     search(
         system,
@@ -202,6 +206,39 @@ def test_a_round_ends_with_what_is_enough() -> None:
         enough=lambda: len(system.ran) > 2,
     )
     assert len(system.ran) == 3
+
+
+def test_the_next_is_put_up_while_others_are_still_under_way() -> None:
+    third = threading.Event()
+
+    class Waits(Many):
+        def run(self, schedule: FaultSet = CLEAN) -> Execution:
+            execution = super().run(schedule)
+            place = self.ran.index(schedule)
+            if place == 3:
+                third.set()
+            assert place != 2 or third.wait(60)
+            return execution
+
+    found = search(Waits(parallel=2), Bounds({"loss": 1}), find_all=True)
+    assert len(found.executions) == 6
+
+
+def test_what_is_under_way_when_there_is_enough_is_not_lost() -> None:
+    second = threading.Event()
+
+    class Two(Many):
+        def run(self, schedule: FaultSet = CLEAN) -> Execution:
+            execution = super().run(schedule)
+            place = self.ran.index(schedule)
+            if place == 2:
+                second.set()
+            assert place != 1 or second.wait(60)
+            return execution
+
+    found = search(Two(parallel=2), Bounds({"loss": 1}))
+    assert len(found.executions) >= 3
+    assert found.verdict == "invalid"
 
 
 def test_the_log_answers_instead_of_the_system(tmp_path: Path) -> None:
@@ -342,7 +379,8 @@ def test_executions_are_settled_in_the_order_in_which_they_were_put_up() -> None
 
 
 def test_the_search_ends_when_enough_is_known() -> None:
-    found = search(Paths(), Bounds(), find_all=True, enough=lambda: True)
+    system = Paths()
+    found = search(system, Bounds(), find_all=True, enough=lambda: len(system.ran) > 1)
     assert (found.complete, len(found.executions)) == (False, 2)
 
 
