@@ -22,8 +22,9 @@ from bettong.lineage.results import Coverage
 from bettong.lineage.search.events import Advanced, Executed, Handler, ignore
 from bettong.lineage.search.executor import BudgetSpentError, Execution, Executor
 from bettong.lineage.search.findings import Findings
-from bettong.lineage.search.hypotheses import Hypotheses, Mode, minimal
+from bettong.lineage.search.hypotheses import Hypotheses, minimal
 from bettong.lineage.search.journal import Journal
+from bettong.lineage.search.modes import Mode
 from bettong.lineage.search.under_way import UnderWay
 
 TURNS: tuple[Mode, ...] = ("asked", "hunt", "kept", "given")

@@ -1,0 +1,76 @@
+"""The bounds of a search as clauses, each given to the solver when a set first exceeds it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+
+from bettong.lineage.faults import Bounds, Fault
+from bettong.lineage.search.formula import Formula
+
+_Limit = tuple[str, str]
+"""``kind``, ``group`` or ``total``, and which of them."""
+
+
+class Limits:
+    """How many faults may be in one set."""
+
+    def __init__(self, formula: Formula, bounds: Bounds) -> None:
+        self._formula = formula
+        self._bounds = bounds
+        self._members: dict[_Limit, list[int]] = {}
+        self._counters: dict[_Limit, list[int]] = {}
+
+    def take_in(self, fault: Fault) -> None:
+        """A new fault counts towards its limits."""
+        variable = self._formula.faults[fault.id]
+        for limit in self._limits_of(fault):
+            self._members.setdefault(limit, []).append(variable)
+            if limit in self._counters:
+                self._count(limit, variable)
+
+    def allow(self, variables: Iterable[int]) -> bool:
+        """Whether the faults of these variables may happen together."""
+        return self._bounds.allow(self._formula.known[v] for v in variables)
+
+    def enforce(self, variables: list[int]) -> bool:
+        """Give the solver the limits that these variables exceed; whether there are any."""
+        known = self._formula.known
+        numbers = Counter(limit for v in variables for limit in self._limits_of(known[v]))
+        broken = [limit for limit, number in numbers.items() if number > self._most(limit)]
+        for limit in broken:
+            for variable in self._members[limit]:
+                self._count(limit, variable)
+        return bool(broken)
+
+    def _limits_of(self, fault: Fault) -> Iterator[_Limit]:
+        if fault.kind in self._bounds.at_most:
+            yield "kind", fault.kind
+        if fault.group:
+            yield "group", fault.group
+        if self._bounds.total is not None:
+            yield from repeat(("total", ""), self._bounds.weight(fault))
+
+    def _most(self, limit: _Limit) -> int:
+        what, name = limit
+        if what == "total":
+            return self._bounds.total or 0
+        return self._bounds.at_most[name] if what == "kind" else 1
+
+    def _count(self, limit: _Limit, variable: int) -> None:
+        """Count one more variable towards a limit (a sequential counter: Sinz 2005)."""
+        most = self._most(limit)
+        formula = self._formula
+        before = self._counters.setdefault(limit, [])
+        after = [formula.new() for _ in range(most)]
+        if len(before) == most:
+            formula.clause(-variable, *([-before[-1]] if before else []))
+        for n, register in enumerate(after):
+            if n < len(before):
+                formula.clause(-before[n], register)
+            if n == 0:
+                formula.clause(-variable, register)
+            elif n <= len(before):
+                formula.clause(-variable, -before[n - 1], register)
+        self._counters[limit] = after

@@ -1,0 +1,175 @@
+"""Sets of the smallest size, by core-guided search (OLL: Andres et al. 2012; Morgado, Dodaro,
+Marques-Silva 2014): each unsatisfiable core says that one more fault is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from itertools import islice
+
+from pysat.card import ITotalizer
+
+from bettong.lineage.faults import FaultSet
+from bettong.lineage.search.formula import Formula
+from bettong.lineage.search.limits import Limits
+
+POLISHED = 2000
+"""With more faults than this, the first solution is taken as it comes."""
+_CONFLICTS = 200
+
+
+@dataclass(slots=True)
+class CoreGuided:
+    """State of one search: the assumptions, and what they bound.
+
+    Attributes:
+        fixed: literals that hold in all of its sets.
+        soft: literals of which as many as can be hold; of an output of a counter, the counter and
+            its bound.
+        known: how many of the formula's faults it has taken in.
+        over: there is no further set.
+        late: any fault may take the place of an earlier one.
+    """
+
+    fixed: list[int]
+    soft: dict[int, tuple[ITotalizer, int] | None] = field(default_factory=dict)
+    known: int = 0
+    over: bool = False
+    late: bool = False
+
+    def avoid(self, variables: Iterable[int]) -> None:
+        """Have as few of these as can be."""
+        for variable in variables:
+            self.soft[-variable] = None
+
+    def take_in(self, formula: Formula) -> None:
+        """Have as few as can be of the faults that became known."""
+        self.avoid(islice(formula.known, self.known, None))
+        self.known = len(formula.known)
+
+
+class Minimum:
+    """Finds smallest sets."""
+
+    def __init__(self, formula: Formula, limits: Limits) -> None:
+        self._formula = formula
+        self._limits = limits
+
+    def of(self, search: CoreGuided) -> FaultSet | None:
+        """A smallest set within the limits; None when there is none."""
+        formula = self._formula
+        while True:
+            while not formula.holds(*search.fixed, *search.soft):
+                core = [v for v in formula.core() if v in search.soft]
+                if not core:
+                    return None
+                self._relax(search, self._trimmed(search, core))
+            model = formula.chosen()
+            if not self._limits.enforce(model):
+                break
+        if len(formula.known) > POLISHED:
+            return formula.set_of(model)
+        return formula.set_of(self._latest(search, model))
+
+    # the latest of the smallest
+
+    def _latest(self, search: CoreGuided, model: list[int]) -> set[int]:
+        """The same with faults put off as long as may be: the later a crash, the less it takes
+        with it, and the later any fault, the less time is left for repair.
+
+        A fault of a group (a crash) is moved within its group. In a search that is for what was
+        not there, any fault may take the place of an earlier one.
+        """
+        known = self._formula.known
+        chosen = set(model)
+        for variable in sorted(model, key=lambda v: known[v].time):
+            fault = known[variable]
+            later: dict[int, list[int]] = {}
+            for other, candidate in known.items():
+                same = fault.group and fault.group == candidate.group
+                if candidate.time > fault.time and (search.late or same):
+                    later.setdefault(candidate.time, []).append(other)
+            times = sorted(later)
+            for time in reversed(times[: self._reach(search, chosen - {variable}, later, times)]):
+                moved = self._moved(search, chosen, variable, later[time])
+                if moved is not None:
+                    chosen = moved
+                    break
+        return chosen
+
+    def _reach(
+        self,
+        search: CoreGuided,
+        rest: set[int],
+        later: Mapping[int, list[int]],
+        times: list[int],
+    ) -> int:
+        """How many of these times come up to the last one at which, or after which, there is
+        something to choose beside the rest: found by halving, as what may be chosen from a time on
+        holds what may be from a later one on."""
+        low, high = 0, len(times)
+        while low < high:
+            middle = (low + high + 1) // 2
+            free = {v for time in times[middle - 1 :] for v in later[time]} - rest
+            if self._holds_with(search, rest, free):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def _moved(
+        self, search: CoreGuided, chosen: set[int], variable: int, candidates: list[int]
+    ) -> set[int] | None:
+        """The set with one of the candidates in place of a variable, or None."""
+        rest = chosen - {variable}
+        free = set(candidates) - chosen
+        if not self._holds_with(search, rest, free):
+            return None
+        proposed = free.intersection(self._formula.chosen())
+        for other in sorted(proposed):
+            moved = rest | {other}
+            if self._limits.allow(moved) and (
+                len(proposed) == 1 or self._holds_with(search, moved)
+            ):
+                return moved
+        return None
+
+    def _holds_with(
+        self, search: CoreGuided, chosen: set[int], free: AbstractSet[int] = frozenset()
+    ) -> bool:
+        """Whether there is a set with all of these, any of those that are free, and no other."""
+        decided = [v if v in chosen else -v for v in self._formula.known if v not in free]
+        return self._formula.holds(*search.fixed, *decided)
+
+    # cores
+
+    def _trimmed(self, search: CoreGuided, core: list[int]) -> list[int]:
+        """A core with each literal left out that is quickly seen not to be needed."""
+        for literal in tuple(core):
+            if len(core) == 1 or len(self._formula.known) > POLISHED:
+                break
+            rest = [v for v in core if v != literal]
+            if self._formula.fails(*search.fixed, *rest, conflicts=_CONFLICTS):
+                needed = set(self._formula.core())
+                core = [v for v in rest if v in needed]
+                if not core:
+                    break
+        return core
+
+    def _relax(self, search: CoreGuided, core: list[int]) -> None:
+        for literal in core:
+            counter = search.soft.pop(literal)
+            if counter is not None:
+                total, bound = counter
+                self._bound(search, total, bound + 1)
+        if len(core) > 1:
+            self._bound(search, self._formula.total([-v for v in core]), 1)
+
+    def _bound(self, search: CoreGuided, total: ITotalizer, bound: int) -> None:
+        """Assume that at most ``bound`` of the counted literals hold."""
+        if bound >= len(total.lits):
+            return
+        if bound >= len(total.rhs):
+            self._formula.widen(total, bound)
+        search.soft[-total.rhs[bound]] = (total, bound)
