@@ -1,4 +1,4 @@
-"""The conductor: every step of every process asks it, before and after, and goes on when asked.
+"""The conductor: every step of every process asks it, before and after, and goes on when answered.
 
 It serves the wire protocol of :mod:`bettong.engine.steps` on loopback, one thread for each
 connection, so that a step that is held back holds nothing else. What is to happen at a step is

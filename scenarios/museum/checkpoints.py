@@ -57,25 +57,24 @@ class MetadataOfTheFile(ToParquet):
         return rows.select("id", "_metadata.file_name")
 
 
+def _visits(user: str, number: int) -> Files:
+    """So many rows of a user, a minute apart, each in a step of its own."""
+    return Files(
+        "json",
+        [{"user": user, "at": f"2024-01-01T00:0{n}:00Z"} for n in range(number)],
+        schema="user STRING, at TIMESTAMP",
+        per_step=1,
+        closing={"user": "closing", "at": "2030-01-01T00:00:00Z"},
+    )
+
+
 class SourcesInTurn(ToParquet):
     """Two sources, of which one after the other has rows, and a query that is started for what is
     there now: of what each source has come to only the least is kept."""
 
     inputs = {  # noqa: RUF012
-        "slow": Files(
-            "json",
-            [{"user": "a", "at": f"2024-01-01T00:0{n}:00Z"} for n in range(2)],
-            schema="user STRING, at TIMESTAMP",
-            per_step=1,
-            closing={"user": "closing", "at": "2030-01-01T00:00:00Z"},
-        ),
-        "long": Files(
-            "json",
-            [{"user": "b", "at": f"2024-01-01T00:0{n}:00Z"} for n in range(4)],
-            schema="user STRING, at TIMESTAMP",
-            per_step=1,
-            closing={"user": "closing", "at": "2030-01-01T00:00:00Z"},
-        ),
+        "slow": _visits("a", 2),
+        "long": _visits("b", 4),
     }
     oracle, compare = "batch", Bag("user", "n")
 

@@ -1,4 +1,4 @@
-"""What the day brings: stops and starts, more rows, no rows, rows that the target refuses."""
+"""Operational events: stops and starts, more rows, no rows, rows that the target refuses."""
 
 from __future__ import annotations
 

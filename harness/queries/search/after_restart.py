@@ -28,7 +28,7 @@ def at_request(kind: Kind, endpoint: str, label: str, number: int) -> CutPoint:
 def second_on_wire(
     run: QueryRun, batch: int, pinned: set[tuple[str, str]]
 ) -> Iterator[tuple[WireFault, str]]:
-    """What can go wrong the last request to each endpoint that changes something while a batch is
+    """What can hit the last request to each endpoint that changes something while a batch is
     written again after a crash, with what is equal for all that leave the same behind.
 
     ``pinned``: endpoints and labels of the requests that clean runs make equally.

@@ -1,7 +1,7 @@
 """Fault sets that leave the same behind, of which only one is run.
 
 What follows a fault is decided by what was durable when it fired, by what the servers had been
-told by then, and by what was under way. Fault sets of which all this is equal, read from recorded
+sent by then, and by what was under way. Fault sets of which all this is equal, read from recorded
 runs, are *folded* into one.
 """
 
@@ -48,7 +48,7 @@ class FaultEquivalence:
     _reported: tuple[int, int] = field(default=(0, 0), compare=False)
 
     def of(self, schedule: FaultSet, candidates: Sequence[CandidateFault]) -> list[CandidateFault]:
-        """Those candidates to a run of ``schedule`` that stand for all of them."""
+        """Those candidates of a run of ``schedule`` that stand for all of them."""
         for candidate in sorted(candidates, key=_understood):
             self.chosen.setdefault(candidate.left, schedule | {candidate.fault.id})
         kept = []

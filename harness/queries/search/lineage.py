@@ -109,7 +109,7 @@ class Why:
             yield frozenset({candidate.fault.id})
 
     def _clean(self, run: QueryRun) -> Iterator[CandidateFault]:
-        """What could go wrong a run without faults."""
+        """What can go wrong in a run without faults."""
         time = 0
         for time, crash_point in enumerate(run.crash_points):
             batch = self._batch_of(crash_point)
@@ -159,7 +159,7 @@ class Why:
             yield refused_once(endpoint, last)
 
     def _events(self) -> Iterator[AnyFault]:
-        """What the day brings."""
+        """Operational events."""
         yield from OPERATIONAL_EVENTS
 
     def _second(self, faults: Sequence[AnyFault], run: QueryRun) -> Iterator[CandidateFault]:

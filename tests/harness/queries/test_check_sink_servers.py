@@ -159,7 +159,7 @@ def test_one_connection_is_refused(environments: SparkEnvironments) -> None:
             assert {a.kind for a in execution.anomalies} == seen
 
 
-def test_the_wire_is_fired_while_a_crash_is_recovered_from(
+def test_the_wire_is_hit_while_a_crash_is_recovered_from(
     environments: SparkEnvironments,
 ) -> None:
     crash = "crash(driver, before batch=1/commits)"

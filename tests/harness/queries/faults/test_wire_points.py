@@ -88,7 +88,7 @@ def test_of_requests_that_are_alike_the_first_and_the_last_stand_for_all() -> No
     assert numbers == ["1 BEGIN", "2 INSERT", "6 INSERT", "7 COMMIT"]
 
 
-def test_a_server_is_fired_at_the_last_request_that_changes_something() -> None:
+def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:
     points = placed([(1, "BEGIN", ""), (1, "COMMIT", ""), (1, "GET /rows", "")], servers=["db"])
     request = "db/conn=1/request=2 COMMIT"
     assert [fault.id for fault, _ in points[-1].faults] == [
@@ -104,7 +104,7 @@ requests = st.lists(
 ).map(lambda asked: sorted(asked, key=lambda a: a[0]))
 
 
-def test_what_is_done_once_only_is_fired_where_it_is_done() -> None:
+def test_what_is_done_once_only_is_hit_where_it_is_done() -> None:
     asked = [(0, "CREATE", ""), (0, "INSERT", "a"), (1, "INSERT", "b"), (2, "VACUUM", "")]
     points = placed(asked)
     requests = dict.fromkeys(fault.point.request for p in points for fault, _ in p.faults)
