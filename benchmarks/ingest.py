@@ -20,10 +20,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from bettong.engine.address import Address
 from bettong.engine.ingest.acked import AckedFile
 from bettong.engine.ingest.client import RangeClient
 from bettong.engine.ingest.sender import Pace, Sender, read_lines
-from bettong.engine.net.access import Address
 from bettong.engine.receiver.client import ReceiverClient
 from bettong.engine.receiver.rows import Row
 

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
+from bettong.engine.address import Address
 from bettong.engine.errors import FencedError
 from bettong.engine.graph import Application
 from bettong.engine.ingest.client import RangeClient
 from bettong.engine.keys import Key as MessageKey
-from bettong.engine.net.access import Address, Key
+from bettong.engine.net.access import Key
 from bettong.engine.net.client import Client, Patience
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.peers import address_of

@@ -31,6 +31,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
+from bettong.engine.address import Address
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import MessageRange, Phase, TraceEvent
 
@@ -118,8 +119,7 @@ class ConductorRecorder:
     a step on which the conductor holds one thread does not hold the others."""
 
     def __init__(self, address: str, run: str) -> None:
-        host, _, port = address.rpartition(":")
-        self._address = (host, int(port))
+        self._address = Address.parse(address)
         self._run_json = json.dumps(run)
         self._local = threading.local()
 

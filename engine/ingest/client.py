@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from bettong.engine.address import Address
 from bettong.engine.ingest.frames import (
     CODEC,
     Batch,
@@ -15,7 +16,7 @@ from bettong.engine.ingest.frames import (
     StatusReply,
     Welcome,
 )
-from bettong.engine.net.access import Address, Key
+from bettong.engine.net.access import Key
 from bettong.engine.net.block import Block
 from bettong.engine.net.client import Client, Patience, Watched
 from bettong.engine.net.connection import Connection

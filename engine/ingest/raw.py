@@ -14,7 +14,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from bettong.engine.net.access import Address, ListenConfig
+from bettong.engine.address import Address
+from bettong.engine.net.access import ListenConfig
 from bettong.engine.net.block import Block
 from bettong.engine.net.errors import FrameError
 from bettong.engine.net.listener import Limits, Listener

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bettong.engine import steps
+from bettong.engine.address import Address
 from bettong.engine.ingest.acked import AckedFile, NoteError
 from bettong.engine.ingest.frames import (
     CODEC,
@@ -31,7 +32,7 @@ from bettong.engine.ingest.frames import (
     append_step,
     message_id,
 )
-from bettong.engine.net.access import Address, Key, add_key_options, key_from
+from bettong.engine.net.access import Key, add_key_options, key_from
 from bettong.engine.net.block import Block
 from bettong.engine.net.client import Patience, back_off, open_connection
 from bettong.engine.net.connection import Connection

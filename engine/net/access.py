@@ -1,4 +1,4 @@
-"""Who may come in: addresses, TLS and tokens.
+"""Who may come in: TLS and tokens.
 
 A listener is on loopback, or it has TLS and asks for a token or a client certificate, or it is on a
 network of which its user says that no other machine reaches it.
@@ -8,52 +8,16 @@ from __future__ import annotations
 
 import argparse
 import hmac
-import ipaddress
 import socket
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
+from bettong.engine.address import Address
 from bettong.engine.net.errors import ConnectionLostError
 from bettong.lineage.errors import UsageError
 
 _LONGEST_TOKEN = 4096  # bytes
-
-
-class Address(NamedTuple):
-    """Where something listens."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def parse(cls, text: str) -> Address:
-        """``HOST:PORT`` or ``[IPV6]:PORT``; raises UsageError."""
-        host, colon, port = text.rpartition(":")
-        if not colon or not host or not port.isdecimal() or int(port) > 65535:
-            raise UsageError(f"{text!r} is not an address: write HOST:PORT, as 127.0.0.1:4000")
-        return cls(host.removeprefix("[").removesuffix("]"), int(port))
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
-
-    @property
-    def is_private(self) -> bool:
-        """Whether it is one address of a private network."""
-        try:
-            address = ipaddress.ip_address(self.host)
-        except ValueError:
-            return False
-        return address.is_private and not address.is_unspecified
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from bettong.engine import steps
-from bettong.engine.net.access import Address, Key
+from bettong.engine.address import Address
+from bettong.engine.net.access import Key
 from bettong.engine.net.codec import Codec
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.errors import STORAGE, ConnectionLostError, RefusedError

@@ -2,7 +2,8 @@
 
 import warnings
 
-from bettong.engine.net.access import Address, Key, ListenConfig
+from bettong.engine.address import Address
+from bettong.engine.net.access import Key, ListenConfig
 
 __all__ = ["Address", "Key", "ListenConfig"]
 

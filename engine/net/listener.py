@@ -11,7 +11,8 @@ import threading
 import time
 from dataclasses import dataclass
 
-from bettong.engine.net.access import Address, ListenConfig
+from bettong.engine.address import Address
+from bettong.engine.net.access import ListenConfig
 from bettong.engine.steps import RunOverError
 
 log = logging.getLogger("bettong")

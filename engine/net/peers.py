@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 
-from bettong.engine.net.access import Address
+from bettong.engine.address import Address
 from bettong.lineage.errors import UsageError
 
 ENV_PEERS = "BETTONG_PEERS"

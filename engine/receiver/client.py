@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from bettong.engine.net.access import Address, Key
+from bettong.engine.address import Address
+from bettong.engine.net.access import Key
 from bettong.engine.net.client import Client, Patience, Watched
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.names import check_name

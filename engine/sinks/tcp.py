@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from bettong.engine import steps
-from bettong.engine.net.access import Address
+from bettong.engine.address import Address
 from bettong.engine.net.client import Patience, back_off
 from bettong.engine.net.errors import ConnectionLostError
 from bettong.engine.net.peers import address_of

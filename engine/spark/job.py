@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bettong.engine.address import Address
 from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import kept_as
 from bettong.engine.graph import Application
 from bettong.engine.names import load_object
-from bettong.engine.net.access import Address
 from bettong.engine.net.client import Patience
 from bettong.engine.resilience import GIVES_UP
 from bettong.engine.spark.runner import run

@@ -10,7 +10,7 @@ import re
 import tempfile
 from typing import TYPE_CHECKING, Any
 
-from bettong.engine.net.access import Address
+from bettong.engine.address import Address
 from bettong.harness.spark import jar
 from bettong.harness.spark.driver import DriverError, DriverHost, JobError
 from bettong.harness.spark.session import SessionConfig

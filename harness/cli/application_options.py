@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bettong.engine import Application
+from bettong.engine.address import Address
 from bettong.engine.endpoints import GatewaySource, TcpSink, kept_as
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.names import load_object
-from bettong.engine.net.access import Address, Key, ListenConfig
+from bettong.engine.net.access import Key, ListenConfig
 from bettong.engine.sinks.base import TwoPhaseSink
 from bettong.engine.sinks.files import FileSink
 from bettong.engine.sources.base import FileSource, StreamSource
@@ -59,14 +60,14 @@ def source(name: str, where: str, key: Key, checkpoint: Path) -> StreamSource | 
         return DirectorySource(path, checkpoint / "index" / name)
     if path.exists():
         return FileSource(path)
-    if _is_address(where):
+    if Address.is_meant(where):
         return GatewaySource(Address.parse(where), name, key)
     raise UsageError(f"--source {name}={where}: there is no such file, nor is it a HOST:PORT")
 
 
 def sink(app: Application, name: str, where: str, key: Key) -> TwoPhaseSink:
     """Where a sink's outputs go to: a receiver, or a folder that gets a file for each batch."""
-    if _is_address(where):
+    if Address.is_meant(where):
         return TcpSink(Address.parse(where), kept_as(app, name), key)
     return FileSink(Path(where))
 
@@ -85,12 +86,7 @@ def metrics(where: str | None, access: ListenConfig) -> Metrics | None:
     """
     if where is None:
         return None
-    if _is_address(where):
+    if Address.is_meant(where):
         lock = (access.certificate, access.key, access.client_ca, access.token)
         return Metrics(listen=ListenConfig(Address.parse(where), *lock))
     return Metrics(file=Path(where))
-
-
-def _is_address(text: str) -> bool:
-    host, _, port = text.rpartition(":")
-    return bool(host) and port.isdecimal() and "/" not in host

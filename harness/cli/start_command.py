@@ -9,10 +9,11 @@ from typing import get_args
 
 import click
 
+from bettong.engine.address import Address
 from bettong.engine.batching import parse_wait
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
-from bettong.engine.net.access import Address, Key, ListenConfig, read_token
+from bettong.engine.net.access import Key, ListenConfig, read_token
 from bettong.engine.resilience import GIVES_UP
 from bettong.harness.backends.base import Runner
 from bettong.harness.cli import application_options as launch

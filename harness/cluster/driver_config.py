@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bettong.engine import Application
+from bettong.engine.address import Address
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.batching import BY_NUMBER
 from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import GatewaySource, TcpSink, kept_as
 from bettong.engine.names import load_class
-from bettong.engine.net.access import Address
 from bettong.engine.sinks.base import TwoPhaseSink
 from bettong.engine.sinks.files import FileSink
 from bettong.engine.sinks.kafka import KafkaSink

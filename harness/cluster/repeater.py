@@ -16,7 +16,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable
 
-from bettong.engine.net.access import Address
+from bettong.engine.address import Address
 from bettong.engine.net.codec import ErrorReply
 from bettong.engine.net.errors import FrameError
 from bettong.engine.net.frame import HEADER_BYTES, parse_header

@@ -17,6 +17,7 @@ import requests
 from toxiproxy.api import APIConsumer, validate_response
 from toxiproxy.exceptions import InvalidToxic, NotFound, ProxyExists
 
+from bettong.engine.address import Address
 from bettong.harness.toxiproxy import traffic
 from bettong.harness.toxiproxy.errors import (
     ProxyExistsError,
@@ -50,10 +51,9 @@ class Proxy:
         check_name(self.name)
 
     @property
-    def address(self) -> tuple[str, int]:
+    def address(self) -> Address:
         """Where clients connect to."""
-        host, _, port = self.listen.rpartition(":")
-        return host.strip("[]"), int(port)
+        return Address.parse(self.listen)
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Proxy:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from bettong.engine.net.access import Address
+from bettong.engine.address import Address
 from bettong.harness.wire.armed import ArmedCut, ArmedRefusal, Lasts, WireEvidence
 from bettong.harness.wire.bypass import direct_clients
 from bettong.harness.wire.conversation import Recording

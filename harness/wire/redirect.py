@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 
-from bettong.engine.net.access import Address
+from bettong.engine.address import Address
 
 
 class Redirect:

@@ -6,7 +6,7 @@ import asyncio
 import socket
 from typing import Protocol
 
-from bettong.engine.net.access import Address
+from bettong.engine.address import Address
 from bettong.harness.wire.redirect import Redirect
 from bettong.harness.wire.run import WireRun
 from bettong.harness.wire.tunnel import Tunnel

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from bettong.engine import steps
+from bettong.engine.address import Address
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
 from bettong.engine.metrics.config import Metrics
-from bettong.engine.net.access import Address, ListenConfig
+from bettong.engine.net.access import ListenConfig
 from bettong.engine.steps import Instrumentation
 from bettong.lineage.results import environment
 from bettong.scenarios.applications import running_sum

@@ -30,13 +30,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bettong.engine.address import Address
 from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import GatewaySource, TcpSink
 from bettong.engine.ingest.acked import AckedFile
 from bettong.engine.ingest.sender import Pace, Sender
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.histogram import Histogram
-from bettong.engine.net.access import Address
 from bettong.engine.spark.runner import run
 from bettong.harness.spark.user_session import session
 from bettong.lineage.results import environment

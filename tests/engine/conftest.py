@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from bettong.engine.net.access import Address
+from bettong.engine.address import Address
 from bettong.engine.steps import Instrumentation
 from bettong.harness.processes.addresses import free_ports
 

@@ -20,9 +20,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bettong.engine.address import Address
 from bettong.engine.ingest.acked import AckedFile
 from bettong.engine.ingest.sender import Pace, Sender
-from bettong.engine.net.access import Address
 from bettong.engine.net.client import Patience
 from bettong.harness.processes.addresses import free_ports
 

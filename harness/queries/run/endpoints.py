@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Mapping
 from types import TracebackType
 
-from bettong.engine.net.access import Address
+from bettong.engine.address import Address
 from bettong.harness.events import Handler, Preparing
 from bettong.harness.queries.faults.wire import request_digest
 from bettong.harness.servers.server import Server

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from bettong.harness.toxiproxy.embedded.proxy import split_address
+from bettong.engine.address import Address
+from bettong.harness.toxiproxy.embedded.proxy import address_of
 from bettong.harness.toxiproxy.spec import TOXICS
 
 
@@ -51,9 +52,8 @@ def proxy_fields(given: dict[str, Any], where: str) -> tuple[str, str, str, bool
         raise ApiError(400, "bad request body: enabled is not a boolean")
     listen = text_field(given, "listen")
     if listen:
-        host, port = split_address(listen)
-        host = "127.0.0.1" if host == "localhost" else host
-        listen = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        host, port = address_of(listen)
+        listen = str(Address("127.0.0.1" if host == "localhost" else host, port))
     return given["name"], listen, given["upstream"], enabled
 
 

@@ -7,23 +7,24 @@ import socket
 from dataclasses import dataclass, field
 from typing import Any
 
+from bettong.engine.address import Address
 from bettong.harness.toxiproxy.embedded.link import Connection
 from bettong.harness.toxiproxy.embedded.stages import Tally
 from bettong.harness.toxiproxy.embedded.toxic import Counts, Toxic
 from bettong.harness.toxiproxy.spec import STREAMS, Stream
+from bettong.lineage.errors import UsageError
 
 _BACKLOG = 512
 _DIAL_SECONDS = 30.0
 
 
-def split_address(address: str) -> tuple[str, int]:
-    """Host and port of ``host:port`` or ``[v6]:port``; an empty host is the loopback one.
-
-    Raises ValueError."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"address {address!r} is not host:port")
-    return host.strip("[]") or "127.0.0.1", int(port)
+def address_of(text: str) -> Address:
+    """The address that is meant in the API; one without a host is on loopback. Raises
+    ValueError."""
+    try:
+        return Address.parse(f"127.0.0.1{text}" if text.startswith(":") else text)
+    except UsageError as e:
+        raise ValueError(f"address {text!r} is not host:port") from e
 
 
 @dataclass
@@ -47,7 +48,7 @@ class Proxy:
 
     def start(self) -> None:
         """Listen. Raises OSError or ValueError when the address cannot be listened on."""
-        host, port = split_address(self.listen or "127.0.0.1:0")
+        host, port = address_of(self.listen or "127.0.0.1:0")
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind)
         try:
@@ -58,8 +59,7 @@ class Proxy:
             listener.close()
             raise
         listener.setblocking(False)
-        bound = listener.getsockname()
-        self.listen = f"[{bound[0]}]:{bound[1]}" if ":" in bound[0] else f"{bound[0]}:{bound[1]}"
+        self.listen = str(Address(*listener.getsockname()[:2]))
         self._listener = listener
         self.enabled = True
         self.loop.add_reader(listener, self._accept, listener)
@@ -93,7 +93,7 @@ class Proxy:
         connection = Connection(self.loop, self)
         handed_over = False
         try:
-            host, port = split_address(self.upstream)
+            host, port = address_of(self.upstream)
             async with asyncio.timeout(_DIAL_SECONDS):
                 await self.loop.create_connection(lambda: connection.server, host, port)
             await self.loop.connect_accepted_socket(lambda: connection.client, client)

@@ -14,12 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bettong.engine import steps
+from bettong.engine.address import Address
 from bettong.engine.ingest.acked import AckedFile, read_acked
 from bettong.engine.ingest.client import RangeClient
 from bettong.engine.ingest.frames import CODEC, Ack, Credit, Data, Hello, Ping, Welcome
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.sender import LossError, Pace, Sender
-from bettong.engine.net.access import Address, Key, ListenConfig
+from bettong.engine.net.access import Key, ListenConfig
 from bettong.engine.net.block import Block
 from bettong.engine.net.client import Patience, open_connection
 from bettong.engine.net.connection import Connection

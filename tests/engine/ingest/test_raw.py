@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bettong.engine.address import Address
 from bettong.engine.ingest.client import RangeClient
 from bettong.engine.ingest.frames import CODEC, Hello, Welcome
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.raw import FRAMINGS, RawOption, Splitter
-from bettong.engine.net.access import Address, Key, ListenConfig
+from bettong.engine.net.access import Key, ListenConfig
 from bettong.engine.net.block import Block
 from bettong.engine.net.client import open_connection
 from bettong.engine.net.errors import FrameError, RefusedError

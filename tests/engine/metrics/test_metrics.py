@@ -16,6 +16,7 @@ import pytest
 from folder_sink import FolderSink
 from prometheus_client.parser import text_string_to_metric_families
 
+from bettong.engine.address import Address
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Report
 from bettong.engine.config import RunConfig
@@ -23,7 +24,7 @@ from bettong.engine.in_process import run_in_process
 from bettong.engine.metrics.collector import Collector
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.endpoint import Endpoint
-from bettong.engine.net.access import Address, ListenConfig
+from bettong.engine.net.access import ListenConfig
 from bettong.engine.sources.base import FileSource
 from bettong.engine.state.manifest import Manifest
 from bettong.lineage.errors import UsageError

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from bettong.engine.address import Address
 from bettong.engine.ingest.acked import AckedFile
 from bettong.engine.ingest.client import RangeClient
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.sender import Pace, Sender
-from bettong.engine.net.access import Address, Key, ListenConfig
+from bettong.engine.net.access import Key, ListenConfig
 from bettong.engine.net.client import Patience
 from bettong.engine.net.errors import ConnectionLostError
 from bettong.lineage.errors import UsageError

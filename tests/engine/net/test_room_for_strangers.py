@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from bettong.engine.address import Address
 from bettong.engine.ingest.acked import AckedFile
 from bettong.engine.ingest.client import RangeClient
 from bettong.engine.ingest.frames import CODEC, Hello
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.gateway import main as gateway_main
 from bettong.engine.ingest.sender import Sender
-from bettong.engine.net.access import Address, Key, ListenConfig
+from bettong.engine.net.access import Key, ListenConfig
 from bettong.engine.net.codec import ErrorReply
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.errors import ConnectionLostError

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bettong.engine.net.access import Address, Key, ListenConfig
+from bettong.engine.address import Address
+from bettong.engine.net.access import Key, ListenConfig
 from bettong.engine.net.client import Patience
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.frame import encode

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bettong.engine import steps
-from bettong.engine.net.access import Address
+from bettong.engine.address import Address
 from bettong.engine.net.client import Patience
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.receiver.client import ReceiverClient

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bettong.engine.net.access import Address
+from bettong.engine.address import Address
 from bettong.engine.net.client import Patience
 from bettong.engine.net.errors import ConnectionLostError
 from bettong.engine.sinks.base import Noted, Row

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bettong.engine.address import Address
 from bettong.engine.ingest.acked import AckedFile
 from bettong.engine.ingest.sender import Pace, Sender
-from bettong.engine.net.access import Address
 
 APPLICATION = "bettong.scenarios.applications.running_sum_merged:app"
 
