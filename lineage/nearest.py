@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from bettong.lineage.errors import UsageError
 
@@ -18,11 +18,24 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     return found[0] if found else None
 
 
+def did_you_mean(
+    name: str, known: Iterable[str], cutoff: float = 0.6, quote: Callable[[str], str] = str
+) -> str:
+    """``did you mean NAME?`` with the known name that is most like this one; empty when none is
+    like it.
+
+    Args:
+        cutoff: how like, from 0 (any) to 1 (the same).
+        quote: how the name is written.
+    """
+    near = nearest(name, known, cutoff)
+    return f"did you mean {quote(near)}?" if near else ""
+
+
 def one_of(name: str, known: Sequence[str], what: str, error: type[UsageError] = UsageError) -> str:
     """The name, when it is among the known; else raise ``error`` with the nearest of them."""
     if name in known:
         return name
-    if near := nearest(name, known, 0.5):
-        raise error(f"{what} {name!r} is not known; did you mean {near}?")
     listed = ", ".join(known[:12]) + (", …" if len(known) > 12 else "")
-    raise error(f"{what} {name!r} is not known; there are: {listed or 'none'}")
+    hint = did_you_mean(name, known, 0.5) or f"there are: {listed or 'none'}"
+    raise error(f"{what} {name!r} is not known; {hint}")

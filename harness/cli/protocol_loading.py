@@ -13,7 +13,7 @@ from types import ModuleType
 from bettong.harness.catalog import find
 from bettong.lineage.dedalus import load
 from bettong.lineage.errors import UsageError
-from bettong.lineage.nearest import nearest
+from bettong.lineage.nearest import did_you_mean
 from bettong.lineage.protocols.protocol import Protocol
 from bettong.lineage.protocols.rounds import RoundProgram
 from bettong.lineage.protocols.simulator import Simulation
@@ -67,8 +67,7 @@ def _class_of(name: str) -> type[Protocol]:
         if inspect.isclass(value) and issubclass(value, Protocol) and value is not Protocol
     }
     if wanted not in known:
-        near = nearest(wanted, known)
-        hint = f"did you mean {near}?" if near else f"there is {', '.join(known) or 'none'}"
+        hint = did_you_mean(wanted, known) or f"there is {', '.join(known) or 'none'}"
         raise UsageError(f"no protocol {wanted} in {place}; {hint}")
     return known[wanted]
 

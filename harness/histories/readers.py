@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from bettong.harness.histories.json_lines import json_tables
 from bettong.harness.histories.malformed import MalformedHistoryError
 from bettong.lineage.errors import UsageError
-from bettong.lineage.nearest import nearest
+from bettong.lineage.nearest import did_you_mean
 
 BATCH_ROWS = 1 << 18
 READ_AHEAD = 1 << 20
@@ -76,9 +76,8 @@ class StoredHistory:
         """Raise UsageError, with the nearest name, when there is no such column."""
         names = self.columns()
         if names and column not in names:
-            near = nearest(column, names)
-            hint = f"; did you mean {near}?" if near else f"; it has {', '.join(names)}"
-            raise UsageError(f"{option} {column}: no such column in {self.files[0]}{hint}")
+            hint = did_you_mean(column, names) or f"it has {', '.join(names)}"
+            raise UsageError(f"{option} {column}: no such column in {self.files[0]}; {hint}")
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Batches of at most BATCH_ROWS rows with these columns, in order.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from bettong.harness.toxiproxy.errors import ToxicError
-from bettong.lineage.nearest import nearest
+from bettong.lineage.nearest import did_you_mean
 
 Stream = Literal["upstream", "downstream"]
 STREAMS: tuple[Stream, ...] = get_args(Stream)
@@ -127,9 +127,8 @@ def check_name(name: str) -> str:
 def hint(name: str, known: Iterable[str]) -> str:
     """``: did you mean 'x'?``, or the names there are."""
     known = sorted(known)
-    if near := nearest(name, known):
-        return f": did you mean {near!r}?"
-    return f": there are {', '.join(known)}" if known else ": there are none"
+    found = did_you_mean(name, known, quote=repr)
+    return f": {found or 'there are ' + (', '.join(known) or 'none')}"
 
 
 def latency(

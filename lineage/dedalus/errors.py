@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from bettong.lineage.dedalus.syntax import Position
 from bettong.lineage.errors import UsageError
-from bettong.lineage.nearest import nearest
+from bettong.lineage.nearest import did_you_mean
 
 
 class DedalusError(UsageError):
@@ -23,5 +23,5 @@ class DedalusError(UsageError):
 
 def hint(name: str, known: Iterable[str]) -> str:
     """``"; did you mean 'log'?"`` when a known name is near, else an empty string."""
-    near = nearest(name, known)
-    return f"; did you mean '{near}'?" if near else ""
+    found = did_you_mean(name, known, quote=repr)
+    return found and f"; {found}"

@@ -16,7 +16,7 @@ from typing import Literal
 
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CRASH, DELAY, DUPLICATE, LOSS, Bounds, Fault, FaultSet
-from bettong.lineage.nearest import nearest
+from bettong.lineage.nearest import did_you_mean
 
 CrashModel = Literal["send-stop", "full-stop", "restart"]
 CRASH_MODELS: tuple[CrashModel, ...] = ("send-stop", "full-stop", "restart")
@@ -95,8 +95,8 @@ class FailureSpec:
 
     def __post_init__(self) -> None:
         if self.crash_model not in CRASH_MODELS:
-            near = nearest(str(self.crash_model), CRASH_MODELS, 0)
-            raise UsageError(f"no crash model {self.crash_model!r}; did you mean {near!r}?")
+            hint = did_you_mean(str(self.crash_model), CRASH_MODELS, 0, repr)
+            raise UsageError(f"no crash model {self.crash_model!r}; {hint}")
         if not self.nodes or len(set(self.nodes)) != len(self.nodes):
             raise UsageError(
                 f"nodes must be named once each, not {', '.join(self.nodes) or 'none'}"
@@ -174,9 +174,8 @@ class FailureSpec:
         """Raise UsageError when the schedule is not one of this specification."""
         for id in sorted(schedule):
             if id not in self.faults:
-                near = nearest(id, self.faults)
-                hint = f"; did you mean {near}?" if near else ""
-                raise UsageError(f"no fault {id} within these bounds{hint}")
+                hint = did_you_mean(id, self.faults)
+                raise UsageError(f"no fault {id} within these bounds{hint and '; '}{hint}")
         if not self.bounds.allow(self.faults[id] for id in schedule):
             raise UsageError(f"{', '.join(sorted(schedule))}: more than {self.bounds.words()}")
 
