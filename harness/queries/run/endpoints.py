@@ -16,7 +16,7 @@ from bettong.harness.wire import WireEndpoint, WireListener, WireRecorder
 from bettong.lineage.errors import UsageError
 from bettong.lineage.secrets import masked
 
-Addresses = dict[str, tuple[str, int]]
+Addresses = dict[str, Address]
 
 
 def start_servers(
