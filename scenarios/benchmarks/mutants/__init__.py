@@ -30,10 +30,12 @@ SCENARIOS = (
     "counting_on_credit",
     "counting_repartitioned",
     "visits",
+    "counting_changed",
+    "live_trickle",
 )
 """In which mistakes are searched: small ones, which together run most of the engine."""
 
-RECORDED_RUNS = 40
+RECORDED_RUNS = 24
 BOUNDS = "standard"
 FEW = 20
 
@@ -70,8 +72,9 @@ def bench(
         for m in population.population(only or (None if full else population.ENGINE))
         if not population.equivalent(m, known)
     ]
-    recorded = executed(SCENARIOS, out / "executed", RECORDED_RUNS)
-    work = Bench(out, recorded, BOUNDS, seconds, min(2, os.cpu_count() or 1))
+    parallel = min(2, os.cpu_count() or 1)
+    recorded = executed(SCENARIOS, out / "executed", RECORDED_RUNS, parallel)
+    work = Bench(out, recorded, BOUNDS, seconds, parallel)
     run = [mutant for mutant in mutants if work.is_run(mutant)]
     drawn = population.draw(run, None if full else sample or FEW, seed)
     mine = drawn[part.index - 1 :: part.of]

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -154,18 +155,22 @@ def digest(rooms: Sequence[str]) -> str:
     return found.hexdigest()
 
 
-def executed(scenarios: Sequence[str], cache: Path, runs: int) -> dict[str, Executed]:
-    """What each scenario runs in so many runs of a search within the standard bounds; from the
-    cache where nothing has changed since. Raises WrongResultError when a search cannot be made."""
+def executed(
+    scenarios: Sequence[str], cache: Path, runs: int, parallel: int
+) -> dict[str, Executed]:
+    """What each scenario runs in so many runs of a search within the standard bounds, so many
+    scenarios at a time; from the cache where nothing has changed since. Raises WrongResultError
+    when a search cannot be made."""
     key = digest(["engine", "scenarios"])
     cache.mkdir(parents=True, exist_ok=True)
-    found = {}
-    for name in scenarios:
-        file = cache / f"{name}-{runs}-{key}.json"
-        if not file.exists():
-            _record(name, runs, file)
-        found[name] = msgspec.json.decode(file.read_bytes(), type=Executed)
-    return found
+    files = {name: cache / f"{name}-{runs}-{key}.json" for name in scenarios}
+    missing = [name for name, file in files.items() if not file.exists()]
+    with ThreadPoolExecutor(parallel) as pool:
+        for recorded in [pool.submit(_record, name, runs, files[name]) for name in missing]:
+            recorded.result()
+    return {
+        name: msgspec.json.decode(file.read_bytes(), type=Executed) for name, file in files.items()
+    }
 
 
 def _record(scenario: str, runs: int, file: Path) -> None:

@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -35,6 +35,10 @@ from bettong.lineage.search.loop import Budget
 
 Status = Literal["killed", "survived", "aborted", "fails without a fault"]
 LIMITS = Limits(idle_s=15.0)
+_AT_A_TIME = 2
+"""Runs of one search: they wait more than they work."""
+_SHARING = 2
+"""So many scenarios share the time; further ones have what these leave of it."""
 _OWN = os.environ.get("PYTHONPATH", "")
 
 
@@ -119,11 +123,15 @@ def judge(question: Question) -> Finding:
 
 def _findings(question: Question, folder: Path, began: float) -> Iterator[Finding]:
     with _package(question.package), contextlib.ExitStack() as stack:
-        if question.scenarios:
-            backend = stack.enter_context(LocalBackend(runner="in-process"))
-        for name in question.scenarios:
+        backends = [
+            stack.enter_context(LocalBackend(runner="in-process"))
+            for _ in range(_AT_A_TIME if question.scenarios else 0)
+        ]
+        for number, name in enumerate(question.scenarios):
             left = question.seconds - (time.monotonic() - began)
-            yield _searched(backend, load_scenario(name), question, folder / name, left)
+            if number + 1 < min(_SHARING, len(question.scenarios)):
+                left /= 2
+            yield _searched(backends, load_scenario(name), question, folder / name, left)
         for target in question.sinks:
             left = question.seconds - (time.monotonic() - began)
             yield _checked(target, left)
@@ -143,15 +151,19 @@ def _package(folder: str) -> Iterator[None]:
 
 
 def _searched(
-    backend: LocalBackend, scenario: Scenario, question: Question, out: Path, left: float
+    backends: Sequence[LocalBackend],
+    scenario: Scenario,
+    question: Question,
+    out: Path,
+    left: float,
 ) -> Finding:
-    campaign = _campaign(_Hunt, backend, scenario, out)
+    campaign = _campaign(_Hunt, backends, scenario, out)
     try:
         result = search_scenario(
             campaign, bounds_of(question.bounds), budget=Budget(seconds=max(1.0, left))
         )
     except _ShownError as shown:
-        return _shown(shown.seen, scenario, len(campaign.runs), out.with_name("right"))
+        return _shown(shown.seen, campaign)
     except BettongError as e:
         status: Status = "aborted" if campaign.runs else "fails without a fault"
         return Finding(status, scenario.name, runs=len(campaign.runs), note=str(e)[:300])
@@ -166,22 +178,32 @@ def _searched(
     )
 
 
-def _shown(seen: RunRecord, scenario: Scenario, runs: int, out: Path) -> Finding:
-    """A kill, unless the right package breaks under these faults as well."""
-    kinds = tuple(sorted({anomaly.kind for anomaly in seen.anomalies}))
-    faults = seen.schedule.ids
+def _shown(seen: RunRecord, campaign: Campaign) -> Finding:
+    """A kill, unless it was seen only once, or the right package breaks under these faults too."""
+    scenario, out = campaign.scenario, campaign.out
+    found = Finding(
+        "killed",
+        scenario.name,
+        seen.schedule.ids,
+        tuple(sorted({anomaly.kind for anomaly in seen.anomalies})),
+        len(campaign.runs),
+    )
+    again = _campaign(Campaign, [campaign.backend], scenario, out / "again").run(seen.schedule)
+    if again.outcome != "violation":
+        return replace(found, status="aborted", note=f"it broke once, and was {again.outcome} then")
     with _package(_OWN), LocalBackend(runner="in-process") as backend:
-        control = _campaign(Campaign, backend, scenario, out).run(seen.schedule)
+        control = _campaign(Campaign, [backend], scenario, out / "right").run(seen.schedule)
     if control.outcome == "violation":
         note = "the right package breaks under these faults as well"
-        return Finding("aborted", scenario.name, faults, kinds, runs, note=note)
-    return Finding("killed", scenario.name, faults, kinds, runs)
+        return replace(found, status="aborted", note=note)
+    return found
 
 
 def _campaign(
-    kind: type[Campaign], backend: LocalBackend, scenario: Scenario, out: Path
+    kind: type[Campaign], backends: Sequence[LocalBackend], scenario: Scenario, out: Path
 ) -> Campaign:
-    campaign = kind(backend, scenario, out, scenario.messages(), limits=LIMITS)
+    first, *beside = backends
+    campaign = kind(first, scenario, out, scenario.messages(), limits=LIMITS, beside=beside)
     campaign.replay = False  # as the search has it
     return campaign
 
