@@ -60,6 +60,7 @@ class ScenarioExecutor:
     Attributes:
         batches: faults are placed in the first so many batches.
         kinds: of the faults that are asked for.
+        likely: fault sets that are suggested before others.
         equivalence: what runs have shown of which faults are alike.
         clean: the lineage of the clean run, once it is known.
         records: what the disks hold in the clean run, once it is known.
@@ -69,6 +70,7 @@ class ScenarioExecutor:
     campaign: Campaign
     batches: int
     kinds: AbstractSet[str] = CLASSIC
+    likely: Sequence[FaultSet] = ()
     equivalence: FaultEquivalence = field(default_factory=FaultEquivalence)
     clean: Lineage | None = None
     records: CleanRecords | None = None
@@ -155,12 +157,13 @@ class ScenarioExecutor:
         return found
 
     def suggest(self) -> list[FaultSet]:
-        """What is likely to break something: repairs that fail as what they repair has, and the
-        next single faults in turn."""
+        """What is likely to break something: what was said to be, repairs that fail as what they
+        repair has, and the next single faults in turn."""
         if self._turns is None:
             known = self.equivalence.faults
             self._turns = iter(in_turn(known[id] for id in known if id in self.equivalence.clean))
-        return [*self.equivalence.again(), *(frozenset({id}) for id in islice(self._turns, _TURNS))]
+        turns = (frozenset({id}) for id in islice(self._turns, _TURNS))
+        return [*self.likely, *self.equivalence.again(), *turns]
 
     def on_event(self, event: SearchEvent) -> None:
         """Take in what the search has run, and pass on how far it has come."""

@@ -39,15 +39,19 @@ def search_scenario(
     *,
     budget: Budget = Budget(),  # noqa: B008 - immutable
     expected: Guarantee = "effectively-once",
+    likely: Sequence[FaultSet] = (),
 ) -> Result:
     """Search for the smallest fault sets that break a scenario.
+
+    ``likely``: fault sets that are put up before others of their size, if they are hypotheses:
+    those that have broken the scenario before, or another one much like it.
 
     The search writes each run to ``search.jsonl`` in the campaign's folder as soon as it is judged
     and, started again with the same question, goes on where it was. Raises UsageError when that
     file belongs to another question, BettongError when the system cannot be started.
     """
     campaign.replay = False  # a crash right before commits/N is among the hypotheses
-    executor = ScenarioExecutor(campaign, reach.batches, frozenset(reach.bounds.at_most))
+    executor = ScenarioExecutor(campaign, reach.batches, frozenset(reach.bounds.at_most), likely)
     findings = search(
         SideBySide(executor.attempt, lambda: campaign.parallel),
         reach.bounds,

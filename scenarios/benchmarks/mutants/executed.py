@@ -146,11 +146,11 @@ class Recorder:
         return found
 
 
-def digest(rooms: Sequence[str]) -> str:
-    """Of all that a recording depends on: the texts of rooms."""
+def digest() -> str:
+    """Of all that a recording depends on: the texts of engine and scenarios, benches left out."""
     found = blake2b(digest_size=8)
-    for room in rooms:
-        for path in modules_of(room):
+    for path in (*modules_of("engine"), *modules_of("scenarios")):
+        if not path.startswith("scenarios/benchmarks/"):
             found.update(f"{path}\n{source_of(path)}".encode())
     return found.hexdigest()
 
@@ -161,7 +161,7 @@ def executed(
     """What each scenario runs in so many runs of a search within the standard bounds, so many
     scenarios at a time; from the cache where nothing has changed since. Raises WrongResultError
     when a search cannot be made."""
-    key = digest(["engine", "scenarios"])
+    key = digest()
     cache.mkdir(parents=True, exist_ok=True)
     files = {name: cache / f"{name}-{runs}-{key}.json" for name in scenarios}
     missing = [name for name, file in files.items() if not file.exists()]

@@ -13,8 +13,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -52,6 +52,7 @@ class Question:
         sinks: targets of check-sink, likewise.
         bounds: of the search, by name.
         seconds: how long all of it may take.
+        likely: fault sets that have shown other mistakes, by scenario: they are put up first.
     """
 
     package: str
@@ -59,6 +60,7 @@ class Question:
     sinks: tuple[str, ...]
     bounds: str
     seconds: float
+    likely: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,10 @@ def _searched(
     campaign = _campaign(_Hunt, backends, scenario, out)
     try:
         result = search_scenario(
-            campaign, bounds_of(question.bounds), budget=Budget(seconds=max(1.0, left))
+            campaign,
+            bounds_of(question.bounds),
+            budget=Budget(seconds=max(1.0, left)),
+            likely=[frozenset(ids) for ids in question.likely.get(scenario.name, ())],
         )
     except _ShownError as shown:
         return _shown(shown.seen, campaign)

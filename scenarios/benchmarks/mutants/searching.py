@@ -6,9 +6,11 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
@@ -59,6 +61,8 @@ class Bench:
     bounds: str
     seconds: float
     parallel: int
+    _shown_by: dict[str, Counter[tuple[str, ...]]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def scenarios_of(self, mutant: Mutant) -> list[str]:
         """The scenarios that run the mistake: those first that do so without a fault, and of
@@ -85,6 +89,7 @@ class Bench:
             if finding is None:
                 missing.append(mutant)
             else:
+                self._learn(finding)
                 yield Judged(mutant, finding)
         self.out.mkdir(parents=True, exist_ok=True)
         with ThreadPoolExecutor(self.parallel) as pool, (self.out / LOG).open("a") as log:
@@ -93,6 +98,7 @@ class Bench:
                 for future in as_completed(futures):
                     judged = future.result()
                     key, finding = _key(judged.mutant, self.bounds), judged.finding
+                    self._learn(finding)
                     line = _Line(key, judged.mutant.id, finding)
                     log.write(msgspec.json.encode(line).decode() + "\n")
                     log.flush()
@@ -107,6 +113,19 @@ class Bench:
         found = [msgspec.json.decode(line, type=_Line) for line in lines]
         return {line.key: line.finding for line in found}
 
+    def _learn(self, finding: Finding) -> None:
+        if finding.status == "killed" and finding.faults:
+            with self._lock:
+                self._shown_by.setdefault(finding.shown_by, Counter())[finding.faults] += 1
+
+    def _likely(self) -> dict[str, list[tuple[str, ...]]]:
+        """What has shown mistakes, by scenario, that which has shown the most first."""
+        with self._lock:
+            return {
+                scenario: [faults for faults, _ in shown.most_common()]
+                for scenario, shown in self._shown_by.items()
+            }
+
     def _searched(self, mutant: Mutant) -> Judged:
         with tempfile.TemporaryDirectory(prefix="bettong-overlay-") as name:
             folder = Path(name)
@@ -117,6 +136,7 @@ class Bench:
                 sinks_of(mutant.path),
                 self.bounds,
                 self.seconds,
+                self._likely(),
             )
             return Judged(mutant, _asked(question))
 
