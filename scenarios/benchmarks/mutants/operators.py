@@ -145,7 +145,7 @@ class _Module:
                     _Change("return early", statement, statement, text), statement, scope
                 )
         for first, second in pairwise(body):
-            if _is_action(first) and _is_action(second):
+            if _is_action(first) and _is_action(second) and not _are_apart(first, second):
                 between = self._between(first, second)
                 text = f"{self._text(second)}{between}{self._text(first)}"
                 yield from self._made(_Change("swap neighbours", first, second, text), first, scope)
@@ -320,6 +320,28 @@ def _is_action(statement: ast.stmt) -> bool:
             return True
         case _:
             return False
+
+
+def _are_apart(first: ast.stmt, second: ast.stmt) -> bool:
+    """Whether two statements only set, and neither reads what the other one sets: nobody can tell
+    in which order they stand."""
+    both = (first, second)
+    if any(isinstance(node, ast.Call) for s in both for node in ast.walk(s)):
+        return False
+    sets, reads = zip(*map(_names, both), strict=True)
+    return not (sets[0] & (sets[1] | reads[1]) or sets[1] & reads[0])
+
+
+def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
+    """What a statement sets, and what it reads."""
+    sets, reads = set(), set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            (sets if isinstance(node.ctx, ast.Store) else reads).add(name)
+    if isinstance(statement, ast.AugAssign):
+        reads |= sets
+    return sets, reads
 
 
 def _is_docstring(statement: ast.stmt) -> bool:

@@ -69,6 +69,23 @@ def test_a_function_that_gives_something_back_does_not_return_early() -> None:
     assert all("is_full" not in m.id for m in mutants_of("x.py", SOURCE) if "early" in m.operator)
 
 
+def test_settings_that_do_not_touch_each_other_are_not_swapped() -> None:
+    source = textwrap.dedent(
+        """
+        def f(self: Log) -> None:
+            self.a = 1
+            self.b = 2
+            self.c = self.b
+            self.d = self.g()
+        """
+    )
+    swapped = [m.id for m in mutants_of("x.py", source) if m.operator == "swap neighbours"]
+    assert [id.partition(": ")[2].partition(" -> ")[0] for id in swapped] == [
+        "self.b = 2 self.c = self.b",
+        "self.c = self.b self.d = self.g()",
+    ]
+
+
 @pytest.mark.parametrize("path", ["engine/storage/log.py", "engine/ingest/sender.py"])
 def test_every_mutant_compiles_differs_and_has_a_name_of_its_own(path: str) -> None:
     source = source_of(path)
