@@ -18,6 +18,7 @@ from bettong.scenarios.benchmarks.mutants import page, population
 from bettong.scenarios.benchmarks.mutants.executed import executed
 from bettong.scenarios.benchmarks.mutants.score import Score, scores
 from bettong.scenarios.benchmarks.mutants.searching import LOG, Bench, Judged
+from bettong.scenarios.mutants.shipped import MUTANTS
 
 SCENARIOS = (
     "counting_two",
@@ -74,7 +75,8 @@ def bench(
     ]
     parallel = min(2, os.cpu_count() or 1)
     recorded = executed(SCENARIOS, out / "executed", RECORDED_RUNS, parallel)
-    work = Bench(out, recorded, BOUNDS, seconds, parallel)
+    first = tuple(dict.fromkeys(mutant.shown_by().ids for mutant in MUTANTS))
+    work = Bench(out, recorded, BOUNDS, seconds, parallel, first)
     run = [mutant for mutant in mutants if work.is_run(mutant)]
     drawn = population.draw(run, None if full else sample or FEW, seed)
     mine = drawn[part.index - 1 :: part.of]

@@ -54,6 +54,7 @@ class Bench:
         bounds: of each search, by name.
         seconds: that a mutant may take in all.
         parallel: how many are searched at a time.
+        first: fault sets that are put up first, behind those that have shown other mistakes.
     """
 
     out: Path
@@ -61,6 +62,7 @@ class Bench:
     bounds: str
     seconds: float
     parallel: int
+    first: Sequence[tuple[str, ...]] = ()
     _shown_by: dict[str, Counter[tuple[str, ...]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -119,12 +121,10 @@ class Bench:
                 self._shown_by.setdefault(finding.shown_by, Counter())[finding.faults] += 1
 
     def _likely(self) -> dict[str, list[tuple[str, ...]]]:
-        """What has shown mistakes, by scenario, that which has shown the most first."""
+        """What is put up first, by scenario: what has shown the most mistakes first."""
         with self._lock:
-            return {
-                scenario: [faults for faults, _ in shown.most_common()]
-                for scenario, shown in self._shown_by.items()
-            }
+            shown = {s: self._shown_by.get(s, Counter()).most_common() for s in self.recorded}
+        return {s: [*(ids for ids, _ in some), *self.first] for s, some in shown.items()}
 
     def _searched(self, mutant: Mutant) -> Judged:
         with tempfile.TemporaryDirectory(prefix="bettong-overlay-") as name:
