@@ -116,11 +116,13 @@ def test_a_bench_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
         return Finding("killed", "quick", ("crash(driver)",), ("Loss",), 7, 3.5)
 
     monkeypatch.setattr(searching, "_asked", answer)
-    bench = Bench(tmp_path, recorded(first), "standard", 60.0, 1)
+    bench = Bench(tmp_path, recorded(first), "standard", 60.0, 1, [("shipped",)])
     assert [one.finding.runs for one in bench.judge([first], lambda _: None)] == [7]
     both = list(bench.judge([first, second], lambda _: None))
     assert len(asked) == 2
     assert [one.mutant for one in both] == [first, second]
+    assert asked[0].likely["quick"] == [("shipped",)]
+    assert asked[1].likely["quick"] == [("crash(driver)",), ("shipped",)]
     list(Bench(tmp_path, {}, "quick", 60.0, 1).judge([first], lambda _: None))
     assert len(asked) == 3  # other bounds, another question
 

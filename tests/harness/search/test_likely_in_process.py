@@ -1,0 +1,27 @@
+"""What is said to be likely to break a scenario is run before all else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bettong.harness.api import load_scenario
+from bettong.harness.backends.local import LocalBackend
+from bettong.harness.runs.campaign import Campaign
+from bettong.harness.search.bounds import SearchBounds
+from bettong.harness.search.ldfi import search_scenario
+from bettong.lineage.search.loop import Budget
+
+LIKELY = frozenset({"crash(receiver, before receiver.commit/batch=0)"})
+NONE_OF_THIS = frozenset({"crash(gateway, before gateway.ack/of_another_stream/7)"})
+
+
+def test_what_is_likely_comes_first_and_what_names_nothing_here_is_left_out(
+    tmp_path: Path,
+) -> None:
+    scenario = load_scenario("counting_two")
+    with LocalBackend(runner="in-process") as backend:
+        campaign = Campaign(backend, scenario, tmp_path, scenario.messages())
+        result = search_scenario(
+            campaign, SearchBounds(), budget=Budget(runs=3), likely=[NONE_OF_THIS, LIKELY]
+        )
+    assert [frozenset(run.faults) for run in result.runs] == [frozenset(), frozenset(), LIKELY]
