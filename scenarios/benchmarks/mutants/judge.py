@@ -21,6 +21,7 @@ from typing import Literal
 import msgspec
 
 from bettong.harness.api import load_scenario
+from bettong.harness.backends.base import Backend
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.queries.check import check_sink
@@ -205,7 +206,7 @@ def _shown(seen: RunRecord, campaign: Campaign) -> Finding:
 
 
 def _campaign(
-    kind: type[Campaign], backends: Sequence[LocalBackend], scenario: Scenario, out: Path
+    kind: type[Campaign], backends: Sequence[Backend], scenario: Scenario, out: Path
 ) -> Campaign:
     first, *beside = backends
     campaign = kind(first, scenario, out, scenario.messages(), limits=LIMITS, beside=beside)

@@ -334,7 +334,8 @@ def _are_apart(first: ast.stmt, second: ast.stmt) -> bool:
 
 def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
     """What a statement sets, and what it reads."""
-    sets, reads = set(), set()
+    sets: set[str] = set()
+    reads: set[str] = set()
     for node in ast.walk(statement):
         if isinstance(node, ast.Name | ast.Attribute):
             name = node.id if isinstance(node, ast.Name) else node.attr
