@@ -50,15 +50,14 @@ class Journal:
         return True
 
     def get(self, schedule: FaultSet) -> Execution | None:
-        """The execution of a schedule, when it is known."""
-        return self._known.get(schedule)
+        """The execution of a schedule in the interrupted search, if there was one; asked once."""
+        return self._known.pop(schedule, None)
 
     def on_event(self, event: SearchEvent) -> None:
         """Keep a fresh execution; it is on disk when this returns."""
         if not isinstance(event, Executed) or event.from_log:
             return
         execution = event.execution
-        self._known[execution.schedule] = execution
         value = {f.name: getattr(execution, f.name) for f in fields(execution)} | {
             "schedule": sorted(execution.schedule),
             "anomalies": [asdict(a) for a in execution.anomalies],
