@@ -50,7 +50,7 @@ class Bench:
 
     Attributes:
         out: folder of the log.
-        recorded: what each scenario runs.
+        recorded: what each scenario runs, in the order in which they are searched.
         bounds: of each search, by name.
         seconds: that a mutant may take in all.
         parallel: how many are searched at a time.
@@ -67,14 +67,11 @@ class Bench:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def scenarios_of(self, mutant: Mutant) -> list[str]:
-        """The scenarios that run the mistake: those first that do so without a fault, and of
-        these the quickest."""
-        found = [
-            (mutant.statement not in e.clean.get(mutant.path, ()), e.seconds, name)
-            for name, e in self.recorded.items()
-            if e.runs(mutant.path, mutant.statement)
-        ]
-        return [name for _, _, name in sorted(found)]
+        """The scenarios that run the mistake: those first that do so without a fault."""
+        recorded = self.recorded.items()
+        found = [(n, e) for n, e in recorded if e.runs(mutant.path, mutant.statement)]
+        found.sort(key=lambda of: mutant.statement not in of[1].clean.get(mutant.path, ()))
+        return [name for name, _ in found]
 
     def is_run(self, mutant: Mutant) -> bool:
         """Whether any scenario or sink runs the mistake."""

@@ -92,9 +92,9 @@ def test_every_equivalent_mutant_is_there_and_has_a_reason() -> None:
 def recorded(mutant: Mutant) -> dict[str, Executed]:
     here = {mutant.path: frozenset({mutant.statement})}
     return {
-        "slow": Executed(here, {}, 2.0),
-        "quick": Executed(here, {}, 1.0),
         "after faults": Executed({}, here, 0.5),
+        "quick": Executed(here, {}, 2.0),
+        "slow": Executed(here, {}, 1.0),
         "elsewhere": Executed({"engine/ids.py": frozenset({1})}, {}, 0.1),
     }
 
