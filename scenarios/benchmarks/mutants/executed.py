@@ -59,12 +59,10 @@ class Executed:
     Attributes:
         clean: without faults.
         under_faults: in runs with faults.
-        seconds: of a run, on average.
     """
 
     clean: Mapping[str, frozenset[int]]
     under_faults: Mapping[str, frozenset[int]]
-    seconds: float
 
     def runs(self, path: str, line: int) -> bool:
         """Whether a statement is run at all."""

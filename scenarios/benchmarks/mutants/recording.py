@@ -57,11 +57,9 @@ def main() -> None:
         search_scenario(campaign, bounds_of(), budget=Budget(runs=runs))
     if campaign.runs[0].outcome != "good":
         sys.exit(f"its clean run is {campaign.runs[0].outcome}: {campaign.runs[0].note}")
-    seconds = sum(run.seconds for run in campaign.runs) / len(campaign.runs)
     found = Executed(
         {path: frozenset(lines) for path, lines in campaign.clean.items()},
         {path: frozenset(lines) for path, lines in campaign.under_faults.items()},
-        round(seconds, 3),
     )
     print(msgspec.json.encode(found).decode())
 

@@ -92,17 +92,17 @@ def test_every_equivalent_mutant_is_there_and_has_a_reason() -> None:
 def recorded(mutant: Mutant) -> dict[str, Executed]:
     here = {mutant.path: frozenset({mutant.statement})}
     return {
-        "after faults": Executed({}, here, 0.5),
-        "quick": Executed(here, {}, 2.0),
-        "slow": Executed(here, {}, 1.0),
-        "elsewhere": Executed({"engine/ids.py": frozenset({1})}, {}, 0.1),
+        "after faults": Executed({}, here),
+        "first": Executed(here, {}),
+        "second": Executed(here, {}),
+        "elsewhere": Executed({"engine/ids.py": frozenset({1})}, {}),
     }
 
 
 def test_a_mutant_is_searched_where_it_is_run(tmp_path: Path) -> None:
     mutant = mutant_of(LEDGER, "delete append")
     bench = Bench(tmp_path, recorded(mutant), "standard", 60.0, 1)
-    assert bench.scenarios_of(mutant) == ["quick", "slow", "after faults"]
+    assert bench.scenarios_of(mutant) == ["first", "second", "after faults"]
     assert bench.is_run(mutant)
     assert not Bench(tmp_path, {}, "standard", 60.0, 1).is_run(mutant)
 
@@ -113,7 +113,7 @@ def test_a_bench_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def answer(question: Question) -> Finding:
         asked.append(question)
-        return Finding("killed", "quick", ("crash(driver)",), ("Loss",), 7, 3.5)
+        return Finding("killed", "first", ("crash(driver)",), ("Loss",), 7, 3.5)
 
     monkeypatch.setattr(searching, "_asked", answer)
     bench = Bench(tmp_path, recorded(first), "standard", 60.0, 1, [("shipped",)])
@@ -121,8 +121,8 @@ def test_a_bench_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
     both = list(bench.judge([first, second], lambda _: None))
     assert len(asked) == 2
     assert [one.mutant for one in both] == [first, second]
-    assert asked[0].likely["quick"] == [("shipped",)]
-    assert asked[1].likely["quick"] == [("crash(driver)",), ("shipped",)]
+    assert asked[0].likely["first"] == [("shipped",)]
+    assert asked[1].likely["first"] == [("crash(driver)",), ("shipped",)]
     list(Bench(tmp_path, {}, "quick", 60.0, 1).judge([first], lambda _: None))
     assert len(asked) == 3  # other bounds, another question
 
