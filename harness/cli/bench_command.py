@@ -39,8 +39,8 @@ from bettong.lineage.errors import UsageError
 def command(name: str, as_json: bool, **options: Any) -> None:
     """Measure; figures are ratios to a peer or a plain way of doing the same.
 
-    NAME is one of: check, engine, latency, ldfi, market-spread, mutants, price, shipped-mutants,
-    sinks, spark-latency, state-size, steps.
+    NAME is one of: check, disk, engine, ingest, latency, ldfi, market-spread, mutants, price,
+    proxies, shipped-mutants, sinks, spark-latency, state-size, steps.
     """
     found = _measured(name, options)
     if as_json:

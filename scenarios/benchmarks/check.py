@@ -15,7 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,19 +32,39 @@ from bettong.lineage.results import environment
 KEYS = 100_000
 CHUNK = 1 << 20
 LANES = 16
+COUNTS = """
+with seen as (select id, count(*) times, min(place) seen_at from o group by id),
+     joined as (select e.id, e.key, e.place rank, times, seen_at
+              from e left join seen on e.id = seen.id),
+     steps as (select rank, lag(rank) over (partition by key order by seen_at) before
+               from joined where times is not null)
+select (select count(*) from joined where times is null) lost,
+       (select count(*) from joined where times > 1) duplicates,
+       (select count(*) from steps where before > rank) reordered
+"""
+"""The plain way in SQL, of the tables ``e`` and ``o`` with ``id``, ``key`` and ``place``."""
+PLAIN = {"pandas": "pandas", "duckdb": "duckdb", "spark": "pyspark"}
+"""Ways of writing the same check -> the library that each takes."""
 FOUND = {"lost": 0, "duplicates": 1, "reordered": 0}
 SCHEMA = pa.schema({"id": pa.string(), "key": pa.string()})
 
 
-def bench(records: int = 10_000_000, ways: tuple[str, ...] = ("pandas", "spark")) -> dict[str, Any]:
+def bench(events: int = 10_000_000, ways: Sequence[str] | None = None) -> dict[str, Any]:
     """Figures: records a second (of the observed history), memory, and ratios to each way.
+
+    Args:
+        events: records of the expected history.
+        ways: the plain ways; all whose library is installed if not given.
 
     Raises BettongError when a way does not find the planted duplicate.
     """
+    records = events
+    if ways is None:
+        ways = [way for way, library in PLAIN.items() if find_spec(library)]
     with tempfile.TemporaryDirectory(prefix="bettong-bench-") as name:
         make_histories(Path(name), records)
         ours = _measured("bettong", Path(name))
-        others = {way: _measured(way, Path(name)) for way in ways}
+        others = {way: _measured(way, Path(name), ours["gib"]) for way in ways}
     rate = records / ours["seconds"]
     figures: dict[str, Any] = {
         "check": {"value": round(rate), "unit": "records/s of CPU"},
@@ -91,8 +112,9 @@ def _table(names: pa.Array, numbers: Any, keys: Any) -> pa.Table:
     return pa.table({"id": ids, "key": names.take(pa.array(keys))}, schema=SCHEMA)
 
 
-def _measured(way: str, directory: Path) -> dict[str, Any]:
+def _measured(way: str, directory: Path, gib: float = 0.0) -> dict[str, Any]:
     command = [sys.executable, "-m", "bettong.scenarios.benchmarks.check", way, str(directory)]
+    command.append(str(gib))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BettongError(f"bench check: {way} failed:\n{done.stderr[-2000:]}")
@@ -102,7 +124,7 @@ def _measured(way: str, directory: Path) -> dict[str, Any]:
     return reported
 
 
-def by_bettong(expected: Path, observed: Path) -> Callable[[], dict[str, int]]:
+def by_bettong(expected: Path, observed: Path, gib: float) -> Callable[[], dict[str, int]]:
     from bettong.harness.histories import Columns, StoredCheck, StoredHistory
 
     pa.set_cpu_count(1)
@@ -119,7 +141,7 @@ def by_bettong(expected: Path, observed: Path) -> Callable[[], dict[str, int]]:
     return check
 
 
-def by_pandas(expected: Path, observed: Path) -> Callable[[], dict[str, int]]:
+def by_pandas(expected: Path, observed: Path, gib: float) -> Callable[[], dict[str, int]]:
     import pandas as pd
 
     pa.set_cpu_count(1)
@@ -138,7 +160,7 @@ def by_pandas(expected: Path, observed: Path) -> Callable[[], dict[str, int]]:
     return check
 
 
-def by_spark(expected: Path, observed: Path) -> Callable[[], dict[str, int]]:
+def by_spark(expected: Path, observed: Path, gib: float) -> Callable[[], dict[str, int]]:
     from pyspark.sql import SparkSession
 
     builder: Any = SparkSession.builder
@@ -156,31 +178,45 @@ def by_spark(expected: Path, observed: Path) -> Callable[[], dict[str, int]]:
         for name, path in (("e", expected), ("o", observed)):
             frame = spark.read.parquet(str(path)).selectExpr("*", "_metadata.row_index as place")
             frame.createOrReplaceTempView(name)
-        row = spark.sql(
-            """
-            with seen as (select id, count(*) times, min(place) at from o group by id),
-                 both as (select e.id, e.key, e.place rank, times, at
-                          from e left join seen on e.id = seen.id),
-                 steps as (select rank, lag(rank) over (partition by key order by at) before
-                           from both where times is not null)
-            select (select count(*) from both where times is null) lost,
-                   (select count(*) from both where times > 1) duplicates,
-                   (select count(*) from steps where before > rank) reordered
-            """
-        ).collect()[0]
+        row = spark.sql(COUNTS).collect()[0]
         return {name: int(row[name]) for name in FOUND}
 
     return check
 
 
-WAYS = {"bettong": by_bettong, "pandas": by_pandas, "spark": by_spark}
+def by_duckdb(expected: Path, observed: Path, gib: float) -> Callable[[], dict[str, int]]:
+    """Within the memory that our own check took."""
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("set threads = 1")
+    connection.execute(f"set memory_limit = '{gib * 1024:.0f}MiB'")
+    connection.execute(f"set temp_directory = '{expected.parent / 'duckdb'}'")
+
+    def check() -> dict[str, int]:
+        for name, path in (("e", expected), ("o", observed)):
+            rows = connection.read_parquet(str(path), file_row_number=True)
+            rows.project("id, key, file_row_number as place").create_view(name)
+        row = connection.execute(COUNTS).fetchone() or ()
+        return dict(zip(FOUND, map(int, row), strict=True))
+
+    return check
 
 
-def main(way: str, directory: str) -> None:
-    """Run one way on one core and print what it took."""
+WAYS: Mapping[str, Callable[[Path, Path, float], Callable[[], dict[str, int]]]] = {
+    "bettong": by_bettong,
+    "pandas": by_pandas,
+    "duckdb": by_duckdb,
+    "spark": by_spark,
+}
+
+
+def main(way: str, directory: str, gib: str) -> None:
+    """Run one way on one core and print what it took; ``gib``: what ours took of memory."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    check = WAYS[way](Path(directory, "expected.parquet"), Path(directory, "observed.parquet"))
+    folder = Path(directory)
+    check = WAYS[way](folder / "expected.parquet", folder / "observed.parquet", float(gib))
     begin = _cpu_seconds()
     found = check()
     seconds = _cpu_seconds() - begin

@@ -6,10 +6,14 @@ are counted from the clean one to the first violation, on the in-process runner 
 can be shown there, else on Spark. All three look for crashes and losses, and where the mutant's own
 schedule has a fault of another kind, for that kind too. What is not found within the runs allowed
 is no figure.
+
+``python -m bettong.scenarios.benchmarks.shipped_mutants [MUTANT...]`` prints the docs' table, a row
+as soon as it is measured; all mutants take about an hour of a machine that does nothing else.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,6 +33,7 @@ from bettong.harness.search.enumeration import each_step, random_schedules
 from bettong.harness.search.fault_plan import EACH_STEP_BATCHES
 from bettong.harness.search.ldfi import search_scenario
 from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE
+from bettong.lineage.nearest import one_of
 from bettong.lineage.results import Anomaly, environment
 from bettong.lineage.search.loop import Budget
 from bettong.scenarios.benchmarks.errors import WrongResultError
@@ -164,3 +169,17 @@ def line(found: Found) -> str:
     mutant = found.mutant
     anomalies = ", ".join(found.anomalies)
     return f"| `{mutant.name}` | {mutant.title} | {fault} | {anomalies} | {reported} |"
+
+
+def main(names: Sequence[str]) -> None:
+    """Print the table of the named mutants, or of all of them."""
+    for name in names:
+        one_of(name, [mutant.name for mutant in MUTANTS], "mutant")
+    chosen = [mutant for mutant in MUTANTS if not names or mutant.name in names]
+    print(f"Runs to the first violation, {MOST} at most.\n\n{HEAD}")
+    for found in measure(chosen):
+        print(line(found), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

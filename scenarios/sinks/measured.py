@@ -1,4 +1,5 @@
-"""What whole verdicts on the sinks that ship have found: ``benchmarks/sinks.py``."""
+"""What whole verdicts on the sinks that ship have found:
+``python -m bettong.scenarios.benchmarks.measured_sinks``."""
 
 from __future__ import annotations
 

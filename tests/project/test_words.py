@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("benchmarks", "docs", "engine", "harness", "lineage", "reports", "scenarios", "tests")
+ROOMS = ("docs", "engine", "harness", "lineage", "reports", "scenarios", "tests")
 KINDS = {".css", ".html", ".java", ".js", ".md", ".py", ".toml", ".yaml"}
 
 FORMER = {

@@ -1,16 +1,13 @@
 """What a link costs: round trips and bulk bytes through the embedded Toxiproxy, the real one and
 the recording relay, against the same client and server without anything between.
 
-``python benchmarks/proxies.py [--round-trips N] [--megabytes M]`` prints ``{"name", "figures"}``.
 Every byte that comes back is compared. The real server is measured where ``toxiproxy-server`` is
 on PATH. Ways are measured in turns, several times; figures are medians, and ratios to ``direct``.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import json
 import os
 import shutil
 import socket
@@ -22,8 +19,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from bettong.engine.address import Address
 from bettong.harness.toxiproxy import Proxy, ToxiproxyServer
 from bettong.harness.wire import WireRecorder
+from bettong.lineage.results import environment
+from bettong.scenarios.benchmarks.errors import WrongResultError
 
 REPEATS = 5
 MESSAGE = 100
@@ -39,21 +39,55 @@ while True:
     threading.Thread(target=echo, args=(listener.accept()[0],), daemon=True).start()
 """
 
-Address = tuple[str, int]
+
+def bench(events: int = 3000, megabytes: int = 32) -> dict[str, Any]:
+    """Figures: round trips and megabytes a second of each way, and ratios to ``direct``.
+
+    Args:
+        events: round trips.
+        megabytes: bulk bytes.
+
+    Raises WrongResultError when other bytes come back.
+    """
+    with contextlib.ExitStack() as stack:
+        ways = _ways(stack)
+        trips = _measured(ways, lambda address: _round_trips(address, events))
+        whole = _measured(ways, lambda address: _bulk(address, megabytes))
+    found = {**_figures("round trips", "1/s", trips), **_figures("bulk", "MB/s", whole)}
+    return {"name": "proxies", "figures": found, "environment": environment()}
 
 
-def receive(sock: socket.socket, count: int) -> bytes:
+def _ways(stack: contextlib.ExitStack) -> dict[str, Address]:
+    """Where the echoing server is reached, by each way."""
+    echo = stack.enter_context(
+        subprocess.Popen([sys.executable, "-c", ECHO], stdout=subprocess.PIPE)
+    )
+    stack.callback(echo.kill)
+    assert echo.stdout is not None
+    upstream = f"127.0.0.1:{int(echo.stdout.readline())}"
+    ways = {"direct": Address.parse(upstream)}
+    kinds = ["embedded", *(["binary"] if shutil.which("toxiproxy-server") else [])]
+    for kind in kinds:
+        server = stack.enter_context(ToxiproxyServer(kind))  # type: ignore[arg-type]
+        name = "embedded Toxiproxy" if kind == "embedded" else "Toxiproxy"
+        ways[name] = server.client().create(Proxy("link", upstream)).address
+    recorder = stack.enter_context(WireRecorder())
+    ways["relay"] = Address.parse(recorder.endpoint("echo", upstream).address)
+    return ways
+
+
+def _receive(sock: socket.socket, count: int) -> bytes:
     pieces = []
     while count:
         piece = sock.recv(min(count, 1 << 18))
         if not piece:
-            raise SystemExit("the connection ended too early")
+            raise WrongResultError("bench proxies: the connection ended too early")
         pieces.append(piece)
         count -= len(piece)
     return b"".join(pieces)
 
 
-def round_trips(address: Address, count: int) -> float:
+def _round_trips(address: Address, count: int) -> float:
     """Round trips a second on one connection."""
     with socket.create_connection(address) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -61,32 +95,27 @@ def round_trips(address: Address, count: int) -> float:
         begin = time.perf_counter()
         for number in range(count):
             sock.sendall(messages[number % 100])
-            if receive(sock, MESSAGE) != messages[number % 100]:
-                raise SystemExit("other bytes came back")
+            if _receive(sock, MESSAGE) != messages[number % 100]:
+                raise WrongResultError("bench proxies: other bytes came back")
         return count / (time.perf_counter() - begin)
 
 
-def bulk(address: Address, megabytes: int) -> float:
+def _bulk(address: Address, megabytes: int) -> float:
     """Megabytes a second there and back on one connection."""
     data = os.urandom(megabytes << 20)
     with socket.create_connection(address) as sock:
         begin = time.perf_counter()
         sender = threading.Thread(target=sock.sendall, args=(data,))
         sender.start()
-        back = receive(sock, len(data))
+        back = _receive(sock, len(data))
         taken = time.perf_counter() - begin
         sender.join()
     if back != data:
-        raise SystemExit("other bytes came back")
+        raise WrongResultError("bench proxies: other bytes came back")
     return megabytes / taken
 
 
-def parsed(address: str) -> Address:
-    host, _, port = address.rpartition(":")
-    return host, int(port)
-
-
-def measured(ways: dict[str, Address], measure: Callable[[Address], float]) -> dict[str, float]:
+def _measured(ways: dict[str, Address], measure: Callable[[Address], float]) -> dict[str, float]:
     """The median of each way; the ways take turns, so that a busy machine is busy for all."""
     taken: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(REPEATS):
@@ -95,48 +124,10 @@ def measured(ways: dict[str, Address], measure: Callable[[Address], float]) -> d
     return {name: statistics.median(values) for name, values in taken.items()}
 
 
-def figures(prefix: str, unit: str, values: dict[str, float]) -> dict[str, Any]:
+def _figures(prefix: str, unit: str, values: dict[str, float]) -> dict[str, Any]:
     direct = values["direct"]
     return {
         f"{prefix}.{name}": {"value": round(value, 1), "unit": unit}
         | ({} if name == "direct" else {"versus": "direct", "ratio": round(value / direct, 3)})
         for name, value in values.items()
     }
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--round-trips", type=int, default=3000)
-    parser.add_argument("--megabytes", type=int, default=32)
-    options = parser.parse_args()
-    with contextlib.ExitStack() as stack:
-        echo = stack.enter_context(
-            subprocess.Popen([sys.executable, "-c", ECHO], stdout=subprocess.PIPE)
-        )
-        stack.callback(echo.kill)
-        assert echo.stdout is not None
-        upstream = f"127.0.0.1:{int(echo.stdout.readline())}"
-        ways = {"direct": parsed(upstream)}
-        kinds = ["embedded", *(["binary"] if shutil.which("toxiproxy-server") else [])]
-        for kind in kinds:
-            server = stack.enter_context(ToxiproxyServer(kind))  # type: ignore[arg-type]
-            name = "embedded Toxiproxy" if kind == "embedded" else "Toxiproxy"
-            ways[name] = server.client().create(Proxy("link", upstream)).address
-        recorder = stack.enter_context(WireRecorder())
-        ways["relay"] = parsed(recorder.endpoint("echo", upstream).address)
-        result = {
-            "name": "proxies",
-            "figures": figures(
-                "round trips",
-                "1/s",
-                measured(ways, lambda address: round_trips(address, options.round_trips)),
-            )
-            | figures(
-                "bulk", "MB/s", measured(ways, lambda address: bulk(address, options.megabytes))
-            ),
-        }
-    print(json.dumps(result, indent=2))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,8 @@
 """The docs' table of sinks: the whole verdict on each one, single faults and two together.
 
-``python benchmarks/sinks.py [PREFIX...]`` prints the lines of ``scenarios/sinks/measured.py`` for
-all sinks whose names begin so, each as soon as it is measured. Delta and Iceberg need pyspark
-4.1.1. All of them take about an hour and a half of two cores.
+``python -m bettong.scenarios.benchmarks.measured_sinks [PREFIX...]`` prints the lines of
+``scenarios/sinks/measured.py`` for all sinks whose names begin so, each as soon as it is measured.
+Delta and Iceberg need pyspark 4.1.1. All of them take about an hour and a half of two cores.
 """
 
 from __future__ import annotations

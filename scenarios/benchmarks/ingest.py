@@ -1,12 +1,8 @@
-"""How fast messages come in and rows go out, against a plain socket and a plain file.
-
-``python benchmarks/ingest.py [--messages N] [--dir DIR]`` prints ``{"name", "figures"}``; every
-message and row that was sent is compared with what was kept.
-"""
+"""How fast messages come in and rows go out, against a plain socket and a plain file; every
+message and row that was sent is compared with what was kept."""
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -26,17 +22,30 @@ from bettong.engine.ingest.client import RangeClient
 from bettong.engine.ingest.sender import Pace, Sender, read_lines
 from bettong.engine.receiver.client import ReceiverClient
 from bettong.engine.receiver.rows import Row
+from bettong.lineage.results import environment
+from bettong.scenarios.benchmarks.errors import WrongResultError
 
 BATCH = 100_000
 
 
-def seconds(action: Callable[[], object]) -> float:
+def bench(events: int = 2_000_000) -> dict[str, Any]:
+    """Figures: messages and rows a second, and ratios to a plain socket into a file.
+
+    Raises WrongResultError when something else comes out than was sent.
+    """
+    with tempfile.TemporaryDirectory(prefix="bettong-bench-") as home:
+        figures = _measure(events, Path(home))
+    size = {"messages": f"{events:,}"}
+    return {"name": "ingest", "figures": figures, "environment": {**environment(), **size}}
+
+
+def _seconds(action: Callable[[], object]) -> float:
     begin = time.perf_counter()
     action()
     return time.perf_counter() - begin
 
 
-def server(module: str, directory: Path) -> tuple[subprocess.Popen[bytes], Address]:
+def _server(module: str, directory: Path) -> tuple[subprocess.Popen[bytes], Address]:
     process = subprocess.Popen(
         [sys.executable, "-m", module, "--listen", "127.0.0.1:0", "--dir", str(directory)],
         stdout=subprocess.PIPE,
@@ -45,7 +54,7 @@ def server(module: str, directory: Path) -> tuple[subprocess.Popen[bytes], Addre
     return process, Address.parse(json.loads(process.stdout.readline())["listening"])
 
 
-def plain_copy(source: Path, target: Path) -> None:
+def _plain_copy(source: Path, target: Path) -> None:
     """The file through one socket into another file, synced once: nothing is acknowledged,
     numbered or checked."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -65,18 +74,23 @@ def plain_copy(source: Path, target: Path) -> None:
         taking.join()
 
 
-def digest(path: Path) -> bytes:
+def _digest(path: Path) -> bytes:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
 
 
-def measure(count: int, home: Path) -> dict[str, dict[str, Any]]:
+def _expect(right: bool, what: str) -> None:
+    if not right:
+        raise WrongResultError(f"bench ingest: {what} is not what was sent")
+
+
+def _measure(count: int, home: Path) -> dict[str, dict[str, Any]]:
     source = home / "input.txt"
     with source.open("wb") as file:
         for n in range(count):
             file.write(b"message %012d\n" % n)
-    copied = seconds(lambda: plain_copy(source, home / "copy.txt"))
-    assert digest(source) == digest(home / "copy.txt")
+    copied = _seconds(lambda: _plain_copy(source, home / "copy.txt"))
+    _expect(_digest(source) == _digest(home / "copy.txt"), "the copy")
     figures: dict[str, dict[str, Any]] = {}
 
     def note(name: str, value: float, versus: str, other: float) -> None:
@@ -88,7 +102,7 @@ def measure(count: int, home: Path) -> dict[str, dict[str, Any]]:
         }
 
     plain = count / copied
-    gateway, address = server("bettong.engine.ingest.gateway", home / "gateway")
+    gateway, address = _server("bettong.engine.ingest.gateway", home / "gateway")
     try:
         for frame, window in ((10_000, 4), (1_000, 16)):
             stream = f"frames-of-{frame}"
@@ -99,7 +113,7 @@ def measure(count: int, home: Path) -> dict[str, dict[str, Any]]:
                 AckedFile(None, stream),
                 pace=Pace(frame, window),
             )
-            took = seconds(sender.run)
+            took = _seconds(sender.run)
             note(f"journal, {stream}", count / took, "a plain socket into a file", plain)
             check = hashlib.sha256()
             client = RangeClient(address, stream)
@@ -109,15 +123,15 @@ def measure(count: int, home: Path) -> dict[str, dict[str, Any]]:
                     for block in client.read(start, min(count, start + BATCH)):
                         block.to_arrow()
 
-            took = seconds(read_all)
+            took = _seconds(read_all)
             note(f"Arrow ranges, {stream}", count / took, "a plain socket into a file", plain)
             for start in range(0, count, BATCH):
                 for block in client.read(start, min(count, start + BATCH)):
                     check.update(b"".join(p + b"\n" for p in block.payloads()))
-            assert check.digest() == digest(source)
+            _expect(check.digest() == _digest(source), stream)
     finally:
         gateway.kill()
-    receiver, address = server("bettong.engine.receiver.server", home / "receiver")
+    receiver, address = _server("bettong.engine.receiver.server", home / "receiver")
     try:
         rows = [Row(f"lines/{n}.0", f"key{n % 1000}", b"value %d" % n) for n in range(BATCH)]
         batches = max(1, count // BATCH)
@@ -129,28 +143,14 @@ def measure(count: int, home: Path) -> dict[str, dict[str, Any]]:
                 client.prepare(batch, 0, 0, rows)
                 client.commit(batch, {0: 0})
 
-        took = seconds(write_all)
+        took = _seconds(write_all)
         note("rows committed", batches * BATCH / took, "a plain socket into a file", plain)
         with (home / "receiver" / "app" / "output.jsonl").open() as file:
             for batch in range(batches):
                 for row in rows:
                     found = json.loads(file.readline())
-                    assert (found["id"], found["batch"]) == (row.id, batch)
-            assert not file.read(1)
+                    _expect((found["id"], found["batch"]) == (row.id, batch), row.id)
+            _expect(not file.read(1), "the end of the output")
     finally:
         receiver.kill()
     return figures
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--messages", type=int, default=2_000_000)
-    parser.add_argument("--dir", type=Path, help="where the files are kept for the time")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.dir) as home:
-        figures = measure(options.messages, Path(home))
-    print(json.dumps({"name": "ingest", "figures": figures}, indent=2))
-
-
-if __name__ == "__main__":
-    main()
