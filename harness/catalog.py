@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from bettong.lineage.errors import BettongError
 from bettong.lineage.nearest import one_of
+from bettong.lineage.results import Guarantee
 from bettong.lineage.user_code import guarded
 
 T = TypeVar("T")
@@ -40,6 +41,9 @@ class CatalogEntry:
         expect: whether it is right.
         load: gives the thing itself; called only when it is wanted.
         schedule: for a broken one, the fault file that shows it.
+        level: of a sink or a job, what is found.
+        fault: the smallest fault that lowers the level.
+        mechanism: why it does, or why none can.
     """
 
     name: str
@@ -48,16 +52,32 @@ class CatalogEntry:
     load: Callable[[], Any]
     expect: Literal["valid", "invalid"] = "valid"
     schedule: str | None = None
+    level: Guarantee | None = None
+    fault: str = ""
+    mechanism: str = ""
 
     def to_dict(self) -> dict[str, str]:
         """As ``bettong list --json`` prints it."""
         value = {
             "name": self.name,
             "kind": self.kind,
-            "title": self.title,
+            "title": f"{self.title}: {self.level}" if self.level else self.title,
             "expect": self.expect,
         }
         return value if self.schedule is None else {**value, "schedule": self.schedule}
+
+
+def judged(
+    kind: Literal["sink", "job"],
+    target: str,
+    title: str,
+    level: Guarantee,
+    fault: str = "",
+    mechanism: str = "",
+) -> CatalogEntry:
+    """The entry of a sink or a job, whose name is its target."""
+    expect: Literal["valid", "invalid"] = "valid" if level == "effectively-once" else "invalid"
+    return CatalogEntry(target, kind, title, given(target), expect, None, level, fault, mechanism)
 
 
 def given(thing: T) -> Callable[[], T]:

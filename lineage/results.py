@@ -31,18 +31,8 @@ SCHEMA_VERSION = 1
 Verdict = Literal["valid", "invalid", "unknown"]
 Guarantee = Literal["effectively-once", "at-least-once", "at-most-once", "none"]
 Ordering = Literal["per-key", "none"]
-AnomalyKind = Literal[
-    "Loss",
-    "Duplicate",
-    "Reorder",
-    "Phantom",
-    "Corrupt",
-    "Torn",
-    "StateDivergence",
-    "Stuck",
-    "Died",
-    "Violation",
-]
+AnomalyKind = str
+"""Such as ``Loss``: one word, in CamelCase. Checkers of packages bring kinds of their own."""
 Outcome = Literal["good", "violation", "vacuous", "not-injected", "unknown"]
 
 GUARANTEES: tuple[Guarantee, ...] = ("effectively-once", "at-least-once", "at-most-once", "none")

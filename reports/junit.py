@@ -78,7 +78,7 @@ def _anomalies(anomalies: Sequence[Anomaly]) -> list[str]:
         seen = f", expected {short_json(a.expected)}, seen {short_json(a.seen)}"
         key = f" (key {a.key})" if a.key is not None else ""
         lines.append(
-            f"{a.kind} {', '.join(a.messages[:5])}{key}: {a.note or KIND_MEANING[a.kind]}"
+            f"{a.kind} {', '.join(a.messages[:5])}{key}: {a.note or KIND_MEANING.get(a.kind, '')}"
             + (seen if (a.expected, a.seen) != (None, None) else "")
         )
     if len(anomalies) > SHOWN_ANOMALIES:

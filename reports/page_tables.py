@@ -77,7 +77,7 @@ def _cells(a: Anomaly) -> tuple[str, ...]:
         a.key or "",
         _content(a.expected),
         _content(a.seen),
-        a.note or KIND_MEANING[a.kind],
+        a.note or KIND_MEANING.get(a.kind, ""),
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bettong.harness.checkers.kinds import kind_of
 from bettong.lineage.results import Anomaly, AnomalyKind, Guarantee, Ordering, Verdict
 
 Order = Literal["per-key", "total", "none"]
@@ -46,16 +47,19 @@ class Judgement:
 def guarantee_of(kinds: set[AnomalyKind]) -> Guarantee:
     """The level that holds although these anomalies were seen.
 
-    Content or state that is wrong leaves no level. A batch of which a reader saw a part is in
-    the end complete, so Torn alone leaves at-least-once. Stuck counts as a loss. Died says nothing
-    of outputs: where a supervisor started the process again, they have a level of their own.
+    Each kind leaves one (:mod:`~bettong.harness.checkers.kinds`); a loss and a duplicate together
+    leave none. A batch of which a reader saw a part is in the end complete, so Torn alone leaves
+    at-least-once. Stuck counts as a loss. Died says nothing of outputs: where a supervisor started
+    the process again, they have a level of their own.
     """
-    if kinds & {"Phantom", "Corrupt", "StateDivergence", "Violation"}:
+    found = [kind_of(name) for name in kinds]
+    left = {kind.leaves for kind in found}
+    if "none" in left:
         return "none"
-    lost = bool(kinds & {"Loss", "Stuck"})
-    if lost:
-        return "none" if "Duplicate" in kinds else "at-most-once"
-    return "at-least-once" if kinds & {"Duplicate", "Torn"} else "effectively-once"
+    if "at-most-once" in left:
+        repeated = any(k.leaves == "at-least-once" and not k.passing for k in found)
+        return "none" if repeated else "at-most-once"
+    return "at-least-once" if "at-least-once" in left else "effectively-once"
 
 
 def satisfies(found: Guarantee, asked: Guarantee) -> bool:

@@ -22,5 +22,6 @@ def command(as_json: bool) -> None:
         return
     table = Table("name", "kind", "expect", "title", box=None)
     for entry in found:
-        table.add_row(*map(cell, (entry.name, entry.kind, entry.expect, entry.title)))
+        shown = entry.to_dict()
+        table.add_row(*(cell(shown[column]) for column in ("name", "kind", "expect", "title")))
     Console().print(table)

@@ -145,12 +145,12 @@ def _measure(count: int, home: Path) -> dict[str, dict[str, Any]]:
 
         took = _seconds(write_all)
         note("rows committed", batches * BATCH / took, "a plain socket into a file", plain)
-        with (home / "receiver" / "app" / "output.jsonl").open() as file:
+        with (home / "receiver" / "app" / "output.jsonl").open() as output:
             for batch in range(batches):
                 for row in rows:
-                    found = json.loads(file.readline())
+                    found = json.loads(output.readline())
                     _expect((found["id"], found["batch"]) == (row.id, batch), row.id)
-            _expect(not file.read(1), "the end of the output")
+            _expect(not output.read(1), "the end of the output")
     finally:
         receiver.kill()
     return figures

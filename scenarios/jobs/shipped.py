@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from bettong.harness.catalog import CatalogEntry, judged
 from bettong.lineage.results import Guarantee
 
 _PACKAGE = "bettong.scenarios.jobs"
 
 
-@dataclass(frozen=True, slots=True)
-class Shipped:
-    """A job that ships.
-
-    Attributes:
-        target: for ``bettong check-job``.
-        title: what it does, in one line.
-        level: what is found.
-    """
-
-    target: str
-    title: str
-    level: Guarantee
-
-    @property
-    def name(self) -> str:
-        """Its short name, ``module:Object``."""
-        return self.target.removeprefix(f"{_PACKAGE}.")
-
-
-def _job(name: str, title: str, level: Guarantee = "effectively-once") -> Shipped:
-    return Shipped(f"{_PACKAGE}.{name}", title, level)
+def _job(name: str, title: str, level: Guarantee = "effectively-once") -> CatalogEntry:
+    return judged("job", f"{_PACKAGE}.{name}", title, level)
 
 
 SHIPPED = (

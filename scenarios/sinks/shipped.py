@@ -1,10 +1,10 @@
-"""The sinks that ship, each with the level that check-sink finds, and why."""
+"""The sinks that ship: one entry each, with the level that check-sink finds, and why."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from bettong.harness.catalog import CatalogEntry, judged
 from bettong.lineage.results import Guarantee
 from bettong.scenarios.sinks.measured import MEASURED
 
@@ -22,33 +22,14 @@ _MARK_FIRST = "the batch id is there and the rows are not, so the replay skips t
 _NO_ABORT = "nobody takes back what a failed attempt wrote, and the next one writes it again"
 
 
-@dataclass(frozen=True, slots=True)
-class Shipped:
-    """A sink that ships.
-
-    Attributes:
-        target: for ``bettong check-sink``.
-        title: what it does, in one line.
-        level: what is found.
-        fault: the smallest fault that lowers the level.
-        mechanism: why it does, or why none can.
-    """
-
-    target: str
-    title: str
-    level: Guarantee
-    fault: str
-    mechanism: str
-
-    @property
-    def name(self) -> str:
-        """Its short name, ``module:Object``."""
-        return self.target.removeprefix(f"{_PACKAGE}.")
-
-
-def _of(module: str, *sinks: tuple[str, str, Guarantee, str, str]) -> Iterator[Shipped]:
+def _of(module: str, *sinks: tuple[str, str, Guarantee, str, str]) -> Iterator[CatalogEntry]:
     for name, title, level, fault, mechanism in sinks:
-        yield Shipped(f"{_PACKAGE}.{module}:{name}", title, level, fault, mechanism)
+        yield judged("sink", f"{_PACKAGE}.{module}:{name}", title, level, fault, mechanism)
+
+
+def short_name(sink: CatalogEntry) -> str:
+    """``module:Object``."""
+    return sink.name.removeprefix(f"{_PACKAGE}.")
 
 
 SHIPPED = [
@@ -382,7 +363,7 @@ def table() -> str:
     """The sinks as a Markdown table."""
     head = "| sink | what it does | level | runs | smallest fault | why |\n"
     lines = [
-        f"| `{s.name}` | {s.title} | {s.level} | {MEASURED[s.name].runs} "
+        f"| `{short_name(s)}` | {s.title} | {s.level} | {MEASURED[short_name(s)].runs} "
         f"| {s.fault} | {s.mechanism} |\n"
         for s in SHIPPED
     ]

@@ -72,6 +72,7 @@ def test_a_sink_of_a_package_is_listed_and_can_be_loaded(tmp_path: Path) -> None
     listed = json.loads(bettong(tmp_path, "list", "--json").stdout)
     (own,) = (entry for entry in listed if entry["name"] == "own_sink:Own")
     assert own["expect"] == "invalid"
+    assert own["title"] == "rows in SQLite, inserted: at-least-once"
     load = "from bettong.harness.catalog import find; print(find('own_sink:Own', 'sink').load())"
     assert python(tmp_path, load) == "own_sink:Own\n"
 
@@ -118,5 +119,11 @@ def test_a_checker_of_a_package_judges_real_runs(
     path.write_text(path.read_text().replace(*change) if change[0] else path.read_text())
     asked = ("run", "counting", "--runner", "in-process", "--faults", "none")
     done = bettong(tmp_path, *asked, "--out", "out", "--json")
-    assert json.loads(done.stdout)["verdict"] == verdict, done.stderr
+    result = json.loads(done.stdout)
+    assert result["verdict"] == verdict, done.stderr
     assert words in done.stdout
+    if verdict == "invalid":
+        assert {a["kind"] for a in result["anomalies"]} == {"Gap"}
+        assert result["guarantee"] == "at-most-once"
+        report = (tmp_path / "out" / "junit.xml").read_text()
+        assert "number 6 is missing" in report

@@ -23,9 +23,9 @@ def sinks_of(path: str) -> tuple[str, ...]:
     """Targets of the right sinks that a module holds."""
     module = f"bettong.{path.removesuffix('.py').replace('/', '.')}"
     return tuple(
-        sink.target
+        sink.name
         for sink in SHIPPED
-        if sink.level == "effectively-once" and sink.target.partition(":")[0] == module
+        if sink.level == "effectively-once" and sink.name.partition(":")[0] == module
     )
 
 

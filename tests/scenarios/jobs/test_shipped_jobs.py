@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from bettong.harness.catalog import entries
+from bettong.harness.catalog import CatalogEntry, entries
 from bettong.harness.queries.job.check import check_one_job
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
 from bettong.lineage.search.loop import Budget
-from bettong.scenarios.jobs import SHIPPED, Shipped
+from bettong.scenarios.jobs import SHIPPED
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +25,8 @@ def environments() -> Iterator[SparkEnvironments]:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("job", SHIPPED, ids=lambda job: job.name)
-def test_its_level_is_found(environments: SparkEnvironments, job: Shipped) -> None:
-    request = Request(job.target, contract="job", faults=1, budget=Budget(seconds=900))
+def test_its_level_is_found(environments: SparkEnvironments, job: CatalogEntry) -> None:
+    request = Request(job.name, contract="job", faults=1, budget=Budget(seconds=900))
     result = check_one_job(request, environments)
     assert (result.guarantee, result.details.get("envelope")) == (job.level, []), result.reason
     assert result.verdict == ("valid" if job.level == "effectively-once" else "invalid")
@@ -34,4 +34,4 @@ def test_its_level_is_found(environments: SparkEnvironments, job: Shipped) -> No
 
 
 def test_the_catalog_names_them() -> None:
-    assert {entry.name for entry in entries("job")} == {job.target for job in SHIPPED}
+    assert {entry.name for entry in entries("job")} == {job.name for job in SHIPPED}

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from bettong.harness.catalog import CatalogEntry
 from bettong.harness.queries.sink.contract import Sink
-from bettong.scenarios.sinks import SHIPPED, Shipped, entries
+from bettong.scenarios.sinks import SHIPPED, entries, short_name
 from bettong.scenarios.sinks.measured import MEASURED
 from bettong.scenarios.sinks.shipped import table
 
@@ -33,22 +34,22 @@ def test_the_page_has_the_catalogs_table() -> None:
 
 def test_every_sink_that_the_page_names_ships() -> None:
     named = set(re.findall(r"`(\w+:[A-Z]\w+)`", PAGE.read_text("utf-8")))
-    assert named == {sink.name for sink in SHIPPED}
+    assert named == {short_name(sink) for sink in SHIPPED}
 
 
 def test_what_was_measured_is_what_is_said() -> None:
-    levels = {sink.name: sink.level for sink in SHIPPED}
+    levels = {short_name(sink): sink.level for sink in SHIPPED}
     assert {name: found.level for name, found in MEASURED.items()} == levels
 
 
 def test_targets_are_distinguished() -> None:
-    assert len({sink.target for sink in SHIPPED}) == len(SHIPPED)
-    assert [entry.name for entry in entries()] == [sink.target for sink in SHIPPED]
+    assert len({sink.name for sink in SHIPPED}) == len(SHIPPED)
+    assert [entry.name for entry in entries()] == [sink.name for sink in SHIPPED]
 
 
 @pytest.mark.parametrize("shipped", SHIPPED, ids=lambda sink: sink.name)
-def test_every_target_is_a_sink(shipped: Shipped) -> None:
-    module, _, name = shipped.target.partition(":")
+def test_every_target_is_a_sink(shipped: CatalogEntry) -> None:
+    module, _, name = shipped.name.partition(":")
     client = CLIENTS.get(module.rpartition(".")[2])
     if client:
         pytest.importorskip(client)
