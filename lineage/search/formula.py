@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from time import perf_counter
 
 from pysat.card import ITotalizer
 from pysat.solvers import Solver
 
+from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import Fault, FaultSet
 
 
@@ -19,11 +21,13 @@ class Formula:
             known.
         known: the fault of each of these variables, in the same order.
         beyond: a variable that stands for all faults that are not known yet.
+        seconds: what the solver took.
     """
 
     def __init__(self) -> None:
-        self._solver = Solver(name="glucose4", use_timer=True)
+        self._solver = Solver(name="glucose4")
         self._top = 0
+        self.seconds = 0.0
         self.faults: dict[str, int] = {}
         self.known: dict[int, Fault] = {}
         self.beyond, self._within = self.new(), 0
@@ -31,11 +35,6 @@ class Formula:
     def close(self) -> None:
         """Give back what the solver holds."""
         self._solver.delete()
-
-    @property
-    def seconds(self) -> float:
-        """What the solver took."""
-        return float(self._solver.time_accum() or 0.0)
 
     def new(self) -> int:
         """A new variable."""
@@ -78,12 +77,25 @@ class Formula:
 
     def holds(self, *assumptions: int) -> bool:
         """Whether there is a set, of known faults, under these assumptions."""
-        return bool(self._solver.solve(assumptions=[-self.beyond, *assumptions]))
+        found = self._solve(assumptions, conflicts=None)
+        if found is None:
+            raise BettongError("the solver gave up without a limit: report this")
+        return found
 
     def fails(self, *assumptions: int, conflicts: int) -> bool:
         """Whether it is seen, within so many conflicts, that there is none."""
-        self._solver.conf_budget(conflicts)
-        return self._solver.solve_limited(assumptions=[-self.beyond, *assumptions]) is False
+        return self._solve(assumptions, conflicts) is False
+
+    def _solve(self, assumptions: tuple[int, ...], conflicts: int | None) -> bool | None:
+        """None when the conflicts did not do. Other threads, which serve the steps of runs that
+        are under way, go on meanwhile: only a solver that expects to be interrupted lets them."""
+        began = perf_counter()
+        self._solver.conf_budget(-1 if conflicts is None else conflicts)  # it keeps the last one
+        found: bool | None = self._solver.solve_limited(
+            assumptions=[-self.beyond, *assumptions], expect_interrupt=True
+        )
+        self.seconds += perf_counter() - began
+        return found
 
     def chosen(self) -> list[int]:
         """The variables of the faults in the set that was found last."""
