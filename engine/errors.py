@@ -47,3 +47,7 @@ class DeadLetter:
 
 class FencedError(BettongError):
     """A newer start of the application has taken over; this one must end."""
+
+
+class MissingError(BettongError):
+    """A source no longer has messages that the application has taken."""

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from bettong.engine import steps
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.local import execute
+from bettong.engine.batch.planning import come_to
 from bettong.engine.batch.protocol import BatchProtocol, Report
 from bettong.engine.config import RunConfig
 from bettong.engine.graph import Application
@@ -33,6 +34,7 @@ def run_in_process(app: Application, config: RunConfig, stop: threading.Event | 
 
     Raises:
         UsageError: sources or sinks do not match the application, or a number is out of range.
+        MissingError: a source no longer has what the application has taken of it.
         UserFunctionError: a user's function failed, and the application does not go on.
         FencedError: the application has been started again elsewhere.
     """
@@ -86,17 +88,17 @@ class _Runner:
         before = start | self._offsets(done - 1)
         known = self._planner.known(done)
         ends = start | (self._offsets(done) if known is None else dict(known.ends))
-        if self._is_gone(before):
+        if self._is_gone(before, ends):
             self._release(done, ends)
         else:
             self._batch(done, before, ends)
         return done + 1, ends
 
-    def _is_gone(self, before: Mapping[str, int]) -> bool:
+    def _is_gone(self, before: Mapping[str, int], ends: Mapping[str, int]) -> bool:
         """Whether messages of the last batch are no longer there. Then they were released, which
         is done when every sink has committed the batch: it need not be done again."""
         streams = self._config.streams.items()
-        return any(source.extent(0, 0).begin > before[stream] for stream, source in streams)
+        return any(come_to(name, s, ends[name]).begin > before[name] for name, s in streams)
 
     def _offsets(self, batch: int) -> dict[str, int]:
         return dict(read_manifest(self._config.store, self._app.name, batch).offsets)

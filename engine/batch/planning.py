@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bettong.engine.batching import Batching
+from bettong.engine.errors import MissingError
 from bettong.engine.net.watched import is_watched
 from bettong.engine.sources.base import Extent, StreamSource
 from bettong.engine.state.planned import PlannedBatch, PlannedError, note, noted
@@ -68,6 +69,7 @@ class Planner:
 
         Raises:
             PlannedError: the batch was planned on another state than this one.
+            MissingError: see :func:`come_to`.
         """
         known = self.known(batch)
         if known is not None:
@@ -136,7 +138,7 @@ class Planner:
         for stream, source in self.sources.items():
             most = ends[stream] + self.batching.messages
             upto = min(max(moment.get(stream, 0), ends[stream]), most)
-            end, ended, _ = source.extent(upto, self._poll_s)
+            end, ended, _ = come_to(stream, source, ends[stream], upto, self._poll_s)
             if end < upto and not ended:
                 return None
             found[stream] = min(end, upto)
@@ -168,10 +170,30 @@ class Planner:
         """How far the streams have come, each listened to in its turn until it has so many
         messages after its end; the only one until the last moment."""
         turn = _TURN_S / len(ends) if len(ends) > 1 else self._poll_s
-        return {
-            s: self.sources[s].extent(end + count, max(0.0, min(turn, until - time.monotonic())))
-            for s, end in ends.items()
-        }
+        found = {}
+        for s, end in ends.items():
+            wait = max(0.0, min(turn, until - time.monotonic()))
+            found[s] = come_to(s, self.sources[s], end, end + count, wait)
+        return found
+
+
+def come_to(
+    stream: str, source: StreamSource, taken: int, upto: int = 0, wait: float = 0.0
+) -> Extent:
+    """How far a stream has come, of which the messages below ``taken`` have been taken; waits as
+    :meth:`StreamSource.extent` does.
+
+    Raises MissingError where its source has fewer: what would come in their place, if anything
+    did, would be taken for them.
+    """
+    extent = source.extent(upto, wait)
+    if extent.end < taken:
+        raise MissingError(
+            f"messages {stream}/{extent.end} to {stream}/{taken - 1} are missing: the application "
+            f"has taken them, and their source has only {extent.end} now: bring its files back "
+            "from a copy, or begin again with an empty checkpoint"
+        )
+    return extent
 
 
 def next_batch(
@@ -195,7 +217,7 @@ def next_batch(
     found: dict[str, int] = {}
     for stream, source in sources.items():
         full = ends[stream] + batch_messages
-        end, ended, _ = source.extent(full, wait)
+        end, ended, _ = come_to(stream, source, ends[stream], full, wait)
         if end < full and not ended:
             return None
         found[stream] = min(end, full)

@@ -27,6 +27,9 @@ class Connection:
     Args:
         limit: the most bytes that the body of a received frame may have; see ``widen``.
         timeout: seconds that one message may take on its way in (from its first byte) or out.
+
+    Attributes:
+        largest: bytes of the largest body that was received, or begun.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class Connection:
         self._timeout = timeout
         self._using = threading.Lock()  # TLS cannot be used by two threads at a time
         self.peer = peer
+        self.largest = 0
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -68,6 +72,7 @@ class Connection:
         first = self._timeout if idle is None else idle
         data = self._read(HEADER_BYTES, first)
         header = parse_header(bytes(data), self._limit)
+        self.largest = max(self.largest, header.length)
         body = self._read(header.length, self._timeout) if header.length else bytearray()
         check_body(header, body)
         return self._codec.decode(header.kind, body)

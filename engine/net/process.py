@@ -16,6 +16,7 @@ from typing import IO, TypeVar
 
 from bettong.engine.net.access import add_listen_options
 from bettong.engine.net.listener import Limits
+from bettong.engine.net.memory import share_one_heap
 from bettong.engine.net.server import Server
 from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import BettongError, UsageError
@@ -108,6 +109,7 @@ def run_process(name: str, start: Callable[[], Server]) -> int:
     logging.basicConfig(
         level=logging.WARNING, format=f"{name}: %(message)s", stream=sys.stderr, force=True
     )
+    share_one_heap()
     try:
         server = start()
     except (BettongError, OSError) as e:

@@ -10,6 +10,7 @@ from bettong.engine.net.codec import Codec, ErrorReply
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.errors import STORAGE, ConnectionLostError, FrameError, RefusedError
 from bettong.engine.net.listener import Limits, Listener
+from bettong.engine.net.memory import LARGE_FRAME, give_back
 from bettong.engine.steps import RunOverError
 from bettong.lineage.errors import BettongError
 
@@ -34,13 +35,19 @@ class Server(Listener):
         connection.widen(self.limits.frame_bytes)
 
     def speak(self, sock: socket.socket, peer: str) -> None:
-        with Connection(
+        connection = Connection(
             sock,
             self._codec,
             limit=min(FIRST_FRAME_BYTES, self.limits.frame_bytes),
             timeout=self.limits.frame_s,
             peer=peer,
-        ) as connection:
+        )
+        self._speak(connection, peer)
+        if connection.largest >= LARGE_FRAME:
+            give_back()
+
+    def _speak(self, connection: Connection, peer: str) -> None:
+        with connection:
             try:
                 self.serve(connection)
             except ConnectionLostError as e:

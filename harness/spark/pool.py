@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -46,14 +47,15 @@ class DriverPool:
             archive_maker.make_in_background()
         self._refill()
 
-    def acquire(self, timeout: float = START_S) -> DriverHost:
-        """A ready host, which is the caller's until released or killed.
+    def acquire(self, timeout: float = START_S, most: float = math.inf) -> DriverHost:
+        """A ready host, which is the caller's until released or killed; see
+        :meth:`DriverHost.wait_ready`.
 
         Raises DriverError when Spark cannot be started.
         """
         host = self._idle.pop(0) if self._idle else self._start()
         self._busy.append(host)
-        host.wait_ready(timeout)
+        host.wait_ready(timeout, most)
         self._refill()
         return host
 

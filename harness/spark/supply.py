@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future
@@ -35,11 +36,11 @@ class WarmPool(DriverPool):
         self._warm_up = warm_up
         super().__init__(size, config, env, launch=launch, beside=beside)
 
-    def acquire(self, timeout: float = START_S) -> DriverHost:
-        host = super().acquire(timeout)
+    def acquire(self, timeout: float = START_S, most: float = math.inf) -> DriverHost:
+        host = super().acquire(timeout, most)
         warm = self._warm.pop(host.pid, None)
         if warm is not None:
-            warm.result(timeout)
+            warm.result(min(timeout, most))
         return host
 
     def _start(self) -> DriverHost:

@@ -8,29 +8,22 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
-import subprocess
-import sys
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
+from supervised_run import address_of, output_of, supervised
 
-from bettong.engine.address import Address
 from bettong.engine.ingest.acked import AckedFile
 from bettong.engine.ingest.sender import Pace, Sender
 from bettong.engine.net.client import Patience
-from bettong.harness.processes.addresses import free_ports
 
 SECONDS = float(os.environ.get("BETTONG_SOAK_S", "1800"))
 PER_SECOND = 2_000
 KEYS = 1_000
-PAUSE_S = (0.2, 3.0)
-APPLICATION = "bettong.scenarios.applications.running_sum:app"
 
 
 def number(n: int) -> int:
@@ -49,88 +42,16 @@ def messages(until: float) -> Iterator[bytes]:
             time.sleep(max(0.0, begin + n / PER_SECOND - time.monotonic()))
 
 
-class Supervised:
-    """A process that is started again whenever it has died, and what its incarnations took."""
-
-    def __init__(self, name: str, command: list[str], log: Path) -> None:
-        self.name = name
-        self.command = command
-        self.log = log.open("ab")
-        self.peaks: list[int] = []
-        self.start()
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(
-            self.command, stdout=self.log, stderr=self.log, start_new_session=True
-        )
-        self.peaks.append(0)
-
-    def look(self) -> None:
-        """Measure it, with all that it has started; start it again if it has failed."""
-        if self.process.poll() not in (None, 0):
-            self.start()
-        own = psutil.Process(self.process.pid)
-        try:
-            family = [own, *own.children(recursive=True)]
-            self.peaks[-1] = max(self.peaks[-1], sum(p.memory_info().rss for p in family))
-        except psutil.NoSuchProcess:
-            pass  # between two of its children
-
-    def disturb(self, chance: random.Random) -> None:
-        """Kill it, or let it sleep for a while."""
-        if self.process.poll() is not None:
-            return
-        if chance.random() < 0.3:
-            self.signal(signal.SIGSTOP)
-            time.sleep(chance.uniform(*PAUSE_S))
-            self.signal(signal.SIGCONT)
-        else:
-            self.kill()
-
-    def signal(self, what: signal.Signals) -> None:
-        os.killpg(self.process.pid, what)
-
-    def kill(self) -> None:
-        if self.process.poll() is None:
-            self.signal(signal.SIGKILL)
-        self.process.wait()
-
-
-def supervised(tmp_path: Path, runner: str) -> list[Supervised]:
-    """Gateway, receiver and driver."""
-    gateway, receiver = (f"127.0.0.1:{port}" for port in free_ports(2))
-    python = [sys.executable, "-m"]
-    driver = [
-        *(str(Path(sys.executable).with_name("bettong")), "start", APPLICATION),
-        *("--source", f"amounts={gateway}", "--sink", f"sums={receiver}", "--runner", runner),
-        *("--checkpoint", str(tmp_path / "checkpoint"), "--batch", "1000", "--master", "local[2]"),
-    ]
-    servers = {
-        "gateway": [
-            *(*python, "bettong.engine.ingest.gateway", "--listen", gateway),
-            *("--max-unreleased", "50000"),
-        ],
-        "receiver": [*python, "bettong.engine.receiver.server", "--listen", receiver],
-    }
-    kept = ("--segment-bytes", str(1 << 20))
-    commands = {n: [*c, "--dir", str(tmp_path / n), *kept] for n, c in servers.items()}
-    return [
-        Supervised(name, command, tmp_path / f"{name}.txt")
-        for name, command in {**commands, "driver": driver}.items()
-    ]
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(SECONDS * 3 + 600)
 @pytest.mark.parametrize("runner", ["in-process", pytest.param("spark", marks=pytest.mark.spark)])
 def test_half_an_hour_of_random_faults(runner: str, tmp_path: Path) -> None:
     chance = random.Random(7)
     began = time.monotonic()
-    processes = supervised(tmp_path, runner)
+    processes = supervised(tmp_path, runner, "--batch", "1000")
     gateway, driver = processes[0], processes[2]
-    address = Address.parse(gateway.command[gateway.command.index("--listen") + 1])
     sender = Sender(
-        address,
+        address_of(gateway),
         "amounts",
         messages(began + SECONDS),
         AckedFile(None, "amounts"),
@@ -161,8 +82,7 @@ def test_half_an_hour_of_random_faults(runner: str, tmp_path: Path) -> None:
     finally:
         for process in processes:
             process.kill()
-    output = tmp_path / "receiver" / "running_sum" / "output.jsonl"
-    assert read(output) == sent[0]
+    assert read(output_of(tmp_path)) == sent[0]
     flat(disk, 16 << 20)
     for process in processes:
         flat(process.peaks, 48 << 20)

@@ -34,7 +34,6 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.endpoints import EndpointProxies, start_servers
 from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
-from bettong.harness.queries.run.incarnations import INCARNATION_S
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
@@ -45,7 +44,7 @@ from bettong.harness.queries.sense import VacuousError, difference, expect_sense
 from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
 from bettong.harness.servers.kafka import kafka_connector
-from bettong.harness.spark.driver import JobError
+from bettong.harness.spark.driver import DriverError
 from bettong.harness.spark.session import merged
 from bettong.harness.wire import cut_points
 from bettong.lineage.errors import BettongError
@@ -210,16 +209,13 @@ class _Check:
         for name, given in self._job.inputs.items():
             if not isinstance(given, Recorded) or isinstance(given.source, str):
                 continue
-            host = self._warm.pool.acquire()
+            arguments = {"target": asdict(self._workload.target), "name": name}
             try:
-                arguments = {"target": asdict(self._workload.target), "name": name}
-                found = host.run(REREAD, arguments, timeout=INCARNATION_S)
-            except JobError as e:
+                found = self._warm.ask(REREAD, arguments, self._deadline)
+            except DriverError as e:
                 raise VacuousError(
                     f"{self._job.name}: the source {name} cannot be read: {e}"
                 ) from e
-            finally:
-                self._warm.pool.release(host)
             if not found["rows"]:
                 raise VacuousError(f"{self._job.name}: the source {name} gives no rows")
             if found["differs"]:
@@ -255,7 +251,8 @@ class _Check:
             rows[variant.name] = self._varied(variant)
         found = envelope(self._job.compare, rows)
         self._runs = len(rows) + 1
-        judging = expectation(self._job, self._workload, facts, found, self._warm, rows[PLAIN.name])
+        warm = partial(self._warm.ask, deadline=self._deadline)
+        judging = expectation(self._job, self._workload, facts, found, warm, rows[PLAIN.name])
         self._answer.subject = replace(
             self._answer.subject,
             batches=_batches(run),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,12 @@ from bettong.harness.queries.job.made_rows import columns_of as schema_columns
 from bettong.harness.queries.job.oracles import OnePerKey
 from bettong.harness.queries.job.rules import Expected, Row, late
 from bettong.harness.queries.job.workload import JobWorkload
-from bettong.harness.queries.run.environment import SparkEnvironment
 from bettong.harness.queries.sense import VacuousError
-from bettong.harness.spark.driver import JobError
+from bettong.harness.spark.driver import DriverError
 
 _UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "millisecond": 0.001}
-_BATCH_S = 120.0
+Ask = Callable[[str, Mapping[str, Any]], Any]
+"""Has a warm driver call ``module:function`` with these arguments. Raises DriverError."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def expectation(
     workload: JobWorkload,
     facts: Facts,
     clean: Envelope,
-    environment: SparkEnvironment,
+    ask: Ask,
     rows: Sequence[Row],
 ) -> Expectation:
     """What is expected; raises VacuousError where nothing can say what is right."""
@@ -119,7 +119,7 @@ def expectation(
             "your own, a function of the input's rows"
         )
     if job.oracle == "batch":
-        return _by_batch(job, workload, facts, clean, environment, columns, left)
+        return _by_batch(job, workload, facts, clean, ask, columns, left)
     if facts.dropped:
         raise VacuousError(
             f"{job.name}: {facts.dropped} row(s) came too late for the watermark without any "
@@ -137,7 +137,7 @@ def _by_batch(
     workload: JobWorkload,
     facts: Facts,
     clean: Envelope,
-    environment: SparkEnvironment,
+    ask: Ask,
     columns: tuple[str, ...],
     left: tuple[str, ...],
 ) -> Expectation:
@@ -173,7 +173,7 @@ def _by_batch(
     number = sum(len(x) for x in may.values())
     if number:
         sets["without late rows"] = in_time
-    outputs = {name: _batch(workload, environment, chosen, job) for name, chosen in sets.items()}
+    outputs = {name: _batch(workload, ask, chosen, job) for name, chosen in sets.items()}
     free = frozenset(job.compare.free)
     if isinstance(job.compare, Table):
         expected = _table(job.compare, outputs, free, bool(number))
@@ -211,11 +211,11 @@ def _table(
 
 def _batch(
     workload: JobWorkload,
-    environment: SparkEnvironment,
+    ask: Ask,
     chosen: Mapping[str, Sequence[Row]],
     job: Job,
 ) -> list[Row]:
-    with tempfile.TemporaryDirectory(dir=environment.folder) as folder:
+    with tempfile.TemporaryDirectory(prefix="bettong-batch-") as folder:
         inputs = {}
         for name, rows in chosen.items():
             given = job.inputs[name]
@@ -223,14 +223,11 @@ def _batch(
             path = Path(folder) / f"{name}.json"
             write_rows(path, "json", given.schema, rows)
             inputs[name] = {"path": str(path), "schema": given.schema}
-        host = environment.pool.acquire()
+        arguments = {"target": asdict(workload.target), "directory": folder, "inputs": inputs}
         try:
-            arguments = {"target": asdict(workload.target), "directory": folder, "inputs": inputs}
-            found: list[Row] = host.run(BATCH, arguments, timeout=_BATCH_S)
-        except JobError as e:
+            found: list[Row] = ask(BATCH, arguments)
+        except DriverError as e:
             raise VacuousError(
                 f"{job.name}: its transform fails on plain frames: {e}: use oracle = Clean()"
             ) from e
-        finally:
-            environment.pool.release(host)
         return found

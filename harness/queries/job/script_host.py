@@ -3,6 +3,7 @@ hooks through Spark's own configuration."""
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import sys
@@ -199,8 +200,8 @@ class ScriptPool:
     def __init__(self, script: Script, warm: DriverPool, finished: Callable[[], bool]) -> None:
         self._script, self._warm, self._finished = script, warm, finished
 
-    def acquire(self, timeout: float = START_S) -> ScriptHost:
-        """A host whose process is not started yet; ``timeout`` is for hosts that are waited for."""
+    def acquire(self, timeout: float = START_S, most: float = math.inf) -> ScriptHost:
+        """A host whose process is not started yet; the limits are for those that are waited for."""
         return ScriptHost(self._script, self._warm, self._finished)
 
     def start_ahead(self, hosts: int) -> None:

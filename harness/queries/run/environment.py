@@ -9,12 +9,16 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from bettong.harness.conductor.server import Conductor
 from bettong.harness.events import Handler, Preparing
+from bettong.harness.queries.run.deadline import Deadline
+from bettong.harness.queries.run.incarnations import INCARNATION_S
+from bettong.harness.spark.driver import START_S, DriverError
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig
+from bettong.lineage.search.executor import BudgetSpentError
 
 _MASTER = "local[{cores},4]"
 """With one core one task at a time, so that runs are the same; a failed task is tried again, as on
@@ -47,6 +51,26 @@ class SparkEnvironment:
         self.conductor = conductor
         self.folder = folder
         self._numbers = numbers or itertools.count(1)
+
+    def ask(self, call: str, arguments: Mapping[str, Any], deadline: Deadline) -> Any:
+        """Have a warm driver do something that is no run; it may take as long as an incarnation.
+
+        Raises DriverError when it fails or does not return, BudgetSpentError when the time is up.
+        """
+        host = None
+        try:
+            host = self.pool.acquire(START_S, deadline.left)
+            found = host.run(call, arguments, timeout=min(INCARNATION_S, deadline.left))
+        except (DriverError, TimeoutError) as e:
+            if host is not None:
+                self.pool.kill(host)
+            if deadline.passed:
+                raise BudgetSpentError(f"the time is up: {call} was under way") from e
+            if isinstance(e, TimeoutError):
+                raise DriverError("it does not return") from e
+            raise
+        self.pool.release(host)
+        return found
 
     def next_run(self) -> str:
         """A new run's id, which no other run has whose environment was made with this one."""

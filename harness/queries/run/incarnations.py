@@ -70,14 +70,18 @@ class Incarnations:
         return number
 
     def outcome(self, number: int) -> dict[str, Any] | None:
-        """What an incarnation that has ended tells; None when it was killed.
+        """What the incarnation of the driver in charge tells, which has ended other than by a
+        fault; None when the time is up. A process that has ended by itself is an error.
 
         Raises SinkError when the sink's own parts failed, other than its query.
         """
         try:
             done: dict[str, Any] = self._jobs[number].result(0)
         except DriverDiedError:
-            return None
+            if self._deadline.passed:
+                return None
+            assert self._driver.host is not None
+            return {"error": self._death(self._driver.host)}
         except JobError as e:
             raise SinkError(masked(str(e))) from e
         return done
@@ -120,7 +124,7 @@ class Incarnations:
         """
         try:
             return self._asked(arguments)
-        except (JobError, TimeoutError):
+        except (DriverDiedError, JobError, TimeoutError):
             self._kill_all()
             return self._asked(arguments)
 
@@ -128,6 +132,8 @@ class Incarnations:
         host = self._acquire(self._aside)
         try:
             found = host.run(self._call, arguments, timeout=INCARNATION_S)
+        except DriverDiedError as e:
+            raise DriverDiedError(self._death(host)) from e
         except BaseException:
             self._lose(host)
             raise
@@ -149,12 +155,21 @@ class Incarnations:
         for host, pool in self._hosts.items():
             (pool.kill if spoilt else pool.release)(host)
 
+    def _death(self, host: DriverHost) -> str:
+        """How a host has ended that no fault has killed; what is left of it goes."""
+        ended = host.kill()
+        self._lose(host)
+        return (
+            f"its process ended by itself, with status {ended.status}: os._exit and sys.exit do "
+            "that, and crashes of extensions"
+        )
+
     def _lose(self, host: DriverHost) -> None:
         self._hosts.pop(host).kill(host)
         if self._driver.host is host:
             self._driver.host = None
 
     def _acquire(self, pool: DriverPool) -> DriverHost:
-        host = pool.acquire(min(START_S, self._deadline.left))
+        host = pool.acquire(START_S, self._deadline.left)
         self._hosts[host] = pool
         return host

@@ -29,7 +29,7 @@ from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.state import digest_state
 from bettong.harness.queries.run.workload import Workload
-from bettong.harness.spark.driver import JobError
+from bettong.harness.spark.driver import DriverDiedError, JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.lineage.errors import BettongError
 from bettong.lineage.search.executor import BudgetSpentError
@@ -250,8 +250,8 @@ class OneRun:
     def _set_up(self) -> None:
         try:
             self._ask("setup")
-        except (JobError, TimeoutError) as e:
-            raise SinkError(masked(str(e) or "setup() does not return")) from e
+        except (DriverDiedError, JobError, TimeoutError) as e:
+            raise SinkError(f"setup(): {masked(str(e) or 'it does not return')}") from e
 
     def _look(self) -> None:
         """What a reader sees between a crash and the restart; the target may not be there yet."""
@@ -357,5 +357,5 @@ class OneRun:
     def _read_back(self) -> None:
         try:
             self._result.rows = self._ask("read", "teardown")["rows"]
-        except (JobError, TimeoutError) as e:
+        except (DriverDiedError, JobError, TimeoutError) as e:
             self._result.unreadable = str(e) or "it does not return"

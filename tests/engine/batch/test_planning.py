@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bettong.engine.batch.planning import Planner
 from bettong.engine.batching import BY_NUMBER, Batching, parse_wait
+from bettong.engine.errors import MissingError
 from bettong.engine.sources.base import Extent
 from bettong.engine.state.planned import PlannedBatch, PlannedError, all_noted, note, remove_before
 from bettong.engine.state.store import LocalStore
@@ -74,6 +75,14 @@ def test_what_was_noted_is_taken_again_whatever_has_come_since(tmp_path: Path) -
         assert again.plan(0, {"a": 0}) == {"a": 3}
     with pytest.raises(PlannedError, match="do not belong together"):
         again.plan(0, {"a": 1})
+
+
+@pytest.mark.parametrize("wait", [0.0, BY_NUMBER])
+def test_a_stream_that_has_lost_what_was_taken_is_named(tmp_path: Path, wait: float) -> None:
+    feeds = {"a": Feed(30), "b": Feed(8)}
+    some = planner(tmp_path, feeds, Batching(10, wait))
+    with pytest.raises(MissingError, match="messages b/8 to b/19 are missing"):
+        some.plan(2, {"a": 20, "b": 20})
 
 
 def test_of_two_drivers_both_go_by_the_first_note(tmp_path: Path) -> None:

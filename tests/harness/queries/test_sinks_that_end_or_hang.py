@@ -1,0 +1,142 @@
+"""A sink whose code ends its process, or never returns: an answer within the budget, no pass."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from users_sinks import USERS
+
+from bettong.harness.queries.check import check_one
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.environment import SparkEnvironments
+from bettong.lineage.errors import BettongError
+from bettong.lineage.results import Result
+from bettong.lineage.search.loop import Budget
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+MAIN = "from bettong.harness.cli import main; main()"
+BUDGET_S, LATE_S = 20, 5
+THEIRS = """
+import os, sys, threading
+
+def for_ever():
+    threading.Event().wait()
+
+class Ends(Mine):
+    def write(self, rows, env):
+        os._exit(0)
+
+class EndsInABatch(Mine):
+    def write(self, rows, env):
+        def end(batch, batch_id):
+            os._exit(0)
+        return rows.writeStream.foreachBatch(end).option(
+            "checkpointLocation", env.checkpoint).start()
+
+class Exits(Mine):
+    def write(self, rows, env):
+        sys.exit(0)
+
+class EndsInSetup(Mine):
+    def setup(self, env):
+        os._exit(0)
+
+class EndsInRead(Mine):
+    def read(self, env):
+        os._exit(0)
+
+class Hangs(Mine):
+    def write(self, rows, env):
+        for_ever()
+
+class HangsInABatch(Mine):
+    def write(self, rows, env):
+        return rows.writeStream.foreachBatch(lambda batch, batch_id: for_ever()).option(
+            "checkpointLocation", env.checkpoint).start()
+
+class HangsInATask(Mine):
+    def write(self, rows, env):
+        def task(rows):
+            for_ever()
+        return rows.writeStream.foreachBatch(lambda batch, _: batch.foreachPartition(task)).option(
+            "checkpointLocation", env.checkpoint).start()
+
+class HangsInSetup(Mine):
+    def setup(self, env):
+        for_ever()
+
+class HangsInRead(Mine):
+    def read(self, env):
+        for_ever()
+
+class HangsAfterACrash(Mine):
+    def write(self, rows, env):
+        if (env.workdir / "rows.jsonl").exists():
+            for_ever()
+        return super().write(rows, env)
+"""
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> str:
+    path = tmp_path / "theirs.py"
+    path.write_text(USERS + THEIRS)
+    return str(path)
+
+
+def asked(environments: SparkEnvironments, target: str) -> Result:
+    return check_one(Request(target, faults=1, budget=Budget(seconds=300)), environments, print)
+
+
+@pytest.mark.parametrize(
+    "name", ["Ends", *(pytest.param(n, marks=pytest.mark.slow) for n in ("EndsInABatch", "Exits"))]
+)
+def test_a_write_that_ends_the_process_is_no_pass(
+    environments: SparkEnvironments, theirs: str, name: str
+) -> None:
+    result = asked(environments, f"{theirs}:{name}")
+    assert result.verdict == "unknown"
+    assert "its process ended by itself, with status 0" in result.reason
+    assert not result.counterexamples
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "part"), [("EndsInSetup", "setup"), ("EndsInRead", "read")])
+def test_a_part_that_ends_the_process_is_named(
+    environments: SparkEnvironments, theirs: str, name: str, part: str
+) -> None:
+    with pytest.raises(BettongError, match=rf"{part}\(\).* its process ended by itself"):
+        asked(environments, f"{theirs}:{name}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    ["Hangs", "HangsInABatch", "HangsInATask", "HangsInSetup", "HangsInRead", "HangsAfterACrash"],
+)
+def test_the_budget_is_held_whatever_a_run_does(theirs: str, name: str, tmp_path: Path) -> None:
+    began = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, "check-sink", f"{theirs}:{name}", "--out", "out",
+         "--budget", f"{BUDGET_S}s", "--quiet"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    took = time.monotonic() - began
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "budget" in done.stdout + done.stderr
+    assert took < BUDGET_S + LATE_S
+    assert not list(tmp_path.glob("bettong-*"))
+    assert not [p for p in psutil.process_iter(["environ"]) if _is_of(p, tmp_path)]
+
+
+def _is_of(process: psutil.Process, folder: Path) -> bool:
+    return (process.info["environ"] or {}).get("TMPDIR", "").startswith(str(folder))
