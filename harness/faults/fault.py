@@ -181,6 +181,11 @@ class Fault(ABC):
         return ()
 
     @property
+    def variety(self) -> str:
+        """How it strikes, where there are several ways at one moment."""
+        return ""
+
+    @property
     def place(self) -> str:
         """What it hits: faults that leave different things behind hit different places."""
         return self.id

@@ -2,13 +2,15 @@
 
 Calls to a disk, and what a power cut leaves, make hundreds of faults, most of them much alike.
 The search takes sets of the smallest size in any order; so between those come faults of one sort
-after the other, a sort being a kind of fault at a kind of step of a node.
+after the other, a sort being a kind of fault at a kind of step of a node; and where it can strike
+in several ways, one of each sort in the first way before any in a second one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
+from typing import TypeVar
 
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Point
@@ -16,22 +18,24 @@ from bettong.harness.faults.step_ids import shape_of
 from bettong.lineage.faults import CLASSIC
 
 _Sort = tuple[str, tuple[str, ...], str]
+_T = TypeVar("_T")
 
 
 def in_turn(faults: Iterable[Fault]) -> list[str]:
-    """The ids of the faults that are neither crashes nor losses, the sorts in turn. Of a sort the
-    latest come first, for by then the most can be lost, and at one step those that were given
-    first, which of power cuts are those that lose the most."""
-    sorts: dict[_Sort, dict[Point, list[str]]] = {}
+    """The ids of the faults that are neither crashes nor losses, the sorts in turn, and the ways of
+    each. Of these the latest come first, for by then the most can be lost, and at one step those
+    that were given first, which of power cuts are those that lose the most."""
+    sorts: dict[_Sort, dict[str, dict[Point, list[str]]]] = {}
     for fault in faults:
         if fault.bound not in CLASSIC:
             at = fault.points[0]
             sort = (fault.kind, fault.nodes, shape_of(at.step))
-            sorts.setdefault(sort, {}).setdefault(at, []).append(fault.id)
-    queues = [list(_one_each(reversed(points.values()))) for points in sorts.values()]
-    return list(_one_each(queues))
+            ways = sorts.setdefault(sort, {}).setdefault(fault.variety, {})
+            ways.setdefault(at, []).append(fault.id)
+    in_ways = _one_each(ways.values() for ways in sorts.values())
+    return list(_one_each(list(_one_each(reversed(points.values()))) for points in in_ways))
 
 
-def _one_each(queues: Iterable[list[str]]) -> Iterator[str]:
+def _one_each(queues: Iterable[Iterable[_T]]) -> Iterator[_T]:
     """The first of each queue, then the second of each that has one, and so on."""
-    return (id for row in zip_longest(*queues) for id in row if id is not None)
+    return (one for row in zip_longest(*queues) for one in row if one is not None)

@@ -103,6 +103,10 @@ durable",
         return (self.node,)
 
     @property
+    def variety(self) -> str:
+        return str(self.keep)
+
+    @property
     def place(self) -> str:
         return f"{self.node}, keep {self.keep}"
 

@@ -51,6 +51,10 @@ class Storage(Fault):
         return f"storage({self.errno}, {where}{self.at}{which})"
 
     @property
+    def variety(self) -> str:
+        return self.errno
+
+    @property
     def code(self) -> int:
         """The error's number on this system; 0 for none."""
         return 0 if self.errno == SHORT else int(getattr(errno_codes, self.errno))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bettong.harness.faults.kinds import Crash, Fault, Omit, Pause, PowerCut
+from bettong.harness.faults.kinds import Crash, Fault, Omit, Pause, PowerCut, Storage
 from bettong.harness.faults.point import Point
 from bettong.harness.search.turns import in_turn
 
@@ -19,9 +19,14 @@ COMMIT = PowerCut("receiver", at("receiver.commit/batch=0"), 1, "nothing")
 PAUSE = Pause("gateway", at(APPENDED[0]))
 
 
-def test_each_sort_has_its_turn_the_latest_and_the_greatest_loss_first() -> None:
-    cuts = [CUTS[n].id for n in (4, 2, 0, 5, 3, 1)]
+def test_each_sort_has_its_turn_then_each_of_its_ways_the_latest_first() -> None:
+    cuts = [CUTS[n].id for n in (4, 5, 2, 3, 0, 1)]
     assert in_turn([*CUTS, COMMIT, PAUSE]) == [cuts[0], COMMIT.id, PAUSE.id, *cuts[1:]]
+
+
+def test_calls_to_the_disk_fail_in_each_way_before_a_second_one_fails_in_any() -> None:
+    written = [Storage(at(APPENDED[0]), code, call) for call in (1, 2) for code in ("EIO", "SHORT")]
+    assert in_turn(written) == [written[n].id for n in (0, 1, 2, 3)]
 
 
 def test_crashes_and_losses_have_no_turn() -> None:
