@@ -262,7 +262,7 @@ def test_every_job_that_ships_can_be_loaded_and_each_right_one_has_a_broken_one(
     from bettong.scenarios.jobs import SHIPPED
 
     for job in SHIPPED:
-        assert load_job(job.target).inputs
+        assert load_job(job.name).inputs
     right = [job for job in SHIPPED if job.level == "effectively-once"]
     assert len(right) >= 12
     assert len(SHIPPED) - len(right) >= 12
