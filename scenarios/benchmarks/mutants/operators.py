@@ -22,6 +22,8 @@ _DURABLE = frozenset(
     }
 )
 _IDENTITIES = ("id", "number", "epoch", "attempt", "sequence", "first", "tag", "serial")
+_MANNERS = frozenset({"daemon", "flush", "force"})
+"""Flags of threads, prints and logs: nothing that is stored or sent hangs on them."""
 _DEEPER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LEAVES = (ast.Return, ast.Continue, ast.Break)
 _BOUNDARIES: dict[type[ast.cmpop], str] = {
@@ -232,7 +234,9 @@ def _of_expression(node: ast.expr, text: Text) -> Iterator[_Change]:
             yield _Change("off by one", node, node, text(left))
         case ast.IfExp(test=test):
             yield _Change("negate condition", test, test, f"not ({text(test)})")
-        case ast.keyword(value=ast.Constant(value=bool() as flag) as value):
+        case ast.keyword(arg=name, value=ast.Constant(value=bool() as flag) as value) if (
+            name not in _MANNERS
+        ):
             yield _Change("flip flag", value, value, str(not flag))
         case _:
             return

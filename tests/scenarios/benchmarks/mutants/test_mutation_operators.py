@@ -69,6 +69,12 @@ def test_a_function_that_gives_something_back_does_not_return_early() -> None:
     assert all("is_full" not in m.id for m in mutants_of("x.py", SOURCE) if "early" in m.operator)
 
 
+def test_flags_of_threads_and_prints_are_left_alone() -> None:
+    source = "def f() -> None:\n    g(daemon=True, exist_ok=True)\n    print(1, flush=True)\n"
+    (flipped,) = [m for m in mutants_of("x.py", source) if m.operator == "flip flag"]
+    assert "exist_ok=False" in flipped.applied(source)
+
+
 def test_settings_that_do_not_touch_each_other_are_not_swapped() -> None:
     source = textwrap.dedent(
         """
