@@ -22,8 +22,9 @@ _DURABLE = frozenset(
     }
 )
 _IDENTITIES = ("id", "number", "epoch", "attempt", "sequence", "first", "tag", "serial")
-_MANNERS = frozenset({"daemon", "flush", "force"})
-"""Flags of threads, prints and logs: nothing that is stored or sent hangs on them."""
+_MANNERS = frozenset({"daemon", "flush", "force", "strict"})
+"""Flags of threads, prints, logs and of checks of what always holds: nothing that is stored or sent
+hangs on them."""
 _DEEPER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LEAVES = (ast.Return, ast.Continue, ast.Break)
 _BOUNDARIES: dict[type[ast.cmpop], str] = {
