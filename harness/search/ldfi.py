@@ -132,7 +132,12 @@ def _result(
     broken = [e for e in findings.executions if e.outcome == "violation"]
     shown = findings.execution(findings.minimal[0]).anomalies if findings.minimal else ()
     equivalence = executor.equivalence
-    assumptions = [CRASH_MODEL, *campaign.backend.limits, f"bounds: {reach.words()}"]
+    assumptions = [
+        CRASH_MODEL,
+        *campaign.backend.limits,
+        f"bounds: {reach.words()}",
+        "how far batches behind these have come when a fault fires is up to the clock",
+    ]
     if reach.storage:
         assumptions.append(
             "power cuts at the first and the last moment at which the same is not durable, each in "
