@@ -22,6 +22,7 @@ _START_S = 60.0
 
 class Forked:
     """A process that a fork server has forked; what :class:`ProcessSession` needs of a ``Popen``.
+    Safe for several threads: one may look whether it runs while another one ends it.
 
     Attributes:
         pid: its process id.
@@ -35,6 +36,7 @@ class Forked:
         self._connection = connection
         self._answers = connection.makefile("rb")
         self._status: int | None = None
+        self._lock = threading.Lock()
         self.stdout = stdout
         self.pid = int(self._answer()["pid"])
 
@@ -49,17 +51,26 @@ class Forked:
 
     def wait(self, timeout: float | None = None) -> int:
         """Exit status; raises subprocess.TimeoutExpired."""
-        if self._status is None:
-            self._connection.settimeout(timeout)
-            try:
-                self._connection.recv(1, socket.MSG_PEEK)
-            except (BlockingIOError, TimeoutError):
-                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0) from None
-            self._connection.settimeout(None)
-            self._status = int(self._answer()["status"])
-            self._answers.close()
-            self._connection.close()
-        return self._status
+        if not self._lock.acquire(timeout=-1 if timeout is None else timeout):
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+        try:
+            if self._status is None:
+                self._status = self._told(timeout)
+            return self._status
+        finally:
+            self._lock.release()
+
+    def _told(self, timeout: float | None) -> int:
+        self._connection.settimeout(timeout)
+        try:
+            self._connection.recv(1, socket.MSG_PEEK)
+        except (BlockingIOError, TimeoutError):
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0) from None
+        self._connection.settimeout(None)
+        status = int(self._answer()["status"])
+        self._answers.close()
+        self._connection.close()
+        return status
 
     def _answer(self) -> dict[str, int]:
         line = self._answers.readline()

@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
 import pytest
 
-from bettong.harness.processes.forked import ForkServerProcess
+from bettong.harness.processes.forked import Forked, ForkServerProcess
 
 MODULE = """
 import json, os, sys, time
@@ -77,3 +80,32 @@ def test_a_fork_server_ends_with_its_parent(tmp_path: Path) -> None:
     process.stdin.close()
     assert process.wait(60) == 0
     assert not (tmp_path / "z").exists()
+
+
+class _Slow(Forked):
+    """Whoever reads the status first is held until told to go on."""
+
+    reads: threading.Event
+    go_on: threading.Event
+
+    def _answer(self) -> dict[str, int]:
+        if hasattr(self, "pid") and not self.reads.is_set():
+            self.reads.set()
+            assert self.go_on.wait(30)
+        return super()._answer()
+
+
+def test_one_thread_looks_while_another_one_takes_the_status() -> None:
+    ours, theirs = socket.socketpair()
+    theirs.sendall(b'{"pid": 7}\n')
+    process = _Slow(ours, None)
+    process.reads, process.go_on = threading.Event(), threading.Event()
+    assert process.poll() is None
+    theirs.sendall(b'{"status": 3}\n')
+    with ThreadPoolExecutor(1) as threads, theirs:
+        waiting = threads.submit(process.wait)
+        assert process.reads.wait(30)
+        assert process.poll() is None  # it is not known yet
+        process.go_on.set()
+        assert waiting.result(30) == 3
+    assert process.poll() == 3
