@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bettong.harness.faults import kinds as f
-from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor, RefusedOnce
-from bettong.harness.queries.faults.operations import OperationalEvent
-from bettong.harness.queries.faults.wire import WireFault
+from bettong.harness.queries.faults.query_fault import QueryFault
 
 _PLACE = (
     "A replay has the same rows but not their order or partitions: make what identifies a row from "
@@ -56,48 +53,29 @@ _REPLAY = (
 )
 
 
-def mechanism(fault: AnyFault) -> str:
-    """What kind of thing goes wrong: faults of one mechanism are shown once."""
-    if isinstance(fault, OperationalEvent):
-        return "replay" if fault.crash is not None else fault.id
-    if isinstance(fault, LostExecutor) or _is_attempt(fault):
-        return "attempt"
-    if isinstance(fault, WireFault):
-        return {"crash": "replay", "restarted": "server", "paused": "server"}.get(fault.how, "wire")
-    how = {f.Crash: "replay", f.Pause: "zombie", f.Cut: "wire", RefusedOnce: "wire"}
-    return how.get(type(fault), "error")
-
-
 def advise(
-    faults: Sequence[AnyFault], kinds: frozenset[str], layout: bool, failed: bool = False
+    faults: Sequence[QueryFault], kinds: frozenset[str], layout: bool, failed: bool = False
 ) -> str:
     """What to repair, given what fired, what was seen, whether it needed a replay that was dealt
     out in another way, and whether the query failed of it and was started again."""
-    wire = [x for x in faults if isinstance(x, WireFault)]
-    crashed = any(isinstance(x, f.Crash) for x in faults) or any(x.how == "crash" for x in wire)
-    restarted = any(isinstance(x, OperationalEvent) and x.crash is not None for x in faults)
+    crashed = any(x.crashes for x in faults)
+    restarted = any(x.operational and x.replays for x in faults)
     if layout:
         return _PLACE
-    if any(isinstance(x, f.Pause) for x in faults):
+    if any(x.mechanism == "zombie" for x in faults):
         return _ZOMBIE
     if "Violation" in kinds:
         return _UNFINISHED
     if "Stuck" in kinds:
         return _STUCK
     if "Loss" in kinds:
-        if any(x.of_what_was_answered for x in wire):
+        if any(x.forgets_answered for x in faults):
             return _ACKNOWLEDGED
         return _MARKER_FIRST if crashed or restarted or failed else _SWALLOWED
-    if wire and not (crashed or failed):
+    if any(x.on_wire for x in faults) and not (crashed or failed):
         return _REPLY
-    if any(isinstance(x, LostExecutor) or _is_attempt(x) for x in faults):
+    if any(x.mechanism == "attempt" for x in faults):
         return _ATTEMPT
-    if any(isinstance(x, OperationalEvent) for x in faults) and not restarted:
+    if any(x.operational for x in faults) and not restarted:
         return _DAILY
     return _REPLAY
-
-
-def _is_attempt(fault: AnyFault) -> bool:
-    """Whether an error makes Spark try a task again: one of the sink's own calls outside of tasks
-    fails the batch, one of Spark's own logs the query."""
-    return isinstance(fault, f.Storage) and "/p=" in fault.at.step

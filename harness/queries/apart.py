@@ -12,8 +12,8 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from bettong.harness.faults.kinds import Crash
-from bettong.harness.faults.point import DRIVER, Point
+from bettong.harness.faults.point import Point
+from bettong.harness.queries.faults.driver_crash import DriverCrash
 from bettong.harness.queries.judge import fingerprint
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
@@ -21,7 +21,7 @@ from bettong.lineage.errors import BettongError
 from bettong.lineage.search.executor import BudgetSpentError
 from bettong.lineage.trace import TraceEvent
 
-REPLAYED = Crash(DRIVER, Point("batch=1/commits"))
+REPLAYED = DriverCrash(Point("batch=1/commits"))
 _EARLIER = "batch=0/offsets"
 
 

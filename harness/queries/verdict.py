@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from bettong.harness.checkers import guarantee_of, satisfies
 from bettong.harness.queries import counterexample, describe
-from bettong.harness.queries.advice import advise, mechanism
+from bettong.harness.queries.advice import advise
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.search.executor import QueryExecutor
@@ -240,7 +240,7 @@ class QueryVerdict:
         chosen: dict[tuple[frozenset[str], frozenset[str]], Execution] = {}
         for e in first:
             kinds = frozenset(a.kind for a in e.anomalies)
-            how = frozenset(mechanism(executor.fault(id)) for id in e.schedule)
+            how = frozenset(executor.fault(id).mechanism for id in e.schedule)
             if len(e.schedule) < 2 or not any(kinds <= seen for seen, _ in chosen):
                 chosen.setdefault((kinds, how), e)
         return list(chosen.values())

@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from bettong.harness.faults.kinds import Crash
-from bettong.harness.faults.point import Point
+from bettong.harness.faults.point import DRIVER, Point
+from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.sink.rows import Input
 
 
 @dataclass(frozen=True)
-class OperationalEvent:
+class OperationalEvent(QueryFault):
     """One of them.
 
     Attributes:
-        id: stable, like a fault's.
-        words: what happens, as a sentence.
+        name: its id.
+        sentence: what happens.
         always: what it changes of the input.
         at_first: what it changes of the input of the first incarnation only.
         anew: what it changes of the input when all was written and the checkpoint was lost; None:
             it is not lost.
         crash: the driver dies there.
-        cores: from the first restart on Spark has two cores instead of one.
+        more_cores: from the first restart on Spark has two cores instead of one.
         repeat: the step of a job's input that its source sends once more, with the next one.
         refusable: rows may be missing if the query stands still and says why.
     """
 
-    id: str
-    words: str
+    operational: ClassVar[bool] = True
+
+    name: str
+    sentence: str
     always: Mapping[str, int] = field(default_factory=dict)
     at_first: Mapping[str, int] = field(default_factory=dict)
     anew: Mapping[str, int] | None = None
     crash: Point | None = None
-    cores: bool = False
+    more_cores: bool = False
     refusable: bool = False
     repeat: int | None = None
 
@@ -52,9 +56,49 @@ class OperationalEvent:
         return replace(source, **{**self.always, "batches": source.batches + first})
 
     @property
+    def id(self) -> str:
+        return self.name
+
+    @classmethod
+    def parse(cls, id: str) -> OperationalEvent | None:
+        return KNOWN.get(id)
+
+    @property
+    def words(self) -> str:
+        return self.sentence
+
+    @property
     def placed(self) -> tuple[Crash, ...]:
-        """Its faults that are placed at steps."""
-        return () if self.crash is None else (Crash("driver", self.crash),)
+        return () if self.crash is None else (Crash(DRIVER, self.crash),)
+
+    @property
+    def cores(self) -> bool:
+        return self.more_cores
+
+    @property
+    def bound(self) -> str:
+        return "operation"
+
+    @property
+    def mechanism(self) -> str:
+        return "replay" if self.replays else self.id
+
+    @property
+    def replays(self) -> bool:
+        return self.crash is not None
+
+    @property
+    def swallowable(self) -> bool:
+        return self.refusable
+
+
+ORDINARY = OperationalEvent("", "")
+"""Nothing but what the source gives."""
+
+
+def event_of(faults: Iterable[QueryFault]) -> OperationalEvent:
+    """The operational event among faults that fire together; ORDINARY where there is none."""
+    return next((fault for fault in faults if isinstance(fault, OperationalEvent)), ORDINARY)
 
 
 _REPLAYED = Point("batch=1/commits")
@@ -84,7 +128,7 @@ CORES = OperationalEvent(
     "The driver died after batch 1 was written, before Spark recorded that (commits/1); it was "
     "started again with two cores instead of one.",
     crash=_REPLAYED,
-    cores=True,
+    more_cores=True,
 )
 NEW_CHECKPOINT = OperationalEvent(
     "new-checkpoint",

@@ -6,62 +6,17 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Literal
 
 from bettong.harness.queries.faults.crash_points import DURABLE, batch_of
 from bettong.harness.queries.faults.read_only_requests import harmless
+from bettong.harness.queries.faults.wire_fault import WireFault
 from bettong.harness.wire import CutPoint, Keys, Recording, Request
 from bettong.lineage.trace import TraceEvent
 
 CLOCK = "clock"
 """In an event's detail: the wire's logical time when it arrived."""
 
-How = Literal["lost", "always lost", "crash", "restarted", "paused"]
 _TOO_SMALL = 64  # bytes; half of such a frame is never acted on
-
-
-@dataclass(frozen=True, slots=True)
-class WireFault:
-    """What can hit a request.
-
-    Attributes:
-        point: the request, and whether it is lost before it arrives, after half of its bytes, or
-            after it was carried out.
-        how: ``lost`` once, with its connection; ``always lost``, however often this incarnation
-            sends it again; ``crash``: the driver dies there; ``restarted``: the server is killed
-            and started there; ``paused``: it stands still there until the client gives up.
-    """
-
-    point: CutPoint
-    how: How
-
-    @property
-    def id(self) -> str:
-        """Stable; tells the request by connection, number and label."""
-        request = self.point.place
-        if self.how == "crash":
-            return f"crash(driver, {self._when} {request})"
-        if self.how == "restarted":
-            return f"restart(server, {self._when} {request})"
-        if self.how == "paused":
-            return f"pause(server, before {request})"
-        return self.point.id + (" and each time again" if self.how == "always lost" else "")
-
-    @property
-    def label(self) -> str:
-        """The request's."""
-        if self.point.match == "since" or self.point.by_count:
-            return self.point.key
-        return self.point.request.partition("request=")[2].partition(" ")[2]
-
-    @property
-    def of_what_was_answered(self) -> bool:
-        """Whether the server is started again after it has carried everything out."""
-        return self.how == "restarted" and self.point.kind == "omit-reply"
-
-    @property
-    def _when(self) -> str:
-        return "after" if self.point.kind == "omit-reply" else "before"
 
 
 @dataclass(frozen=True, slots=True)

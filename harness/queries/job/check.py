@@ -13,7 +13,7 @@ from typing import Any
 
 from bettong.harness.events import Handler, Preparing, ignore
 from bettong.harness.queries.answer import answer, finish
-from bettong.harness.queries.faults.kinds import AnyFault
+from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire import not_placeable, wire_points
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.envelope import differ, envelope
@@ -180,7 +180,7 @@ class _Check:
             self._environment, workload, self._proxies, self._two, self._on_event, self._deadline
         )
 
-    def _judge(self, faults: Sequence[AnyFault], run: QueryRun) -> SinkVerdict:
+    def _judge(self, faults: Sequence[QueryFault], run: QueryRun) -> SinkVerdict:
         return SinkVerdict((), ()) if self._judged is None else self._judged.run(run)
 
     def result(self) -> Result:

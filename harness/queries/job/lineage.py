@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from bettong.harness.faults.fault import Fault
-from bettong.harness.faults.kinds import Storage
 from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.crash_points import CrashPoint
-from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor
+from bettong.harness.queries.faults.failed_step import FailedStep
 from bettong.harness.queries.faults.operations import MORE, REPEATED, STOPPED
+from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire import WirePoint
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.lineage import Why
@@ -45,11 +44,11 @@ class JobWhy(Why):
             return int(found[1])
         return 0 if _ONCE.match(step) else crash_point.batch
 
-    def _faults_at(self, crash_point: CrashPoint) -> Iterator[Fault | LostExecutor]:
+    def _faults_at(self, crash_point: CrashPoint) -> Iterator[QueryFault]:
         """A file of the checkpoint cannot be written, beside what can hit a sink."""
         yield from super()._faults_at(crash_point)
         if is_checkpoint_file(crash_point.point) and crash_point.point.phase == "before":
-            yield Storage(crash_point.point, "EIO")
+            yield FailedStep(crash_point.point)
 
     def _loses(self, crash_point: CrashPoint) -> bool:
         """Not where a task reads a shuffle: what it reads is lost with the executor, and the whole
@@ -57,7 +56,7 @@ class JobWhy(Why):
         first = "/stage=" not in crash_point.point.step or "/stage=0/" in crash_point.point.step
         return first and not self.own_session and super()._loses(crash_point)
 
-    def _events(self) -> Iterator[AnyFault]:
+    def _events(self) -> Iterator[QueryFault]:
         if self.fed:
             yield STOPPED
             yield MORE

@@ -6,17 +6,16 @@ so long that nobody will.
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from bettong.harness.faults import kinds as f
-from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor, RefusedOnce
-from bettong.harness.queries.faults.wire import WireFault
+from bettong.harness.queries.faults.lost_executor import SECOND, attempt_of
+from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.run.endpoints import EndpointProxies
-from bettong.harness.wire import Armed
+from bettong.harness.wire import Armed, CutPoint
+from bettong.harness.wire.armed import Lasts
 from bettong.lineage.trace import TraceEvent
 
 PATIENCE_S = 12.0
@@ -25,11 +24,6 @@ client does not give up."""
 _HELD_S = 100.0
 _POLL_S = 0.02
 _ALONE_POLLS = 15
-_SECOND = "a second attempt did its work meanwhile"
-_TASK = re.compile(r"batch=(?P<batch>\d+)/(?:stage=(?P<stage>\d+)/)?p=(?P<p>\d+)/a=(?P<a>\d+)/")
-_STATE = re.compile(r"batch=(\d+)/state/op=\d+/p=(\d+)/")
-
-_Handled = WireFault | LostExecutor | RefusedOnce | f.Cut
 
 
 @dataclass
@@ -43,7 +37,7 @@ class FaultInjector:
     """
 
     endpoint_proxies: EndpointProxies
-    faults: Sequence[AnyFault]
+    faults: Sequence[QueryFault]
     crash: Callable[[], None]
     lose_executor: Callable[[], str]
     evidence: dict[str, str] = field(default_factory=dict)
@@ -60,29 +54,38 @@ class FaultInjector:
         """Put the faults on the wire in force, for the run that has begun; those that wait until
         the query is started again, ``again``."""
         for fault in self.faults:
-            if isinstance(fault, WireFault) and again == (fault.point.match == "since"):
-                self._armed[fault.id] = self.endpoint_proxies.recorder.arm(
-                    fault.point,
-                    "retries" if fault.how == "always lost" else "once",
-                    self._action(fault),
-                    close=fault.how != "paused",
-                )
+            fault.arm(self, again)
 
-    def _action(self, fault: WireFault) -> Callable[[], object] | None:
-        if fault.how == "crash":
-            return self.crash
-        if fault.how == "restarted":
-            return lambda: self.endpoint_proxies.server(fault.point.endpoint).restart()
-        if fault.how == "paused":
-            return lambda: self._pause(fault)
-        if fault.how == "always lost":
-            return lambda: self._last(fault.id, self._armed[fault.id].heal)
-        return None
+    def hit_request(
+        self,
+        fault: str,
+        point: CutPoint,
+        lasts: Lasts,
+        action: Callable[[], object] | None,
+        close: bool,
+    ) -> None:
+        """A request meets its fate; ``action`` is called there, and its connection closed."""
+        recorder = self.endpoint_proxies.recorder
+        self._armed[fault] = recorder.arm(point, lasts, action, close=close)
 
-    def _pause(self, fault: WireFault) -> None:
-        server = self.endpoint_proxies.server(fault.point.endpoint)
+    def restart_server(self, endpoint: str) -> None:
+        """The server of an endpoint is killed and started again."""
+        self.endpoint_proxies.server(endpoint).restart()
+
+    def pause_server(self, fault: str, endpoint: str) -> None:
+        """It stands still until the client gives up."""
+        server = self.endpoint_proxies.server(endpoint)
         server.pause()
-        self._last(fault.id, server.resume)
+        self._last(fault, server.resume)
+
+    def outlast_client(self, fault: str) -> None:
+        """What hits a request has fired, and ends when the client gives up."""
+        self._last(fault, self._armed[fault].heal)
+
+    def turn_away(self, fault: str, endpoint: str) -> None:
+        """From now on one connection to an endpoint is refused."""
+        if fault not in self._armed:
+            self._armed[fault] = self.endpoint_proxies.refuse_once(endpoint)
 
     def refuse(self, fault: str, endpoint: str, run: str, incarnation: int) -> str:
         """From now on the endpoint refuses connections."""
@@ -113,26 +116,26 @@ class FaultInjector:
         if event.step.endswith("/task"):
             (self._tasks.add if event.phase == "before" else self._tasks.discard)(event.step)
         for fault in self.faults:
-            if not isinstance(fault, LostExecutor | RefusedOnce):
-                continue
-            here = (event.step, event.phase) == (fault.at.step, fault.at.phase)
-            if isinstance(fault, RefusedOnce):
-                if here and fault.id not in self._armed:
-                    self._armed[fault.id] = self.endpoint_proxies.refuse_once(fault.endpoint)
-            elif here and fault.id not in self.evidence:
-                self._until_alone(event)
-                self.evidence[fault.id] = self.lose_executor()
-                (self._again if fault.goes_on else self._over).wait(_HELD_S)
-            elif event.phase == "after" and _second_attempt(event, fault.at.step):
-                self.evidence[fault.id] += f"; {_SECOND}"
-                self._again.set()
+            fault.met(event, self)
+
+    def lose_executor_at(self, fault: str, event: TraceEvent, goes_on: bool) -> None:
+        """Spark loses sight of the executor that is at this step, and is held there."""
+        self._until_alone(event)
+        self.evidence[fault] = self.lose_executor()
+        (self._again if goes_on else self._over).wait(_HELD_S)
+
+    def tried_again(self, fault: str) -> None:
+        """A second attempt has done the work of the one that was lost."""
+        self.evidence[fault] += f"; {SECOND}"
+        self._again.set()
 
     def _until_alone(self, event: TraceEvent) -> None:
         """Let the tasks beside it end: which of them are lost as well must not be chance."""
+        held = attempt_of(event.step)
         alone, end = 0, time.monotonic() + _HELD_S
         while alone < _ALONE_POLLS and time.monotonic() < end:
             time.sleep(_POLL_S)
-            begun = [task for task in list(self._tasks) if not _same_attempt(task, event.step)]
+            begun = [task for task in list(self._tasks) if attempt_of(task) != held]
             alone = 0 if begun else alone + 1
 
     def starts(self) -> None:
@@ -163,47 +166,13 @@ class FaultInjector:
             found = armed.heal()
             if found.fired:
                 self.evidence[id] = f"hit {found.request}, {found.times} time(s)"
-        reported = [x for x in self.faults if isinstance(x, _Handled)]
-        return tuple(x.id for x in reported if not self._has_fired(x))
+        return tuple(x.id for x in self.faults if x.beside_steps and not self._has_fired(x))
 
-    def _has_fired(self, fault: _Handled) -> bool:
-        reported = self.evidence.get(fault.id)
-        return reported is not None and (not isinstance(fault, LostExecutor) or _SECOND in reported)
+    def _has_fired(self, fault: QueryFault) -> bool:
+        evidence = self.evidence.get(fault.id)
+        return evidence is not None and fault.proven(evidence)
 
     def release(self) -> None:
         """Whoever is held may go on: nothing that it does matters any more."""
         self._again.set()
         self._over.set()
-
-
-def _attempt(step: str) -> tuple[str, ...] | None:
-    """Batch, partition and attempt that a step belongs to; a state file is an attempt's too, and
-    where one is held it is the first one's."""
-    found, state = _TASK.match(step), _STATE.match(step)
-    if found is not None:
-        return found["batch"], found["p"], found["a"]
-    return None if state is None else (*state.groups(), "0")
-
-
-def _same_attempt(task: str, step: str) -> bool:
-    """Whether a task's step is that of the attempt that another step belongs to."""
-    found = _attempt(step)
-    return found is not None and _attempt(task) == found
-
-
-def _second_attempt(event: TraceEvent, first: str) -> bool:
-    """Whether a step is the end of the second attempt at the task that another one belongs to.
-
-    Where the task reads a shuffle, what it read is lost with the executor: the second attempt is
-    the first one of its stage's second attempt. A state file is the second attempt's when it is
-    there while the first one is still held before its own.
-    """
-    if _STATE.match(first):
-        return event.step == first
-    found, task = _TASK.match(first), _TASK.match(event.step)
-    if not (found and task and event.step.endswith("/task")):
-        return False
-    same = (task["batch"], task["p"]) == (found["batch"], found["p"])
-    same_stage = found["stage"] in (None, task["stage"])
-    again = task["a"] == "1" or int(event.detail.get("stageAttempt", 0)) > 0
-    return same and same_stage and again

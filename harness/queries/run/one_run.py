@@ -17,9 +17,9 @@ from bettong.harness.events import FaultInjected, Handler, RunStarted, steps_of
 from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, crash_points
-from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor, RefusedOnce
-from bettong.harness.queries.faults.operations import OperationalEvent
-from bettong.harness.queries.faults.wire import CLOCK, WireFault
+from bettong.harness.queries.faults.operations import event_of
+from bettong.harness.queries.faults.query_fault import QueryFault
+from bettong.harness.queries.faults.wire import CLOCK
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DriverControl
 from bettong.harness.queries.run.endpoints import EndpointProxies
@@ -38,7 +38,6 @@ from bettong.lineage.trace import TraceEvent
 
 _ASIDE = 0
 """The links' number of what is no incarnation: incarnations are counted from 1."""
-_ORDINARY = OperationalEvent("", "")
 
 
 class OneRun:
@@ -57,7 +56,7 @@ class OneRun:
         pools: tuple[DriverPool, DriverPool],
         workload: Workload,
         endpoint_proxies: EndpointProxies,
-        faults: Sequence[AnyFault],
+        faults: Sequence[QueryFault],
         replay_layout: int,
         real: bool,
         on_event: Handler,
@@ -80,15 +79,13 @@ class OneRun:
         self._result = QueryRun(id=self._id)
         self._ended_at = -1, 0
         self._anew = False
-        events = [f for f in faults if isinstance(f, OperationalEvent)]
-        self._operational_event = events[0] if events else _ORDINARY
-        self._loses = any(isinstance(f, LostExecutor) for f in faults)
+        self._operational_event = event_of(faults)
+        self._loses = any(fault.loses_executor for fault in faults)
         self._injector = FaultInjector(
             endpoint_proxies, faults, self._crash_at_request, self._lose_executor
         )
         self._driver = DriverControl(self._state, real, self._cut_links, self._refuse)
-        besides = WireFault | OperationalEvent | LostExecutor | RefusedOnce
-        placed = [f for f in faults if not isinstance(f, besides)]
+        placed = [at_step for f in faults if not f.operational for at_step in f.placed]
         schedule = Schedule((*placed, *self._operational_event.placed))
         self._control = RunControl(
             self._id,

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bettong.harness.events import Handler, ignore
-from bettong.harness.faults.kinds import Pause
-from bettong.harness.queries.faults.kinds import AnyFault, LostExecutor
-from bettong.harness.queries.faults.operations import OperationalEvent
+from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import SparkEnvironment
@@ -44,7 +42,7 @@ class QueryRunner:
 
     def run(
         self,
-        faults: Sequence[AnyFault] = (),
+        faults: Sequence[QueryFault] = (),
         *,
         replay_layout: int = 0,
         real: bool = False,
@@ -70,17 +68,17 @@ class QueryRunner:
 
     def _one(
         self,
-        faults: Sequence[AnyFault],
+        faults: Sequence[QueryFault],
         replay_layout: int,
         real: bool,
         hold: Callable[[TraceEvent], object],
     ) -> OneRun:
         first, later = self._environment.pool, self._environment.pool
-        if any(isinstance(fault, LostExecutor) for fault in faults):
+        if any(fault.loses_executor for fault in faults):
             first = later = self._two_cores().pool
-        elif any(isinstance(fault, OperationalEvent) and fault.cores for fault in faults):
+        elif any(fault.cores for fault in faults):
             later = self._two_cores().pool
-        if any(isinstance(fault, Pause) for fault in faults):
+        if any(fault.takes_over for fault in faults):
             # The zombie, the one in its place, and one to read in: started while the first two run.
             first.start_ahead(3)
         return OneRun(

@@ -8,21 +8,14 @@ from collections.abc import Iterator
 
 from bettong.harness.queries.faults.wire import (
     CLOCK,
-    WireFault,
     batch_at,
     changes,
     files_at,
     request_digest,
 )
+from bettong.harness.queries.faults.wire_fault import WireFault, at_request
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.wire import CutPoint, Keys
-from bettong.harness.wire.cutpoints import Kind
-
-
-def at_request(kind: Kind, endpoint: str, label: str, number: int) -> CutPoint:
-    """The request of that number, from 1, among those of its label since the restart."""
-    request = f"{endpoint}/restarted/{label}={number}"
-    return CutPoint(kind, endpoint, request, "since", label, number, label)
+from bettong.harness.wire import Keys
 
 
 def second_on_wire(

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from bettong.harness.faults.kinds import Crash, Storage
-from bettong.harness.queries.faults.kinds import AnyFault
+from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.lineage.faults import FaultSet
 
 
@@ -28,7 +27,7 @@ class CandidateFault:
         time: in the order of the run.
     """
 
-    fault: AnyFault
+    fault: QueryFault
     left: str
     batch: int
     time: int
@@ -85,6 +84,6 @@ class FaultEquivalence:
 
 def _understood(candidate: CandidateFault) -> tuple[int, int]:
     """Of equal faults the one at a step of Spark's own log is understood best."""
-    fault = candidate.fault
-    step = fault.points[0].step if isinstance(fault, Crash | Storage) else ""
-    return (0 if step.endswith(("/commits", "/offsets")) else 1, candidate.time)
+    at = candidate.fault.recovers_from
+    of_log = at is not None and at.step.endswith(("/commits", "/offsets"))
+    return (0 if of_log else 1, candidate.time)

@@ -9,8 +9,9 @@ from hashlib import blake2b
 from pathlib import Path
 
 from bettong.harness.events import Handler, RunJudged, ViolationConfirmed, ignore, search_progress
-from bettong.harness.queries.faults.kinds import AnyFault, parse_fault
-from bettong.harness.queries.faults.operations import OperationalEvent
+from bettong.harness.queries.faults.kinds import parse_fault
+from bettong.harness.queries.faults.operations import event_of
+from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.judge import SinkVerdict, cause, fingerprint, judge_run
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
@@ -32,7 +33,7 @@ _SINGLE, _TOGETHER = 6, 4
 of them waits. What a single fault teaches rules out no other one."""
 
 
-Judge = Callable[[Sequence[AnyFault], QueryRun], SinkVerdict]
+Judge = Callable[[Sequence[QueryFault], QueryRun], SinkVerdict]
 
 
 class DisturbedError(BettongError):
@@ -194,7 +195,7 @@ class QueryExecutor:
         left = self.why.known - self._tried
         return self.runs + sum(not any(less <= x for less in self._broken) for x in left)
 
-    def _read_again(self, faults: Sequence[AnyFault], run: QueryRun) -> tuple[QueryRun, str]:
+    def _read_again(self, faults: Sequence[QueryFault], run: QueryRun) -> tuple[QueryRun, str]:
         """A run after which read() failed, made again with every crash a SIGKILL: what only the
         first one shows may be what its driver has left open, and proves nothing."""
         again = self._with_runner(faults, replay_layout=OTHER_LAYOUT, real=True)
@@ -202,11 +203,11 @@ class QueryExecutor:
             return again, ""
         return run, f"read() failed: {cause(run.unreadable)}; after a SIGKILL it does not"
 
-    def _replayed(self, faults: Sequence[AnyFault]) -> QueryRun:
+    def _replayed(self, faults: Sequence[QueryFault]) -> QueryRun:
         return self._with_runner(faults, replay_layout=OTHER_LAYOUT, real=self.real)
 
     def _with_runner(
-        self, faults: Sequence[AnyFault], *, replay_layout: int, real: bool
+        self, faults: Sequence[QueryFault], *, replay_layout: int, real: bool
     ) -> QueryRun:
         runner = self._free.get()
         try:
@@ -235,7 +236,7 @@ class QueryExecutor:
         """Take in an execution, a fresh one or one from the log."""
         self.why.equivalence.learn(execution.details.get("equivalence", {}))
 
-    def killed(self, faults: Sequence[AnyFault], layout: int) -> SinkVerdict:
+    def killed(self, faults: Sequence[QueryFault], layout: int) -> SinkVerdict:
         """What the faults show when every crash is a SIGKILL."""
         return self.judge(faults, self._with_runner(faults, replay_layout=layout, real=True))
 
@@ -265,8 +266,8 @@ class QueryExecutor:
         kinds = frozenset(a.kind for a in execution.anomalies)
         if self.judge(faults, self._replayed(faults)).kinds != kinds:
             named = " + ".join(sorted(execution.schedule))
-            told = f"what {named} shows beside another run it does not show alone"
-            raise DisturbedError(told, in_sight=True)
+            reason = f"what {named} shows beside another run it does not show alone"
+            raise DisturbedError(reason, in_sight=True)
 
     def _confirm(self, execution: Execution) -> Confirmation:
         faults = [self.fault(id) for id in sorted(execution.schedule)]
@@ -275,7 +276,7 @@ class QueryExecutor:
             return Confirmation(shown=True)
         return Confirmation(self.killed(faults, OTHER_LAYOUT).kinds == kinds, layout=True)
 
-    def fault(self, id: str) -> AnyFault:
+    def fault(self, id: str) -> QueryFault:
         """The fault of an id; raises ScheduleError."""
         on_wire = (fault for point in self.why.wire for fault, _ in point.faults)
         return next((fault for fault in on_wire if fault.id == id), None) or parse_fault(id)
@@ -311,11 +312,8 @@ class SinkExecutor(QueryExecutor):
         handler: Handler = ignore,
         traces: Path | None = None,
     ) -> None:
-        def judge(faults: Sequence[AnyFault], run: QueryRun) -> SinkVerdict:
-            given, refusable = source, False
-            for fault in faults:
-                if isinstance(fault, OperationalEvent):
-                    given, refusable = fault.expected(source), fault.refusable
-            return judge_run(run, given, ordered, refusable)
+        def judge(faults: Sequence[QueryFault], run: QueryRun) -> SinkVerdict:
+            event = event_of(faults)
+            return judge_run(run, event.expected(source), ordered, event.refusable)
 
         super().__init__(runner, why, judge, real=real, handler=handler, traces=traces)

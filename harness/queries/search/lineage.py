@@ -10,23 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from bettong.harness.faults.fault import Fault
-from bettong.harness.faults.kinds import Crash, Pause, Storage
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint, batch_of
 from bettong.harness.queries.faults.kinds import (
-    AnyFault,
-    LostExecutor,
-    RefusedOnce,
     fails_attempt,
     faults_at,
-    for_search,
     refused,
     refused_once,
     zombie,
 )
 from bettong.harness.queries.faults.operations import CORES, OPERATIONAL_EVENTS
-from bettong.harness.queries.faults.wire import WireFault, WirePoint, endpoints_asked
+from bettong.harness.queries.faults.query_fault import QueryFault
+from bettong.harness.queries.faults.wire import WirePoint, endpoints_asked
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
@@ -69,13 +64,13 @@ class Why:
         self.known: set[FaultSet] = set()
         self._alone: list[CandidateFault] = []
 
-    def lineage(self, faults: Sequence[AnyFault], run: QueryRun) -> Lineage:
+    def lineage(self, faults: Sequence[QueryFault], run: QueryRun) -> Lineage:
         """The lineage of a run that went well although these faults fired."""
         schedule: FaultSet = frozenset(fault.id for fault in faults)
         lineage = Lineage()
         way: dict[int, list[str]] = {n: [] for n in (*range(self.window), *sorted(self.tail))}
         for fault in faults:
-            fired = lineage.leaf(f"{fault.id} fired", [for_search(fault, 0)], lost=True)
+            fired = lineage.leaf(f"{fault.id} fired", [fault.for_search(0)], lost=True)
             for leaves in way.values():
                 leaves.append(fired)
         candidates: list[CandidateFault] = []
@@ -88,7 +83,7 @@ class Why:
         if not faults:
             self._alone = kept
         for (batch, _), group in groupby(kept, key=lambda t: (t.batch, t.time)):
-            together = [for_search(t.fault, t.time) for t in group]
+            together = [t.fault.for_search(t.time) for t in group]
             self.times.update({x.id: self.times.get(x.id, x.time) for x in together})
             leaf = lineage.leaf("neither " + " nor ".join(x.id for x in together), together)
             for later in way:
@@ -101,7 +96,7 @@ class Why:
 
     def likely(self) -> Iterator[FaultSet]:
         """Single faults of the kinds that most sinks fail of, those first that break the most."""
-        ranked = ((yield_rank(candidate.fault), candidate) for candidate in self._alone)
+        ranked = ((candidate.fault.rank, candidate) for candidate in self._alone)
         for _, candidate in sorted(
             ((rank, c) for rank, c in ranked if rank is not None),
             key=lambda pair: (pair[0], -pair[1].batch, -pair[1].time),
@@ -116,7 +111,7 @@ class Why:
             if batch is not None and (batch < self.window or batch in self.tail):
                 for fault in self._faults_at(crash_point):
                     left = self._left(fault, crash_point, run)
-                    if not isinstance(fault, LostExecutor) or self._loses(crash_point):
+                    if not fault.loses_executor or self._loses(crash_point):
                         yield CandidateFault(fault, left, batch, time)
         last = self.window - 1
         for point in self.wire:
@@ -131,7 +126,7 @@ class Why:
         """The batch in which a moment is; None for those at which nothing fires."""
         return crash_point.batch
 
-    def _faults_at(self, crash_point: CrashPoint) -> Iterator[Fault | LostExecutor]:
+    def _faults_at(self, crash_point: CrashPoint) -> Iterator[QueryFault]:
         """What can go wrong at a moment."""
         return faults_at(crash_point)
 
@@ -144,7 +139,7 @@ class Why:
             and "/p=0/a=0/" in crash_point.point.step
         )
 
-    def _besides(self) -> Iterator[AnyFault]:
+    def _besides(self) -> Iterator[QueryFault]:
         """What comes at no single crash point: operational events, zombies, refused connections."""
         yield from self._events()
         if self.in_tasks:
@@ -158,11 +153,11 @@ class Why:
             yield refused(endpoint, last)
             yield refused_once(endpoint, last)
 
-    def _events(self) -> Iterator[AnyFault]:
+    def _events(self) -> Iterator[QueryFault]:
         """Operational events."""
         yield from OPERATIONAL_EVENTS
 
-    def _second(self, faults: Sequence[AnyFault], run: QueryRun) -> Iterator[CandidateFault]:
+    def _second(self, faults: Sequence[QueryFault], run: QueryRun) -> Iterator[CandidateFault]:
         """What could go wrong while the first fault, in the last batch of the window, is being
         recovered from: nothing more where the query is started again by itself anyway. Of the
         recovery's tasks the first one stands for all."""
@@ -174,7 +169,7 @@ class Why:
             aside = "/p=" in crash_point.point.step and "/p=0/" not in crash_point.point.step
             if crash_point.batch == batch and not aside and _follows(crash_point, first, run):
                 for fault in self._faults_at(crash_point):
-                    if isinstance(fault, Crash | Storage):
+                    if fault.recovers_from is not None:
                         yield CandidateFault(
                             fault, self._left(fault, crash_point, run), batch, time
                         )
@@ -185,26 +180,19 @@ class Why:
             own = " + ".join(sorted((*(fault.id for fault in faults), on_wire.id)))
             yield CandidateFault(on_wire, left or own, batch, time)
 
-    def _batch_of_fault(self, fault: AnyFault) -> int | None:
-        if isinstance(fault, Crash | Storage):
-            return batch_of(fault.points[0].step)
-        if isinstance(fault, WireFault) and fault.how == "crash":
+    def _batch_of_fault(self, fault: QueryFault) -> int | None:
+        if fault.recovers_from is not None:
+            return batch_of(fault.recovers_from.step)
+        if fault.on_wire and fault.crashes:
             return next((p.batch for p in self.wire for f, _ in p.faults if f == fault), None)
         return None
 
-    def _left(self, fault: Fault | LostExecutor, crash_point: CrashPoint, run: QueryRun) -> str:
+    def _left(self, fault: QueryFault, crash_point: CrashPoint, run: QueryRun) -> str:
         """What is equal for all faults that leave the same behind."""
-        if isinstance(fault, Crash):
-            return crash_point.durable
-        step = crash_point.point.step
-        if isinstance(fault, LostExecutor) and fault.goes_on:
-            return fault.id
-        if fails_attempt(crash_point.point) and crash_point.durable == begun_with(
+        nothing_yet = fails_attempt(crash_point.point) and crash_point.durable == begun_with(
             crash_point, run.crash_points
-        ):
-            return f"{crash_point.durable} an attempt that had left nothing fails"
-        kind = fault.id if isinstance(fault, LostExecutor) else step
-        return f"{crash_point.durable} {kind}"
+        )
+        return fault.left(crash_point, nothing_yet)
 
     def _at(self, step: str) -> Iterator[CrashPoint]:
         return (m for m in self.clean_crash_points if m.point.step == step)
@@ -223,20 +211,6 @@ class Why:
         )
 
 
-def yield_rank(fault: AnyFault) -> int | None:
-    """Where a fault stands among those that sinks fail of most: of the sinks that ship and are
-    broken the driver's death before ``commits/N`` breaks most, then a lost reply, a connection that
-    is refused, a zombie. None for all others."""
-    if isinstance(fault, Crash):
-        at = fault.at
-        return 0 if at.phase == "before" and at.step.endswith("/commits") else None
-    if isinstance(fault, WireFault):
-        return 1 if fault.how == "lost" and fault.point.kind == "omit-reply" else None
-    if isinstance(fault, RefusedOnce):
-        return 2
-    return 3 if isinstance(fault, Pause) else None
-
-
 def begun_with(crash_point: CrashPoint, crash_points: Iterable[CrashPoint]) -> str | None:
     """What was durable when the attempt began within which a moment is."""
     found = StepId.parse(crash_point.point.step).task
@@ -251,13 +225,11 @@ def begun_with(crash_point: CrashPoint, crash_points: Iterable[CrashPoint]) -> s
     return durable
 
 
-def _follows(crash_point: CrashPoint, first: AnyFault, run: QueryRun) -> bool:
+def _follows(crash_point: CrashPoint, first: QueryFault, run: QueryRun) -> bool:
     """Whether a moment came after a fault had fired."""
-    if isinstance(first, Crash | WireFault):
+    if first.crashes:
         return crash_point.incarnation > 1
-    assert isinstance(first, Fault), first.id  # one that is placed at a step
-    at = first.points[0]
-    fired = [i for i, m in enumerate(run.crash_points) if m.point == at]
+    fired = [i for i, m in enumerate(run.crash_points) if m.point == first.recovers_from]
     # A step that failed after its work is no moment; the attempt that follows it is.
     again = [i for i, m in enumerate(run.crash_points) if "/a=1/" in m.point.step]
     begun = min([*fired, *again], default=len(run.crash_points))

@@ -13,7 +13,8 @@ from line_server import LineServer
 
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.faults.kinds import refused, refused_once
-from bettong.harness.queries.faults.wire import How, wire_points
+from bettong.harness.queries.faults.wire import wire_points
+from bettong.harness.queries.faults.wire_fault import How
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import SparkEnvironments

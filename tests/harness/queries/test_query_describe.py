@@ -9,26 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bettong.harness.faults import kinds as f
 from bettong.harness.faults.errors import ScheduleError
-from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Point
 from bettong.harness.queries import describe
 from bettong.harness.queries.advice import advise
 from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, crash_points
-from bettong.harness.queries.faults.kinds import (
-    LostExecutor,
-    parse_fault,
-    refused,
-    refused_once,
-    zombie,
-)
+from bettong.harness.queries.faults.driver_crash import DriverCrash
+from bettong.harness.queries.faults.failed_step import FailedStep
+from bettong.harness.queries.faults.kinds import parse_fault, refused, refused_once, zombie
+from bettong.harness.queries.faults.lost_executor import LostExecutor
 from bettong.harness.queries.faults.operations import KNOWN
-from bettong.harness.queries.faults.wire import WireFault
+from bettong.harness.queries.faults.query_fault import QueryFault
+from bettong.harness.queries.faults.wire_fault import WireFault, at_request
 from bettong.harness.queries.judge import cause, ids_in_words, judge_run
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.state import copy_state, digest_state, replace_state
-from bettong.harness.queries.search import after_restart
 from bettong.harness.queries.sink.loading import load_target
 from bettong.harness.queries.sink.rows import Input
 from bettong.harness.wire import CutPoint
@@ -121,10 +116,10 @@ def test_no_password_survives(secret: str) -> None:
 
 
 def test_fault_ids_are_read_back() -> None:
-    faults: list[Fault] = [
-        f.Crash("driver", Point("batch=1/commits", "after", 2)),
-        f.Storage(Point("batch=1/p=0/a=0/source.middle"), "EIO"),
-        f.Storage(Point("batch=1/stage=0/p=0/a=0/task", "after"), "EIO"),
+    faults: list[QueryFault] = [
+        DriverCrash(Point("batch=1/commits", "after", 2)),
+        FailedStep(Point("batch=1/p=0/a=0/source.middle")),
+        FailedStep(Point("batch=1/stage=0/p=0/a=0/task", "after")),
         zombie(Point("batch=1/commits"), 3),
         refused("db", 1),
     ]
@@ -132,12 +127,12 @@ def test_fault_ids_are_read_back() -> None:
         LostExecutor(Point("batch=1/p=0/a=0/source.middle"), goes_on=True),
         LostExecutor(Point("batch=1/stage=0/p=0/a=0/task", "after"), goes_on=False),
     ]
-    reply = after_restart.at_request("omit-reply", "db", "POST /rows", 2)
+    reply = at_request("omit-reply", "db", "POST /rows", 2)
     others = (
         refused_once("db", 1),
         WireFault(reply, "lost"),
         WireFault(reply, "crash"),
-        WireFault(after_restart.at_request("omit", "db", "COMMIT", 1), "lost"),
+        WireFault(at_request("omit", "db", "COMMIT", 1), "lost"),
     )
     for known in (*lost, *others, *KNOWN.values()):
         assert parse_fault(known.id) == known
@@ -238,7 +233,7 @@ def test_a_duplicate_is_told_in_words() -> None:
     rows = [*SOURCE.all(), *SOURCE.batch(2)]
     verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
     assert verdict.kinds == {"Duplicate"}
-    crash = f.Crash("driver", Point("batch=2/commits"))
+    crash = DriverCrash(Point("batch=2/commits"))
     reported = describe.explain([crash], verdict.anomalies, SOURCE.rows, layout=False)
     assert reported == (
         "The driver died when batch 2 was written, before Spark recorded that (commits/2); the "
@@ -276,8 +271,8 @@ def test_a_request_told_by_its_number_is_named_so(number: int, reported: str) ->
     assert fault.label == "PUB"
     assert parse_fault(fault.id).id == fault.id
     sent = f"The driver died when it had sent the {reported} PUB to mq, which never arrived"
-    assert describe.fault_in_words(fault).startswith(sent)
-    lost = describe.fault_in_words(WireFault(point, "lost"))
+    assert fault.words.startswith(sent)
+    lost = WireFault(point, "lost").words
     assert lost == f"The {reported} PUB to mq was lost with its connection before it arrived."
 
 

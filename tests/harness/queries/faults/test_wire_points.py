@@ -10,16 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.harness.queries.faults.crash_points import DURABLE
-from bettong.harness.queries.faults.kinds import parse_fault, parse_numbered
+from bettong.harness.queries.faults.kinds import parse_fault
 from bettong.harness.queries.faults.wire import (
     CLOCK,
-    How,
-    WireFault,
     WirePoint,
     endpoints_asked,
     not_placeable,
     wire_points,
 )
+from bettong.harness.queries.faults.wire_fault import How, WireFault
 from bettong.harness.wire import CutPoint, Recording, cut_points
 from bettong.harness.wire.conversation import Conversation, History, Ledger, Request
 from bettong.harness.wire.cutpoints import Kind
@@ -175,4 +174,4 @@ def test_ids_of_other_faults_are_not_taken_for_requests() -> None:
         "storage(EIO, before batch=1/sink.file=1.rename)",
         "omit(db/conn=1/request=2 INSERT)",
     ):
-        assert parse_numbered(id) is None
+        assert WireFault.parse(id) is None

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from bettong.harness.faults import kinds as f
 from bettong.harness.faults.point import Point
 from bettong.harness.queries import counterexample
 from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.queries.faults.driver_crash import DriverCrash
 from bettong.harness.queries.faults.operations import OPERATIONAL_EVENTS
 from bettong.harness.queries.faults.wire import request_digest
 from bettong.harness.queries.request import Request
@@ -23,8 +23,8 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CLEAN
 
 
-def crash(step: str) -> f.Crash:
-    return f.Crash("driver", Point(step))
+def crash(step: str) -> DriverCrash:
+    return DriverCrash(Point(step))
 
 
 def test_of_equal_faults_the_one_at_sparks_log_is_run() -> None:
@@ -177,7 +177,7 @@ def test_where_it_is_not_seen_what_is_kept_no_faults_are_equal() -> None:
     unseen.seen = False
     for why in (seen, unseen):
         why.lineage([], plain(*moments))
-    crashes = {frozenset({f.Crash("driver", moment.point).id}) for moment in moments}
+    crashes = {frozenset({DriverCrash(moment.point).id}) for moment in moments}
     assert len(crashes & seen.known) == 1
     assert crashes <= unseen.known
     unseen.read_clean(plain(*moments), [])

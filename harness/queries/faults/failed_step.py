@@ -1,0 +1,67 @@
+"""An error is the answer to a step."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bettong.harness.faults.kinds import Storage
+from bettong.harness.faults.point import Point
+from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.queries.faults.query_fault import QueryFault
+from bettong.harness.queries.faults.wording import of_sinks_file, of_sparks_log, point_in_words
+
+_ID = re.compile(r"storage\(EIO, (.+)\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class FailedStep(QueryFault):
+    """An input/output error: of a task, which Spark tries again, of a call of the sink's own, or of
+    one of Spark's files."""
+
+    at: Point
+
+    @property
+    def placed(self) -> tuple[Storage]:
+        return (Storage(self.at, "EIO"),)
+
+    @property
+    def id(self) -> str:
+        return self.placed[0].id
+
+    @classmethod
+    def parse(cls, id: str) -> FailedStep | None:
+        found = _ID.match(id)
+        return None if found is None else cls(Point.parse(found[1]))
+
+    @property
+    def words(self) -> str:
+        when = point_in_words(self.at)
+        if of_sinks_file(self.at.step):
+            return f"An input/output error was the answer to {when.removeprefix('right before ')}."
+        if of_sparks_log(self.at.step):
+            return f"An input/output error came {when}, and the file was not there."
+        return f"An attempt failed {when}; Spark tried the task again."
+
+    @property
+    def bound(self) -> str:
+        return "loss"
+
+    @property
+    def recovers_from(self) -> Point:
+        return self.at
+
+    def left(self, crash_point: CrashPoint, nothing_yet: bool) -> str:
+        if nothing_yet:
+            return f"{crash_point.durable} an attempt that had left nothing fails"
+        return f"{crash_point.durable} {self.at.step}"
+
+    @property
+    def mechanism(self) -> str:
+        """Outside of tasks, a call of the sink's own fails the batch, one of Spark's own logs the
+        query."""
+        return "attempt" if "/p=" in self.at.step else "error"
+
+    @property
+    def doubled(self) -> str:
+        return "" if of_sinks_file(self.at.step) else "Both attempts wrote rows that readers see."

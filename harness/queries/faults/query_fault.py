@@ -1,0 +1,189 @@
+"""What every kind of fault of a query has: one class says how it is written and what happened, how
+it is carried out, where a search may try it, and what it explains of what a reader saw.
+
+A fault is a frozen value with a stable ``id``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import ClassVar, Protocol
+
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.point import DRIVER, Point
+from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.wire import CutPoint
+from bettong.harness.wire.armed import Lasts
+from bettong.lineage.faults import Fault as LineageFault
+from bettong.lineage.trace import TraceEvent
+
+
+class Injection(Protocol):
+    """What a run can do besides what it does at steps.
+
+    Attributes:
+        evidence: of the faults that have fired, by id.
+    """
+
+    evidence: dict[str, str]
+
+    @property
+    def crash(self) -> Callable[[], None]:
+        """Crashes the driver now."""
+
+    def hit_request(
+        self,
+        fault: str,
+        point: CutPoint,
+        lasts: Lasts,
+        action: Callable[[], object] | None,
+        close: bool,
+    ) -> None:
+        """A request meets its fate; ``action`` is called there, and its connection closed."""
+
+    def restart_server(self, endpoint: str) -> None:
+        """The server of an endpoint is killed and started again."""
+
+    def pause_server(self, fault: str, endpoint: str) -> None:
+        """It stands still until the client gives up."""
+
+    def outlast_client(self, fault: str) -> None:
+        """What hits a request has fired, and ends when the client gives up."""
+
+    def turn_away(self, fault: str, endpoint: str) -> None:
+        """From now on one connection to an endpoint is refused."""
+
+    def lose_executor_at(self, fault: str, event: TraceEvent, goes_on: bool) -> None:
+        """Spark loses sight of the executor that is at this step, and is held there."""
+
+    def tried_again(self, fault: str) -> None:
+        """A second attempt has done the work of the one that was lost."""
+
+
+class QueryFault(ABC):
+    """One fault of one kind.
+
+    Attributes:
+        on_wire: whether it hits a request.
+        operational: whether it is no fault, but what any query meets.
+        takes_over: whether another driver takes over while the first one lives on.
+        loses_executor: whether Spark loses sight of an executor.
+        beside_steps: whether the run's injector says that it has fired.
+    """
+
+    __slots__ = ()
+
+    on_wire: ClassVar[bool] = False
+    operational: ClassVar[bool] = False
+    takes_over: ClassVar[bool] = False
+    loses_executor: ClassVar[bool] = False
+    beside_steps: ClassVar[bool] = False
+
+    # --- how it is written
+
+    @property
+    @abstractmethod
+    def id(self) -> str:
+        """Stable: the same in every run of the same query."""
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, id: str) -> QueryFault | None:
+        """The fault of an id; None when that is of another kind. Raises ScheduleError."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """What happened, for someone who has never seen the sink."""
+
+    # --- how it is carried out
+
+    @property
+    def placed(self) -> tuple[Fault, ...]:
+        """The faults at steps that carry it out."""
+        return ()
+
+    @property
+    def cores(self) -> bool:
+        """Whether the query is started again with more cores."""
+        return False
+
+    def arm(self, run: Injection, again: bool) -> None:  # noqa: B027 - most are placed at steps
+        """A run has begun; ``again``: the query has been started again for the first time."""
+
+    def met(self, event: TraceEvent, run: Injection) -> None:  # noqa: B027
+        """A step is taken, and its process waits until this returns."""
+
+    def proven(self, evidence: str) -> bool:
+        """Whether this is evidence that it has fired as a whole."""
+        return True
+
+    # --- where a search tries it
+
+    @property
+    @abstractmethod
+    def bound(self) -> str:
+        """What the bounds of a search count it as."""
+
+    @property
+    def place(self) -> str:
+        """What it hits."""
+        return DRIVER
+
+    @property
+    def rank(self) -> int | None:
+        """Where it stands among the faults that sinks fail of most: of the sinks that ship and are
+        broken the driver's death before ``commits/N`` breaks most, then a lost reply, a connection
+        that is refused, a zombie. None for all others."""
+        return None
+
+    @property
+    def recovers_from(self) -> Point | None:
+        """The moment at which it fires, if another fault can hit the recovery from it."""
+        return None
+
+    def left(self, crash_point: CrashPoint, nothing_yet: bool) -> str:
+        """What is equal for all faults that leave the same behind.
+
+        Args:
+            crash_point: where it fires.
+            nothing_yet: it fails an attempt that has left nothing so far.
+        """
+        return self.id
+
+    def for_search(self, time: int) -> LineageFault:
+        """The fault as the search knows it."""
+        return LineageFault(self.id, self.bound, "", self.place, time)
+
+    # --- what it explains
+
+    @property
+    @abstractmethod
+    def mechanism(self) -> str:
+        """What kind of thing goes wrong: faults of one mechanism are shown once."""
+
+    @property
+    def crashes(self) -> bool:
+        """Whether the driver dies of it."""
+        return False
+
+    @property
+    def replays(self) -> bool:
+        """Whether the query is started again in the midst of a batch."""
+        return self.crashes
+
+    @property
+    def forgets_answered(self) -> bool:
+        """Whether the server may not keep what it has answered for."""
+        return False
+
+    @property
+    def swallowable(self) -> bool:
+        """Whether it is an error that the sink can catch and forget."""
+        return False
+
+    @property
+    def doubled(self) -> str:
+        """Who wrote rows twice, when no replay did; empty for nobody."""
+        return ""

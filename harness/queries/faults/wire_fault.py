@@ -1,0 +1,185 @@
+"""A request on the wire is hit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from bettong.harness.queries.faults.query_fault import Injection, QueryFault
+from bettong.harness.queries.faults.wording import ordinal
+from bettong.harness.wire import CutPoint
+from bettong.harness.wire.cutpoints import Kind
+
+How = Literal["lost", "always lost", "crash", "restarted", "paused"]
+_HOW: Mapping[str, How] = {"crash": "crash", "restart": "restarted", "pause": "paused"}
+_NUMBERED = re.compile(
+    r"(omit|omit-reply|cut|crash|restart|pause)\((?:(?:driver|server), (before|after) )?"
+    r"([^/=]+)/(restarted/)?(.+)=(\d+)\)( and each time again)?$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WireFault(QueryFault):
+    """What can hit a request.
+
+    Attributes:
+        point: the request, and whether it is lost before it arrives, after half of its bytes, or
+            after it was carried out.
+        how: ``lost`` once, with its connection; ``always lost``, however often this incarnation
+            sends it again; ``crash``: the driver dies there; ``restarted``: the server is killed
+            and started there; ``paused``: it stands still there until the client gives up.
+    """
+
+    on_wire: ClassVar[bool] = True
+    beside_steps: ClassVar[bool] = True
+
+    point: CutPoint
+    how: How
+
+    @property
+    def id(self) -> str:
+        """Stable: names the request by connection, number and label."""
+        request = self.point.place
+        if self.how == "crash":
+            return f"crash(driver, {self._when} {request})"
+        if self.how == "restarted":
+            return f"restart(server, {self._when} {request})"
+        if self.how == "paused":
+            return f"pause(server, before {request})"
+        return self.point.id + (" and each time again" if self.how == "always lost" else "")
+
+    @classmethod
+    def parse(cls, id: str) -> WireFault | None:
+        """Of an id that names its request by label and number, over the run or since the restart:
+        in another run it may come on another connection."""
+        found = _NUMBERED.match(id)
+        if found is None:
+            return None
+        what, when, endpoint, restarted, label, number, again = found.groups()
+        kind: Kind = "omit-reply" if "omit-reply" in what or when == "after" else "omit"
+        if what == "cut":
+            kind = "cut"
+        how = _HOW.get(what, "always lost" if again else "lost")
+        if restarted:
+            return cls(at_request(kind, endpoint, label, int(number)), how)
+        return cls(CutPoint(kind, endpoint, "", "nth", label, int(number), label), how)
+
+    @property
+    def label(self) -> str:
+        """The request's."""
+        if self.point.match == "since" or self.point.by_count:
+            return self.point.key
+        return self.point.request.partition("request=")[2].partition(" ")[2]
+
+    @property
+    def _when(self) -> str:
+        return "after" if self.point.kind == "omit-reply" else "before"
+
+    @property
+    def words(self) -> str:
+        reported = self._clauses
+        return reported[0].upper() + reported[1:]
+
+    @property
+    def _clauses(self) -> str:
+        what = self._request
+        executed = self.point.kind == "omit-reply"
+        became = "which was carried out" if executed else "which never arrived"
+        match self.how:
+            case "crash":
+                return (
+                    f"The driver died when it had sent {what}, {became}; the query was started "
+                    "again."
+                )
+            case "restarted":
+                return f"The server was killed and started again at {what}, {became}."
+            case "paused":
+                return (
+                    f"The server stood still at {what} until the client gave up, and then went on."
+                )
+            case "always lost":
+                return (
+                    f"{what} was carried out, but its reply was lost with the connection, each "
+                    "time it was sent."
+                )
+        if self.point.kind == "cut":
+            return f"Half of {what} arrived, then its connection was lost."
+        if executed:
+            return f"{what} was carried out, but its reply was lost with the connection."
+        return f"{what} was lost with its connection before it arrived."
+
+    @property
+    def _request(self) -> str:
+        point = self.point
+        if point.match == "since":
+            nth = f"{ordinal(point.occurrence)} " if point.occurrence > 1 else ""
+            return f"the {nth}{point.key} to {point.endpoint} after the restart"
+        if point.by_count:
+            return f"the {ordinal(point.occurrence)} {point.key} to {point.endpoint}"
+        endpoint, _, request = point.request.partition("/")
+        number = request.partition("request=")[2].partition(" ")[0]
+        connection = request.partition("/")[0].removeprefix("conn=")
+        label = self.label or "request"
+        return f"{label} (request {number} of connection {connection} to {endpoint})"
+
+    def arm(self, run: Injection, again: bool) -> None:
+        """Those after a restart wait until the query is started again."""
+        if again == (self.point.match == "since"):
+            lasts: Literal["once", "retries"] = "retries" if self.how == "always lost" else "once"
+            run.hit_request(
+                self.id, self.point, lasts, self._action(run), close=self.how != "paused"
+            )
+
+    def _action(self, run: Injection) -> Callable[[], object] | None:
+        match self.how:
+            case "crash":
+                return run.crash
+            case "restarted":
+                return lambda: run.restart_server(self.point.endpoint)
+            case "paused":
+                return lambda: run.pause_server(self.id, self.point.endpoint)
+            case "always lost":
+                return lambda: run.outlast_client(self.id)
+            case "lost":
+                return None
+
+    @property
+    def bound(self) -> str:
+        return "crash" if self.crashes else "loss"
+
+    @property
+    def place(self) -> str:
+        return self.point.endpoint
+
+    @property
+    def rank(self) -> int | None:
+        return 1 if self.how == "lost" and self.point.kind == "omit-reply" else None
+
+    @property
+    def mechanism(self) -> str:
+        return {"crash": "replay", "restarted": "server", "paused": "server"}.get(self.how, "wire")
+
+    @property
+    def crashes(self) -> bool:
+        return self.how == "crash"
+
+    @property
+    def forgets_answered(self) -> bool:
+        """The server is started again after it has carried everything out."""
+        return self.how == "restarted" and self.point.kind == "omit-reply"
+
+    @property
+    def swallowable(self) -> bool:
+        return True
+
+    @property
+    def doubled(self) -> str:
+        return "Whoever did not see the reply sent its rows again."
+
+
+def at_request(kind: Kind, endpoint: str, label: str, number: int) -> CutPoint:
+    """The request of that number, from 1, among those of its label since the restart."""
+    request = f"{endpoint}/restarted/{label}={number}"
+    return CutPoint(kind, endpoint, request, "since", label, number, label)
