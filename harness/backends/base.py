@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -20,15 +20,14 @@ from bettong.harness.backends.spark_master import (
     session_config,
 )
 from bettong.harness.backends.spark_standalone import MASTER, StandaloneCluster
+from bettong.harness.backends.started import Network, Started
 from bettong.harness.cluster.broker import KAFKA, Broker
 from bettong.harness.cluster.environment import Environment
 from bettong.harness.cluster.layout import SERVERS, WARM_UP, Layout
-from bettong.harness.cluster.links import Links
 from bettong.harness.cluster.platform import Platform
 from bettong.harness.cluster.scenario_cluster import RunCluster
 from bettong.harness.conductor.server import Conductor
 from bettong.harness.faults.point import DRIVER, Topology
-from bettong.harness.processes.addresses import free_ports
 from bettong.harness.processes.session import guard_folder, unguard_folder
 from bettong.harness.scenario import Scenario
 from bettong.harness.servers.kafka import kafka_connector
@@ -84,24 +83,18 @@ class Backend(ABC):
         self.broker = Broker() if kafka else None
         self.workers = tuple(f"w{i}" for i in range(1, workers + 1))
         self._spares = spares
-        self._ways: dict[tuple[str, str], str] = {}
+        self._entered: Started | None = None
 
     def __enter__(self) -> Self:
         with contextlib.ExitStack() as stack:
-            self.platform = self._platform(stack)
-            self.toxiproxy = stack.enter_context(ToxiproxyServer())
-            self.proxies = stack.enter_context(SupervisedToxiproxy(self.toxiproxy))
-            self.conductor = stack.enter_context(Conductor(self.platform.conductor))
-            self.links = Links(self.proxies)
-            stack.callback(self.links.close)
-            self.listen = {s: f"{self.platform.node(s)}:{free_ports(1)[0]}" for s in SERVERS}
+            network = Network.start(self._platform(stack), self.broker, stack)
             if self.broker is not None:
-                self._join(self.broker, stack)
-            self.spark = self._standalone(stack) if self.workers else None
-            self.supply = self._drivers(stack) if self.runner == "spark" else None
-            if self.supply is not None and self._foreign is not None:
-                check_executors(self.supply, self._foreign, self.conductor.address)
-            self._stack = stack.pop_all()
+                self._join(self.broker, network, stack)
+            spark = self._standalone(network, stack) if self.workers else None
+            supply = self._drivers(network, spark, stack) if self.runner == "spark" else None
+            if supply is not None and self._foreign is not None:
+                check_executors(supply, self._foreign, network.conductor.address)
+            self._entered = Started(network, spark, supply, stack.pop_all())
         return self
 
     def __exit__(
@@ -110,7 +103,38 @@ class Backend(ABC):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._stack.close()
+        self._started.stack.close()
+
+    @property
+    def _started(self) -> Started:
+        if self._entered is None:
+            raise UsageError(f"write: with {type(self).__name__}(…) as backend")
+        return self._entered
+
+    @property
+    def platform(self) -> Platform:
+        """Starts the processes of nodes."""
+        return self._started.network.platform
+
+    @property
+    def toxiproxy(self) -> ToxiproxyServer:
+        """The server that all links go through."""
+        return self._started.network.toxiproxy
+
+    @property
+    def proxies(self) -> SupervisedToxiproxy:
+        """Its client, which starts it again when it ends."""
+        return self._started.network.proxies
+
+    @property
+    def conductor(self) -> Conductor:
+        """That every step asks."""
+        return self._started.network.conductor
+
+    @property
+    def listen(self) -> Mapping[str, str]:
+        """For each server the ``HOST:PORT`` at which it listens."""
+        return self._started.network.listen
 
     @property
     def runs(self) -> Path | None:
@@ -137,39 +161,34 @@ class Backend(ABC):
 
     def way(self, a: str, server: str) -> str:
         """``HOST:PORT`` at which node a finds a server."""
-        if (a, server) not in self._ways:
-            listen = f"{self.platform.link(a, server)}:0"
-            persists = server == KAFKA
-            way = self.links.connect(a, server, self.listen[server], listen, persists)
-            self._ways[a, server] = way
-        return self._ways[a, server]
+        return self._started.network.way(a, server)
 
     def cluster(self, scenario: Scenario, layout: Layout) -> RunCluster:
         """The nodes of one run, not started; a context manager that ends them."""
-        if self.spark is not None:
-            self.spark.start()
+        if self._started.spark is not None:
+            self._started.spark.start()
         if self.broker is not None:
             self.broker.ensure()
         return RunCluster(self._environment(scenario), scenario, layout)
 
     def _environment(self, scenario: Scenario) -> Environment:
+        network, spark = self._started.network, self._started.spark
         return Environment(
-            self.platform,
-            self.conductor.address,
-            self.links,
+            network.platform,
+            network.conductor.address,
+            network.links,
             self.topology(scenario).links,
-            self.listen,
-            self.way,
-            self.spark.nodes if self.spark is not None else {},
-            self.supply,
+            network.listen,
+            network.way,
+            spark.nodes if spark is not None else {},
+            self._started.supply,
             self.broker,
         )
 
-    def _join(self, broker: Broker, stack: contextlib.ExitStack) -> None:
+    def _join(self, broker: Broker, network: Network, stack: contextlib.ExitStack) -> None:
         """Start a broker which sends its clients to where they find it, behind their proxy."""
         stack.callback(broker.close)
-        self.listen[KAFKA] = broker.server.address
-        broker.server.advertised = self.way(DRIVER, KAFKA)
+        broker.server.advertised = network.way(DRIVER, KAFKA)
         broker.start()
 
     @abstractmethod
@@ -184,27 +203,30 @@ class Backend(ABC):
         """The master whose executors are not ours."""
         return self.master if self.master is not None and has_executors(self.master) else None
 
-    def _drivers(self, stack: contextlib.ExitStack) -> DriverSupply:
+    def _drivers(
+        self, network: Network, spark: StandaloneCluster | None, stack: contextlib.ExitStack
+    ) -> DriverSupply:
         if self._foreign is not None:  # no spare, which would hold cores of the user's
             named = {k: v for k, v in os.environ.items() if k == "PYSPARK_PYTHON"}
             config = session_config(self._foreign)
             return DriverSupply(stack.enter_context(DriverPool(0, config, named)))
         connector = kafka_connector() if self.broker is not None else {}
         light = SessionConfig(self.master or LOCAL, {**SPARK_CONFIG, **connector})
-        config = self.spark.config if self.spark else light
-        python = planner_python.install(folder_for(stack, self.runs))
-        launch = self.platform.programs(DRIVER)
-        pool = WarmPool(self._spares, config, python, WARM_UP, launch=launch, beside=self.runs)
+        config = spark.config if spark else light
+        runs = network.platform.runs
+        python = planner_python.install(folder_for(stack, runs))
+        launch = network.platform.programs(DRIVER)
+        pool = WarmPool(self._spares, config, python, WARM_UP, launch=launch, beside=runs)
         return DriverSupply(stack.enter_context(pool))
 
-    def _standalone(self, stack: contextlib.ExitStack) -> StandaloneCluster:
-        folder = folder_for(stack, self.runs)
+    def _standalone(self, network: Network, stack: contextlib.ExitStack) -> StandaloneCluster:
+        folder = folder_for(stack, network.platform.runs)
         cluster = StandaloneCluster(
             self.workers,
             folder,
-            self.platform,
-            self.links,
-            {w: {s: self.way(w, s) for s in SERVERS} for w in self.workers},
+            network.platform,
+            network.links,
+            {w: {s: network.way(w, s) for s in SERVERS} for w in self.workers},
             SPARK_CONFIG,
         )
         stack.callback(cluster.close)
