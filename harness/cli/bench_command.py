@@ -19,7 +19,7 @@ from bettong.lineage.errors import UsageError
 
 @click.command("bench")
 @click.argument("name")
-@click.option("--full", is_flag=True, help="The size that the docs tell of; takes minutes.")
+@click.option("--full", is_flag=True, help="The size that the docs report; takes minutes.")
 @click.option("--realistic", is_flag=True, help="sinks: those that people publish.")
 @click.option("--events", type=click.IntRange(1), metavar="N", help="A size of your own.")
 @click.option("--only", metavar="PATH", help="mutants: of this folder or module; sinks: this one.")

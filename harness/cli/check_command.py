@@ -23,9 +23,9 @@ from bettong.lineage.results import GUARANTEES, Guarantee, Result, begin_answer
 @click.argument("observed", type=click.Path(path_type=Path))
 @click.option("--id", "ids", default="id", help="Column of the message id, or several with commas.")
 @click.option("--key", help="Column of the key [default: key, where there is one].")
-@click.option("--order", help="Column of EXPECTED that tells the order [default: as it is stored].")
+@click.option("--order", help="Column of EXPECTED that gives the order [default: as it is stored].")
 @click.option(
-    "--arrival", help="Column of OBSERVED that tells the order seen [default: as stored]."
+    "--arrival", help="Column of OBSERVED that gives the order seen [default: as stored]."
 )
 @click.option(
     "--ordering",
@@ -34,12 +34,12 @@ from bettong.lineage.results import GUARANTEES, Guarantee, Result, begin_answer
 )
 @click.option("--compare", help="Contents that must be equal, with commas [default: all in both].")
 @click.option("--ignore", default="", help="Columns not to be compared, with commas.")
-@click.option("--batch", help="Column of OBSERVED with the batch of a record, to be told.")
+@click.option("--batch", help="Column of OBSERVED with the batch of a record, to be reported.")
 @click.option(
     "--expect", type=click.Choice(GUARANTEES), default="effectively-once", show_default=True
 )
 @click.option("--witnesses", type=click.IntRange(1), default=1000, show_default=True,
-              help="Anomalies of each kind that are told; all are counted.")  # fmt: skip
+              help="Anomalies of each kind that are reported; all are counted.")  # fmt: skip
 @click.option("--memory", type=click.IntRange(1), default=1024, show_default=True,
               help="MiB that rows may take before they go to files.")  # fmt: skip
 @click.option("--temp", type=click.Path(path_type=Path, exists=True, file_okay=False),
@@ -106,7 +106,7 @@ def command(
 
 def _on_spark(check: StoredCheck, master: str) -> Judgement:
     if check.columns.batch is not None:
-        raise UsageError("--batch: a check as a Spark job does not tell batches; leave it out")
+        raise UsageError("--batch: a check as a Spark job does not report batches; leave it out")
     from bettong.harness.histories.on_spark import judge_on_spark
 
     return judge_on_spark(check, master)

@@ -15,7 +15,7 @@ from bettong.harness.cli.printing import cell
 from bettong.lineage.errors import UsageError
 
 RECENT = 20
-"""Over how many batches rates are told."""
+"""Over how many batches rates are taken."""
 
 
 @dataclass
@@ -24,7 +24,7 @@ class MetricsView:
 
     Attributes:
         recent: the last batches' lines.
-        spark: Spark's own split of the last batch that it told of.
+        spark: Spark's own split of the last batch that it reported.
         messages: read since the file began, by stream.
     """
 

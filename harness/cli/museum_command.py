@@ -59,10 +59,10 @@ def command(id: str | None, budget: str, out: Path | None, as_json: bool, quiet:
         result = check_one_job(request, environments, output)
     found, expected = _found(exhibit, result), bool(exhibit.shown)
     if not as_json:
-        told = "found" if found else "NOT found" if expected else "not found, which is mended"
+        outcome = "found" if found else "NOT found" if expected else "not found, which is mended"
         if result.verdict == "unknown" and not found:
-            told = f"nothing can be concluded ({result.reason})"
-        say(f"{id}: {told}: {exhibit.title}")
+            outcome = f"nothing can be concluded ({result.reason})"
+        say(f"{id}: {outcome}: {exhibit.title}")
     sys.exit(0 if found == expected and (found or result.verdict == "valid") else 1)
 
 
@@ -70,15 +70,16 @@ def _found(exhibit: Any, result: Result) -> bool:
     """Whether a result shows what an exhibit is known by; anything, where that is nothing."""
     seen = [result.reason, *result.details.get("envelope", ())]
     seen += [example.words for example in result.counterexamples]
-    told = any(exhibit.shown in text for text in seen)
-    return result.verdict == "invalid" if not exhibit.shown else result.verdict != "valid" and told
+    if not exhibit.shown:
+        return result.verdict == "invalid"
+    return result.verdict != "valid" and any(exhibit.shown in text for text in seen)
 
 
 def _list(exhibits: dict[str, Any], as_json: bool) -> None:
     loaded = [entry.load() for entry in exhibits.values()]
     if as_json:
-        told = [{**asdict(exhibit), "tried": exhibit.tried} for exhibit in loaded]
-        click.echo(json.dumps(told, indent=1))
+        listed = [{**asdict(exhibit), "tried": exhibit.tried} for exhibit in loaded]
+        click.echo(json.dumps(listed, indent=1))
         return
     width = max(len(exhibit.id) for exhibit in loaded)
     for exhibit in sorted(loaded, key=lambda e: (e.tried, e.id)):

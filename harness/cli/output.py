@@ -47,7 +47,7 @@ class Output:
     Args:
         as_json: print the results as JSON when all are there, and nothing else.
         quiet: show no progress.
-        progress_json: tell the progress as lines of JSON on standard error instead.
+        progress_json: print the progress as lines of JSON on standard error instead.
         text: what is printed of an answer, given it and its folder.
     """
 

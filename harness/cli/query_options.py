@@ -74,7 +74,7 @@ _OPTIONS = (
     click.option(
         "--progress-json",
         is_flag=True,
-        help="Tell the progress on standard error, a line of JSON for each step of it.",
+        help="Print the progress on standard error, a line of JSON for each step of it.",
     ),
 )
 

@@ -91,7 +91,7 @@ class _Parent:
     interrupted: bool = False
 
     def wait(self) -> int:
-        """The child's own code, or what is told in its place."""
+        """The child's own code, or the one reported in its place."""
         for number in _PASSED_ON:
             signal.signal(number, self._note)
         limit = _limit()

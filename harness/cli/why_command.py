@@ -72,4 +72,4 @@ def command(
         if causes:
             console.print(f"  {'':9}   because of {plain(', '.join(causes))}", markup=False)
     for step in answer.unread:
-        console.print(f"  not told by the trace: {plain(step)}", markup=False)
+        console.print(f"  not in the trace: {plain(step)}", markup=False)

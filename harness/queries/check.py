@@ -172,8 +172,8 @@ class _Check:
         for other in others:
             alone = self._executor.kept or self._lanes.first.run([REPLAYED], replay_layout=1)
             if not apart(self._lanes.first, other, self._clean, alone):
-                told = "two runs that were interleaved did not leave each other alone"
-                raise DisturbedError(told, in_sight=False)
+                reason = "two runs that were interleaved did not leave each other alone"
+                raise DisturbedError(reason, in_sight=False)
         return others
 
     def _clean_runs(self) -> Execution:

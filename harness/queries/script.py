@@ -1,4 +1,4 @@
-"""An untouched script: how it is run, what it is told, what it is fed, who reads its output."""
+"""An untouched script: how it is run, what it is given, what it is fed, who reads its output."""
 
 from __future__ import annotations
 

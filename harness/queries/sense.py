@@ -62,7 +62,7 @@ def expect_empty(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def keeps_in_sight(run: QueryRun) -> bool:
     """Whether each batch of a run without faults, all of which have rows, changed something in
-    its folder or told a server anything between its plan and its end. If not, the rows are
+    its folder or sent a server anything between its plan and its end. If not, the rows are
     elsewhere."""
     durable = {(m.point.step, m.point.phase): m.durable for m in run.crash_points}
     batches = {m.batch for m in run.crash_points if m.batch is not None}
@@ -74,7 +74,7 @@ def keeps_in_sight(run: QueryRun) -> bool:
 
 
 def steps_of(run: QueryRun) -> list[str]:
-    """The steps that a run took, without those that tell of progress in their own time."""
+    """The steps that a run took, without those that report progress in their own time."""
     taken = (f"{e.phase} {e.step}" for e in run.events if not e.step.startswith("query."))
     return sorted(taken)
 

@@ -139,7 +139,7 @@ class QueryVerdict:
         )
 
     def without_faults(self, clean: Execution, runs: int) -> Result:
-        """What runs without faults tell: what depends on how batches are cut. No level was asked
+        """What runs without faults show: what depends on how batches are cut. No level was asked
         for, and none is found."""
         varies = len(self.subject.envelope)
         note = f"{varies} thing(s) of its output depend on how batches are cut" if varies else ""
@@ -179,7 +179,7 @@ class QueryVerdict:
             some = f"{len(unsure)} fault set(s) could not be judged, the first one {unsure[0]}"
             return f"{reported} as far as seen; {some}"
         if self.request.only:
-            return f"{reported} as far as this one fault set tells"
+            return f"{reported} as far as this one fault set shows"
         ended = "; the budget ended before all were tried" if left else ""
         return f"{reported} under every fault set within the bounds{ended}"
 
@@ -226,7 +226,7 @@ class QueryVerdict:
 
     def _ways(self, executor: QueryExecutor, violations: Sequence[Execution]) -> list[Execution]:
         """One violation for each way of failing, the same ones every time: kinds of anomalies, and
-        mechanism; the smallest, then the earliest. Two faults together only tell something when
+        mechanism; the smallest, then the earliest. Two faults together only show something when
         none alone shows the same."""
         times = executor.why.times
         first = sorted(
@@ -273,7 +273,7 @@ def named(schedule: FaultSet) -> str:
 
 
 def _unjudged(execution: Execution) -> str:
-    """Which run told nothing of its faults, and why."""
+    """Which run showed nothing of its faults, and why."""
     missing = f"{' and '.join(execution.not_fired)} did not fire" if execution.not_fired else ""
     return f"{named(execution.schedule)}: {'; '.join(filter(None, (missing, execution.note)))}"
 

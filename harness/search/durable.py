@@ -1,6 +1,6 @@
 """What of a run was not durable when: the power cuts that take something away.
 
-What each node did to its disk is replayed, as the trace tells it, into the model of durability
+What each node did to its disk is replayed, as the trace has it, into the model of durability
 (:mod:`bettong.engine.storage.durability`). Between two changes of what is not durable all moments
 of a node are alike to its disk; of these the first and the last are taken: at the first nobody
 else knows of the change, at the last the most do.
@@ -35,7 +35,7 @@ class _Loss:
 
 @dataclass(slots=True)
 class _NodeDisk:
-    """The disk of one node as the trace tells of it."""
+    """The disk of one node as the trace has it."""
 
     volume: Volume = field(default_factory=Volume)
     handles: dict[str, Inode] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class _NodeDisk:
                 volume.sync_directory(paths[0])
 
     def _opened(self, handle: str) -> Inode:
-        """The file of a handle; one that was opened before anything was told was there before."""
+        """The file of a handle; one that was opened before the trace began was there before."""
         if handle not in self.handles:
             name = Path(handle)
             self.volume.exists(name, b"")

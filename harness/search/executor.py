@@ -198,6 +198,6 @@ def _blind(execution: Execution, unread: Sequence[str]) -> Execution:
         fingerprint=execution.fingerprint,
         seconds=execution.seconds,
         trace=execution.trace,
-        note=f"the trace does not tell why {len(unread)} steps happened: {'; '.join(unread[:3])}",
+        note=f"the trace does not say why {len(unread)} steps happened: {'; '.join(unread[:3])}",
         details=execution.details,
     )

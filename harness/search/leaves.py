@@ -22,7 +22,7 @@ class LeafBuilder:
 
     Attributes:
         lineage: takes them in.
-        batch: tells the batch of a step.
+        batch: gives the batch of a step.
         batches: faults only at steps of the first so many batches; None for all.
         kinds: of the faults that are asked for, as bounds count them.
         same: faults, each with the one that stands for it.

@@ -4,7 +4,7 @@ Our own code names the causes of its steps. Spark's steps come from hooks that c
 they are joined here by Spark's order of work in a micro-batch: a batch's offsets are written
 after they were decided, its tasks start after that, a stage after the one before it, whatever a
 task does happens inside its attempt, and ``commits/N`` follows the sink. A step whose cause can
-be told in neither way is named in :attr:`Reading.unread`, not guessed.
+be seen in neither way is named in :attr:`Reading.unread`, not guessed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _DURABLE = re.compile(
 # What a call to the disk does that those who read it later can see.
 _LEAVES = frozenset({"append", "truncate", "rename", "link", "remove"})
 
-# Spark's own notes, of which no call to the disk is told.
+# Spark's own notes, of which no call to the disk is reported.
 _SPARKS = re.compile(
     r"batch=\d+/(?:offsets|commits|_spark_metadata.*)$|metadata$|source=\d+/log=\d+$"
 )
@@ -159,7 +159,7 @@ class Reading:
 
     Attributes:
         occurrences: in the order in which they began.
-        disk: what was done to disks, in the order in which it was told.
+        disk: what was done to disks, in the order in which it was reported.
         restarts, injected: what became of nodes, and of the planned faults.
         unread: steps whose causes cannot be known, with why.
     """

@@ -51,7 +51,7 @@ _EPOCH = re.compile(r"(?:^|/)epoch=(\d+)(?:/|$)")
 
 
 def message_batches(events: Iterable[TraceEvent]) -> Batches:
-    """A function that tells the batch of any step: its own, that of the message it names, or, of
+    """A function that gives the batch of any step: its own, that of the message it names, or, of
     what begins an epoch, the first that the epoch does."""
     events = tuple(events)
     epochs = _epochs(events)
@@ -101,7 +101,7 @@ class RunLineage:
         lineage: the graph; its faults carry the ids of :attr:`faults`.
         faults: the harness's faults by id, to be put into schedules.
         reading: the occurrences that it was read from.
-        batch: tells the batch of a step.
+        batch: gives the batch of a step.
         same: faults, each with the one that stands for it.
     """
 
@@ -223,7 +223,7 @@ class _Builder:
 
 def make_up(lineage: Lineage, clean: Lineage, injected: Iterable[Fault]) -> None:
     """Say of a run that stayed good what it had instead of the clean run's goals that it did not
-    reach: an ack that was lost is not given again when the next connection tells the same.
+    reach: an ack that was lost is not given again when the next connection says the same.
 
     Such a goal then holds as well because of the faults that fired, as long as everything that
     happened only in this run does.
@@ -260,7 +260,7 @@ def lineage_of(
     Args:
         clean: what the disks hold in the clean run; None where this is that run.
         batches: faults only at steps of the first so many batches.
-        fold: tells crashes of a run, each with the one that stands for it.
+        fold: gives crashes of a run, each with the one that stands for it.
         kinds: of the faults that are asked for.
     """
     chosen = tuple(events)

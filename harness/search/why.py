@@ -45,7 +45,7 @@ class Why:
     Attributes:
         asked: the occurrence that was asked about.
         graph: its nodes are names of occurrences, with the attribute ``occurrence``.
-        unread: steps whose causes the trace does not tell.
+        unread: steps whose causes the trace does not show.
     """
 
     asked: Occurrence

@@ -25,7 +25,7 @@ class Execution:
             because the precondition did not hold; ``not-injected``: a planned fault did not fire;
             ``unknown``: the run could not be judged.
         lineage: why the goals hold that do hold (their facts are marked as goals); of the clean
-            run this tells which goals there are.
+            run this says which goals there are.
         anomalies: what was wrong.
         evidence: for each fault id, the proof that it fired.
         not_fired: planned faults without such proof.
@@ -51,7 +51,7 @@ class Execution:
 
     @property
     def blind(self) -> bool:
-        """Whether it told nothing of its schedule."""
+        """Whether it showed nothing of its schedule."""
         return self.outcome in ("not-injected", "unknown")
 
     def to_run(self) -> Run:
@@ -69,7 +69,7 @@ class Execution:
 
 
 class BudgetSpentError(BettongError):
-    """The time that a search may take ended in the midst of a run, which told nothing."""
+    """The time that a search may take ended in the midst of a run, which showed nothing."""
 
 
 class Executor(Protocol):

@@ -60,7 +60,7 @@ class Findings:
     ) -> Result:
         """The result in the form that reports read.
 
-        ``counterexample`` tells, given the clean run and a violating one, what happened; without
+        ``counterexample`` says, given the clean run and a violating one, what happened; without
         it only ids and anomalies are given. ``others`` go to :class:`Result`.
         """
         make = counterexample or _plain

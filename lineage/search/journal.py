@@ -2,7 +2,7 @@
 
 A search that was killed goes on where it stopped: it is deterministic, so that it asks for the
 same schedules again, and those that the log holds are answered from it. Two things are never
-answered from a log: a run that told nothing, and a question whose search came to its end, for the
+answered from a log: a run that showed nothing, and a question whose search came to its end, for the
 system may have been changed since.
 """
 

@@ -76,9 +76,9 @@ class QuestionLog:
 
     def _checked(self, value: dict[str, Any]) -> dict[str, Any]:
         """The value without its checksum; raises ValueError when it is not the one written."""
-        told = value.pop("crc", None)
+        stored = value.pop("crc", None)
         self._checksum = zlib.crc32(_line(value), self._checksum)
-        if told != self._checksum:
+        if stored != self._checksum:
             raise ValueError("its checksum is wrong: remove the file, and the search begins anew")
         return value
 

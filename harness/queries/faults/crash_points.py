@@ -38,7 +38,7 @@ def batch_of(step: str) -> int | None:
 
 
 class FileSteps:
-    """Names the file operations that probes tell: by batch, counted within it."""
+    """Names the file operations that probes report: by batch, counted within it."""
 
     def __init__(self) -> None:
         self._batch: int | None = None
@@ -73,7 +73,7 @@ def crash_points(events: Iterable[TraceEvent]) -> list[CrashPoint]:
     found = []
     for event in events:
         if DURABLE not in event.detail:
-            continue  # told by the harness itself
+            continue  # reported by the harness itself
         if event.phase == "before":
             begun[event.step] += 1
         if event.phase != "failed":

@@ -1,5 +1,5 @@
 """The envelope of clean runs: what is the same in all of them is judged exactly, what varies is
-free, and is told.
+free, and is reported.
 
 Runs of one job without a fault, with batches cut in other ways, may give other outputs: a first
 value, the time of a batch, the number of updates. What an output does not promise between two

@@ -32,7 +32,7 @@ Ask = Callable[[str, Mapping[str, Any]], Any]
 
 @dataclass(frozen=True)
 class Facts:
-    """What the plan and the progress of a clean run tell.
+    """What the plan and the progress of a clean run show.
 
     Attributes:
         watermarks: event-time columns with their delay in seconds.

@@ -49,7 +49,7 @@ def incarnation(
 ) -> dict[str, Any]:
     """Do some of ``setup``, ``write``, ``read``, ``teardown``, in that order.
 
-    Returns ``error``: why the query failed, or None; ``facts``: what its plan and progress tell;
+    Returns ``error``: why the query failed, or None; ``facts``: what its plan and progress show;
     ``rows``: what a reader sees at the end.
     """
     job = _job(target)
@@ -235,7 +235,7 @@ def _until_done(query: StreamingQuery) -> None:
 
 
 def _facts(query: StreamingQuery) -> dict[str, Any]:
-    """What the plan and the progress of a query tell of it."""
+    """What the plan and the progress of a query show of it."""
     try:
         execution = query._jsq.query() if hasattr(query._jsq, "query") else query._jsq
         plan = str(execution.explainInternal(True))

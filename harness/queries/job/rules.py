@@ -253,7 +253,7 @@ def _like(expected: Expected, cell: Cell, right: Row, row: Row, tolerance: float
 
 
 def latest_of_each(rows: Iterable[Row], key: Sequence[str], latest: str) -> list[Row]:
-    """Update mode: of each key the row of its last update; the number of updates tells nothing.
+    """Update mode: of each key the row of its last update; the number of updates means nothing.
 
     Equal rows of the last update count once: a replayed batch updates a key to what it was.
     Different rows of the last update are all kept, and are a Duplicate of the key.

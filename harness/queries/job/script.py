@@ -1,4 +1,4 @@
-"""An untouched script as a job under test: what it is told and fed, who reads its output."""
+"""An untouched script as a job under test: what it is given and fed, who reads its output."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def expect_hooks(name: str, run: QueryRun) -> None:
 
 
 def facts_of(run: QueryRun) -> list[dict[str, Any]]:
-    """What the progress of a script's query tells of it."""
+    """What the progress of a script's query shows of it."""
     return [
         {
             "rows": event.detail["rows"],

@@ -39,7 +39,7 @@ class Variant:
     """A way to run a job without faults.
 
     Attributes:
-        name: as results tell it.
+        name: as results have it.
         merge: so many steps at once.
         stop_after: the query is stopped in good order after so many steps, and started again.
         settings: of the session.

@@ -22,7 +22,7 @@ class NotOnWireError(BettongError):
 
 
 class DriverControl:
-    """Carries out on the driver what the faults ask, and tells the run's main thread.
+    """Carries out on the driver what the faults ask, and signals the run's main thread.
 
     A crash is one of two kinds. A *real* one is SIGKILL of all the driver's processes. A *kept*
     one spares the warm JVM: at the crash's exact moment, while the step waits for its answer, the

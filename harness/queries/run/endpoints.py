@@ -100,7 +100,7 @@ class EndpointProxies:
         return self.recorder.run.tick()
 
     def request_digest(self, run: str) -> str:
-        """What servers were told so far in the run, as
+        """What servers were sent so far in the run, as
         :func:`~bettong.harness.queries.faults.wire.request_digest` has it; empty: nothing."""
         met = [
             (logged.order, tunnel.endpoint, logged.info.label, logged.keys)

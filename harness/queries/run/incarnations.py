@@ -70,7 +70,7 @@ class Incarnations:
         return number
 
     def outcome(self, number: int) -> dict[str, Any] | None:
-        """What the incarnation of the driver in charge tells, which has ended other than by a
+        """What the incarnation of the driver in charge reports, which has ended other than by a
         fault; None when the time is up. A process that has ended by itself is an error.
 
         Raises SinkError when the sink's own parts failed, other than its query.

@@ -31,7 +31,7 @@ class QueryRun:
         recording: what crossed the wires.
         starts: the wires' logical time at the start of each incarnation.
         id: the run's own name.
-        facts: what each incarnation that ended tells of its query.
+        facts: what each incarnation that ended reports of its query.
         outside: files that the sink's Python code wrote elsewhere than in its workdir.
     """
 

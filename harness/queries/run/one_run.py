@@ -234,7 +234,7 @@ class OneRun:
             elif signal == "expired":
                 self._expect_time()
             elif number != self._driver.incarnation or self._driver.has_crashed(number):
-                continue  # a zombie; or one whose links were cut before its crash was told of
+                continue  # a zombie; or one whose links were cut before its crash was reported
             elif self._take_result(number):
                 committed, before = self._commits(), self._ended_at
                 failed = len(self._result.errors) > errors

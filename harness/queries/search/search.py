@@ -31,7 +31,7 @@ def search(
 
     With a folder for results every run is noted there at once, and a search that was interrupted,
     or ended with its budget, goes on where it was. At the end some of the fault sets that were
-    folded are run all the same, each told to ``sample``. Raises DisturbedError.
+    folded are run all the same, each given to ``sample``. Raises DisturbedError.
     """
     question = _question(request)
     log = log_of(request)

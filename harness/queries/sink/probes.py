@@ -47,7 +47,7 @@ _CHANGING_SQL = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALT
 
 
 def aim(folder: Path | None, instrumentation: Instrumentation, home: Path | None = None) -> None:
-    """Have the probes tell what happens below ``folder``; None turns them off. ``home``: the
+    """Have the probes report what happens below ``folder``; None turns them off. ``home``: the
     folder of temporary files of the processes concerned, when it is not this process's own."""
     value = {"folder": folder and f"{folder}/", "instrumentation": asdict(instrumentation)}
     file = _aim_file() if home is None else home / _AIM

@@ -1,0 +1,166 @@
+"""The injector of a run, without Spark: what each fault asks of it, and when it has fired."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bettong.harness.queries.faults.kinds import parse_fault, refused_once
+from bettong.harness.queries.run.injector import FaultInjector
+from bettong.harness.wire.armed import WireEvidence
+from bettong.lineage.trace import TraceEvent
+
+MIDDLE = "batch=1/p=0/a=0/source.middle"
+
+
+@dataclass
+class Armed:
+    """What was put in force."""
+
+    what: tuple[Any, ...]
+    action: Callable[[], object] | None = None
+    fired: int = 0
+    healed: bool = False
+
+    def evidence(self) -> WireEvidence:
+        return WireEvidence(bool(self.fired), self.fired, "the request", "")
+
+    def heal(self) -> WireEvidence:
+        self.healed = True
+        return self.evidence()
+
+
+@dataclass
+class Proxies:
+    """Proxies, recorder and server in one."""
+
+    armed: list[Armed] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+
+    @property
+    def recorder(self) -> Proxies:
+        return self
+
+    def arm(
+        self, point: Any, lasts: str, action: Callable[[], object] | None, *, close: bool
+    ) -> Armed:
+        self.armed.append(Armed((point.kind, point.match, lasts, close), action))
+        return self.armed[-1]
+
+    def refuse_once(self, endpoint: str) -> Armed:
+        self.armed.append(Armed(("refuse", endpoint)))
+        return self.armed[-1]
+
+    def server(self, endpoint: str) -> Proxies:
+        return self
+
+    def restart(self) -> None:
+        self.done.append("restart")
+
+    def pause(self) -> None:
+        self.done.append("pause")
+
+    def resume(self) -> None:
+        self.done.append("resume")
+
+
+def injector(
+    proxies: Proxies, *ids: str, lost: Callable[[], str] = lambda: "lost"
+) -> FaultInjector:
+    faults = [parse_fault(id) for id in ids]
+    crash = lambda: proxies.done.append("crash")  # noqa: E731
+    return FaultInjector(proxies, faults, crash, lost)  # type: ignore[arg-type]
+
+
+def event(step: str, phase: str = "before", **detail: Any) -> TraceEvent:
+    return TraceEvent(step, phase, "driver", detail=detail)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("fault", "armed", "done"),
+    [
+        ("omit(db/COMMIT=1)", ("omit", "nth", "once", True), []),
+        ("omit-reply(db/COMMIT=1) and each time again", ("omit-reply", "nth", "retries", True), []),
+        ("crash(driver, after db/COMMIT=1)", ("omit-reply", "nth", "once", True), ["crash"]),
+        ("restart(server, before db/COMMIT=1)", ("omit", "nth", "once", True), ["restart"]),
+        ("pause(server, before db/COMMIT=1)", ("omit", "nth", "once", False), ["pause", "resume"]),
+    ],
+)
+def test_a_fault_on_the_wire_is_in_force_from_the_beginning(
+    fault: str, armed: tuple[Any, ...], done: list[str]
+) -> None:
+    proxies = Proxies()
+    run = injector(proxies, fault)
+    run.arm()
+    assert [one.what for one in proxies.armed] == [armed]
+    assert run.end() == (fault,)  # nothing was hit
+    if action := proxies.armed[0].action:
+        action()
+    proxies.armed[0].fired = 1
+    run.starts()
+    assert proxies.done == done
+    assert run.end() == ()
+    assert run.evidence == {fault: "hit the request, 1 time(s)"}
+
+
+def test_a_fault_after_a_restart_waits_for_it() -> None:
+    proxies = Proxies()
+    run = injector(proxies, "omit(db/restarted/COMMIT=1)")
+    run.arm()
+    run.starts()
+    assert proxies.armed == []
+    run.starts()
+    run.starts()
+    assert [one.what for one in proxies.armed] == [("omit", "since", "once", True)]
+
+
+def test_one_connection_is_turned_away_from_a_step_on() -> None:
+    proxies, fault = Proxies(), refused_once("db", 1).id
+    run = injector(proxies, fault)
+    run.met(event("batch=1/offsets"))
+    assert run.end() == (fault,)
+    for _ in range(2):
+        run.met(event("batch=1/offsets", "after"))
+    assert [one.what for one in proxies.armed] == [("refuse", "db")]
+    proxies.armed[0].fired = 1
+    assert run.end() == ()
+
+
+@pytest.mark.parametrize(
+    ("at", "second"),
+    [
+        (MIDDLE, event("batch=1/stage=0/p=0/a=1/task", "after")),
+        (MIDDLE, event("batch=1/stage=0/p=0/a=0/task", "after", stageAttempt=1)),
+        ("batch=1/state/op=0/p=0/2.delta", event("batch=1/state/op=0/p=0/2.delta", "after")),
+    ],
+    ids=["attempt", "stage", "state"],
+)
+def test_an_executor_is_lost_until_a_second_attempt_is_done(at: str, second: TraceEvent) -> None:
+    fault, reached = f"lost-executor(before {at}, goes on)", threading.Event()
+
+    def lost() -> str:
+        reached.set()
+        return "Spark lost sight of it"
+
+    run = injector(Proxies(), fault, lost=lost)
+    held = threading.Thread(target=run.met, args=(event(at),))
+    held.start()
+    assert reached.wait(30)
+    while fault not in run.evidence:
+        held.join(0.01)
+    assert run.end() == (fault,)  # there was no second attempt yet
+    for other in (
+        event("batch=1/stage=0/p=1/a=1/task", "after"),
+        event("batch=0/stage=0/p=0/a=1/task", "after"),
+        event("batch=1/stage=0/p=0/a=0/task", "after"),
+    ):
+        run.met(other)
+    assert run.end() == (fault,)
+    run.met(second)
+    held.join(30)
+    assert not held.is_alive()
+    assert run.end() == ()
