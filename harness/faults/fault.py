@@ -182,7 +182,7 @@ class Fault(ABC):
 
     @property
     def variety(self) -> str:
-        """How it strikes, where there are several ways at one moment."""
+        """How it hits, where there are several ways at one moment."""
         return ""
 
     @property

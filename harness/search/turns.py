@@ -2,7 +2,7 @@
 
 Calls to a disk, and what a power cut leaves, make hundreds of faults, most of them much alike.
 The search takes sets of the smallest size in any order; so between those come faults of one sort
-after the other, a sort being a kind of fault at a kind of step of a node; and where it can strike
+after the other, a sort being a kind of fault at a kind of step of a node; and where it can hit
 in several ways, one of each sort in the first way before any in a second one.
 """
 
