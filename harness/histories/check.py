@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +36,7 @@ from bettong.harness.histories.match import (
 from bettong.harness.histories.readers import StoredHistory
 from bettong.harness.histories.spill import Buckets, Log, Rows, repeated
 from bettong.harness.histories.witnesses import anomalies_of, named_rows
-from bettong.harness.processes.session import guard_folder, unguard_folder
+from bettong.harness.processes.folders import temporary_folder
 from bettong.lineage.results import Guarantee
 
 Mask = npt.NDArray[np.bool_]
@@ -70,12 +69,8 @@ class StoredCheck:
     def judge(self) -> Judgement:
         """The verdict; ``unknown``, naming the record, for histories that cannot be judged."""
         try:
-            with tempfile.TemporaryDirectory(dir=self.spill, prefix="bettong-check-") as name:
-                guard_folder(Path(name))
-                try:
-                    return self._judge(Path(name))
-                finally:
-                    unguard_folder(Path(name))
+            with temporary_folder("bettong-check-", self.spill) as folder:
+                return self._judge(folder)
         except MalformedHistoryError as e:
             return undecided(str(e), [str(e)])
 

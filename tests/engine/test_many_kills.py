@@ -26,7 +26,7 @@ from bettong.scenarios.applications import running_sum
 
 LINES = int(os.environ.get("BETTONG_KILL_LINES", "200000"))
 KILLS = int(os.environ.get("BETTONG_KILLS", "0"))
-BATCHES = 1_000
+BATCHES = {"in-process": 1_000, "spark": 100}
 _LOOK_S = 0.002
 
 Kill = Callable[[Supervised], bool]
@@ -60,10 +60,11 @@ def _kill(processes: Sequence[psutil.Process]) -> bool:
     return bool(processes)
 
 
-def run(folder: Path, runner: str, kills: int, ways: Iterator[tuple[str, Kill]]) -> Counter[str]:
-    """One run to its end, with so many kills; which there were."""
+def run(
+    folder: Path, runner: str, size: int, kills: int, ways: Iterator[tuple[str, Kill]]
+) -> Counter[str]:
+    """One run to its end, in batches of that size, with so many kills; which there were."""
     folder.mkdir()
-    size = max(1, LINES // BATCHES)
     processes = supervised(folder, runner, "--batch", str(size), "--wait", "never")
     by_name = {process.name: process for process in processes}
     driver = by_name["driver"]
@@ -125,8 +126,9 @@ WAYS: dict[str, tuple[int, list[tuple[str, Kill]]]] = {
 def test_kills_over_the_whole_length_change_nothing(runner: str, tmp_path: Path) -> None:
     kills, ways = WAYS[runner]
     kills = KILLS or kills
-    run(tmp_path / "clean", "in-process", 0, iter(()))
-    done = run(tmp_path / "killed", runner, kills, itertools.cycle(ways))
+    size = max(1, LINES // BATCHES[runner])
+    run(tmp_path / "clean", "in-process", size, 0, iter(()))
+    done = run(tmp_path / "killed", runner, size, kills, itertools.cycle(ways))
     assert done.total() == kills, "the run was over before the kills were"
     assert set(done) == {name for name, _ in ways}
     clean, killed = (output_of(tmp_path / name).read_bytes() for name in ("clean", "killed"))

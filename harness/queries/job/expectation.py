@@ -4,12 +4,11 @@ names."""
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
+from bettong.harness.processes.folders import temporary_folder
 from bettong.harness.queries.job.compare import OuterBag, Table
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.envelope import Envelope, columns_of, table_of
@@ -215,15 +214,15 @@ def _batch(
     chosen: Mapping[str, Sequence[Row]],
     job: Job,
 ) -> list[Row]:
-    with tempfile.TemporaryDirectory(prefix="bettong-batch-") as folder:
+    with temporary_folder("bettong-batch-") as folder:
         inputs = {}
         for name, rows in chosen.items():
             given = job.inputs[name]
             assert isinstance(given, StepInput)
-            path = Path(folder) / f"{name}.json"
+            path = folder / f"{name}.json"
             write_rows(path, "json", given.schema, rows)
             inputs[name] = {"path": str(path), "schema": given.schema}
-        arguments = {"target": asdict(workload.target), "directory": folder, "inputs": inputs}
+        arguments = {"target": asdict(workload.target), "directory": str(folder), "inputs": inputs}
         try:
             found: list[Row] = ask(BATCH, arguments)
         except DriverError as e:

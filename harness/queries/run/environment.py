@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Protocol
 
 from bettong.harness.conductor.server import Conductor
 from bettong.harness.events import Handler, Preparing
+from bettong.harness.processes.folders import temporary_folder
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.incarnations import INCARNATION_S
 from bettong.harness.spark.driver import START_S, DriverError
@@ -90,7 +90,7 @@ class SparkEnvironments(Protocol):
 def spark_environments(on_event: Handler) -> Iterator[SparkEnvironments]:
     """Warm drivers for any number of checks; those with the same settings share them."""
     with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bettong-sinks-")))
+        folder = stack.enter_context(temporary_folder("bettong-sinks-"))
         conductors: dict[int, Conductor] = {}
         numbers, making = itertools.count(1), threading.Lock()
         known: dict[tuple[int, int, tuple[tuple[str, str], ...]], SparkEnvironment] = {}

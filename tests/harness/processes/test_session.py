@@ -109,6 +109,31 @@ def test_when_the_parent_is_killed_its_sessions_and_folders_go_too(tmp_path: Pat
     assert not folder.exists()
 
 
+ASKED = """
+import sys
+from bettong.harness.queries.run.environment import spark_environments
+with spark_environments(lambda event: None):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_a_killed_check_had_put_aside_goes_too(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", ASKED],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    ) as asked:
+        assert asked.stdout is not None
+        assert asked.stdout.readline() == b"ready\n"
+        (guard,) = psutil.Process(asked.pid).children()
+        assert len(list(tmp_path.iterdir())) == 1
+        asked.kill()
+        wait_gone(guard.pid)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_suspended_process_does_nothing_more_in_any_thread(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     session = ProcessSession.start(
