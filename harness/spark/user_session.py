@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bettong.engine.spark.settings import LOCAL_SETTINGS
-from bettong.lineage.errors import UsageError
+from bettong.lineage.errors import BettongError, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -19,7 +21,13 @@ PATIENT = {"spark.python.authenticate.socketTimeout": "2m"}
 """How long a Python worker may take to start on a machine with other work: Spark gives it 15 s, and
 ends the query."""
 
+_ENDS_S = 5.0
+
 LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
+
+class JvmEndedError(BettongError):
+    """Spark's JVM was killed, or has ended by itself."""
 
 
 @contextmanager
@@ -30,7 +38,10 @@ def session(name: str, master: str, log: Path) -> Iterator[SparkSession]:
         name: of the application.
         master: Spark's master URL.
         log: what the JVM and its workers say goes there.
+
+    Raises UsageError when Spark cannot be started, JvmEndedError when it ends before the run.
     """
+    from py4j.protocol import Py4JNetworkError
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).master(master)
@@ -47,8 +58,28 @@ def session(name: str, master: str, log: Path) -> Iterator[SparkSession]:
         raise UsageError(f"--master {master}: Spark cannot start there: {why} (see {log})") from e
     try:
         yield spark
+    except Exception as e:
+        lost = isinstance(e, ConnectionError | Py4JNetworkError)
+        if _has_ended(spark, _ENDS_S if lost else 0.0):
+            raise JvmEndedError(
+                f"Spark's JVM has ended before the run has (see {log}): the next start goes on "
+                "where it ended"
+            ) from e
+        raise
     finally:
-        spark.stop()
+        if not _has_ended(spark):
+            spark.stop()
+
+
+def _has_ended(spark: SparkSession, within: float = 0.0) -> bool:
+    """Whether the JVM of the session is gone, or goes within so many seconds: its connections are
+    closed a moment before it has ended."""
+    process = getattr(spark.sparkContext._gateway, "proc", None)
+    if process is None:
+        return False
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(within)
+    return process.poll() is not None
 
 
 @contextmanager
