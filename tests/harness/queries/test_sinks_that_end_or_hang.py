@@ -23,7 +23,7 @@ from bettong.lineage.search.loop import Budget
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 MAIN = "from bettong.harness.cli import main; main()"
-BUDGET_S, LATE_S = 30, 5  # within which Spark is ready, and what may be added
+BUDGET_S, LATE_S = 60, 5  # within which Spark is ready, and what may be added
 THEIRS = """
 import os, sys, threading
 
