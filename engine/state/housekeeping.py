@@ -24,7 +24,7 @@ from bettong.engine.state.manifest import (
     stored,
 )
 from bettong.engine.state.planned import remove_before
-from bettong.engine.state.store import Store
+from bettong.engine.state.store import Store, StoreError
 
 FOLDER = "state"
 
@@ -92,6 +92,14 @@ class Housekeeper:
         self._executor.shutdown()
 
     def _keep_house(self, manifest: Manifest) -> Merges:
+        try:
+            return self._clean_and_merge(manifest)
+        except StoreError:
+            if current_epoch(self._store) == self._epoch:
+                raise
+            return {}  # its successor looks after the log, and has removed what was to be read
+
+    def _clean_and_merge(self, manifest: Manifest) -> Merges:
         self._clean(manifest)
         done: Merges = {}
         for state in self._states:
@@ -118,7 +126,7 @@ class Housekeeper:
         named = {f.name for f in manifest.files} | {new.name for new in self._merges.values()}
         for batch, epoch in versions:
             if batch > manifest.batch - self._keep:
-                named.update(f.name for f in read_version(self._store, batch, epoch).files)
+                named.update(self._named_by(batch, epoch))
         for state in self._states:
             folder = f"{FOLDER}/{state.name}"
             for name in self._store.names(folder):
@@ -126,3 +134,11 @@ class Housekeeper:
                 ours = epoch < self._epoch or (epoch == self._epoch and batch < manifest.batch)
                 if ours and f"{folder}/{name}" not in named:
                     self._store.remove(f"{folder}/{name}")
+
+    def _named_by(self, batch: int, epoch: int) -> list[str]:
+        try:
+            return [f.name for f in read_version(self._store, batch, epoch).files]
+        except StoreError:
+            if (batch, epoch) in stored(self._store):
+                raise
+            return []  # a driver that this one has replaced was still removing old versions

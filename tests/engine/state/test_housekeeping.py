@@ -1,0 +1,78 @@
+"""Cleaning up beside another driver that does the same: one has been replaced by the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pytest
+from batch_run import InlineExecutor
+
+from bettong.engine.state.housekeeping import Housekeeper
+from bettong.engine.state.manifest import (
+    Manifest,
+    remove_manifest,
+    stored,
+    take_epoch,
+    write_manifest,
+)
+from bettong.engine.state.store import LocalStore, StoreError
+
+
+@dataclass(frozen=True)
+class Shared(LocalStore):
+    """A store in which something happens right before the first manifest is read."""
+
+    meanwhile: list[Callable[[], object]] = field(default_factory=list)
+
+    def read(self, name: str) -> memoryview:
+        if name.startswith("manifests/") and self.meanwhile:
+            self.meanwhile.pop()()
+        return super().read(name)
+
+
+def keep_house(store: LocalStore, epoch: int) -> None:
+    manifest = Manifest("app", 2, epoch, {}, ())
+    write_manifest(store, manifest)
+    housekeeper = Housekeeper(store, (), 1, epoch, 9, 4, InlineExecutor())
+    housekeeper.after(manifest)
+    assert housekeeper.current(()) == ()
+
+
+def written(folder: Path) -> Shared:
+    store = Shared(folder)
+    take_epoch(store, "first")
+    for batch in range(2):
+        write_manifest(store, Manifest("app", batch, 1, {}, ()))
+    return store
+
+
+def unreadable(folder: Path) -> None:
+    """Also for root: a folder is in the first manifest's place."""
+    manifest = folder / "manifests" / "000000000000-000001.json"
+    manifest.unlink()
+    manifest.mkdir()
+
+
+def test_a_version_that_a_replaced_driver_is_still_removing_is_passed_over(tmp_path: Path) -> None:
+    store = written(tmp_path)
+    epoch = take_epoch(store, "second")
+    store.meanwhile.append(lambda: remove_manifest(store, 0, 1))
+    keep_house(store, epoch)
+    assert stored(store) == [(1, 1), (2, epoch)]
+
+
+def test_a_driver_that_is_being_replaced_leaves_the_log_to_its_successor(tmp_path: Path) -> None:
+    store = written(tmp_path)
+    unreadable(tmp_path)
+    store.meanwhile.append(partial(take_epoch, store, "second"))
+    keep_house(store, 1)
+
+
+def test_a_version_that_is_there_and_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    store = written(tmp_path)
+    unreadable(tmp_path)
+    with pytest.raises(StoreError, match="cannot be read"):
+        keep_house(store, 1)
