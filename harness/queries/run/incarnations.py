@@ -126,12 +126,15 @@ class Incarnations:
             return self._asked(arguments)
         except (DriverDiedError, JobError, TimeoutError):
             self._kill_all()
+            if self._deadline.passed:
+                raise
             return self._asked(arguments)
 
     def _asked(self, arguments: Mapping[str, Any]) -> Any:
         host = self._acquire(self._aside)
         try:
-            found = host.run(self._call, arguments, timeout=INCARNATION_S)
+            patience = min(INCARNATION_S, self._deadline.left)
+            found = host.run(self._call, arguments, timeout=patience)
         except DriverDiedError as e:
             raise DriverDiedError(self._death(host)) from e
         except BaseException:
