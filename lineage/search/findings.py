@@ -17,7 +17,7 @@ class Findings:
 
     Attributes:
         baseline: the clean run.
-        executions: all runs, in order; the lineage is kept of the clean run and of violations.
+        executions: all runs, in order.
         minimal: violating schedules of which no proper subset violates, smallest first.
         verdict: the answer; ``reason`` says why in one sentence.
         complete: nothing within the bounds is left to be tried.

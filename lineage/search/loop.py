@@ -11,14 +11,13 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CLEAN, Bounds, FaultSet
-from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Coverage
 from bettong.lineage.search.events import Advanced, Executed, Handler, ignore
 from bettong.lineage.search.executor import BudgetSpentError, Execution, Executor
@@ -124,11 +123,8 @@ class _Search:
     def keep(self, execution: Execution, from_log: bool) -> Execution:
         """Complete an execution that is a fresh one, keep it and report it."""
         execution = execution if from_log else self.settled(execution)
-        kept = execution
-        if execution.schedule and execution.outcome != "violation":
-            kept = replace(execution, lineage=Lineage())  # megabytes, and the solver has it
-        self.done.append(kept)
-        self.tried[kept.schedule] = kept
+        self.done.append(execution)
+        self.tried[execution.schedule] = execution
         if execution.outcome == "violation":
             self.violations.append(execution.schedule)
             if self.to_first is None:
