@@ -16,16 +16,34 @@ _ONCE = re.compile(r"refuse-once\(([^,]+), (.+)\)$")
 _LASTING = re.compile(r"cut\(driver\|([^,]+), from (.+)\)$")
 
 
+class _Refusal(QueryFault):
+    """An endpoint does not take a connection."""
+
+    __slots__ = ()
+
+    beside_steps: ClassVar[bool] = True
+
+    @property
+    def bound(self) -> str:
+        return "cut"
+
+    @property
+    def mechanism(self) -> str:
+        return "wire"
+
+    @property
+    def swallowable(self) -> bool:
+        return True
+
+
 @dataclass(frozen=True, slots=True)
-class Refused(QueryFault):
+class Refused(_Refusal):
     """From a step on an endpoint refuses connections, for as long as the driver tries.
 
     Attributes:
         endpoint: its name.
         start: when.
     """
-
-    beside_steps: ClassVar[bool] = True
 
     endpoint: str
     start: Point
@@ -50,29 +68,15 @@ class Refused(QueryFault):
             "and refused new ones for as long as the query tried."
         )
 
-    @property
-    def bound(self) -> str:
-        return "cut"
-
-    @property
-    def mechanism(self) -> str:
-        return "wire"
-
-    @property
-    def swallowable(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True, slots=True)
-class RefusedOnce(QueryFault):
+class RefusedOnce(_Refusal):
     """From a step on an endpoint turns one connection away, and has closed those that were open.
 
     Attributes:
         endpoint: its name.
         at: when.
     """
-
-    beside_steps: ClassVar[bool] = True
 
     endpoint: str
     at: Point
@@ -96,21 +100,9 @@ class RefusedOnce(QueryFault):
             run.turn_away(self.id, self.endpoint)
 
     @property
-    def bound(self) -> str:
-        return "cut"
-
-    @property
     def place(self) -> str:
         return self.endpoint
 
     @property
     def rank(self) -> int:
         return 2
-
-    @property
-    def mechanism(self) -> str:
-        return "wire"
-
-    @property
-    def swallowable(self) -> bool:
-        return True
