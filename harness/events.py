@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from bettong.harness.faults.step_ids import FAULT
 from bettong.lineage.results import Counterexample, Result, Run
 from bettong.lineage.search.events import Advanced, Executed, SearchEvent
 from bettong.lineage.search.events import Handler as SearchHandler
 from bettong.lineage.trace import TraceEvent
 
-FAULT_STEP = "fault/"
 """Steps of a trace with this beginning say that a fault came into force, or that it ended."""
 
 
@@ -177,9 +177,9 @@ def steps_of(run: str, on_event: Handler) -> Callable[[TraceEvent], None]:
 
     def handle(event: TraceEvent) -> None:
         on_event(StepTaken(run, event))
-        if event.step.startswith(FAULT_STEP):
+        if event.step.startswith(FAULT):
             evidence = str(event.detail.get("evidence", ""))
-            on_event(FaultInjected(run, event.step.removeprefix(FAULT_STEP), evidence))
+            on_event(FaultInjected(run, event.step.removeprefix(FAULT), evidence))
 
     return handle
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
+from bettong.harness.faults.step_ids import StepId
 from bettong.lineage.results import Anomaly
 from bettong.lineage.trace import TraceEvent
-
-_OPEN = re.compile(r"epoch=(\d+)/sink\.open(?:/|$)")
 
 
 def check_fencing(events: Iterable[TraceEvent]) -> tuple[Anomaly, ...]:
@@ -17,13 +15,13 @@ def check_fencing(events: Iterable[TraceEvent]) -> tuple[Anomaly, ...]:
     first: dict[str, tuple[str, int]] = {}
     found: dict[str, Anomaly] = {}
     for event in events:
-        opened = _OPEN.match(event.step)
-        if opened is None or event.phase != "before":
+        id = StepId.parse(event.step)
+        if id.shape != "epoch=N/sink.open" or event.phase != "before":
             continue
         who = event.node, event.incarnation
         known = first.setdefault(event.step, who)
         if known != who:
-            epoch = opened[1]
+            epoch = str(id.epoch)
             starts = [f"{node}, start {incarnation}" for node, incarnation in (known, who)]
             note = f"epoch {epoch} was begun by two starts: {' and '.join(starts)}"
             expected = f"one start has epoch {epoch}"

@@ -15,6 +15,7 @@ from bettong.harness.cluster.nodes import Node, NodeError, log_tail
 from bettong.harness.cluster.repeater import Repeaters
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
+from bettong.harness.faults.step_ids import NODE_START
 from bettong.lineage.trace import TraceEvent
 
 MOST_RESTARTS = 5
@@ -59,7 +60,7 @@ class Cluster:
             self.starting.remove(name)
         self._wanted.add(name)
         self.control.note(
-            TraceEvent(f"node.start/{name}", "after", name, incarnation=node.incarnation)
+            TraceEvent(f"{NODE_START}{name}", "after", name, incarnation=node.incarnation)
         )
 
     def restart(self, name: str) -> None:

@@ -18,6 +18,7 @@ from bettong.harness.cluster.repeater import Repeaters
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.faults.actuator import Direction, InjectionOutcome
 from bettong.harness.faults.point import DRIVER
+from bettong.harness.faults.step_ids import REPLAY
 from bettong.harness.scenario import Component, Scenario
 
 
@@ -98,10 +99,10 @@ class RunCluster(Cluster):
         commits = self._layout.checkpoint / "spark" / "commits"
         done = [int(p.name) for p in commits.glob("[0-9]*")]
         if not done:
-            return "replay/last"
+            return f"{REPLAY}last"
         for name in (str(max(done)), f".{max(done)}.crc"):
             (commits / name).unlink(missing_ok=True)
-        return f"replay/batch={max(done)}"
+        return f"{REPLAY}batch={max(done)}"
 
     def _server(
         self, name: Component, module: str, instrumentation: Instrumentation

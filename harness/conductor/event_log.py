@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bettong.harness.conductor.fault_status import Planned
+from bettong.harness.faults.step_ids import FAULT, NODE_START
 from bettong.lineage.trace import TraceEvent
 
 
@@ -97,7 +98,7 @@ class EventLog:
 
     def incarnation(self, node: str) -> int:
         """The incarnation of a node that was started last, 0 when none was."""
-        started = (e.incarnation for e in reversed(self.events) if e.step == f"node.start/{node}")
+        started = (e.incarnation for e in reversed(self.events) if e.step == f"{NODE_START}{node}")
         return next(started, 0)
 
     def waiting(self) -> dict[str, list[str]]:
@@ -113,7 +114,7 @@ class EventLog:
 
     def last_steps(self) -> dict[str, str]:
         """What each node has reported last."""
-        own = (e for e in self.events if not e.step.startswith(("fault/", "node.start/")))
+        own = (e for e in self.events if not e.step.startswith((FAULT, NODE_START)))
         return {e.node: f"{e.phase} {e.step}" for e in own}
 
     def progress_summary(self) -> str:

@@ -13,6 +13,7 @@ from bettong.harness.conductor.run_actuator import AdmittingActuator
 from bettong.harness.faults.actuator import Actuator
 from bettong.harness.faults.fault import Begun, Go
 from bettong.harness.faults.registry import to_entry
+from bettong.harness.faults.step_ids import FAULT
 from bettong.lineage.trace import TraceEvent
 
 GO = Go()
@@ -178,7 +179,7 @@ class Injection:
         lasts = planned.in_force and not planned.done
         self._note(
             TraceEvent(
-                f"fault/{planned.fault.id}",
+                f"{FAULT}{planned.fault.id}",
                 "before" if lasts else "after",
                 planned.fault.noted_at,
                 detail={"evidence": evidence, "fault": to_entry(planned.fault)},

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from bettong.engine.batch.planning import NEVER
-
-_WAIT = re.compile(r"batch=(\d+)/source\.wait\Z")
+from bettong.harness.faults.step_ids import StepId
 
 Moment = Mapping[str, int]
 """For each stream how many messages of it have come."""
@@ -28,8 +26,8 @@ class Moments:
 
     def answer(self, step: str, occurrence: int) -> Moment | str | None:
         """The answer to a step; None when it does not ask."""
-        found = _WAIT.match(step)
-        if found is None or not self._moments:
+        id = StepId.parse(step)
+        if not id.is_wait or id.batch is None or not self._moments:
             return None
-        place = int(found[1]) + occurrence - 1
+        place = id.batch + occurrence - 1
         return self._moments[place] if place < len(self._moments) else NEVER

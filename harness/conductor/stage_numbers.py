@@ -3,19 +3,17 @@ which they are first seen, for Spark counts them over the life of a session."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
+from bettong.harness.faults.step_ids import StepId
 from bettong.lineage.trace import TraceEvent
-
-_TASK = re.compile(r"(batch=\d+)/stage=(\d+)/(.*)$")
 
 
 class StageNumbers:
     """Renames the task steps of one run."""
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[str, str], int] = {}
+        self._numbers: dict[tuple[int, int], int] = {}
         self._open: dict[str, str] = {}
 
     def restart(self) -> None:
@@ -24,14 +22,13 @@ class StageNumbers:
 
     def __call__(self, event: TraceEvent) -> TraceEvent:
         """The event with its stage as counted here."""
-        found = _TASK.match(event.step)
-        if found is None:
-            if event.phase == "before" and event.step.startswith("epoch="):
+        id = StepId.parse(event.step)
+        if id.batch is None or id.stage is None:
+            if event.phase == "before" and id.begins_epoch:
                 self.restart()
             return event
         if event.phase == "before":
-            batch, stage, rest = found.groups()
-            counted = sum(1 for known, _ in self._numbers if known == batch)
-            number = self._numbers.setdefault((batch, stage), counted)
-            self._open[event.step] = f"{batch}/stage={number}/{rest}"
+            counted = sum(1 for known, _ in self._numbers if known == id.batch)
+            number = self._numbers.setdefault((id.batch, id.stage), counted)
+            self._open[event.step] = str(id.with_number("stage", number))
         return replace(event, step=self._open.get(event.step, event.step))

@@ -29,7 +29,7 @@ from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Topology
 from bettong.harness.faults.registry import parse_fault, to_entry
-from bettong.harness.faults.step_ids import is_step, nearest_step
+from bettong.harness.faults.step_shapes import is_step, nearest_step
 from bettong.lineage.files import read_text
 from bettong.lineage.nearest import one_of
 

@@ -1,25 +1,76 @@
-"""The grammar of step ids: which names a step can have, and the nearest right one for a misspelled.
+"""The grammar of step ids: what a step's name says of it. Nobody else takes one apart.
 
-A *shape* is a step id with every number as ``N`` and every stream's name as ``STREAM``:
-``batch=3/sink.commit`` has the shape ``batch=N/sink.commit``.
+A *shape* is a step id with every number as ``N`` and every stream's name as ``STREAM``, and
+without the name of a source or sink at its end: ``batch=3/sink.commit`` has the shape
+``batch=N/sink.commit``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
-from bettong.lineage.nearest import nearest
+FAULT = "fault/"
+"""Before the id of a fault, in the harness's own note of it in a trace."""
+NODE_START = "node.start/"
+"""Before the name of a node, in the note that it was started."""
+REPLAY = "replay/"
+"""What begins the check after a run that a replay changes nothing."""
 
 _PART = re.compile(r"([a-z]+)=(0|[1-9]\d*)\Z")
+_NUMBER = re.compile(r"(?<==)\d+")
+_FILE = re.compile(r"sink\.file=(\d+)\.(\w+)\Z")
+_WITH_MESSAGE = re.compile(
+    r"(?P<head>(?:sender|gateway)\.[A-Za-z_-]+)/(?P<stream>[^/]+)(?:/(?P<number>\d+|end))?$"
+)
+
+# Where an application has several sources or sinks, the step ends in the name of one.
+_NAMED_END = re.compile(
+    r"(?P<step>.*/(?:source|sink)\.[a-z]+|receiver\.[a-z]+(?:/[a-z]+=\d+)+)"
+    r"/(?P<name>[A-Za-z_][\w.-]*)$"
+)
+
+# A push is not answered.
+_PUSHES = ("sender.send/", "gateway.ack/")
+
+# Steps that begin something: nothing before them in the run has to have happened.
+_ROOTS = re.compile(r"(?:sender\.(?:connect|send)/|metadata$|epoch=\d+/|node\.start/)")
+
+# What Spark notes itself, of which no call to the disk is reported.
+_NOTED_BY_SPARK = r"batch=\d+/(?:offsets|commits|_spark_metadata.*)$|metadata$|source=\d+/log=\d+$"
+_SPARKS = re.compile(_NOTED_BY_SPARK)
+
+# What stays when every process is gone: who reads it later cannot know which try wrote it.
+_DURABLE = re.compile(
+    r"(?:sender\.forget|gateway\.(?:append|release)|receiver\.\w+)/"
+    r"|batch=\d+/(?:source\.note|state\.manifest)$"
+    f"|{_NOTED_BY_SPARK}"
+)
+
+# What needs a disk that takes it.
+_STORED = re.compile(
+    r"(?:gateway\.(?:append|release)|receiver\.\w+)/"
+    r"|batch=\d+/(?:source\.note|offsets|state\.manifest|commits|_spark_metadata.*|stage=.*/task)$"
+    r"|batch=\d+/(?:level=\d+/)?p=\d+/a=\d+/state\.write$"
+    r"|metadata$|epoch=\d+/take$"
+)
+_SINK = re.compile(r"batch=\d+/.*\bsink\.")
+
+# What a process only learns is gone with it.
+_READS = re.compile(r"batch=\d+/(?:source\.plan.*|p=\d+/a=\d+/source\.read|stage=.*/task)$")
+
+_WITHIN_TASK = re.compile(r"batch=\d+/(?:level=\d+/)?p=\d+/a=\d+/\S+$")
+_LOGS = ("offsets", "commits", "_spark_metadata")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StepId:
     """A step id by its parts, e.g. ``batch=3/p=0/a=1/sink.prepare``: each is ``NAME=NUMBER``, or a
     word: what is done, or a stream and a message's number.
+
+    Parsing the same text again is cheap, and so is asking the same again: searches do both for
+    every step of every trace.
 
     Attributes:
         parts: a number's name and the number, or a word and None.
@@ -33,44 +84,186 @@ class StepId:
         return _parsed(text)
 
     def __str__(self) -> str:
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
         return "/".join(name if n is None else f"{name}={n}" for name, n in self.parts)
+
+    # --- its parts
 
     def number(self, name: str) -> int | None:
         """The first number of this name."""
         return next((n for part, n in self.parts if part == name and n is not None), None)
 
-    @property
+    @cached_property
     def batch(self) -> int | None:
         """The micro-batch."""
         return self.number("batch")
 
-    @property
+    @cached_property
     def stage(self) -> int | None:
         """The stage of a task."""
         return self.number("stage")
 
-    @property
+    @cached_property
     def partition(self) -> int | None:
         """The partition of a task, or of what it does."""
         return self.number("p")
 
-    @property
+    @cached_property
     def attempt(self) -> int | None:
         """The attempt at that."""
         return self.number("a")
 
-    @property
+    @cached_property
     def epoch(self) -> int | None:
         """The run of the query between restarts."""
         return self.number("epoch")
 
     @property
+    def last(self) -> str:
+        """Its last word or the name of its last number, e.g. ``commits``, ``task``."""
+        return self.parts[-1][0]
+
+    @cached_property
+    def unnamed(self) -> str:
+        """The step without the name of a source or sink at its end."""
+        named = _NAMED_END.match(self._text)
+        return named["step"] if named else self._text
+
+    @property
+    def name(self) -> str:
+        """The name of a source or sink at its end; empty when there is none."""
+        return self._text[len(self.unnamed) + 1 :]
+
+    @cached_property
+    def message(self) -> tuple[str, str] | None:
+        """The stream and the number, or ``end``, of the message that a step of the sender or the
+        gateway names; None for other steps."""
+        named = _WITH_MESSAGE.match(self._text)
+        return (named["stream"], named["number"]) if named and named["number"] else None
+
+    @property
+    def stream(self) -> str | None:
+        """The stream that a step of the sender or the gateway names; None for other steps."""
+        named = _WITH_MESSAGE.match(self._text)
+        return named["stream"] if named else None
+
+    @property
+    def within_batch(self) -> str:
+        """What stands behind the batch that it begins with."""
+        return self._text.partition("/")[2]
+
+    @cached_property
+    def file(self) -> tuple[int, str] | None:
+        """The number and the name of a sink's file operation; None for other steps."""
+        found = _FILE.match(self.last)
+        return (int(found[1]), found[2]) if found else None
+
+    @cached_property
+    def shape(self) -> str:
+        """Its shape; what fits no known pattern keeps its letters."""
+        named = _WITH_MESSAGE.match(self._text)
+        if named:
+            return f"{named['head']}/STREAM" + ("/N" if named["number"] is not None else "")
+        return _NUMBER.sub("N", self.unnamed)
+
+    def with_number(self, name: str, number: int) -> StepId:
+        """The same step with this number for those of this name."""
+        return StepId(
+            tuple((n, number if n == name and x is not None else x) for n, x in self.parts)
+        )
+
+    # --- tasks
+
+    @cached_property
     def task(self) -> tuple[int, int, int] | None:
         """Batch, partition and attempt of what a task's attempt is or does; None for other
         steps."""
         if self.batch is None or self.partition is None or self.attempt is None:
             return None
         return self.batch, self.partition, self.attempt
+
+    @cached_property
+    def is_task(self) -> bool:
+        """Whether it is a task's attempt."""
+        return self.shape == "batch=N/stage=N/p=N/a=N/task"
+
+    @cached_property
+    def is_within_task(self) -> bool:
+        """Whether it is taken in the course of a task's attempt."""
+        return _WITHIN_TASK.match(self._text) is not None
+
+    # --- what it leaves
+
+    @cached_property
+    def is_durable(self) -> bool:
+        """Whether, once done, it leaves a fact that outlives the process that took it."""
+        return _DURABLE.match(self._text) is not None
+
+    @cached_property
+    def is_read(self) -> bool:
+        """Whether by itself it changes nothing but what its process knows."""
+        return _READS.match(self._text) is not None
+
+    @cached_property
+    def is_noted_by_spark(self) -> bool:
+        """Whether it writes one of Spark's own notes."""
+        return _SPARKS.match(self._text) is not None
+
+    def is_stored(self, link: str | None) -> bool:
+        """Whether the process that takes it writes to its disk in it; a sink that is no other
+        node writes itself."""
+        return bool(_STORED.match(self._text) or (link is None and _SINK.match(self._text)))
+
+    @cached_property
+    def is_checkpoint_file(self) -> bool:
+        """Whether it writes a file of Spark's checkpoint, or of a file sink's log."""
+        here = self.source_log is not None or self.is_state_file or self.is_written_once
+        return here or self.last in _LOGS
+
+    @cached_property
+    def source_log(self) -> int | None:
+        """The number of an entry in a source's own log."""
+        return self.number("log") if self.shape == "source=N/log=N" else None
+
+    @cached_property
+    def is_state_file(self) -> bool:
+        """Whether it writes a file of the state."""
+        return self.shape.startswith("batch=N/state/op=N/p=N/")
+
+    @property
+    def is_written_once(self) -> bool:
+        """Whether it writes what a query writes once, before its first batch."""
+        return self._text == "metadata" or self.parts[0][0] == "state.metadata"
+
+    # --- what it is
+
+    @cached_property
+    def is_root(self) -> bool:
+        """Whether nothing before it in the run has to have happened."""
+        return _ROOTS.match(self._text) is not None
+
+    @property
+    def begins_epoch(self) -> bool:
+        """Whether it belongs to the beginning of an epoch."""
+        return self.parts[0][0] == "epoch"
+
+    @property
+    def ends_batch(self) -> bool:
+        """Whether Spark notes in it that a batch is done."""
+        return self.last == "commits"
+
+    @property
+    def is_wait(self) -> bool:
+        """Whether it asks when the wait of a batch ends."""
+        return self.last == "source.wait"
+
+    @property
+    def is_push(self) -> bool:
+        """Whether it sends something that is not answered."""
+        return self._text.startswith(_PUSHES)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -82,117 +275,22 @@ def _parsed(text: str) -> StepId:
     return StepId(tuple(map(part, text.split("/"))))
 
 
-_NUMBER = re.compile(r"(?<==)\d+")
-_WITH_MESSAGE = re.compile(
-    r"(?P<head>(?:sender|gateway)\.[A-Za-z_-]+)/(?P<stream>[^/]+)(?:/(?P<number>\d+|end))?$"
-)
+# --- counted from a fault
 
-SHAPES = frozenset(
-    {
-        "sender.connect/STREAM",
-        "sender.send/STREAM/N",
-        "sender.forget/STREAM/N",
-        "gateway.append/STREAM/N",
-        "gateway.ack/STREAM/N",
-        "gateway.release/STREAM/N",
-        "epoch=N/take",
-        "epoch=N/sink.open",
-        "receiver.open/epoch=N",
-        "batch=N/source.wait",
-        "batch=N/source.plan",
-        "batch=N/source.note",
-        "batch=N/offsets",
-        "batch=N/stage=N/p=N/a=N/task",
-        "batch=N/p=N/a=N/source.read",
-        "batch=N/p=N/a=N/source.middle",
-        "batch=N/p=N/a=N/state.write",
-        "batch=N/level=N/p=N/a=N/state.write",
-        "batch=N/level=N/p=N/a=N/sink.prepare",
-        "batch=N/p=N/a=N/sink.prepare",
-        "receiver.prepare/batch=N/p=N/a=N",
-        "batch=N/state.manifest",
-        "batch=N/sink.commit",
-        "batch=N/p=N/sink.commit",
-        "batch=N/sink.record",
-        "receiver.commit/batch=N",
-        "batch=N/commits",
-        "batch=N/source.commit",
-        "batch=N/_spark_metadata",
-        "metadata",
-    }
-)
-_FREE_TAIL = re.compile(r"(?:batch=\d+/state|state\.metadata|source=\d+)/\S+$")
+_BATCH = re.compile(r"batch=(\d+)")
+_EPOCH = re.compile(r"epoch=(\d+)")
+_BATCH_FROM = re.compile(r"batch=\+(-?\d+)")
+_EPOCH_FROM = re.compile(r"epoch=\+(-?\d+)")
 
 
-# Where an application has several sources or sinks, the step ends in the name of one.
-_NAMED_END = re.compile(
-    r"(?P<step>.*/(?:source|sink)\.[a-z]+|receiver\.[a-z]+(?:/[a-z]+=\d+)+)"
-    r"/(?P<name>[A-Za-z_][\w.-]*)$"
-)
+def counted_from(step: str, batch: int | None, epoch: int) -> str:
+    """A step, and what stands behind it, with batch and epoch counted from these."""
+    if batch is not None:
+        step = _BATCH.sub(lambda m: f"batch=+{int(m[1]) - batch}", step)
+    return _EPOCH.sub(lambda m: f"epoch=+{int(m[1]) - epoch}", step)
 
 
-# A push is not answered.
-_PUSHES = re.compile(r"(?:sender\.send|gateway\.ack)/")
-
-# What needs a disk that takes it.
-_STORED = re.compile(
-    r"(?:gateway\.(?:append|release)|receiver\.\w+)/"
-    r"|batch=\d+/(?:source\.note|offsets|state\.manifest|commits|_spark_metadata.*|stage=.*/task)$"
-    r"|batch=\d+/(?:level=\d+/)?p=\d+/a=\d+/state\.write$"
-    r"|metadata$|epoch=\d+/take$"
-)
-_SINK = re.compile(r"batch=\d+/.*\bsink\.")
-
-
-def split_name(step: str) -> tuple[str, str]:
-    """A step id without the name of a source or sink at its end, and that name if there is one."""
-    named = _NAMED_END.match(step)
-    return (named["step"], named["name"]) if named else (step, "")
-
-
-def message_of(step: str) -> tuple[str, str] | None:
-    """The stream and the number, or ``end``, of the message that a step of the sender or the
-    gateway names; None for other steps."""
-    named = _WITH_MESSAGE.match(step)
-    return (named["stream"], named["number"]) if named and named["number"] else None
-
-
-def shape_of(step: str) -> str:
-    """The shape of a step id; what fits no known pattern keeps its letters."""
-    named = _WITH_MESSAGE.match(step)
-    if named:
-        return f"{named['head']}/STREAM" + ("/N" if named["number"] is not None else "")
-    return _NUMBER.sub("N", split_name(step)[0])
-
-
-def is_step(step: str, shapes: Iterable[str] = SHAPES) -> bool:
-    """Whether a step of this name can exist."""
-    return shape_of(step) in set(shapes) or _FREE_TAIL.match(step) is not None
-
-
-def nearest_step(step: str, shapes: Iterable[str] = SHAPES) -> str | None:
-    """The step id most like a misspelled one, with the numbers that were given."""
-    found = nearest(shape_of(step), shapes, 0.5)
-    if found is None:
-        return None
-    named = _WITH_MESSAGE.match(step)
-    stream = named["stream"] if named else "STREAM"
-    numbers = iter(re.findall(r"(?<==)\d+|(?<=/)\d+$", step))
-    filled = found.replace("STREAM", stream)
-    return re.sub(r"(?<==)N|(?<=/)N$", lambda m: next(numbers, m.group()), filled)
-
-
-def is_stored(step: str, link: str | None) -> bool:
-    """Whether the process that takes a step writes to its disk in it; a sink that is no other
-    node writes itself."""
-    return bool(_STORED.match(step) or (link is None and _SINK.match(step)))
-
-
-def is_wait(step: str) -> bool:
-    """Whether a step asks when the wait of a batch ends."""
-    return step.endswith("/source.wait")
-
-
-def is_push(step: str) -> bool:
-    """Whether a step sends something that is not answered."""
-    return _PUSHES.match(step) is not None
+def counted_on(step: str, batch: int | None, epoch: int) -> str:
+    """The step that :func:`counted_from` says, counted on from these."""
+    step = _BATCH_FROM.sub(lambda m: f"batch={int(m[1]) + (batch or 0)}", step)
+    return _EPOCH_FROM.sub(lambda m: f"epoch={int(m[1]) + epoch}", step)

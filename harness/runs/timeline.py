@@ -5,17 +5,16 @@ Nothing is judged by it: order and causes come from steps, never from clocks.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from bettong.harness.faults.step_ids import FAULT, NODE_START, StepId
 from bettong.lineage.trace import MessageRange, TraceEvent
 
 BINS = 40
-_ARRIVED = re.compile(r"gateway\.append/|batch=\d+/source\.plan")
-_CARRIED = re.compile(r"batch=(\d+)/state\.manifest")
-_SHOWN = re.compile(r"receiver\.commit/batch=(\d+)|batch=(\d+)/sink\.commit")
-_FAULT = "fault/"
+_ARRIVED = ("gateway.append/STREAM/N", "batch=N/source.plan")
+_CARRIED = "batch=N/state.manifest"
+_SHOWN = ("receiver.commit/batch=N", "batch=N/sink.commit")
 
 
 class Shown(NamedTuple):
@@ -68,23 +67,23 @@ def _worst(batches: Sequence[Shown]) -> float | None:
 
 def _shown(events: Sequence[TraceEvent], times: Sequence[float]) -> Iterator[Shown]:
     came: list[tuple[MessageRange, float]] = []
-    carried: dict[str, tuple[MessageRange, ...]] = {}
-    reported = set[str]()
+    carried: dict[int | None, tuple[MessageRange, ...]] = {}
+    reported = set[int | None]()
     for event, at in zip(events, times, strict=True):
         if event.phase != "after":
             continue
-        if _ARRIVED.match(event.step):
+        id = StepId.parse(event.step)
+        batch = id.batch
+        if id.shape in _ARRIVED:
             came += [(r, at) for r in event.carries]
-        elif found := _CARRIED.match(event.step):
-            carried[found[1]] = event.carries
-        elif found := _SHOWN.match(event.step):
-            batch = found[1] or found[2]
-            if batch in carried and batch not in reported:
-                reported.add(batch)
-                ranges = carried[batch]
-                since = [t for r, t in came if any(_overlap(r, other) for other in ranges)]
-                count = sum(r.stop - r.start for r in ranges)
-                yield Shown(at, count, at - min(since) if since else None)
+        elif id.shape == _CARRIED:
+            carried[batch] = event.carries
+        elif id.shape in _SHOWN and batch in carried and batch not in reported:
+            reported.add(batch)
+            ranges = carried[batch]
+            since = [t for r, t in came if any(_overlap(r, other) for other in ranges)]
+            count = sum(r.stop - r.start for r in ranges)
+            yield Shown(at, count, at - min(since) if since else None)
 
 
 def _overlap(a: MessageRange, b: MessageRange) -> bool:
@@ -94,15 +93,15 @@ def _overlap(a: MessageRange, b: MessageRange) -> bool:
 def _bands(events: Sequence[TraceEvent], times: Sequence[float]) -> Iterator[dict[str, Any]]:
     """Each fault from when it was in force until it was over: healed, or its node started again."""
     for place, (event, at) in enumerate(zip(events, times, strict=True)):
-        if not event.step.startswith(_FAULT):
+        if not event.step.startswith(FAULT):
             continue
-        over = (event.step, f"node.start/{event.node}")
-        lasting = event.phase == "before" or event.step.startswith(f"{_FAULT}crash(")
+        over = (event.step, f"{NODE_START}{event.node}")
+        lasting = event.phase == "before" or event.step.startswith(f"{FAULT}crash(")
         later = zip(events[place + 1 :], times[place + 1 :], strict=True)
         ended = (t for e, t in later if e.phase == "after" and e.step in over)
         until = next(ended, times[-1]) if lasting else at
         if event.phase == "before" or not _begun(events[:place], event.step):
-            label = event.step.removeprefix(_FAULT)
+            label = event.step.removeprefix(FAULT)
             yield {"from": round(at, 3), "to": round(until, 3), "label": label}
 
 

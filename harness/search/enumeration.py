@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import random
-import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -15,13 +14,12 @@ from bettong.harness.faults import registry
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Topology
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.faults.step_ids import StepId
+from bettong.harness.faults.step_ids import FAULT, NODE_START, REPLAY, StepId
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLASSIC
 from bettong.lineage.trace import TraceEvent
 
-_FIRST_EPOCH = re.compile(r"(?:^|/)epoch=1(?:/|$)")
-_HARNESS = ("fault/", "node.start/", "replay/")
+_HARNESS = (FAULT, NODE_START, REPLAY)
 
 
 class BatchUnknownError(BettongError):
@@ -47,10 +45,10 @@ def steps_of_batch(events: Sequence[TraceEvent], batch: int) -> list[TraceEvent]
         )
 
     def belongs(event: TraceEvent) -> bool:
-        own = StepId.parse(event.step).batch
-        if own is not None:
-            return own == batch
-        if _FIRST_EPOCH.search(event.step):
+        id = StepId.parse(event.step)
+        if id.batch is not None:
+            return id.batch == batch
+        if id.epoch == 1:
             return batch == 0
         return any(
             event.step.endswith(f"/{r.stream}/{n}") for r in carried for n in range(r.start, r.stop)

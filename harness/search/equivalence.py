@@ -14,7 +14,6 @@ What was folded away is kept, so that a sample of it can be run as a check.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -25,20 +24,13 @@ from typing import Any
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds import Crash
 from bettong.harness.faults.point import Point
-from bettong.harness.faults.step_ids import is_push, message_of
+from bettong.harness.faults.step_ids import StepId, counted_from, counted_on
 from bettong.harness.search.leaves import Batches
 from bettong.harness.search.occurrences import (
     Occurrence,
     Reading,
-    batch_of,
-    is_durable,
-    is_read,
 )
 from bettong.lineage.faults import FaultSet
-
-_BATCH = re.compile(r"batch=(\d+)")
-_EPOCH = re.compile(r"epoch=(\d+)")
-_PARTITION = re.compile(r"(?<=/)p=\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +58,6 @@ class Recovery:
         return asdict(self)
 
 
-def _relative(step: str, batch: int | None, epoch: int) -> str:
-    """The step with batch and epoch counted from the fault."""
-    if batch is not None:
-        step = _BATCH.sub(lambda m: f"batch=+{int(m[1]) - batch}", step)
-    return _EPOCH.sub(lambda m: f"epoch=+{int(m[1]) - epoch}", step)
-
-
-def _absolute(step: str, batch: int | None, epoch: int) -> str:
-    step = re.sub(r"batch=\+(-?\d+)", lambda m: f"batch={int(m[1]) + (batch or 0)}", step)
-    return re.sub(r"epoch=\+(-?\d+)", lambda m: f"epoch={int(m[1]) + epoch}", step)
-
-
 def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery | None:
     """What followed a fault in a run that had no other; None when it did not fire."""
     fired_at = next((s.position for s in reading.injected if s.fault.id == fault.id), None)
@@ -87,19 +67,18 @@ def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery |
     batch = batch_at(faulted_step)
     earlier = [o for o in reading.occurrences if o.begun <= fired_at]
     later = [o for o in reading.occurrences if o.begun > fired_at]
-    epochs = [int(m[1]) for o in earlier if (m := _EPOCH.search(o.step))]
-    epoch = max(epochs, default=0)
+    epoch = max((o.id.epoch for o in earlier if o.id.epoch is not None), default=0)
 
     def here(o: Occurrence) -> bool:
         found = batch_at(o.step)
-        if message_of(o.step):  # of other nodes' messages a recovery knows nothing
-            return found == batch and message_of(faulted_step) is not None
+        if o.id.message:  # of other nodes' messages a recovery knows nothing
+            return found == batch and StepId.parse(faulted_step).message is not None
         return found is None or found == batch
 
     durable = _records(o for o in earlier if o.done_at(fired_at) and here(o))
-    durable = [_relative(step, batch, epoch) for step in durable]
+    durable = [counted_from(step, batch, epoch) for step in durable]
     after = [
-        f"{_relative(o.record, batch, epoch)} {'failed' if o.failed or o.ended is None else ''}"
+        f"{counted_from(o.record, batch, epoch)} {'failed' if o.failed or o.ended is None else ''}"
         for o in later
         if here(o)
     ]
@@ -130,14 +109,14 @@ def _settled(
 
 def _records(steps: Iterable[Occurrence]) -> list[str]:
     """What outlives the processes that took these steps, each as often as it was written."""
-    lasting = [o for o in steps if _lasts(o.step)]
+    lasting = [o for o in steps if _lasts(o.id)]
     written = [o.record for o in lasting for _ in range(o.records)]
     return [*written, *({o.record for o in lasting} - set(written))]
 
 
-def _lasts(step: str) -> bool:
+def _lasts(step: StepId) -> bool:
     """Whether a step leaves what outlives its process, or opens an epoch that fences others."""
-    return is_durable(step) or step.startswith("epoch=")
+    return step.is_durable or step.begins_epoch
 
 
 def _digest(*reported: str) -> str:
@@ -156,7 +135,7 @@ def same_crashes(reading: Reading) -> dict[str, Fault]:
     effects = {
         (cause.step, cause.number)
         for o in reading.occurrences
-        if is_durable(o.step)
+        if o.id.is_durable
         for cause in o.causes
         if cause.node != o.node
     }
@@ -174,12 +153,12 @@ def _same_of_node(
     later: Occurrence | None = None  # a crash just before it is the same as one here
     writing = 0  # how many steps that change something go on here
     for position, begins, o in reversed(reported):
-        reads = is_read(o.step) and (o.step, o.number) not in effects
+        reads = o.id.is_read and (o.step, o.number) not in effects
         if begins and not reads:
             writing -= o.ended is not None
             later = None if writing else o
             continue
-        if later is not None and not _heard(later, position) and not is_push(o.step):
+        if later is not None and not _heard(later, position) and not o.id.is_push:
             here = Point(o.step, "before" if begins else "after", o.number)
             stands = Point(later.step, "before", later.number)
             found[Crash(o.node, here).id] = Crash(o.node, stands)
@@ -271,13 +250,13 @@ class FaultEquivalence:
         if again < 1:
             return None  # it fires before the first one does
         chosen = self._first[recovery.signature]
-        own, later = recovery.batch, batch_of(point.step)
+        own, later = recovery.batch, StepId.parse(point.step).batch
         if recovery.settled and own is not None and later is not None and later > own:
             chosen = self._settled[recovery.settled]
         target = self._recoveries[chosen]
-        relative = _relative(point.step, recovery.batch, recovery.epoch)
-        step = _absolute(relative, target.batch, target.epoch)
-        for place in (_PARTITION.sub("p=0", step), step):
+        relative = counted_from(point.step, recovery.batch, recovery.epoch)
+        step = counted_on(relative, target.batch, target.epoch)
+        for place in (str(StepId.parse(step).with_number("p", 0)), step):
             number = target.before.get(place, 0) + again
             moved = fault.moved(Point(place, point.phase, number))
             shown = number <= target.taken.get(place, 0)

@@ -14,11 +14,11 @@ from typing import Any
 
 from bettong.harness.checkers import guarantee_of
 from bettong.harness.events import CounterexampleFound
-from bettong.harness.faults.describe import counterexample_words
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import CRASH_MODEL, Campaign
 from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.harness.search.bounds import SearchBounds
+from bettong.harness.search.describe import counterexample_words
 from bettong.harness.search.durable import MOST_WAYS
 from bettong.harness.search.executor import ScenarioExecutor
 from bettong.harness.search.mechanism import mechanism

@@ -9,7 +9,6 @@ be seen in neither way is named in :attr:`Reading.unread`, not guessed.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -17,50 +16,11 @@ from typing import Any
 
 from bettong.harness.faults.fault import DiskCall, Fault
 from bettong.harness.faults.registry import parse_fault
-from bettong.harness.faults.step_ids import StepId, split_name
+from bettong.harness.faults.step_ids import FAULT, NODE_START, REPLAY, StepId
 from bettong.lineage.trace import MessageRange, TraceEvent
-
-_TASK = re.compile(r"batch=(\d+)/stage=(\d+)/p=(\d+)/a=(\d+)/task$")
-_IN_TASK = re.compile(r"batch=(\d+)/(?:level=\d+/)?p=(\d+)/a=(\d+)/\S+$")
-
-# What stays when every process is gone: who reads it later cannot know which try wrote it.
-_DURABLE = re.compile(
-    r"(?:sender\.forget|gateway\.(?:append|release)|receiver\.\w+)/"
-    r"|batch=\d+/(?:source\.note|offsets|state\.manifest|commits|_spark_metadata.*)$"
-    r"|metadata$|source=\d+/log=\d+$"
-)
 
 # What a call to the disk does that those who read it later can see.
 _LEAVES = frozenset({"append", "truncate", "rename", "link", "remove"})
-
-# Spark's own notes, of which no call to the disk is reported.
-_SPARKS = re.compile(
-    r"batch=\d+/(?:offsets|commits|_spark_metadata.*)$|metadata$|source=\d+/log=\d+$"
-)
-
-# What a process only learns is gone with it.
-_READS = re.compile(r"batch=\d+/(?:source\.plan.*|p=\d+/a=\d+/source\.read|stage=.*/task)$")
-
-# Where a source of Spark's own began to read, written down before the first batch is planned.
-_SOURCE_LOG = re.compile(r"source=\d+/log=\d+$")
-
-# Steps that begin something: nothing before them in the run has to have happened.
-_ROOTS = re.compile(r"(?:sender\.(?:connect|send)/|metadata$|epoch=\d+/|node\.start/)")
-
-
-def batch_of(step: str) -> int | None:
-    """The micro-batch that a step belongs to, or None."""
-    return StepId.parse(step).batch
-
-
-def is_durable(step: str) -> bool:
-    """Whether a step, once done, leaves a fact that outlives the process that took it."""
-    return _DURABLE.match(step) is not None
-
-
-def is_read(step: str) -> bool:
-    """Whether a step by itself changes nothing but what its process knows."""
-    return _READS.match(step) is not None
 
 
 @dataclass(slots=True)
@@ -69,6 +29,7 @@ class Occurrence:
 
     Attributes:
         step, number: the step's id, and which time it was taken, counted from 1.
+        id: the same id by its parts.
         node, incarnation: where.
         link: ``a->b`` when it is a request.
         begun: position of its ``before`` event in the trace.
@@ -94,6 +55,10 @@ class Occurrence:
     carries: tuple[MessageRange, ...] = ()
     calls: list[DiskCall] = field(default_factory=list)
     later_calls: list[DiskCall] = field(default_factory=list)
+    id: StepId = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.id = StepId.parse(self.step)
 
     @property
     def name(self) -> str:
@@ -106,12 +71,12 @@ class Occurrence:
         if self.ended is None:
             return 0
         written = sum(call.operation in _LEAVES for call in self.calls)
-        return written or int(_SPARKS.match(self.step) is not None)
+        return written or int(self.id.is_noted_by_spark)
 
     @property
     def record(self) -> str:
         """What it leaves there: a note of a batch says beside its name what the batch takes."""
-        return f"{self.step} {self.carries}" if self.step.endswith("/source.note") else self.step
+        return f"{self.step} {self.carries}" if self.id.last == "source.note" else self.step
 
     def done_at(self, position: int) -> bool:
         """Whether it had ended well at this place of the trace."""
@@ -186,11 +151,11 @@ class _Reader:
 
     def read(self, events: Iterable[TraceEvent]) -> Reading:
         for position, event in enumerate(events):
-            if event.step.startswith("replay/"):
+            if event.step.startswith(REPLAY):
                 break  # the run is over; what follows is the check that a replay changes nothing
-            if event.step.startswith("fault/"):
+            if event.step.startswith(FAULT):
                 self._fault(event, position)
-            elif event.step.startswith("node.start/"):
+            elif event.step.startswith(NODE_START):
                 self._reading.restarts.append(Restart(event.node, event.incarnation, position))
             elif event.phase == "before":
                 self._begin(event, position)
@@ -202,7 +167,7 @@ class _Reader:
 
     def _fault(self, event: TraceEvent, position: int) -> None:
         known = {s.fault.id for s in self._reading.injected}
-        if event.step.removeprefix("fault/") not in known:
+        if event.step.removeprefix(FAULT) not in known:
             fault = parse_fault(event.detail.get("fault"), f"the trace's {event.step}")
             self._reading.injected.append(FaultedStep(fault, event.node, position))
 
@@ -231,7 +196,7 @@ class _Reader:
             carries=event.carries,
         )
         occurrence.causes = self._named(event, occurrence) + self._joined_begin(occurrence)
-        if not occurrence.causes and not _ROOTS.match(event.step):
+        if not occurrence.causes and not occurrence.id.is_root:
             self._reading.unread.append(f"{occurrence.name}: it names no cause")
         self._latest[event.step] = occurrence
         self._open[event.node, event.incarnation, event.step] = occurrence
@@ -265,24 +230,19 @@ class _Reader:
         return found
 
     def _joined_begin(self, occurrence: Occurrence) -> list[Occurrence]:
-        step, batch = split_name(occurrence.step)[0], batch_of(occurrence.step)
+        id = occurrence.id
+        step, batch = id.unnamed, id.batch
         if batch is None:
-            return self._done("metadata") if _SOURCE_LOG.match(occurrence.step) else []
-        task = _TASK.match(step)
-        if task:
-            if task[2] == "0":
+            return self._done("metadata") if id.source_log is not None else []
+        if id.is_task and id.stage is not None:
+            if id.stage == 0:
                 return self._done(f"batch={batch}/offsets")
-            return self._done_tasks(batch, int(task[2]) - 1)
-        inside = _IN_TASK.match(step)
-        if inside:
+            return self._done_tasks(batch, id.stage - 1)
+        if id.is_within_task:
             read = f"batch={batch - 1}/state.manifest" if step.endswith("/state.write") else ""
             note = f"batch={batch}/source.note" if step.endswith("/source.read") else ""
-            return self._done(read, note) + [
-                o
-                for o in self._open.values()
-                if (found := _TASK.match(o.step)) is not None
-                and (found[1], found[3], found[4]) == inside.groups()
-            ]
+            running = (o for o in self._open.values() if o.id.is_task and o.id.task == id.task)
+            return [*self._done(read, note), *running]
         if step in (f"batch={batch}/source.plan", f"batch={batch}/source.wait"):
             return (
                 self._done(f"batch={batch}/source.wait")
@@ -291,7 +251,7 @@ class _Reader:
                 or self._last_epoch()
             )
         if step == f"batch={batch}/offsets":
-            logs = [o for o in self._latest.values() if _SOURCE_LOG.match(o.step) and o.ended]
+            logs = [o for o in self._latest.values() if o.id.source_log is not None and o.ended]
             return self._done(f"batch={batch}/source.plan", f"batch={batch}/source.note") or [
                 *self._done(f"batch={batch - 1}/commits", "metadata"),
                 *(logs if batch == 0 else ()),
@@ -306,41 +266,33 @@ class _Reader:
         return []
 
     def _joined_end(self, occurrence: Occurrence) -> list[Occurrence]:
-        task = _TASK.match(occurrence.step)
-        if task is None:
+        if not occurrence.id.is_task:
             return []
-        inside = (task[1], task[3], task[4])
         return [
             o
             for o in self._latest.values()
-            if (found := _IN_TASK.match(o.step)) is not None
-            and found.groups() == inside
+            if o.id.is_within_task
+            and o.id.task == occurrence.id.task
             and o.begun > occurrence.begun
             and o.ended is not None
         ]
 
     def _last_epoch(self) -> list[Occurrence]:
-        opened = [o for o in self._latest.values() if o.step.startswith("epoch=") and o.ended]
+        opened = [o for o in self._latest.values() if o.id.begins_epoch and o.ended]
         return opened[-1:]
 
     def _done(self, *steps: str) -> list[Occurrence]:
         """Those of these steps that have ended, at every source and sink."""
-        return [
-            o
-            for step, o in self._latest.items()
-            if split_name(step)[0] in steps and o.ended is not None
-        ]
+        return [o for o in self._latest.values() if o.id.unnamed in steps and o.ended is not None]
 
     def _done_tasks(self, batch: int, stage: int) -> list[Occurrence]:
-        prefix = f"batch={batch}/stage={stage}/"
         return [
-            o for step, o in self._latest.items() if step.startswith(prefix) and o.ended is not None
+            o
+            for o in self._latest.values()
+            if o.id.is_task and (o.id.batch, o.id.stage) == (batch, stage) and o.ended is not None
         ]
 
     def _last_tasks(self, batch: int) -> list[Occurrence]:
-        stages = [
-            int(found[2])
-            for step in self._latest
-            if (found := _TASK.match(step)) is not None and int(found[1]) == batch
-        ]
+        tasks = (o.id for o in self._latest.values() if o.id.is_task and o.id.batch == batch)
+        stages = [id.stage for id in tasks if id.stage is not None]
         return self._done_tasks(batch, max(stages)) if stages else []

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from bettong.harness.faults.fault import TakenStep
 from bettong.harness.faults.point import Point
-from bettong.harness.faults.step_ids import is_push, message_of
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.search.occurrences import Occurrence, Reading
 
 Between = tuple[tuple[str, ...], tuple[str, ...], Point]
@@ -43,7 +43,7 @@ class Partitions:
         again."""
         o = self._taken[step.step, step.number]
         asked = (c for c in o.causes if (c.link or "").endswith(f"->{o.node}"))
-        request = next((c for c in asked if not c.done_at(o.begun) or is_push(c.step)), None)
+        request = next((c for c in asked if not c.done_at(o.begun) or c.id.is_push), None)
         if request is None or _ends(request)[0] == o.node:  # who asks again is what stands still
             return None
         connect = _connect(request)
@@ -80,5 +80,5 @@ def _connect(request: Occurrence) -> str | None:
     """The step by which a sender tries again what is not answered."""
     if request.step.startswith(_CONNECT):
         return request.step
-    named = message_of(request.step)
-    return f"{_CONNECT}{named[0]}" if named and is_push(request.step) else None
+    id = StepId.parse(request.step)
+    return f"{_CONNECT}{id.message[0]}" if id.message and id.is_push else None

@@ -24,7 +24,6 @@ preventing an output loses it, preventing such a fact can duplicate it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -32,12 +31,11 @@ from hashlib import blake2b
 
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Point, PointPhase
-from bettong.harness.faults.step_ids import is_push, message_of
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.search.leaves import Batches, LeafBuilder, owed
 from bettong.harness.search.occurrences import (
     Occurrence,
     Reading,
-    batch_of,
     read_occurrences,
 )
 from bettong.harness.search.recovery import CleanRecords, Recoveries
@@ -46,8 +44,6 @@ from bettong.lineage.faults import CLASSIC
 from bettong.lineage.graph import FACT, Lineage
 from bettong.lineage.queries import holding
 from bettong.lineage.trace import TraceEvent
-
-_EPOCH = re.compile(r"(?:^|/)epoch=(\d+)(?:/|$)")
 
 
 def message_batches(events: Iterable[TraceEvent]) -> Batches:
@@ -58,20 +54,19 @@ def message_batches(events: Iterable[TraceEvent]) -> Batches:
     planned = {
         (carried, batch): None
         for event in events
-        if (batch := batch_of(event.step)) is not None
+        if (batch := StepId.parse(event.step).batch) is not None
         for carried in event.carries
     }
 
     def find(step: str) -> int | None:
-        batch = batch_of(step)
-        if batch is not None:
-            return batch
-        if (epoch := _EPOCH.search(step)) is not None:
-            return epochs.get(int(epoch[1]))
-        named = message_of(step)
-        if named is None:
+        id = StepId.parse(step)
+        if id.batch is not None:
+            return id.batch
+        if id.epoch is not None:
+            return epochs.get(id.epoch)
+        if id.message is None:
             return None
-        stream, number = named
+        stream, number = id.message
         of_stream = [(carried, batch) for carried, batch in planned if carried.stream == stream]
         if number == "end":  # it belongs to the batch of the last message
             return max((batch for _, batch in of_stream), default=None)
@@ -85,11 +80,12 @@ def _epochs(events: Iterable[TraceEvent]) -> dict[int, int]:
     found: dict[int, int] = {}
     begun: set[int] = set()
     for event in events:
-        if (epoch := _EPOCH.search(event.step)) is not None:
-            begun.add(int(epoch[1]))
-        elif (batch := batch_of(event.step)) is not None:
+        id = StepId.parse(event.step)
+        if id.epoch is not None:
+            begun.add(id.epoch)
+        elif id.batch is not None:
             for epoch_begun in begun - found.keys():
-                found[epoch_begun] = batch
+                found[epoch_begun] = id.batch
     return found
 
 
@@ -184,7 +180,7 @@ class _Builder:
         premises += self._premises(occurrence.answers, occurrence, ended)
         if occurrence.link is not None:
             premises.append(self.leaves.request(occurrence))
-            if not is_push(occurrence.step):
+            if not occurrence.id.is_push:
                 premises.append(self.leaves.reply(occurrence))
         premises += self.leaves.ended(occurrence)
         premises += self.leaves.stays(occurrence)

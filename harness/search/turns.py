@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Point
-from bettong.harness.faults.step_ids import shape_of
+from bettong.harness.faults.step_ids import StepId
 from bettong.lineage.faults import CLASSIC
 
 _Sort = tuple[str, tuple[str, ...], str]
@@ -29,7 +29,7 @@ def in_turn(faults: Iterable[Fault]) -> list[str]:
     for fault in faults:
         if fault.bound not in CLASSIC:
             at = fault.points[0]
-            sort = (fault.kind, fault.nodes, shape_of(at.step))
+            sort = (fault.kind, fault.nodes, StepId.parse(at.step).shape)
             ways = sorts.setdefault(sort, {}).setdefault(fault.variety, {})
             ways.setdefault(at, []).append(fault.id)
     in_ways = _one_each(ways.values() for ways in sorts.values())

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import networkx as nx
 
-from bettong.harness.search.occurrences import Occurrence, batch_of, read_occurrences
+from bettong.engine.ids import MessageIdError, parse_id
+from bettong.harness.search.occurrences import Occurrence, read_occurrences
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of
 from bettong.lineage.results import Result
 from bettong.lineage.trace import TraceEvent, read_trace
-
-_MESSAGE = re.compile(r"(?P<stream>[^/]+)/(?P<number>\d+)(?:\.\d+)*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +26,11 @@ class Message:
     @classmethod
     def of(cls, text: str) -> Message | None:
         """The input of ``lines/17`` or of ``lines/17.2``; None when it is no message id."""
-        found = _MESSAGE.match(text)
-        return cls(found["stream"], int(found["number"])) if found else None
+        try:
+            found = parse_id(text)
+        except MessageIdError:
+            return None
+        return cls(found.stream, found.number)
 
     def moved_by(self, occurrence: Occurrence) -> bool:
         """Whether the step moved this message."""
@@ -104,11 +105,7 @@ def why(events: Iterable[TraceEvent], asked: str, *, dependents: bool = False) -
 def _visible(occurrences: Sequence[Occurrence], message: Message) -> Occurrence | None:
     """The step that made the message's batch visible: the sink's, or else Spark's own note."""
     batch = next(
-        (
-            batch
-            for o in occurrences
-            if (batch := batch_of(o.step)) is not None and message.moved_by(o)
-        ),
+        (batch for o in occurrences if (batch := o.id.batch) is not None and message.moved_by(o)),
         None,
     )
     for step in (f"receiver.commit/batch={batch}", f"batch={batch}/commits"):

@@ -4,12 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bettong.harness.toxiproxy.spec import Stream
 from bettong.harness.wire.framing.base import Info
+
+_REQUEST = re.compile(r"([^/]+)/conn=(\d+)/request=(\d+)(?: (.*))?\Z", re.DOTALL)
+
+
+class RequestId(NamedTuple):
+    """A request by its place in a recording: ``postgres/conn=1/request=3 INSERT``."""
+
+    endpoint: str
+    connection: int
+    number: int
+    label: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> RequestId | None:
+        """The parts of an id; None for other text."""
+        found = _REQUEST.match(text)
+        return found and cls(found[1], int(found[2]), int(found[3]), found[4] or "")
+
+    def __str__(self) -> str:
+        return f"{self.endpoint}/conn={self.connection}/request={self.number} {self.label}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +121,7 @@ class Request:
     @property
     def id(self) -> str:
         """``postgres/conn=1/request=3 INSERT``"""
-        return f"{self.endpoint}/conn={self.connection}/request={self.index} {self.label}"
+        return str(RequestId(self.endpoint, self.connection, self.index, self.label))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
 from bettong.harness.faults.fault import Begun, Fault, Go, Premise, TakenStep, TakenSteps
 from bettong.harness.faults.point import Point, Topology
-from bettong.harness.faults.step_ids import is_wait
+from bettong.harness.faults.step_ids import StepId
 from bettong.lineage.faults import MOMENT
 from bettong.lineage.trace import TraceEvent
 
@@ -39,8 +39,7 @@ class Late(Fault):
         return {"at": self.at.place}
 
     def describe(self) -> str:
-        batch = self.at.step.partition("/")[0].removeprefix("batch=")
-        return f"the wait of batch {batch} ended one moment later"
+        return f"the wait of batch {StepId.parse(self.at.step).batch} ended one moment later"
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -51,12 +50,12 @@ class Late(Fault):
 
     @classmethod
     def singles(cls, event: TraceEvent, topology: Topology, occurrence: int) -> Iterable[Late]:
-        if is_wait(event.step):
+        if StepId.parse(event.step).is_wait:
             yield cls(Point(event.step, "before", occurrence))
 
     @classmethod
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Late]:
-        if is_wait(step.step):
+        if StepId.parse(step.step).is_wait:
             yield cls(Point(step.step, "before", step.number))
 
     @property

@@ -10,7 +10,7 @@ from bettong.harness.faults.actuator import Disturbance
 from bettong.harness.faults.fault import Premise, TakenStep, TakenSteps
 from bettong.harness.faults.link_fault import ToxicFault
 from bettong.harness.faults.point import Point, Topology
-from bettong.harness.faults.step_ids import is_push
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.faults.wording import ends_in_words, moment
 from bettong.lineage.trace import TraceEvent
 
@@ -34,7 +34,7 @@ class OmitReply(ToxicFault):
 
     @classmethod
     def singles(cls, event: TraceEvent, topology: Topology, occurrence: int) -> Iterable[OmitReply]:
-        if event.link in topology.links and not is_push(event.step):
+        if event.link in topology.links and not StepId.parse(event.step).is_push:
             yield cls(event.link, Point(event.step, "before", occurrence))
 
     @classmethod

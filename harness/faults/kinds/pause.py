@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,11 +11,10 @@ from bettong.harness.faults.entry import Entry
 from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.fault import Begun, Ended, Fault, Premise, TakenStep, TakenSteps
 from bettong.harness.faults.point import DRIVER, Point, Topology, span
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.faults.wording import moment
 from bettong.lineage.faults import PAUSE
 from bettong.lineage.trace import TraceEvent
-
-_TAKES_EPOCH = re.compile(r"epoch=\d+/take$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ class Pause(Fault):
             yield cls(step.node, start)
         elif step.node == DRIVER:
             yield cls(step.node, start, replace=True)
-            if _TAKES_EPOCH.match(step.step):  # two drivers start at once
+            if StepId.parse(step.step).shape == "epoch=N/take":  # two drivers start at once
                 taken = Point(step.step, "after", step.number + 1)
                 yield cls(step.node, start, taken, replace=True)
         elif (again := run.tried_again(step)) is not None:

@@ -12,7 +12,7 @@ from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
 from bettong.harness.faults.fault import Begun, DiskCall, Fault, Go, Premise, TakenStep, TakenSteps
 from bettong.harness.faults.point import Point, Topology
-from bettong.harness.faults.step_ids import is_stored
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.faults.wording import moment
 from bettong.lineage.faults import STORAGE
 from bettong.lineage.trace import TraceEvent
@@ -108,7 +108,7 @@ class Storage(Fault):
 
     @classmethod
     def singles(cls, event: TraceEvent, topology: Topology, occurrence: int) -> Iterable[Storage]:
-        if is_stored(event.step, event.link):
+        if StepId.parse(event.step).is_stored(event.link):
             yield cls(Point(event.step, "before", occurrence), "ENOSPC")
             yield cls(Point(event.step, "after", occurrence), "EIO")
 
@@ -119,7 +119,7 @@ class Storage(Fault):
             return
         before = Point(step.step, "before", step.number)
         yield from _calls(step.node, before, step.calls)
-        if is_stored(step.step, step.link):
+        if StepId.parse(step.step).is_stored(step.link):
             if not step.calls:  # what it does to the disk is not known
                 yield cls(before, "ENOSPC")
             yield cls(Point(step.step, "after", step.number), "EIO")

@@ -29,12 +29,7 @@ class CrashPoint:
     @property
     def batch(self) -> int | None:
         """The batch that the step belongs to."""
-        return batch_of(self.point.step)
-
-
-def batch_of(step: str) -> int | None:
-    """The batch that a step belongs to, or None."""
-    return StepId.parse(step).batch
+        return StepId.parse(self.point.step).batch
 
 
 class FileSteps:
@@ -50,7 +45,7 @@ class FileSteps:
 
     def __call__(self, event: TraceEvent) -> TraceEvent:
         """The event with its own name, e.g. ``batch=1/sink.file=2.rename``."""
-        batch = batch_of(event.step)
+        batch = StepId.parse(event.step).batch
         if batch is not None:
             self._batch = batch
         if not event.step.endswith(STEP):

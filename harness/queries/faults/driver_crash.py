@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bettong.harness.faults.kinds import Crash
 from bettong.harness.faults.point import DRIVER, Point
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wording import point_in_words
@@ -41,13 +42,13 @@ class DriverCrash(QueryFault):
     def _when(self) -> str:
         """The one crash that most meet, in the order of what happened."""
         if self._before_commits and self.at.occurrence == 1:
-            batch = self.at.step.removeprefix("batch=").removesuffix("/commits")
+            batch = StepId.parse(self.at.step).batch
             return f"when batch {batch} was written, before Spark recorded that (commits/{batch})"
         return point_in_words(self.at)
 
     @property
     def _before_commits(self) -> bool:
-        return self.at.phase == "before" and self.at.step.endswith("/commits")
+        return self.at.phase == "before" and StepId.parse(self.at.step).ends_batch
 
     @property
     def bound(self) -> str:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from bettong.harness.faults.kinds import Storage
 from bettong.harness.faults.point import Point
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.query_fault import QueryFault
-from bettong.harness.queries.faults.wording import of_sinks_file, of_sparks_log, point_in_words
+from bettong.harness.queries.faults.wording import point_in_words
 
 _ID = re.compile(r"storage\(EIO, (.+)\)$")
 
@@ -37,9 +38,10 @@ class FailedStep(QueryFault):
     @property
     def words(self) -> str:
         when = point_in_words(self.at)
-        if of_sinks_file(self.at.step):
+        step = StepId.parse(self.at.step)
+        if step.file is not None:
             return f"An input/output error was the answer to {when.removeprefix('right before ')}."
-        if of_sparks_log(self.at.step):
+        if step.is_checkpoint_file:
             return f"An input/output error came {when}, and the file was not there."
         return f"An attempt failed {when}; Spark tried the task again."
 
@@ -60,8 +62,9 @@ class FailedStep(QueryFault):
     def mechanism(self) -> str:
         """Outside of tasks, a call of the sink's own fails the batch, one of Spark's own logs the
         query."""
-        return "attempt" if "/p=" in self.at.step else "error"
+        return "attempt" if StepId.parse(self.at.step).partition is not None else "error"
 
     @property
     def doubled(self) -> str:
-        return "" if of_sinks_file(self.at.step) else "Both attempts wrote rows that readers see."
+        in_sink = StepId.parse(self.at.step).file is not None
+        return "" if in_sink else "Both attempts wrote rows that readers see."

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.point import Point
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.driver_crash import DriverCrash
 from bettong.harness.queries.faults.failed_step import FailedStep
@@ -27,6 +28,7 @@ KINDS: tuple[type[QueryFault], ...] = (
     RefusedOnce,
 )
 """In the order in which they are asked for an id."""
+_FAIL_ATTEMPTS = (("before", "source.middle"), ("after", "task"))
 _RAISING = ("open", "rename", "remove", "mkdir", "link")
 
 
@@ -45,15 +47,13 @@ def faults_at(crash_point: CrashPoint) -> Iterator[QueryFault]:
 
 def fails_attempt(point: Point) -> bool:
     """Whether an error at this point makes Spark try a task again."""
-    step = point.step
-    half_way = point.phase == "before" and step.endswith("/source.middle")
-    at_end = point.phase == "after" and step.endswith("/task")
-    return half_way or at_end
+    return (point.phase, StepId.parse(point.step).last) in _FAIL_ATTEMPTS
 
 
 def refuses(point: Point) -> bool:
     """Whether an error at this point is one that the sink's own call raises."""
-    return "/sink.file=" in point.step and point.step.rpartition(".")[2] in _RAISING
+    step = StepId.parse(point.step)
+    return step.batch is not None and step.file is not None and step.file[1] in _RAISING
 
 
 def zombie(start: Point, last_batch: int) -> Zombie:

@@ -113,7 +113,7 @@ def _second_attempt(event: TraceEvent, first: str) -> bool:
     found, task = StepId.parse(first), StepId.parse(event.step)
     if _is_state(found):
         return event.step == first
-    if found.task is None or task.task is None or not event.step.endswith("/task"):
+    if found.task is None or task.task is None or task.last != "task":
         return False
     same = task.task[:2] == found.task[:2]
     same_stage = found.stage in (None, task.stage)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from bettong.harness.queries.faults.crash_points import DURABLE, batch_of
+from bettong.harness.faults.step_ids import StepId
+from bettong.harness.queries.faults.crash_points import DURABLE
 from bettong.harness.queries.faults.read_only_requests import harmless
 from bettong.harness.queries.faults.wire_fault import WireFault
 from bettong.harness.wire import CutPoint, Keys, Recording, Request
@@ -163,7 +164,7 @@ def _around(order: int, events: Sequence[TraceEvent]) -> tuple[list[TraceEvent],
 def batch_at(order: int, events: Sequence[TraceEvent]) -> int | None:
     """The batch under way when a request was met: that of the step before it; None before the
     first one."""
-    known = [n for e in _around(order, events)[0] if (n := batch_of(e.step)) is not None]
+    known = [n for e in _around(order, events)[0] if (n := StepId.parse(e.step).batch) is not None]
     return known[-1] if known else None
 
 

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 from bettong.harness.queries.faults.query_fault import Injection, QueryFault
 from bettong.harness.queries.faults.wording import ordinal
 from bettong.harness.wire import CutPoint
+from bettong.harness.wire.conversation import RequestId
 from bettong.harness.wire.cutpoints import Kind
 
 How = Literal["lost", "always lost", "crash", "restarted", "paused"]
@@ -71,7 +72,8 @@ class WireFault(QueryFault):
         """The request's."""
         if self.point.match == "since" or self.point.by_count:
             return self.point.key
-        return self.point.request.partition("request=")[2].partition(" ")[2]
+        request = RequestId.parse(self.point.request)
+        return "" if request is None else request.label
 
     @property
     def _when(self) -> str:
@@ -118,11 +120,11 @@ class WireFault(QueryFault):
             return f"the {nth}{point.key} to {point.endpoint} after the restart"
         if point.by_count:
             return f"the {ordinal(point.occurrence)} {point.key} to {point.endpoint}"
-        endpoint, _, request = point.request.partition("/")
-        number = request.partition("request=")[2].partition(" ")[0]
-        connection = request.partition("/")[0].removeprefix("conn=")
-        label = self.label or "request"
-        return f"{label} (request {number} of connection {connection} to {endpoint})"
+        request = RequestId.parse(point.request)
+        if request is None:
+            return point.request
+        place = f"request {request.number} of connection {request.connection}"
+        return f"{request.label or 'request'} ({place} to {request.endpoint})"
 
     def arm(self, run: Injection, again: bool) -> None:
         """Those after a restart wait until the query is started again."""

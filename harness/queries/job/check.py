@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bettong.harness.events import Handler, Preparing, ignore
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire import not_placeable, wire_points
@@ -325,7 +326,7 @@ def _of_two(text: str) -> str:
 def _batches(run: QueryRun) -> int:
     """How many micro-batches were recorded, those without data too."""
     steps = {e.step for e in run.events if e.phase == "after"}
-    return sum(step.endswith("/commits") for step in steps)
+    return sum(StepId.parse(step).ends_batch for step in steps)
 
 
 def _fingerprint(run: QueryRun) -> str:

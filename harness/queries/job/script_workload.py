@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.job.feed import LineSender, Sender, TopicSender
 from bettong.harness.queries.job.script import Lines
@@ -60,7 +61,7 @@ class ScriptWorkload(JobWorkload):
         if self.feed.checkpoint is None and path is not None:
             if event.step == "metadata":
                 self.feed.checkpoint = Path(path).parent
-            elif event.step.endswith("/offsets"):
+            elif StepId.parse(event.step).last == "offsets":
                 self.feed.checkpoint = Path(path).parent.parent
         super().observe(event)
         if event.step == IDLE and self.feed.satisfied:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.feed import (
@@ -159,7 +160,7 @@ class JobWorkload:
 
     def observe(self, event: TraceEvent) -> None:
         """The next step follows the record of the batch that consumed the last one."""
-        if event.phase == "after" and event.step.endswith("/commits"):
+        if event.phase == "after" and StepId.parse(event.step).ends_batch:
             self.feed.advance()
 
     def drained(self, committed: int, failed: bool) -> bool:

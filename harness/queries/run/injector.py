@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.lost_executor import SECOND, attempt_of
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.run.endpoints import EndpointProxies
@@ -113,7 +114,7 @@ class FaultInjector:
 
     def met(self, event: TraceEvent) -> None:
         """A step is taken; its process waits until this returns."""
-        if event.step.endswith("/task"):
+        if StepId.parse(event.step).is_task:
             (self._tasks.add if event.phase == "before" else self._tasks.discard)(event.step)
         for fault in self.faults:
             fault.met(event, self)

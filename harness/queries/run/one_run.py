@@ -16,6 +16,7 @@ from bettong.harness.conductor.stage_numbers import StageNumbers
 from bettong.harness.events import FaultInjected, Handler, RunStarted, steps_of
 from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, crash_points
 from bettong.harness.queries.faults.operations import event_of
 from bettong.harness.queries.faults.query_fault import QueryFault
@@ -316,7 +317,7 @@ class OneRun:
     def _commits(self) -> int:
         """How many batches Spark has recorded as done."""
         steps = {e.step for e in self._control.events if e.phase == "after"}
-        return sum(step.endswith("/commits") for step in steps)
+        return sum(StepId.parse(step).ends_batch for step in steps)
 
     def _fired(self) -> int:
         """How many faults have fired so far."""

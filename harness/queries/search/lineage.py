@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.queries.faults.crash_points import CrashPoint, batch_of
+from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.kinds import (
     fails_attempt,
     faults_at,
@@ -182,7 +182,7 @@ class Why:
 
     def _batch_of_fault(self, fault: QueryFault) -> int | None:
         if fault.recovers_from is not None:
-            return batch_of(fault.recovers_from.step)
+            return StepId.parse(fault.recovers_from.step).batch
         if fault.on_wire and fault.crashes:
             return next((p.batch for p in self.wire for f, _ in p.faults if f == fault), None)
         return None
@@ -205,7 +205,7 @@ class Why:
         self.endpoints = endpoints_asked(run.recording, run.events, self.window - 1)
         self.in_tasks = not self.seen or any(
             m.point.phase == "after"
-            and m.point.step.endswith("/task")
+            and StepId.parse(m.point.step).is_task
             and m.durable != begun_with(m, run.crash_points)
             for m in run.crash_points
         )
@@ -216,9 +216,9 @@ def begun_with(crash_point: CrashPoint, crash_points: Iterable[CrashPoint]) -> s
     found = StepId.parse(crash_point.point.step).task
     durable = None
     for earlier in crash_points:
-        attempt = StepId.parse(earlier.point.step).task
-        begins = earlier.point.phase == "before" and earlier.point.step.endswith("/task")
-        if found is not None and begins and attempt == found:
+        attempt = StepId.parse(earlier.point.step)
+        begins = earlier.point.phase == "before" and attempt.is_task
+        if found is not None and begins and attempt.task == found:
             durable = earlier.durable
         if earlier == crash_point:
             break
@@ -231,7 +231,7 @@ def _follows(crash_point: CrashPoint, first: QueryFault, run: QueryRun) -> bool:
         return crash_point.incarnation > 1
     fired = [i for i, m in enumerate(run.crash_points) if m.point == first.recovers_from]
     # A step that failed after its work is no moment; the attempt that follows it is.
-    again = [i for i, m in enumerate(run.crash_points) if "/a=1/" in m.point.step]
+    again = [i for i, m in enumerate(run.crash_points) if StepId.parse(m.point.step).attempt == 1]
     begun = min([*fired, *again], default=len(run.crash_points))
     return run.crash_points.index(crash_point) > begun
 
@@ -240,5 +240,7 @@ def _recorded(crash_points: Iterable[CrashPoint]) -> set[int]:
     return {
         m.batch
         for m in crash_points
-        if m.batch is not None and m.point.phase == "after" and m.point.step.endswith("/commits")
+        if m.batch is not None
+        and m.point.phase == "after"
+        and StepId.parse(m.point.step).ends_batch
     }

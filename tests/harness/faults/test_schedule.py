@@ -11,7 +11,7 @@ from bettong.harness.faults import kinds as f
 from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.point import Point, Topology
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.faults.step_ids import SHAPES, is_step, nearest_step
+from bettong.harness.faults.step_shapes import SHAPES, is_step, nearest_step
 
 LINKS = ("sender->gateway", "driver->gateway", "driver->receiver")
 TOPOLOGY = Topology(("sender", "gateway", "driver", "receiver", "w1", "w2"), LINKS)

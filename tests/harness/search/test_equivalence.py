@@ -5,14 +5,19 @@ from __future__ import annotations
 from bettong.harness.faults.kinds import Crash, Omit, OmitReply
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.registry import to_entry
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.search.equivalence import FaultEquivalence, recovery_of, same_crashes
-from bettong.harness.search.occurrences import batch_of, read_occurrences
+from bettong.harness.search.occurrences import read_occurrences
 from bettong.harness.search.trace_lineage import lineage_of
 from bettong.lineage.trace import TraceEvent
 
 LINK = "driver->receiver"
 COMMIT, SERVED = "batch=1/sink.commit", "receiver.commit/batch=1"
 OFFSETS, PLAN = "batch=1/offsets", "batch=1/source.plan"
+
+
+def batch_of(step: str) -> int | None:
+    return StepId.parse(step).batch
 
 
 def crashed(at: Point, first: list[str], second: list[str]) -> list[TraceEvent]:

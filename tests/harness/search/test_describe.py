@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bettong.harness.faults.describe import counterexample_words
 from bettong.harness.faults.kinds import Crash, OmitReply
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.wording import moment
+from bettong.harness.search.describe import counterexample_words
 from bettong.lineage.results import Anomaly
 
 
