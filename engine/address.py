@@ -19,8 +19,10 @@ class Address(NamedTuple):
         """``HOST:PORT`` or ``[IPV6]:PORT``; raises UsageError."""
         before, _, port = text.rpartition(":")
         host = before.removeprefix("[").removesuffix("]")
-        if not host or not port.isdecimal() or int(port) > 65535:
+        if not host or not port.isdecimal():
             raise UsageError(f"{text!r} is not an address: write HOST:PORT, as 127.0.0.1:4000")
+        if len(port) > 5 or int(port) > 65535:
+            raise UsageError(f"{text!r} is not an address: ports are at most 65535")
         return cls(host, int(port))
 
     @staticmethod

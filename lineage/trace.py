@@ -18,6 +18,7 @@ from bettong.lineage.errors import BettongError
 
 Phase = Literal["before", "after", "failed"]
 PHASES: tuple[Phase, ...] = ("before", "after", "failed")
+_LONGEST_LINE = 16 << 20
 
 
 class TraceError(BettongError):
@@ -114,7 +115,9 @@ def read_trace(path: Path) -> Iterator[TraceEvent]:
     except BettongError as e:
         raise TraceError(str(e)) from e
     with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(iter(lambda: file.readline(_LONGEST_LINE), b""), 1):
+            if len(line) == _LONGEST_LINE:
+                raise TraceError(f"{path}:{number}: a line this long is no trace event")
             if not line.endswith(b"\n"):
                 return
             try:

@@ -175,7 +175,7 @@ def _unpack(savepoint: Path, folder: Path) -> dict[str, Any]:
     found: dict[str, list[int]] = {}
     contents: dict[str, Any] = {}
     try:
-        with tarfile.open(savepoint) as archive:
+        with tarfile.open(savepoint, "r:") as archive:  # as it is written: no decompressor is tried
             for member in archive:
                 file = archive.extractfile(member)
                 if file is None:

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import click
 
-from bettong.harness.cli.query_options import judge_targets, pairs, query_options
+from bettong.harness.cli.query_options import (
+    endpoints_of,
+    judge_targets,
+    pairs,
+    query_options,
+)
 from bettong.harness.queries.job.check import check_one_job, unusable_job
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.script import Script, Starter
@@ -106,7 +111,7 @@ def command(
         raise UsageError("--set, --input and --read are for --script")
     request = Request(
         "",
-        endpoints=pairs(endpoints, "--endpoint"),
+        endpoints=endpoints_of(endpoints),
         expect=expect,
         faults=together or PROFILES[bounds].together or 1,
         budget=Budget.parse(budget),

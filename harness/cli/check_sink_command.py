@@ -6,7 +6,12 @@ from pathlib import Path
 
 import click
 
-from bettong.harness.cli.query_options import judge_targets, pairs, query_options
+from bettong.harness.cli.query_options import (
+    endpoints_of,
+    judge_targets,
+    pairs,
+    query_options,
+)
 from bettong.harness.queries.check import check_one, unusable
 from bettong.harness.queries.request import Request
 from bettong.harness.search.bounds import PROFILES
@@ -57,7 +62,7 @@ def command(
     request = Request(
         "",
         options=pairs(options, "--option"),
-        endpoints=pairs(endpoints, "--endpoint"),
+        endpoints=endpoints_of(endpoints),
         expect=expect,
         faults=together or PROFILES[bounds].together or 1,
         budget=Budget.parse(budget),

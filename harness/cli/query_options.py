@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 import click
 
+from bettong.engine.address import Address
 from bettong.harness.cli.output import Output
 from bettong.harness.cli.verdict_text import Line, table_of
 from bettong.harness.events import Handler
@@ -94,6 +95,19 @@ def pairs(given: tuple[str, ...], option: str) -> Mapping[str, str]:
         if not equals or not name:
             raise UsageError(f"{option} {masked(text)!r}: write NAME=VALUE")
         found[name] = value
+    return found
+
+
+def endpoints_of(given: tuple[str, ...]) -> Mapping[str, str]:
+    """The addresses that ``--endpoint`` gives, by name; raises UsageError."""
+    found = pairs(given, "--endpoint")
+    for name, text in found.items():
+        try:
+            port = Address.parse(text).port
+        except UsageError as e:
+            raise UsageError(f"--endpoint {name}: {e}") from e
+        if port == 0:
+            raise UsageError(f"--endpoint {name}: nothing is reached at port 0")
     return found
 
 

@@ -9,7 +9,7 @@ import click
 
 from bettong.harness.api import load_scenario, replay
 from bettong.harness.cli.output import Output
-from bettong.harness.cli.query_options import pairs
+from bettong.harness.cli.query_options import endpoints_of, pairs
 from bettong.harness.queries import counterexample
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.job.check import check_one_job
@@ -51,7 +51,7 @@ def command(
     begin_answer(own)
     with Output(as_json=as_json, quiet=quiet) as output:
         if counterexample.is_one(file):
-            given = pairs(options, "--option"), pairs(endpoints, "--endpoint")
+            given = pairs(options, "--option"), endpoints_of(endpoints)
             request = replace(counterexample.read(file, *given), out=own, replayed=file)
             check = check_one_job if request.contract == "job" else check_one
             with spark_environments(output) as environments:

@@ -20,6 +20,7 @@ import pyarrow as pa
 MAX_NESTING = 200
 _INT64 = range(-(2**63), 2**63)
 _EXPONENT_DIGITS = 15
+_PLAIN = 100
 _LONG = 4000  # Python turns no more than 4,300 digits into an int, or back
 _NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
 _PART = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]')
@@ -137,25 +138,33 @@ def nesting(line: bytes) -> int:
     return deepest
 
 
+def shown(text: str) -> Any:
+    """The value of a canonical text as reports show it, exactly.
+
+    Whole numbers of less than _PLAIN digits are ints; other numbers are floats where these mean the
+    same, else decimal text: no JSON reader would keep their digits.
+    """
+    return _SHOWN.decode(text)
+
+
+def _shown_number(text: str) -> int | float | str:
+    number = Decimal(text)
+    plain = number == 0 or number.adjusted() < _PLAIN
+    if plain and number == number.to_integral_value():
+        return int(number)
+    exact = float_of(text)
+    return str(number) if exact is None else exact
+
+
+_SHOWN = json.JSONDecoder(parse_float=_shown_number)
+
+
 class JsonScalar(pa.ExtensionScalar):  # type: ignore[misc]
     """One value of a column of canonical texts."""
 
     def as_py(self, **_: Any) -> Any:
-        """The value as reports show it: numbers that no float means as text."""
-        text = None if self.value is None else self.value.as_py()
-        return None if text is None else _SHOWN.decode(text)
-
-
-def _shown_float(text: str) -> float | str:
-    exact = float_of(text)
-    return text if exact is None else exact
-
-
-def _shown_int(text: str) -> int | str:
-    return int(text) if len(text) < _LONG else text
-
-
-_SHOWN = json.JSONDecoder(parse_float=_shown_float, parse_int=_shown_int)
+        """The value as reports show it."""
+        return None if self.value is None else shown(self.value.as_py())
 
 
 class JsonType(pa.ExtensionType):  # type: ignore[misc]

@@ -9,9 +9,7 @@ Python, which needs Bettong on the workers.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -19,7 +17,7 @@ import pyarrow as pa
 from bettong.harness.checkers.levels import Judgement, judge, undecided
 from bettong.harness.histories.check import StoredCheck
 from bettong.harness.histories.columns import Columns, whole_numbers
-from bettong.harness.histories.json_values import canonical, parse
+from bettong.harness.histories.json_values import canonical, parse, shown
 from bettong.harness.histories.malformed import MalformedHistoryError
 from bettong.harness.histories.readers import SUFFIXES, StoredHistory
 from bettong.lineage.errors import UsageError
@@ -201,8 +199,10 @@ class _Job:
             return
         self.counts[kind] = number
         for row in rows.limit(self.check.witnesses).collect():
-            anomaly = _anomaly(kind, row.asDict(recursive=True))
-            self.anomalies.append(_in_words(anomaly) if self.by_python else anomaly)
+            fields = row.asDict(recursive=True)
+            if self.by_python:
+                fields = _in_words(fields, self.columns.compare)
+            self.anomalies.append(_anomaly(kind, fields))
 
     def _reorders(self, both: DataFrame) -> None:
         from pyspark.sql import Window
@@ -220,17 +220,20 @@ class _Job:
         self._take("Reorder", back.orderBy("before.first.rank"))
 
 
-def _in_words(anomaly: Anomaly) -> Anomaly:
-    """Ids and keys as reports show them, in place of their canonical texts."""
-    ids = tuple(map(_shown, anomaly.messages))
-    key = None if anomaly.key is None else _shown(anomaly.key)
-    if anomaly.kind == "Reorder":
-        return replace(anomaly, messages=ids, key=key, expected=list(ids), seen=list(ids[::-1]))
-    return replace(anomaly, messages=ids, key=key)
-
-
-def _shown(text: str) -> str:
-    return "/".join(map(str, json.loads(text)))
+def _in_words(row: dict[str, Any], compare: Sequence[str]) -> dict[str, Any]:
+    """A row with ids, keys and contents as reports show them, in place of canonical texts."""
+    found: dict[str, Any] = {}
+    for name, text in row.items():
+        if isinstance(text, dict):
+            found[name] = _in_words(text, compare)
+        elif name in ("id", "key", "right") and text is not None:
+            found[name] = "/".join(map(str, shown(text)))
+        elif name in ("content", "good") and text is not None:
+            values = shown(text)
+            found[name] = values[0] if len(values) == 1 else dict(zip(compare, values, strict=True))
+        else:
+            found[name] = text
+    return found
 
 
 def _canonical_texts(
@@ -300,13 +303,13 @@ def _anomaly(kind: AnomalyKind, row: dict[str, Any]) -> Anomaly:
     name, key = str(row["id"]), row.get("right")
     match kind:
         case "Loss":
-            return Anomaly(kind, (name,), key, row["content"] or None)
+            return Anomaly(kind, (name,), key, _unless_empty(row["content"]))
         case "Duplicate":
             return Anomaly(kind, (name,), key, {"times": 1}, {"times": row["times"]})
         case "Phantom":
             first = row["first"]
             note = f"seen {row['times']} times" if row["times"] > 1 else None
-            return Anomaly(kind, (name,), first["key"], None, first["content"] or None, note)
+            return Anomaly(kind, (name,), first["key"], None, _unless_empty(first["content"]), note)
         case "Reorder":
             early, together = str(row["before"]["id"]), row["before"]["right"] == key
             pair = (name, early)
@@ -316,3 +319,8 @@ def _anomaly(kind: AnomalyKind, row: dict[str, Any]) -> Anomaly:
             right = {"key": key, "value": row["good"]}
             seen = {"key": row["key"], "value": row["content"]}
             return Anomaly(kind, (name,), key, right, seen, f"the {what} differs")
+
+
+def _unless_empty(content: Any) -> Any:
+    """The content of a record, or None where nothing is compared."""
+    return None if content in ("", {}) else content

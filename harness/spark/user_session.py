@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,7 +59,8 @@ def session(name: str, master: str, log: Path) -> Iterator[SparkSession]:
         why = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
         raise UsageError(f"--master {master}: Spark cannot start there: {why} (see {log})") from e
     try:
-        yield spark
+        with _failed_calls_to(log, spark):
+            yield spark
     except Exception as e:
         lost = isinstance(e, ConnectionError | Py4JNetworkError)
         if _has_ended(spark, _ENDS_S if lost else 0.0):
@@ -69,6 +72,37 @@ def session(name: str, master: str, log: Path) -> Iterator[SparkSession]:
     finally:
         if not _has_ended(spark):
             spark.stop()
+
+
+@contextmanager
+def _failed_calls_to(log: Path, spark: SparkSession) -> Iterator[None]:
+    """Tracebacks that py4j and Spark print themselves when the JVM does not answer go to a file:
+    the error that is raised as well is what the run says."""
+    kept = logging.FileHandler(log, delay=True)
+
+    def is_not_py4j(record: logging.LogRecord) -> bool:
+        if record.module != "java_gateway":
+            return True
+        kept.handle(record)
+        return False
+
+    def handle_error(*_: object) -> None:
+        kept.handle(logging.makeLogRecord({"msg": traceback.format_exc()}))
+
+    root, py4j = logging.getLogger(), logging.getLogger("py4j")
+    updates = getattr(spark.sparkContext, "_accumulatorServer", None)
+    if updates is not None:
+        updates.handle_error = handle_error
+    root.addFilter(is_not_py4j)
+    py4j.addHandler(kept)
+    propagated, py4j.propagate = py4j.propagate, False
+    try:
+        yield
+    finally:
+        py4j.propagate = propagated
+        py4j.removeHandler(kept)
+        root.removeFilter(is_not_py4j)
+        kept.close()
 
 
 def _has_ended(spark: SparkSession, within: float = 0.0) -> bool:

@@ -6,6 +6,7 @@ byte for byte and in the same order.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import signal
@@ -35,29 +36,33 @@ Kill = Callable[[Supervised], bool]
 
 def whole(of: Supervised) -> bool:
     """Its process group, as a machine that goes down does."""
-    os.killpg(of.process.pid, signal.SIGKILL)
+    if of.process.poll() is not None:
+        return False
+    of.signal(signal.SIGKILL)
     return True
 
 
 def jvm_alone(driver: Supervised) -> bool:
     """The JVM; Python, which goes on, has to find out."""
-    return _kill([p for p in _family(driver) if p.name() == "java"])
+    return _kill(driver, lambda name: name == "java")
 
 
 def python_alone(driver: Supervised) -> bool:
     """All of Python; the JVM has to find out."""
-    return _kill([p for p in _family(driver) if p.name() != "java"])
+    return _kill(driver, lambda name: name != "java")
 
 
-def _family(of: Supervised) -> list[psutil.Process]:
-    own = psutil.Process(of.process.pid)
-    return [own, *own.children(recursive=True)]
-
-
-def _kill(processes: Sequence[psutil.Process]) -> bool:
-    for process in processes:
-        process.kill()
-    return bool(processes)
+def _kill(driver: Supervised, which: Callable[[str], bool]) -> bool:
+    """Those of its processes that have such a name; some may end of themselves meanwhile."""
+    killed = False
+    with contextlib.suppress(psutil.NoSuchProcess):
+        own = psutil.Process(driver.process.pid)
+        for process in [own, *own.children(recursive=True)]:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if which(process.name()):
+                    process.kill()
+                    killed = True
+    return killed
 
 
 def run(

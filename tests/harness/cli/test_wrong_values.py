@@ -40,7 +40,15 @@ def history(tmp_path: Path) -> str:
         (("top", "H", "--once"), "not a line of a metrics file"),
         (("top", "/dev/full", "--once"), "a line of it does not end"),
         (("run", "word_count", "--faults", "/dev/full"), "more than 256 MiB"),
+        (("why", ".", "l/1", "--trace", "/dev/full"), "1: a line this long is no trace event"),
+        (("state", "new", "--import", "/dev/full"), "is no savepoint"),
         (("check-sink", "m.py:S", "--endpoint", "x"), "write NAME=VALUE"),
+        (
+            ("check-sink", "m.py:S", "--endpoint", "x=1.2.3.4:99999"),
+            "--endpoint x: '1.2.3.4:99999'",
+        ),
+        (("check-job", "m.py:J", "--endpoint", "x=1.2.3.4"), "write HOST:PORT"),
+        (("check-sink", "m.py:S", "--endpoint", "x=1.2.3.4:0"), "port 0"),
     ],
     ids=lambda value: " ".join(value)[-40:] if isinstance(value, tuple) else "",
 )

@@ -68,6 +68,8 @@ def test_json_is_compared_exactly_there_too(tmp_path: Path) -> None:
     here, there = check.judge(), judge_on_spark(check, "local[1]")
     assert here.counts == there.counts == {"Corrupt": 4}
     assert {a.messages for a in here.anomalies} == {a.messages for a in there.anomalies}
+    told = [a.expected["value"] for a in there.anomalies]
+    assert told == [a.expected for a in here.anomalies] == [2**63, 1, True, "1E+400"]
     (tmp_path / "o.jsonl").write_text('{"id": 1, "v": \n')
     assert judge_on_spark(check, "local[1]").verdict == "unknown"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from bettong.harness.checkers.levels import Judgement
 from bettong.harness.checkers.records import same
 from bettong.harness.histories import Columns, StoredCheck, StoredHistory
 from bettong.harness.histories.hashing import hash_column
-from bettong.harness.histories.json_values import canonical, float_of, json_array, parse
+from bettong.harness.histories.json_values import canonical, float_of, json_array, parse, shown
 
 
 def judged(folder: Path, expected: list[str], observed: list[str]) -> Judgement:
@@ -93,6 +94,41 @@ def test_the_same_value_may_be_written_in_several_ways(
     tmp_path: Path, left: str, right: str
 ) -> None:
     assert judged(tmp_path, one(left), one(right)).verdict == "valid"
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("9223372036854775808", "9223372036854775809"),
+        ("1" + "0" * 29, "1" + "0" * 28 + "1"),
+        ("-" + "7" * 99, "-" + "7" * 98 + "8"),
+    ],
+)
+def test_long_integers_are_told_as_they_are_written(tmp_path: Path, left: str, right: str) -> None:
+    (changed,) = judged(tmp_path, one(left), one(right)).anomalies
+    told = [Decimal(str(value)) for value in (changed.expected, changed.seen)]
+    assert told == [Decimal(left), Decimal(right)]
+    ids = [f'{{"id": {name}, "v": 1}}' for name in (left, right)]
+    assert [a.messages for a in judged(tmp_path, ids, []).anomalies] == [(left,), (right,)]
+    assert [a.messages for a in judged(tmp_path, [], ids).anomalies] == [(left,), (right,)]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("0.1", 0.1),
+        ("-0.0", 0),
+        ("1e300", 1e300),
+        ("1e400", "1E+400"),
+        ("0.1234567890123456789", "0.1234567890123456789"),
+        ("12345678901234567890.5", "12345678901234567890.5"),
+        ("-1e-999999999999999", "-1E-999999999999999"),
+        ("3" * 101, "3" * 101),
+        ('[{"a": 1e29}, true]', [{"a": 10**29}, True]),
+    ],
+)
+def test_numbers_are_told_exactly(text: str, told: object) -> None:
+    assert same(shown(canonical(parse(text))), told)
 
 
 def test_a_record_does_not_change_how_another_is_read(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,3 +60,37 @@ def test_other_errors_are_what_they_are(builder: Builder, tmp_path: Path) -> Non
     with pytest.raises(ValueError, match="mine"), session("a", "local[1]", tmp_path / "log"):
         raise ValueError("mine")
     assert builder.stopped == 1
+
+
+DIES = """
+import sys
+from pathlib import Path
+from bettong.harness.spark.user_session import JvmEndedError, session
+
+try:
+    with session("a", "local[1]", Path(sys.argv[1])) as spark:
+        assert spark.sparkContext.parallelize([1, 2, 3], 1).map(abs).count() == 3
+        spark._jvm.java.lang.Runtime.getRuntime().halt(9)
+except JvmEndedError:
+    print("told")
+"""
+
+
+@pytest.mark.spark
+def test_a_jvm_that_dies_while_it_is_asked_prints_no_traceback(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", DIES, str(tmp_path / "spark.log")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert (done.stdout, "Traceback" in done.stderr) == ("told\n", False), done.stderr
+
+
+def test_what_py4j_prints_of_a_failed_call_goes_to_the_log(
+    builder: Builder, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = tmp_path / "spark.log"
+    with session("a", "local[1]", log):
+        for module in ("java_gateway", "mine"):
+            told = {"module": module, "msg": f"of {module}", "levelno": logging.ERROR}
+            logging.getLogger().handle(logging.makeLogRecord(told))
+        logging.getLogger("py4j.clientserver").error("of py4j's own logger")
+    assert log.read_text() == "of java_gateway\nof py4j's own logger\n"
+    assert caplog.messages == ["of mine"]
