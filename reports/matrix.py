@@ -1,4 +1,5 @@
-"""Sinks by kinds of fault: what each withstood, from the runs that each result tells."""
+"""Sinks by level and by kinds of fault: what each claims and what was found, and what it withstood
+in the runs of its result."""
 
 from __future__ import annotations
 
@@ -7,23 +8,30 @@ from dataclasses import dataclass
 from typing import Any
 
 from bettong.lineage.results import Outcome, Result, Run
+from bettong.reports.words import level_found
 
 NO_FAULT, SEVERAL = "no fault", "several faults"
+LEVELS = ("claimed", "found")
 _WORSE: tuple[Outcome, ...] = ("good", "vacuous", "not-injected", "unknown", "violation")
 _WORD: Mapping[Outcome, str] = {"good": "withstood", "violation": "broken"}
 
 
 def fault_matrix(results: Sequence[Result]) -> dict[str, Any]:
     """``rows``, ``columns`` and ``cells`` as ``details["matrix"]`` has them: for each result the
-    worst outcome of its runs under one fault of a kind, and how many there were."""
+    level that was asked for and the one that was found, and the worst outcome of its runs under one
+    fault of a kind, and how many there were."""
     found = [_by_kind(result.runs) for result in results]
     kinds = {kind for by_kind in found for kind in by_kind}
     columns = [NO_FAULT, *sorted(kinds - {NO_FAULT, SEVERAL}), SEVERAL]
     columns = [column for column in columns if column in kinds]
     return {
         "rows": [result.scenario for result in results],
-        "columns": columns,
-        "cells": [[_cell(by_kind.get(kind, [])) for kind in columns] for by_kind in found],
+        "columns": [*LEVELS, *columns],
+        "cells": [
+            [result.expected or "nothing", level_found(result)]
+            + [_cell(by_kind.get(kind, [])) for kind in columns]
+            for result, by_kind in zip(results, found, strict=True)
+        ],
     }
 
 

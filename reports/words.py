@@ -50,11 +50,15 @@ def level_line(result: Result) -> str:
     """What level was found, and which was asked for."""
     if result.kind == "protocol":
         return PROTOCOL_WORD[result.verdict]
-    order = ", in order per key" if result.ordering == "per-key" else ""
-    asked = f" ({result.expected} was asked for)" if result.expected else ""
+    found = "Level not known" if result.verdict == "unknown" else level_found(result)
+    return found + (f" ({result.expected} was asked for)" if result.expected else "")
+
+
+def level_found(result: Result) -> str:
+    """The level that was found, with the order."""
     if result.verdict == "unknown":
-        return f"Level not known{asked}"
-    return f"{result.guarantee}{order}{asked}"
+        return "not known"
+    return result.guarantee + (", in order per key" if result.ordering == "per-key" else "")
 
 
 def faults_line(faults: tuple[str, ...]) -> str:

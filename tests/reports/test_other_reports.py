@@ -286,10 +286,13 @@ def test_matrix_of_sinks_by_kinds_of_fault(tmp_path: Path) -> None:
     second = sink("<b>", ((), "good"), ((reply,), "good"), ((crash, reply), "not-injected"))
     assert fault_matrix([first, second]) == {
         "rows": ["first", "<b>"],
-        "columns": ["no fault", "crash", "omit-reply", "several faults"],
+        "columns": ["claimed", "found", "no fault", "crash", "omit-reply", "several faults"],
         "cells": [
-            ["withstood (1)", "broken (1 of 2)", "not tried", "not tried"],
-            ["withstood (1)", "not tried", "withstood (1)", "not-injected (1 of 1)"],
+            ["nothing", "not known", "withstood (1)", "broken (1 of 2)", "not tried", "not tried"],
+            [
+                *("nothing", "not known", "withstood (1)", "not tried", "withstood (1)"),
+                "not-injected (1 of 1)",
+            ],
         ],
     }
     write_index([(first, "a/report.html"), (second, "b/report.html")], tmp_path)
@@ -298,6 +301,35 @@ def test_matrix_of_sinks_by_kinds_of_fault(tmp_path: Path) -> None:
     assert '<th scope="row">&lt;b&gt;</th>' in page
     write_index([(first, "a/report.html")], tmp_path)
     assert "Sinks by kinds of fault" not in (tmp_path / "report.html").read_text()
+
+
+def test_the_matrix_shows_the_level_that_each_sink_claims_and_that_was_found(
+    tmp_path: Path,
+) -> None:
+    broken = replace(
+        sink("broken", ((), "good")),
+        verdict="invalid",
+        guarantee="at-least-once",
+        expected="effectively-once",
+    )
+    kept = replace(
+        sink("kept", ((), "good")),
+        verdict="valid",
+        guarantee="effectively-once",
+        ordering="per-key",
+        expected="at-least-once",
+    )
+    hostile = replace(broken, expected='<b a="x">')  # a result that somebody edited
+    assert [cells[:2] for cells in fault_matrix([broken, kept])["cells"]] == [
+        ["effectively-once", "at-least-once"],
+        ["at-least-once", "effectively-once, in order per key"],
+    ]
+    write_index([(hostile, "a/report.html"), (kept, "b/report.html")], tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert '<th scope="col">claimed</th><th scope="col">found</th>' in page.replace("\n", "")
+    assert "<td>at-least-once</td>" in page
+    assert "<td>effectively-once, in order per key</td>" in page
+    assert "&lt;b a=&#34;x&#34;&gt;" in page and "<b a=" not in page
 
 
 def test_counts_are_told_in_words_and_the_rest_is_folded(tmp_path: Path) -> None:
