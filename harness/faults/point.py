@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bettong.harness.faults.errors import ScheduleError
+from bettong.lineage.trace import TraceEvent
 
 DRIVER = "driver"
 
@@ -38,6 +39,10 @@ class Point:
 
     def __str__(self) -> str:
         return f"{self.phase} {self.place}"
+
+    def is_of(self, event: TraceEvent) -> bool:
+        """Whether an event is of this step and phase, whichever time the step is taken."""
+        return (event.step, event.phase) == (self.step, self.phase)
 
     @classmethod
     def parse(cls, text: str) -> Point:

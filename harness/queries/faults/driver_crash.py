@@ -25,10 +25,6 @@ class DriverCrash(QueryFault):
     def placed(self) -> tuple[Crash]:
         return (Crash(DRIVER, self.at),)
 
-    @property
-    def id(self) -> str:
-        return self.placed[0].id
-
     @classmethod
     def parse(cls, id: str) -> DriverCrash | None:
         found = _ID.match(id)

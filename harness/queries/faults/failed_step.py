@@ -26,10 +26,6 @@ class FailedStep(QueryFault):
     def placed(self) -> tuple[Storage]:
         return (Storage(self.at, "EIO"),)
 
-    @property
-    def id(self) -> str:
-        return self.placed[0].id
-
     @classmethod
     def parse(cls, id: str) -> FailedStep | None:
         found = _ID.match(id)

@@ -57,8 +57,7 @@ class LostExecutor(QueryFault):
         return f"Spark lost sight of the executor {when}. A second attempt {end}"
 
     def met(self, event: TraceEvent, run: Injection) -> None:
-        here = (event.step, event.phase) == (self.at.step, self.at.phase)
-        if here and self.id not in run.evidence:
+        if self.at.is_of(event) and self.id not in run.evidence:
             run.lose_executor_at(self.id, event, self.goes_on)
         elif event.phase == "after" and _second_attempt(event, self.at.step):
             run.tried_again(self.id)

@@ -83,9 +83,11 @@ class QueryFault(ABC):
     # --- how it is written
 
     @property
-    @abstractmethod
     def id(self) -> str:
-        """Stable: the same in every run of the same query."""
+        """Stable: the same in every run of the same query. One that is more, or other, than a
+        single fault at a step has an id of its own."""
+        (placed,) = self.placed
+        return placed.id
 
     @classmethod
     @abstractmethod

@@ -52,10 +52,6 @@ class Refused(_Refusal):
     def placed(self) -> tuple[Cut]:
         return (Cut((DRIVER,), (self.endpoint,), self.start),)
 
-    @property
-    def id(self) -> str:
-        return self.placed[0].id
-
     @classmethod
     def parse(cls, id: str) -> Refused | None:
         found = _LASTING.match(id)
@@ -96,7 +92,7 @@ class RefusedOnce(_Refusal):
         return f"{when}, {self.endpoint} closed its connections and turned the next one away."
 
     def met(self, event: TraceEvent, run: Injection) -> None:
-        if (event.step, event.phase) == (self.at.step, self.at.phase):
+        if self.at.is_of(event):
             run.turn_away(self.id, self.endpoint)
 
     @property

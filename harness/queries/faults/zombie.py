@@ -27,10 +27,6 @@ class Zombie(QueryFault):
     def placed(self) -> tuple[Pause]:
         return (Pause(DRIVER, self.start, self.until),)
 
-    @property
-    def id(self) -> str:
-        return self.placed[0].id
-
     @classmethod
     def parse(cls, id: str) -> Zombie | None:
         found = _ID.match(id)

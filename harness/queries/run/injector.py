@@ -29,7 +29,8 @@ _ALONE_POLLS = 15
 
 @dataclass
 class FaultInjector:
-    """The faults of a run that are not carried out at steps by the run's book.
+    """The faults of a run that are not carried out at steps by the run's book: the
+    :class:`~bettong.harness.queries.faults.query_fault.Injection` that they ask.
 
     Attributes:
         crash: crashes the driver now.
@@ -65,26 +66,21 @@ class FaultInjector:
         action: Callable[[], object] | None,
         close: bool,
     ) -> None:
-        """A request meets its fate; ``action`` is called there, and its connection closed."""
         recorder = self.endpoint_proxies.recorder
         self._armed[fault] = recorder.arm(point, lasts, action, close=close)
 
     def restart_server(self, endpoint: str) -> None:
-        """The server of an endpoint is killed and started again."""
         self.endpoint_proxies.server(endpoint).restart()
 
     def pause_server(self, fault: str, endpoint: str) -> None:
-        """It stands still until the client gives up."""
         server = self.endpoint_proxies.server(endpoint)
         server.pause()
         self._last(fault, server.resume)
 
     def outlast_client(self, fault: str) -> None:
-        """What hits a request has fired, and ends when the client gives up."""
         self._last(fault, self._armed[fault].heal)
 
     def turn_away(self, fault: str, endpoint: str) -> None:
-        """From now on one connection to an endpoint is refused."""
         if fault not in self._armed:
             self._armed[fault] = self.endpoint_proxies.refuse_once(endpoint)
 
@@ -120,13 +116,11 @@ class FaultInjector:
             fault.met(event, self)
 
     def lose_executor_at(self, fault: str, event: TraceEvent, goes_on: bool) -> None:
-        """Spark loses sight of the executor that is at this step, and is held there."""
         self._until_alone(event)
         self.evidence[fault] = self.lose_executor()
         (self._again if goes_on else self._over).wait(_HELD_S)
 
     def tried_again(self, fault: str) -> None:
-        """A second attempt has done the work of the one that was lost."""
         self.evidence[fault] += f"; {SECOND}"
         self._again.set()
 
