@@ -9,23 +9,28 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from bettong.engine.net.peers import ENV_PEERS
 from bettong.engine.steps import Instrumentation
 from bettong.harness.cluster.links import Links
-from bettong.harness.cluster.nodes import CommandNode
+from bettong.harness.cluster.nodes import START_TIMEOUT, CommandNode, NodeError, log_tail
 from bettong.harness.cluster.platform import Platform
 from bettong.harness.faults.point import DRIVER
 from bettong.harness.processes.addresses import free_ports
+from bettong.harness.processes.patience import patience
 from bettong.harness.spark import jar
 from bettong.harness.spark.session import SessionConfig
 
 MASTER = "master"
 _CORES = 4  # for the application in use and the spare's, a core of each worker for each task slot
 _DRIVERS = 4  # ports for drivers that live at the same time
+
+_REGISTERED = b"Successfully registered with master"  # what Spark's worker logs
+_LOOK_S = 0.05
 
 QUICK = {
     "spark.network.timeout": "20s",
@@ -56,7 +61,6 @@ class Ports:
     executor: Sequence[int]
     driver: Sequence[int]
     driver_blocks: Sequence[int]
-    web: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def choose(cls) -> Ports:
@@ -100,10 +104,26 @@ class StandaloneCluster:
         self.nodes.update((w, self._worker(w, peers[w])) for w in workers)
 
     def start(self) -> None:
-        """Start the nodes that do not run."""
-        for node in self.nodes.values():
-            if node.poll() is not None:
-                node.start()
+        """Start the nodes that do not run; returns when the master knows each of these workers.
+
+        A driver that asks earlier gets all its executors on the workers that are there by then.
+        Raises NodeError for a worker that does not come.
+        """
+        logged = {name: _size(node.log) for name, node in self.nodes.items()}
+        started = [name for name, node in self.nodes.items() if node.poll() is not None]
+        for name in started:
+            self.nodes[name].start()
+        began = time.monotonic()
+        for name in started:
+            while name != MASTER and not self._registered(name, logged[name]):
+                late = time.monotonic() - began > patience(START_TIMEOUT)
+                if late or self.nodes[name].poll() is not None:
+                    last = log_tail(self.nodes[name].log)
+                    raise NodeError(f"the master does not know {name}; its last words: {last}")
+                time.sleep(_LOOK_S)
+
+    def _registered(self, worker: str, after: int) -> bool:
+        return _REGISTERED in self.nodes[worker].log.read_bytes()[after:]
 
     def close(self) -> None:
         """Kill every node."""
@@ -145,6 +165,7 @@ class StandaloneCluster:
             "spark.cores.max": str(len(self._workers)),
             "spark.executor.cores": "1",
             "spark.executor.memory": "512m",
+            "spark.scheduler.minRegisteredResourcesRatio": "1",  # so that each worker has tasks
             "spark.driver.extraJavaOptions": self._java_option(DRIVER),
         }
 
@@ -199,3 +220,7 @@ class StandaloneCluster:
         main = "org.apache.spark.deploy.worker.Worker"
         env = {ENV_PEERS: json.dumps(dict(peers))}
         return self._node(name, self._java(name, main, arguments), env)
+
+
+def _size(log: Path) -> int:
+    return log.stat().st_size if log.exists() else 0

@@ -20,7 +20,7 @@ SCHEDULES = {path.stem: Schedule.read(path) for path in sorted(Path(TWO_WORKERS.
 
 @pytest.fixture(scope="module")
 def backend() -> Iterator[LocalBackend]:
-    with LocalBackend(workers=2) as found:
+    with LocalBackend(workers=2, spares=0) as found:
         yield found
 
 
