@@ -103,17 +103,24 @@ class DriverHost:
     def wait_ready(self, timeout: float = START_S, most: float = math.inf) -> None:
         """Return when the session is warm. Raises DriverError when it cannot be started within
         ``timeout`` seconds, which are longer on a busy machine, but never more than ``most``."""
+        self.jvm = self._wait_patiently(self._ready, "Spark was not ready", timeout, most)
+
+    def wait_done(self, job: Future[Any], timeout: float = START_S, most: float = math.inf) -> None:
+        """Return when a job that was submitted is done; limits as of ``wait_ready``.
+
+        Raises DriverError when it takes longer, JobError, or DriverDiedError.
+        """
+        self._wait_patiently(job, "the job did not end", timeout, most)
+
+    def _wait_patiently(self, job: Future[Any], late: str, timeout: float, most: float) -> Any:
         began = time.monotonic()
         while True:
             try:
-                self.jvm = self._ready.result(min(_LOOK_S, most))
-                return
+                return job.result(min(_LOOK_S, most))
             except TimeoutError as e:
                 took = time.monotonic() - began
                 if took > min(patience(timeout), most):
-                    raise DriverError(
-                        f"Spark was not ready after {took:.0f} s: {self.log_tail()}"
-                    ) from e
+                    raise DriverError(f"{late} after {took:.0f} s: {self.log_tail()}") from e
 
     @property
     def alive(self) -> bool:

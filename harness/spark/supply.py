@@ -40,7 +40,7 @@ class WarmPool(DriverPool):
         host = super().acquire(timeout, most)
         warm = self._warm.pop(host.pid, None)
         if warm is not None:
-            warm.result(min(timeout, most))
+            host.wait_done(warm, timeout, most)
         return host
 
     def _start(self) -> DriverHost:
