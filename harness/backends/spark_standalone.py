@@ -23,6 +23,7 @@ from bettong.harness.faults.point import DRIVER
 from bettong.harness.processes.addresses import free_ports
 from bettong.harness.processes.patience import patience
 from bettong.harness.spark import jar
+from bettong.harness.spark.archive import short_lived
 from bettong.harness.spark.session import SessionConfig
 
 MASTER = "master"
@@ -167,24 +168,23 @@ class StandaloneCluster:
             "spark.executor.memory": "512m",
             "spark.scheduler.minRegisteredResourcesRatio": "1",  # so that each worker has tasks
             "spark.driver.extraJavaOptions": self._java_option(DRIVER),
+            "spark.executor.extraJavaOptions": " ".join(short_lived()),
         }
 
     def _java_option(self, node: str) -> str:
         return f"-Djdk.net.hosts.file={self._hosts_file(node)}"
 
     def _java(self, node: str, main: str, arguments: Sequence[str]) -> list[str]:
-        home = jar.spark_home()
         return [
             jar.java(),
             *jar.hooks().jvm_options,
             "-XX:-UsePerfData",
             "-Xmx512m",
-            "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1",
+            *short_lived(),
             *(f"-D{key}={value}" for key, value in QUICK.items()),
             "-Dspark.worker.timeout=10",
             "-cp",
-            os.pathsep.join([str(home / "conf"), str(home / "jars" / "*")]),
+            os.pathsep.join([str(jar.hooks().path), *jar.class_path()]),
             main,
             *arguments,
         ]

@@ -54,6 +54,16 @@ def spark_home() -> Path:
     return Path(_find_spark_home())
 
 
+def class_path() -> list[str]:
+    """Spark's part of a class path, in the order in which Spark's own launcher names it.
+
+    An archive of class data is used only by JVMs whose class paths begin alike.
+    """
+    home = spark_home()
+    first = sorted(map(str, (home / "jars").glob("slf4j-api-*.jar")))
+    return [str(home / "conf"), *first, str(home / "jars" / "*")]
+
+
 def java() -> str:
     """The java that Spark starts; raises JarError when there is none."""
     home = os.environ.get("JAVA_HOME")

@@ -96,9 +96,7 @@ class SessionConfig:
         The JVM is started directly, not by ``spark-submit``, which takes a second JVM to find
         out this command.
         """
-        home = jar.spark_home()
-        classpath = [settings.get("spark.driver.extraClassPath", "")]
-        classpath += [str(home / "conf"), str(home / "jars" / "*")]
+        classpath = [settings.get("spark.driver.extraClassPath", ""), *jar.class_path()]
         options = [
             *jar.hooks().jvm_options,
             "-XX:-UsePerfData",
