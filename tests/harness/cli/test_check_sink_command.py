@@ -64,6 +64,7 @@ def test_the_printed_command_shows_the_duplicates_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_target_that_cannot_be_used_does_not_keep_others_from_their_answer(
     tmp_path: Path,

@@ -232,6 +232,7 @@ def test_links_and_servers_are_fixtures(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_broken_scenario_fails_for_the_right_reason(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """

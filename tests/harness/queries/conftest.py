@@ -9,7 +9,7 @@ import pytest
 from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def environments() -> Iterator[SparkEnvironments]:
     with spark_environments(print) as environments:
         yield environments

@@ -35,15 +35,18 @@ def check(environments: SparkEnvironments, target: str, **asked: object) -> Resu
     return result
 
 
+@pytest.mark.parametrize(
+    ("first", "batch"), [(True, 1), pytest.param(False, 0, marks=pytest.mark.slow)]
+)
 def test_a_plain_append_duplicates_and_the_replay_shows_it_again(
-    environments: SparkEnvironments,
+    environments: SparkEnvironments, first: bool, batch: int
 ) -> None:
     target = f"{FILES}:JsonAppend"
-    result = check(environments, target)
+    result = check(environments, target, first=first)
     assert (result.verdict, result.guarantee) == ("invalid", "at-least-once")
     assert result.coverage.not_injected == 0
     found = result.counterexamples[0]
-    assert found.faults == ("crash(driver, before batch=0/commits)",)
+    assert found.faults == (f"crash(driver, before batch={batch}/commits)",)
     assert {a.kind for a in found.anomalies} == {"Duplicate"}
     assert "m/000000 … m/000019 are there twice" in found.words
     again = check(environments, target, only=found.faults)

@@ -1,4 +1,4 @@
-"""PostgreSQL, Redis and Kafka, for every change: one sink that is right and one that is not."""
+"""PostgreSQL, Redis and Kafka: one sink that is right and one that is not."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ TWICE = {"Duplicate"}
     [
         ("postgres:OneTransaction", REPLAYED, set()),
         ("postgres:CopyPerPartition", FAILED_TASK, TWICE),
-        ("redis:GuardedPush", REPLAYED, set()),
+        pytest.param("redis:GuardedPush", REPLAYED, set(), marks=pytest.mark.slow),
         ("redis:Push", REPLAYED, TWICE),
         ("kafka:Transactional", REPLAYED, set()),
-        ("kafka:IdempotentProducer", REPLAYED, TWICE),
+        pytest.param("kafka:IdempotentProducer", REPLAYED, TWICE, marks=pytest.mark.slow),
     ],
 )
 def test_the_right_one_holds_and_the_wrong_one_is_found(

@@ -20,6 +20,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.docker, pytest.mark.timeout(600)]
 
 _runs = count(1)
 
+AT_EVERY_CHANGE = {"a driver is killed and another starts", "the receiver is off the network"}
+
 FAULTS = {
     "a driver is killed and another starts": (
         "crash: {node: driver, before: batch=1/commits}",
@@ -62,6 +64,7 @@ def run(backend: Backend, schedule: str = "", scenario: str = "word_count") -> R
     return run_once(backend, chosen, wanted, backend.runs / f"run-{next(_runs)}")
 
 
+@pytest.mark.slow
 def test_a_run_in_containers_takes_the_steps_of_a_run_without(
     backend: DockerBackend, tmp_path: Path
 ) -> None:
@@ -73,7 +76,13 @@ def test_a_run_in_containers_takes_the_steps_of_a_run_without(
     assert sorted(inside.outputs) == sorted(outside.outputs)
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in AT_EVERY_CHANGE else [pytest.mark.slow])
+        for name in FAULTS
+    ],
+)
 def test_the_right_engine_withstands(backend: DockerBackend, name: str) -> None:
     schedule, evidence = FAULTS[name]
     seen = run(backend, schedule)

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from bettong.harness.queries.faults.operations import (
     CORES,
@@ -36,6 +37,11 @@ LOST_AT_END = "lost-executor(after batch=1/stage=0/p=0/a=0/task)"
 ZOMBIE = "pause(driver, from batch=1/commits until after batch=3/commits)"
 
 
+def nightly(target: str, fault: str, seen: set[str], evidence: str) -> ParameterSet:
+    """A right sink under a fault that a broken one shows at every change."""
+    return pytest.param(target, fault, seen, evidence, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("target", "fault", "seen", "evidence"),
     [
@@ -44,20 +50,22 @@ ZOMBIE = "pause(driver, from batch=1/commits until after batch=3/commits)"
         (f"{MUTANTS}:ClearsFirst", LOST, set(), "a second attempt did its work meanwhile"),
         ("bettong.scenarios.sinks.writers:ForeachAppend", LOST_AT_END, {"Duplicate"}, "second"),
         (f"{MUTANTS}:PartPerCore", CORES.id, {"Duplicate"}, "incarnation 1 ends here"),
-        (f"{MUTANTS}:RenamesAtEnd", CORES.id, set(), "incarnation 1 ends here"),
+        nightly(f"{MUTANTS}:RenamesAtEnd", CORES.id, set(), "incarnation 1 ends here"),
         (f"{MUTANTS}:NeedsRows", EMPTY.id, {"Loss", "Stuck"}, "2 of them failed"),
-        (f"{FILES}:JsonBatchFiles", EMPTY.id, set(), "4 batches were recorded"),
+        nightly(f"{FILES}:JsonBatchFiles", EMPTY.id, set(), "4 batches were recorded"),
         (f"{MUTANTS}:SkipsTheFirst", STOPPED.id, {"Loss"}, "started 2 time(s)"),
-        (f"{MUTANTS}:UpsertById", STOPPED.id, set(), "started 2 time(s)"),
+        nightly(f"{MUTANTS}:UpsertById", STOPPED.id, set(), "started 2 time(s)"),
         (f"{MUTANTS}:EndsTooEarly", MORE.id, {"Loss"}, "incarnation 1 ends here"),
-        (f"{FILES}:SqliteOneTransaction", MORE.id, set(), "incarnation 1 ends here"),
+        nightly(f"{FILES}:SqliteOneTransaction", MORE.id, set(), "incarnation 1 ends here"),
         (f"{MUTANTS}:SwallowsOddRows", ODD.id, {"Loss"}, "4 batches were recorded"),
-        (f"{MUTANTS}:RefusesOddRows", ODD.id, set(), "of them failed; 2 batches were recorded"),
-        (f"{MUTANTS}:UpsertById", ODD.id, set(), "4 batches were recorded"),
+        nightly(
+            f"{MUTANTS}:RefusesOddRows", ODD.id, set(), "of them failed; 2 batches were recorded"
+        ),
+        nightly(f"{MUTANTS}:UpsertById", ODD.id, set(), "4 batches were recorded"),
         (f"{FILES}:SqliteInsert", NEW_CHECKPOINT.id, {"Duplicate"}, "started 2 time(s)"),
-        (f"{FILES}:SqliteOneTransaction", NEW_CHECKPOINT.id, set(), "started 2 time(s)"),
+        nightly(f"{FILES}:SqliteOneTransaction", NEW_CHECKPOINT.id, set(), "started 2 time(s)"),
         (f"{FILES}:SqliteOneTransaction", NEW_ROWS.id, {"Loss"}, "started 2 time(s)"),
-        (f"{MUTANTS}:UpsertById", NEW_ROWS.id, set(), "started 2 time(s)"),
+        nightly(f"{MUTANTS}:UpsertById", NEW_ROWS.id, set(), "started 2 time(s)"),
         (f"{FILES}:SqliteInsert", ZOMBIE, {"Duplicate"}, "driver(s) went on"),
         (f"{FILES}:SqliteOneTransaction", ZOMBIE, set(), "driver(s) went on"),
     ],
