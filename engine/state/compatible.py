@@ -13,7 +13,7 @@ import pyarrow as pa
 from bettong.engine.functions import State
 from bettong.engine.graph import Application
 from bettong.engine.state.entities import as_today
-from bettong.engine.state.files import FileEntry, StateFileError, open_rows
+from bettong.engine.state.files import FileEntry, StateFileError, open_rows, read_rows
 from bettong.engine.state.manifest import Manifest, read_version, stored
 from bettong.engine.state.store import Store
 from bettong.lineage.errors import BettongError, UsageError
@@ -67,13 +67,16 @@ def _unlike(state: State, files: list[FileEntry], store: Store) -> Iterator[str]
     known: set[tuple[int, pa.DataType]] = set()
     for entry in files:
         try:
-            rows = open_rows(store, entry)
+            opened = open_rows(store, entry)
+            form = opened.version, opened.entities.type
+            if form in known:
+                continue
+            rows = read_rows(store, entry)  # a damaged entity would look like other code's
         except StateFileError as e:
             yield str(e)
             continue
-        form = rows.version, rows.entities.type
         valid = rows.entities.is_valid().index(True).as_py()
-        if form in known or valid < 0:
+        if valid < 0:
             continue
         known.add(form)
         try:

@@ -154,9 +154,9 @@ def _rows(entry: FileEntry, data: memoryview) -> Rows:
         batch = pa.ipc.open_file(pa.py_buffer(data)).get_batch(0)
         version = int((batch.schema.metadata or {})[_VERSION])
         hashes, keys, entities = batch.columns
-    except (pa.ArrowException, KeyError, ValueError) as e:
+        return Rows(hashes.to_numpy(), keys, entities, version)
+    except (pa.ArrowException, OSError, LookupError, ValueError) as e:
         raise StateFileError(f"state file {entry.name} is not one: {e}") from e
-    return Rows(hashes.to_numpy(), keys, entities, version)
 
 
 def sort_order(hashes: Sequence[int], keys: Sequence[bytes]) -> list[int]:

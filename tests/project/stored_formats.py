@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,8 @@ from bettong.engine.receiver.ledger import Ledger
 from bettong.engine.receiver.output import read_lines
 from bettong.engine.sinks.files import FileSink, read_rows
 from bettong.engine.sources.directory import DirectorySource
+from bettong.engine.state.planned import PlannedBatch, note
+from bettong.engine.state.store import LocalStore
 from bettong.engine.storage.log import Position, RecordLog, segment_path
 from bettong.harness.faults.kinds import Crash
 from bettong.harness.faults.point import Point
@@ -42,19 +43,17 @@ class Format:
 
     Attributes:
         write: fills an empty folder.
-        files: pattern of the files in it that have the format.
+        files: patterns of the files in it that have the format, one for each kind of them.
         meaning: what whoever uses the folder gets from it; may change the folder.
         cut_is_a_crash: a file that ends early is what a crash may leave: then a part of the
             meaning, from its beginning on, is right.
-        tells: what errors name: the file itself, or the folder that is its log.
     """
 
     name: str
     write: Callable[[Path], object]
-    files: str
+    files: Sequence[str]
     meaning: Callable[[Path], Any]
     cut_is_a_crash: bool = False
-    tells: Callable[[Path], str] = lambda file: file.name
 
 
 def edges_of(file: Path, content: bytes) -> Edges:
@@ -192,56 +191,65 @@ def _visible(folder: Path) -> list[bytes]:
 # --- a run's checkpoint: state files, manifests, plans, epochs, the index of a folder
 
 
-def _config(folder: Path) -> RunConfig:
+def _config(folder: Path, end: str | None) -> RunConfig:
     return RunConfig(
         folder / "checkpoint",
-        {"lines": DirectorySource(folder / "in", folder / "checkpoint" / "index", "z")},
+        {"lines": DirectorySource(folder / "in", folder / "checkpoint" / "index", end)},
         {"totals": FileSink(folder / "out")},
-        batch_messages=4,
+        batch_messages=8,
+        state_partitions=2,
     )
 
 
 def _file(folder: Path, name: str, first: int) -> None:
-    lines = [f"they know number {n % 5}" for n in range(first, first + 10)]
+    lines = [f"they know number {n % 5}" for n in range(first, first + 8)]
     (folder / "in" / name).write_text("\n".join(lines) + "\n")
 
 
 def _checkpoint(folder: Path) -> None:
     (folder / "in").mkdir()
-    _file(folder, "a", 0)
-    _file(folder, "b", 10)
-    stop = threading.Event()
-    stop.set()
-    for _ in range(5):
-        run_in_process(app, _config(folder), stop)
+    for first, name in enumerate("ab"):
+        _file(folder, name, 8 * first)
+        run_in_process(app, _config(folder, None))
+    store = LocalStore(folder / "checkpoint" / "state")
+    note(store, PlannedBatch(2, {"lines": 16}, {"lines": 19}))  # and then the driver was killed
 
 
 def _gone_on(folder: Path) -> list[str]:
-    _file(folder, "z", 20)
-    run_in_process(app, _config(folder))
+    _file(folder, "z", 16)
+    run_in_process(app, _config(folder, "z"))
     return sorted(json.dumps(row) for row in read_rows(folder / "out"))
 
 
+CHECKPOINT = (
+    "checkpoint/index/*.json",
+    "checkpoint/state/epochs/*.json",
+    "checkpoint/state/manifests/*.json",
+    "checkpoint/state/planned/*.json",
+    "checkpoint/state/state/*/*.arrow",
+)
+"""Each kind of file that a run keeps, but for Spark's own."""
+
 FORMATS = (
-    Format("result", _result, "result.json", lambda f: Result.read(f).to_dict()),
+    Format("result", _result, ("result.json",), lambda f: Result.read(f).to_dict()),
     Format(
         "counterexample",
         _counterexample,
-        "counterexample-1.json",
+        ("counterexample-1.json",),
         lambda f: CounterexampleFile.read(f / "counterexample-1.json"),
     ),
     Format(
         "counterexample of a sink",
         lambda f: of_queries.write(Request("s.py:S"), ("crash:1",), f),
-        "counterexample-1.json",
+        ("counterexample-1.json",),
         lambda f: of_queries.read(f / "counterexample-1.json", {}, {}),
     ),
-    Format("trace", _trace, "good.jsonl", lambda f: list(read_trace(f / "good.jsonl"))),
-    Format("search log", _search_log, "search.jsonl", _known, cut_is_a_crash=True),
-    Format("journal", _journal, "lines/*.log", _messages, cut_is_a_crash=True),
-    Format("ledger", _ledger, "app/log/*.log", _visible),
-    Format("output", _ledger, "app/output.jsonl", _visible),
-    Format("length of the output", _ledger, "app/output.length", _visible),
-    Format("checkpoint", _checkpoint, "checkpoint/**/*", _gone_on),
-    Format("epochs of a sink", _checkpoint, "out/_epochs/*", _gone_on),
+    Format("trace", _trace, ("good.jsonl",), lambda f: list(read_trace(f / "good.jsonl"))),
+    Format("search log", _search_log, ("search.jsonl",), _known, cut_is_a_crash=True),
+    Format("journal", _journal, ("lines/*.log",), _messages, cut_is_a_crash=True),
+    Format("ledger", _ledger, ("app/log/*.log",), _visible),
+    Format("output", _ledger, ("app/output.jsonl",), _visible),
+    Format("length of the output", _ledger, ("app/output.length",), _visible),
+    Format("checkpoint", _checkpoint, CHECKPOINT, _gone_on),
+    Format("epochs of a sink", _checkpoint, ("out/_epochs/*",), _gone_on),
 )

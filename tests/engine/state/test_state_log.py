@@ -19,7 +19,7 @@ from bettong.engine.batch import tasks
 from bettong.engine.codecs.state import BytesCodec
 from bettong.engine.state.compaction import merge
 from bettong.engine.state.entities import FileCache, load, save
-from bettong.engine.state.files import Rows, StateFileError, read_rows, write_rows
+from bettong.engine.state.files import Rows, StateFileError, open_rows, read_rows, write_rows
 from bettong.engine.state.manifest import (
     Manifest,
     ManifestError,
@@ -62,6 +62,20 @@ def test_no_flipped_bit_of_a_state_file_passes() -> None:
             read_rows(store_on(SimulatedDisk({ROOT / "f": data[:place]})), entry)
     with pytest.raises(StoreError):
         read_rows(store_on(SimulatedDisk()), entry)
+
+
+def test_a_damaged_frame_of_a_state_file_is_named() -> None:
+    disk = SimulatedDisk()
+    entry = save(state_entity(WordTotal), store_on(disk), "f", [b"sa"], [9], [WordTotal(1)])
+    data = disk.image()[ROOT / "f"]
+    named = 0
+    for place in range(len(data)):
+        damaged = data[:place] + bytes([data[place] ^ 0xFF]) + data[place + 1 :]
+        try:
+            open_rows(store_on(SimulatedDisk({ROOT / "f": damaged})), entry)
+        except StateFileError as e:
+            named += "state file f is not one" in str(e)
+    assert named > 20
 
 
 def test_no_flipped_bit_of_a_manifest_passes() -> None:
