@@ -19,8 +19,6 @@ from bettong.lineage.search.events import Advanced, Executed, SearchEvent
 from bettong.lineage.search.events import Handler as SearchHandler
 from bettong.lineage.trace import TraceEvent
 
-"""Steps of a trace with this beginning say that a fault came into force, or that it ended."""
-
 
 @dataclass(frozen=True, slots=True)
 class Started:
