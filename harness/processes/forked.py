@@ -16,7 +16,9 @@ from types import TracebackType
 from typing import IO
 
 from bettong.harness.processes.session import ProcessError, ProcessSession
+from bettong.lineage.errors import UsageError
 
+LONGEST_SOCKET_PATH = 107
 _START_S = 60.0
 
 
@@ -85,6 +87,11 @@ class ForkServerProcess:
 
     def __init__(self, folder: Path, modules: Sequence[str]) -> None:
         self._path = folder / "forks"
+        if (length := len(os.fsencode(self._path))) > LONGEST_SOCKET_PATH:
+            raise UsageError(
+                f"the temporary folder has too long a path: a socket in it would have {length} "
+                f"bytes, and {LONGEST_SOCKET_PATH} are what Unix takes; set TMPDIR to a shorter one"
+            )
         command = [
             sys.executable,
             "-m",

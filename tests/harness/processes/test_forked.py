@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from bettong.harness.processes.forked import Forked, ForkServerProcess
+from bettong.lineage.errors import UsageError
 
 MODULE = """
 import json, os, sys, time
@@ -61,6 +62,12 @@ def test_a_forked_process_leads_a_session_and_is_killed_with_it(
     ended = session.kill()
     assert (ended.status, ended.processes) == (-signal.SIGKILL, 1)
     assert not psutil.pid_exists(ended.pid)
+
+
+def test_a_folder_with_too_long_a_path_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"too long a path.*107.*set TMPDIR") as refused:
+        ForkServerProcess(tmp_path / ("x" * 120), ["json"])
+    assert "\n" not in str(refused.value)
 
 
 def test_a_fork_server_ends_with_its_parent(tmp_path: Path) -> None:
