@@ -180,7 +180,7 @@ class Result:
         ordering: the ordering that was found.
         expected: the level that was asked for.
         reason: one sentence: why this verdict.
-        rests_on: what the verdict takes for granted: crash model, bounds, equivalences, limits.
+        assumptions: what the verdict takes for granted: crash model, bounds, equivalences, limits.
         started_at: ISO 8601, UTC.
         duration_s: seconds.
         kind: what was judged.

@@ -33,7 +33,7 @@ def write_reports(result: Result, directory: Path) -> list[Path]:
     """Write report.html, report.md and junit.xml into the directory; returns their paths.
 
     Args:
-        result: what is told.
+        result: what is reported.
         directory: where its result.json and traces are; traces that are not there are left out.
     """
     directory.mkdir(parents=True, exist_ok=True)

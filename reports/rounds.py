@@ -1,4 +1,4 @@
-"""Pictures of protocol runs in synchronous rounds, from what a result tells of them.
+"""Pictures of protocol runs in synchronous rounds, from what a result shows of them.
 
 The form is ``details["pictures"]`` of a protocol's result: nodes, rounds, messages with the round
 in which each was sent and arrived (or null), crashes, and a lineage graph.

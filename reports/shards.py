@@ -11,7 +11,7 @@ from bettong.reports.sample import anomaly_counts
 from bettong.reports.words import shard_of
 
 _SHARED = frozenset(["goals", "supports", "fault_space", "combinations"])
-"""Coverage counts that each shard tells of the whole question."""
+"""Coverage counts that each shard reports of the whole question."""
 
 
 def join(results: Sequence[Result]) -> list[Result]:

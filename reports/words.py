@@ -67,7 +67,7 @@ def faults_line(faults: tuple[str, ...]) -> str:
 
 
 def in_quarantine(result: Result) -> bool:
-    """Whether a suite excuses the result for now: it is told, and fails nothing."""
+    """Whether a suite excuses the result for now: it is reported, and fails nothing."""
     quarantine = result.details.get("quarantine")
     return isinstance(quarantine, dict) and bool(quarantine.get("holds"))
 

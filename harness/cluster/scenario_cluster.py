@@ -92,7 +92,7 @@ class RunCluster(Cluster):
 
     def undo_last_commit(self) -> str:
         """Make the next start of the driver do the last batch again, as after a crash right before
-        it counted as done. Returns the step id under which that is told.
+        it counted as done. Returns the step id under which that is reported.
 
         The in-process runner has no log of commits, and does so at every start.
         """

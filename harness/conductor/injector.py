@@ -24,7 +24,7 @@ class Injection:
 
     Args:
         note: writes an event into the trace.
-        fail: told when a fault cannot be carried out.
+        fail: called when a fault cannot be carried out.
     """
 
     def __init__(

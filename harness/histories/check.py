@@ -48,7 +48,7 @@ class StoredCheck:
 
     Attributes:
         ordering: which order has to hold. With ``per-key``, records without a key have none.
-        witnesses: how many anomalies of each kind are told; all are counted.
+        witnesses: how many anomalies of each kind are reported; all are counted.
         memory: bytes that rows may take before they go to files.
         spill: directory for these files, or None for the system's.
         on_event: given how far the histories have been read.

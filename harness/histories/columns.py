@@ -29,7 +29,7 @@ class Columns:
         order: of the expected history: the order within a key, when it is not that of the lines.
         arrival: of the observed history: the order seen, when it is not that of the lines.
         compare: contents that have to be equal.
-        batch: of the observed history: the batch that made a record visible, to be told.
+        batch: of the observed history: the batch that made a record visible, to be reported.
     """
 
     id: tuple[str, ...] = ("id",)
@@ -75,7 +75,7 @@ def whole_numbers(values: pa.Array, column: str) -> I64:
     if pa.types.is_floating(values.type):
         floats = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
         if not (floats == np.floor(floats)).all():
-            raise UsageError(f"{column}: an order is told by whole numbers or times")
+            raise UsageError(f"{column}: an order is given by whole numbers or times")
     try:
         if isinstance(values.type, JsonType):
             values = pa.array(values.to_pylist())
@@ -84,7 +84,7 @@ def whole_numbers(values: pa.Array, column: str) -> I64:
         numbers: I64 = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
     except (pa.ArrowException, OverflowError) as e:
         raise UsageError(
-            f"{column} is {values.type}: an order is told by whole numbers or times"
+            f"{column} is {values.type}: an order is given by whole numbers or times"
         ) from e
     return numbers
 

@@ -153,7 +153,7 @@ class _Job:
             case "timestamp" | "timestamp_ntz" | "string":
                 return f.unix_micros(column.try_cast("timestamp"))
             case other:
-                raise UsageError(f"{rank} is {other}: an order is told by whole numbers or times")
+                raise UsageError(f"{rank} is {other}: an order is given by whole numbers or times")
 
     def _in_canonical_texts(
         self, frame: DataFrame, place: Any, kind: str, rank: str | None

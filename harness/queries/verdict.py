@@ -115,7 +115,7 @@ class QueryVerdict:
             counterexamples=tuple(reported for _, reported in shown),
             coverage=_coverage(executor, findings),
             runs=tuple(_line(e) for e in executions),
-            assumptions=self._rests_on(executor, sampled),
+            assumptions=self._assumptions(executor, sampled),
             details={
                 "atomic": "torn" if torn else "no part of a batch was seen",
                 "torn": torn[:3],
@@ -183,7 +183,9 @@ class QueryVerdict:
         ended = "; the budget ended before all were tried" if left else ""
         return f"{reported} under every fault set within the bounds{ended}"
 
-    def _rests_on(self, executor: QueryExecutor, sampled: Sequence[Execution]) -> tuple[str, ...]:
+    def _assumptions(
+        self, executor: QueryExecutor, sampled: Sequence[Execution]
+    ) -> tuple[str, ...]:
         request = self.request
         kept = "the state kept at its exact moment, every counterexample shown again by SIGKILL"
         folded = executor.why.equivalence.folded

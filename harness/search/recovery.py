@@ -48,10 +48,10 @@ class CleanRecords:
         for o in reading.occurrences:
             own = past[o.name] = {}
             for cause in o.causes:
-                _rests_on(own, cause, past)
+                _add_records(own, cause, past)
         for o in reading.occurrences:
             for cause in o.answers:
-                _rests_on(past[o.name], cause, past)
+                _add_records(past[o.name], cause, past)
             if o.records:
                 found.setdefault(disk_of(o.node), Counter())[o.record] += o.records
         steps = {
@@ -78,7 +78,7 @@ class CleanRecords:
         )
 
 
-def _rests_on(own: dict[str, set[str]], cause: Occurrence, past: Mapping[str, object]) -> None:
+def _add_records(own: dict[str, set[str]], cause: Occurrence, past: Mapping[str, object]) -> None:
     known = past.get(cause.name)
     if isinstance(known, dict):
         for disk, records in known.items():

@@ -40,7 +40,7 @@ class Leaf:
         return lineage.leaf(self.opposite, self.faults, lost=not self.lost)
 
 
-class Leaves:
+class LeafBuilder:
     """The leaves of a failure specification; ids and faults are those of the simulator's."""
 
     def __init__(self, spec: FailureSpec) -> None:

@@ -16,7 +16,7 @@ from bettong.lineage.dedalus import aggregates
 from bettong.lineage.dedalus.candidates import Candidate, Group, Key
 from bettong.lineage.dedalus.evaluation import CompiledStratum, RuleSet, Tables, close
 from bettong.lineage.dedalus.joins import CompiledRule, Match
-from bettong.lineage.dedalus.leaves import Leaf, Leaves
+from bettong.lineage.dedalus.leaves import Leaf, LeafBuilder
 from bettong.lineage.dedalus.lowering import Aggregation, tick_relation
 from bettong.lineage.dedalus.names import CLOCK, CRASH
 from bettong.lineage.dedalus.tables import Row
@@ -48,7 +48,7 @@ class Universe:
     def __init__(self, rounds: Rounds, spec: FailureSpec, *, crash_time: bool) -> None:
         """``crash_time``: rules look at the round of a crash, not only at whose it is."""
         self.spec = spec
-        self.leaves = Leaves(spec)
+        self.leaves = LeafBuilder(spec)
         self.candidates: dict[Key, dict[Candidate, None]] = {}
         self.certain: set[Key] = set()
         self.groups: dict[Key, Group] = {}

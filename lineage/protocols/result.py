@@ -43,7 +43,7 @@ class ProtocolReport:
             scenario=self.executor.program.name,
             kind="protocol",
             counterexample=self.counterexample,
-            assumptions=self._rests_on(findings.complete),
+            assumptions=self._assumptions(findings.complete),
             details={
                 **self._details(minimal, findings.baseline),
                 "solver_share": round(share, 3),
@@ -89,7 +89,7 @@ class ProtocolReport:
             runs=(baseline.to_run(), *(e.to_run() for e in executions)),
             started_at=began.isoformat(timespec="seconds"),
             duration_s=round(found.seconds, 3),
-            assumptions=self._rests_on(found.complete),
+            assumptions=self._assumptions(found.complete),
             details=self._details(found.minimal, baseline),
         )
 
@@ -126,7 +126,7 @@ class ProtocolReport:
             seed=seed,
             started_at=began.isoformat(timespec="seconds"),
             duration_s=round(seconds, 3),
-            assumptions=self._rests_on(False),
+            assumptions=self._assumptions(False),
             details=self._details(minimal, baseline),
         )
 
@@ -153,11 +153,11 @@ class ProtocolReport:
             runs=(baseline.to_run(), execution.to_run()),
             started_at=began.isoformat(timespec="seconds"),
             duration_s=round(execution.seconds, 3),
-            assumptions=self._rests_on(False),
+            assumptions=self._assumptions(False),
             details=self._details([execution.schedule], baseline),
         )
 
-    def _rests_on(self, complete: bool) -> tuple[str, ...]:
+    def _assumptions(self, complete: bool) -> tuple[str, ...]:
         spec = self.executor.spec
         model = "the program is deterministic, and rounds are synchronous"
         return (spec.words(), model) if complete else (spec.words(), model, "not complete")

@@ -1,6 +1,6 @@
 """What safety and knowledge cost: the same run without resilience, with metrics, and with a trace.
 
-Runs take turns, so that what else the machine does falls on all of them, and are told per second
+Runs take turns, so that what else the machine does falls on all of them, and are counted per second
 of CPU; of each way the median counts. Every output is checked. What tracing costs when nobody
 traces is too little to be seen so: the steps of the run, which the trace counts, times what a step
 costs then.

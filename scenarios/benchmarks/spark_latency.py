@@ -5,7 +5,7 @@ until a reader of the receiver's file can see its output (no coordinated omissio
 every output is checked. A batch closes as soon as the one before is done, with what has come
 meanwhile.
 
-Where each millisecond of a batch goes is told in three parts. ``spark`` is Spark's own split:
+Where each millisecond of a batch goes is reported in three parts. ``spark`` is Spark's own split:
 ``latestOffset`` plans the batch and notes what it takes, ``walCommit`` is Spark's note of that,
 ``addBatch`` reads, applies state, publishes and commits, ``commitOffsets`` is Spark's note that it
 is done; beside it Spark alone at the same rate, a query that counts rows of its own rate source.

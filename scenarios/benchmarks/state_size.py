@@ -1,8 +1,8 @@
 """What a batch costs when more and more entities are stored, of which it touches as many as ever.
 
 Each size has a state log that was written beforehand, as one file for each state partition. The
-same batches of 20,000 keys then run on it, spread over all entities; every output tells of its
-entity's earlier value and is checked. Batches are told per second of CPU, beside the smallest
+same batches of 20,000 keys then run on it, spread over all entities; every output shows its
+entity's earlier value and is checked. Batches are counted per second of CPU, beside the smallest
 size; a restart in seconds on the clock, from opening the log to the first batch's end.
 """
 
@@ -128,4 +128,4 @@ def _check(directory: Path, touched: np.ndarray[Any, Any]) -> None:
         f"{_key(n)} {n + times}".encode() for times in range(1, BATCHES + 1) for n in touched
     ]
     if sorted(seen) != sorted(expected):
-        raise WrongResultError("the outputs do not tell of the entities that were there")
+        raise WrongResultError("the outputs do not show the entities that were there")

@@ -332,14 +332,14 @@ def test_the_matrix_shows_the_level_that_each_sink_claims_and_that_was_found(
     assert "&lt;b a=&#34;x&#34;&gt;" in page and "<b a=" not in page
 
 
-def test_counts_are_told_in_words_and_the_rest_is_folded(tmp_path: Path) -> None:
+def test_counts_are_written_in_words_and_the_rest_is_folded(tmp_path: Path) -> None:
     page = html_report(broken_sink(tmp_path, anomalies=9), tmp_path)
     assert "2 times, at places 10, 50" in page
     assert '<td data-label="Expected">once</td>' in page
     assert "<summary>4 more</summary>" in page
 
 
-def test_recovery_is_told_beside_the_faults(tmp_path: Path) -> None:
+def test_recovery_is_shown_beside_the_faults(tmp_path: Path) -> None:
     points = [{"t": float(t), "rate": rate} for t, rate in enumerate([5, 0, 0, 0, 7, 0])]
     bands = [
         {"from": 1.0, "to": 2.0, "label": "crash(driver)"},
@@ -401,7 +401,7 @@ def test_a_result_of_a_newer_version_says_so(tmp_path: Path) -> None:
         Result.read(tmp_path)
 
 
-def test_what_is_in_quarantine_fails_nothing_and_is_told(tmp_path: Path) -> None:
+def test_what_is_in_quarantine_fails_nothing_and_is_reported(tmp_path: Path) -> None:
     broken = broken_sink(tmp_path)
     excuse = {"reason": "waits", "until": "2999-12-31", "holds": True}
     excused = replace(broken, details={**broken.details, "quarantine": excuse})

@@ -36,7 +36,7 @@ def sizes(events: Sequence[TraceEvent], stream: str) -> list[int]:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
-def test_a_clean_run_is_good_and_its_trace_tells_every_cause(
+def test_a_clean_run_is_good_and_its_trace_names_every_cause(
     backend: LocalBackend, tmp_path: Path, scenario: Scenario
 ) -> None:
     seen = run_once(backend, scenario, Schedule(), tmp_path / "run")

@@ -30,7 +30,7 @@ def backend() -> Iterator[LocalBackend]:
 
 
 @pytest.mark.parametrize("scenario", ALL, ids=lambda s: s.name)
-def test_a_clean_run_is_good_and_its_trace_tells_every_cause(
+def test_a_clean_run_is_good_and_its_trace_names_every_cause(
     backend: LocalBackend, tmp_path: Path, scenario: Scenario
 ) -> None:
     seen = run_once(backend, scenario, Schedule(), tmp_path / "run")

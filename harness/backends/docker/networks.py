@@ -62,7 +62,7 @@ def _create(client: Any, name: str, labels: Mapping[str, str]) -> tuple[Any, ipa
                 continue
             raise
         return network, subnet
-    raise EngineError(f"no network of {_POOL}.0.0/16 is free: docker network ls tells who has them")
+    raise EngineError(f"no network of {_POOL}.0.0/16 is free: docker network ls shows who has them")
 
 
 def _free_subnets(client: Any) -> Iterator[ipaddress.IPv4Network]:

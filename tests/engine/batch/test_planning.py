@@ -142,7 +142,7 @@ def test_notes_of_batches_that_are_not_done_again_go(tmp_path: Path) -> None:
     assert [n.batch for n in all_noted(store)] == [3, 4]
 
 
-def test_a_damaged_note_is_told(tmp_path: Path) -> None:
+def test_a_damaged_note_is_reported(tmp_path: Path) -> None:
     note(LocalStore(tmp_path), PlannedBatch(0, {"a": 0}, {"a": 1}))
     (path,) = (tmp_path / "planned").iterdir()
     path.write_bytes(path.read_bytes().replace(b'"a":1', b'"a":2'))

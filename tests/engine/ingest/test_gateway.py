@@ -214,7 +214,7 @@ def test_frames_that_make_no_sense_are_refused_by_name(
     assert len([r for r in caplog.records if text in r.getMessage()]) == 1, "one line"
 
 
-def test_bad_bytes_are_told_and_logged_in_one_line(
+def test_bad_bytes_are_answered_and_logged_in_one_line(
     serve: Serve, caplog: pytest.LogCaptureFixture
 ) -> None:
     gateway = serve(limits=Limits(frame_bytes=1000))

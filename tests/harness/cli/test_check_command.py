@@ -81,7 +81,7 @@ def test_unknown_is_3_and_names_the_record(expected: Path, tmp_path: Path) -> No
         (["--key", "kye"], "did you mean key?"),
         (["--order", "valeu"], "did you mean value?"),
         (["--compare", "values"], "did you mean value?"),
-        (["--arrival", "key"], "an order is told by whole numbers or times"),
+        (["--arrival", "key"], "an order is given by whole numbers or times"),
     ],
 )
 def test_usage_errors_name_the_nearest_column(
@@ -119,7 +119,7 @@ def test_spark_is_not_imported(expected: Path) -> None:
     )
 
 
-def test_batches_are_told(tmp_path: Path) -> None:
+def test_batches_are_reported(tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [{"id": f"o/{n}", "key": "a"} for n in range(4)]
     expected = history(tmp_path / "expected.jsonl", rows)
     places = [(1, 7), (0, 7), (3, 7), (2, 8), (1, 8)]

@@ -20,7 +20,7 @@ def test_an_id_is_what_its_parts_say(text: str) -> None:
 
 
 @given(st.sampled_from(sorted(SHAPES)), st.integers(0, 99))
-def test_each_shape_tells_its_numbers(shape: str, number: int) -> None:
+def test_each_shape_has_its_numbers(shape: str, number: int) -> None:
     step = StepId.parse(shape.replace("=N", f"={number}").replace("STREAM", "lines"))
     for name, found in (
         ("batch", step.batch),
@@ -52,7 +52,7 @@ def test_a_shape_is_read_back_from_a_step_of_it(shape: str) -> None:
 
 
 @given(st.sampled_from(sorted(SHAPES)), st.sampled_from(["totals", "a.b-c", "_x"]))
-def test_the_name_of_a_source_or_sink_is_told_apart(shape: str, name: str) -> None:
+def test_the_name_of_a_source_or_sink_is_split_off(shape: str, name: str) -> None:
     step = concrete(shape)
     assert (StepId.parse(step).unnamed, StepId.parse(step).name) == (step, "")
     if shape.startswith("receiver.") or "/source." in shape or "/sink." in shape:

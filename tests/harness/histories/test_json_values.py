@@ -104,7 +104,7 @@ def test_the_same_value_may_be_written_in_several_ways(
         ("-" + "7" * 99, "-" + "7" * 98 + "8"),
     ],
 )
-def test_long_integers_are_told_as_they_are_written(tmp_path: Path, left: str, right: str) -> None:
+def test_long_integers_are_shown_as_they_are_written(tmp_path: Path, left: str, right: str) -> None:
     (changed,) = judged(tmp_path, one(left), one(right)).anomalies
     told = [Decimal(str(value)) for value in (changed.expected, changed.seen)]
     assert told == [Decimal(left), Decimal(right)]
@@ -127,7 +127,7 @@ def test_long_integers_are_told_as_they_are_written(tmp_path: Path, left: str, r
         ('[{"a": 1e29}, true]', [{"a": 10**29}, True]),
     ],
 )
-def test_numbers_are_told_exactly(text: str, told: object) -> None:
+def test_numbers_are_shown_exactly(text: str, told: object) -> None:
     assert same(shown(canonical(parse(text))), told)
 
 

@@ -121,7 +121,7 @@ def test_a_runner_that_fails_beside_another_is_not_alone() -> None:
     assert not held(first, Failing(Store(), Store(), marked=True))
 
 
-def test_rows_that_setup_leaves_are_told_before_they_hide_a_loss() -> None:
+def test_rows_that_setup_leaves_are_reported_before_they_hide_a_loss() -> None:
     expect_empty("Mine", [])
     with pytest.raises(UsageError, match=r"setup\(\) leaves 2 row\(s\) of an earlier run"):
         expect_empty("Mine", [{"id": "m/1"}, {"id": "m/2"}])

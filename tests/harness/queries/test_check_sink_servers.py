@@ -209,7 +209,7 @@ class Past(IdempotentProducer):
 """
 
 
-def test_a_client_that_was_sent_past_the_link_is_told(
+def test_a_client_that_was_sent_past_the_link_is_reported(
     environments: SparkEnvironments, tmp_path: Path
 ) -> None:
     path = tmp_path / "past.py"

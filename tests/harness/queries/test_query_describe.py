@@ -229,7 +229,7 @@ def test_times_and_random_ids_do_not_distinguish_states(tmp_path: Path) -> None:
     assert digest_state(tmp_path / "one") == digest_state(tmp_path / "two")
 
 
-def test_a_duplicate_is_told_in_words() -> None:
+def test_a_duplicate_is_described_in_words() -> None:
     rows = [*SOURCE.all(), *SOURCE.batch(2)]
     verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
     assert verdict.kinds == {"Duplicate"}

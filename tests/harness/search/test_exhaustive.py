@@ -66,7 +66,7 @@ def searched(
     return run_scenario(scenario, reach, backend=one, beside=beside, out=out, budget=budget)
 
 
-def test_what_was_run_is_kept_and_the_rest_is_told(
+def test_what_was_run_is_kept_and_the_rest_is_reported(
     backends: list[LocalBackend], tmp_path: Path
 ) -> None:
     reach = SearchBounds(losses=0, batches=1, exhaustive="pairs")

@@ -82,7 +82,7 @@ def test_a_torn_last_line_is_left_out_and_any_other_is_named(tmp_path: Path) -> 
 
 
 @pytest.mark.spark
-def test_a_real_log_tells_each_batch(tmp_path: Path) -> None:
+def test_a_real_log_has_each_batch(tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
     settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": str(logs)}

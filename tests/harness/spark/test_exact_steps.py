@@ -186,7 +186,7 @@ def test_failed_attempt_is_tried_again(
     assert (tmp_path / "out").read_text().splitlines()[:BATCHES] == LINES
 
 
-def test_nothing_is_told_when_not_configured(
+def test_nothing_is_reported_when_not_configured(
     conductor: Conductor, driver: DriverHost, tmp_path: Path
 ) -> None:
     control = RunControl("test", KillsDriver(driver))

@@ -45,7 +45,7 @@ def builder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Builder]:
         process.kill()
 
 
-def test_a_jvm_that_is_killed_is_told_of(builder: Builder, tmp_path: Path) -> None:
+def test_a_jvm_that_is_killed_is_reported(builder: Builder, tmp_path: Path) -> None:
     log = tmp_path / "spark.log"
     with (
         pytest.raises(JvmEndedError, match=r"JVM has ended .*spark\.log.* goes on"),

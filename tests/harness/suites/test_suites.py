@@ -157,7 +157,7 @@ def test_the_bounds_of_a_search_have_names(tmp_path: Path, monkeypatch: pytest.M
         parts_of(suites(tmp_path, SHARED + 'bounds = "quik"'), monkeypatch, 1)
 
 
-def test_what_shards_bring_is_joined_and_what_is_missing_is_told(
+def test_what_shards_bring_is_joined_and_what_is_missing_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = parts_of(suites(tmp_path, SHARED), monkeypatch, 3)

@@ -68,7 +68,7 @@ def total(turns: list[Turn], client: bool) -> int:
 
 
 @pytest.mark.parametrize("name", sorted(SAMPLES))
-def test_every_request_is_told_and_answered(name: str) -> None:
+def test_every_request_is_reported_and_answered(name: str) -> None:
     turns = SAMPLES[name]
     reported = Framed(turns)
     assert reported.framing.problem is None

@@ -258,7 +258,7 @@ def test_other_connections_go_on_while_an_action_runs(
     client.close()
 
 
-def test_an_action_that_fails_is_told(recorder: WireRecorder, relay: WireEndpoint) -> None:
+def test_an_action_that_fails_is_reported(recorder: WireRecorder, relay: WireEndpoint) -> None:
     point = points(recorder, relay, "a")["omit(kv/conn=1/request=1 SET)"]
 
     def fail() -> None:

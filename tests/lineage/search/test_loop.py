@@ -271,7 +271,7 @@ def test_a_search_for_all_goes_on_when_its_budget_ended_it_at_a_violation(tmp_pa
     assert CLEAN not in system.ran
 
 
-def test_a_run_that_told_nothing_is_run_again(tmp_path: Path) -> None:
+def test_a_run_that_showed_nothing_is_run_again(tmp_path: Path) -> None:
     log = tmp_path / "search.jsonl"
     missed = frozenset({"cut(0)"})
     search(Paths({missed: "not-injected"}), Bounds({"loss": 2}), log=log, question="paths")

@@ -183,7 +183,7 @@ def test_an_oracle_that_the_clean_run_contradicts_is_a_finding(
     assert result.counterexamples[0].faults == ()
 
 
-def test_what_depends_on_how_batches_are_cut_is_told(
+def test_what_depends_on_how_batches_are_cut_is_reported(
     environments: SparkEnvironments, users: str
 ) -> None:
     result = check(environments, f"{users}:BatchesTold", clean_only=True)

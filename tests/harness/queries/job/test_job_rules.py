@@ -220,7 +220,7 @@ def test_runs_that_agree_are_judged_whole() -> None:
     assert (found.varying, found.blind, found.expected.free) == ((), "", frozenset())
 
 
-def test_a_column_that_varies_is_free_and_told_and_the_others_are_judged() -> None:
+def test_a_column_that_varies_is_free_and_reported_and_the_others_are_judged() -> None:
     found = envelope(Bag(), {"plain": rows(("a", 1), ("b", 2)), "merged": rows(("a", 1), ("b", 3))})
     assert found.expected.free == {"n"}
     assert found.varying == ("the column n is another with merged",)
@@ -233,7 +233,7 @@ def test_where_every_column_varies_nothing_can_be_judged() -> None:
     assert "nothing of a row can be judged" in found.blind
 
 
-def test_rows_that_vary_in_number_are_told_and_those_of_every_run_are_judged() -> None:
+def test_rows_that_vary_in_number_are_reported_and_those_of_every_run_are_judged() -> None:
     found = envelope(Bag(), {"plain": rows(("a", 1), ("a", 2)), "merged": rows(("a", 2))})
     assert "2 with plain, 1 with merged" in found.varying[0]
     judged = Judged(Bag(), found.expected, None, ("user", "n"))

@@ -39,7 +39,7 @@ def whole(**more: object) -> QueryRun:
     return QueryRun(rows=rows, drained=True, **more)  # type: ignore[arg-type]
 
 
-def test_a_fault_that_did_not_fire_is_tried_once_more_and_that_is_told() -> None:
+def test_a_fault_that_did_not_fire_is_tried_once_more_and_that_is_reported() -> None:
     found, runner = execution(whole(not_fired=(CRASH,)), whole(evidence={CRASH: "it died"}))
     assert (found.outcome, runner.left) == ("good", [])
     assert found.note == f"at the first try {CRASH} did not fire"

@@ -36,7 +36,7 @@ def test_every_process_loads_the_mutated_module_and_the_right_rest(tmp_path: Pat
         overlay.check(tmp_path / "elsewhere", LEDGER)
 
 
-def test_statements_tell_that_they_were_run(tmp_path: Path) -> None:
+def test_statements_report_that_they_were_run(tmp_path: Path) -> None:
     source = (
         '"""Said."""\nfrom __future__ import annotations\n\n\ndef f(n: int) -> int:\n'
         '    """Doc."""\n    if n:\n        return 1\n'
