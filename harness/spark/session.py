@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bettong.harness.processes.forked import LONGEST_SOCKET_PATH
 from bettong.harness.spark import jar
 from bettong.lineage.errors import UsageError
 from bettong.lineage.secrets import is_secret
@@ -38,6 +39,12 @@ _OPTIONS = {
     "--driver-memory": "spark.driver.memory",
     "--name": "spark.app.name",
 }
+
+
+def sockets_fit(folder: Path) -> bool:
+    """Whether Spark's Unix sockets, such as ``.UUID.sock``, can be in a folder."""
+    room = LONGEST_SOCKET_PATH - len("/.00000000-0000-0000-0000-000000000000.sock")
+    return hasattr(socket, "AF_UNIX") and len(os.fsencode(folder)) <= room
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,7 @@ class SessionConfig:
             "spark.driver.host": "127.0.0.1",
             "spark.local.dir": str(home),
             "spark.log.level": "WARN",
-            "spark.python.unix.domain.socket.enabled": str(hasattr(socket, "AF_UNIX")).lower(),
+            "spark.python.unix.domain.socket.enabled": str(sockets_fit(home)).lower(),
             "spark.sql.adaptive.enabled": "false",
             "spark.sql.catalogImplementation": "in-memory",
             "spark.sql.shuffle.partitions": "2",

@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+import tempfile
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bettong.engine.spark.settings import LOCAL_SETTINGS
+from bettong.harness.spark.session import sockets_fit
 from bettong.lineage.errors import BettongError, UsageError
 
 if TYPE_CHECKING:
@@ -48,6 +50,8 @@ def session(name: str, master: str, log: Path) -> Iterator[SparkSession]:
 
     builder = SparkSession.builder.appName(name).master(master)
     local = {**LOCAL_SETTINGS, **LOOPBACK} if master.startswith("local") else {}
+    if not sockets_fit(Path(tempfile.gettempdir())):
+        local.pop("spark.python.unix.domain.socket.enabled", None)
     for setting, value in {**PATIENT, **local}.items():
         builder = builder.config(setting, value)
     try:

@@ -91,3 +91,10 @@ def test_no_java_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     with pytest.raises(UsageError, match="set JAVA_HOME"):
         jar.java()
+
+
+@pytest.mark.parametrize(("length", "fits"), [(64, "true"), (65, "false")])
+def test_sockets_are_used_where_their_paths_are_short_enough(length: int, fits: str) -> None:
+    home = Path("/" + "d" * (length - 1))
+    settings = SessionConfig(hooks=False).settings(home)
+    assert settings["spark.python.unix.domain.socket.enabled"] == fits
