@@ -21,9 +21,11 @@ from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.describe import counterexample_words
 from bettong.harness.search.durable import MOST_WAYS
 from bettong.harness.search.executor import ScenarioExecutor
+from bettong.harness.search.lasting import lasting
 from bettong.harness.search.mechanism import mechanism
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import Counterexample, Guarantee, Result, tool_version
+from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution, SideBySide
 from bettong.lineage.search.findings import Findings
 from bettong.lineage.search.loop import Budget, search
@@ -52,19 +54,26 @@ def search_scenario(
     """
     campaign.replay = False  # a crash right before commits/N is among the hypotheses
     executor = ScenarioExecutor(campaign, reach.batches, frozenset(reach.bounds.at_most), likely)
-    findings = search(
-        SideBySide(executor.attempt, lambda: campaign.parallel),
-        reach.bounds,
-        budget=budget,
-        find_all=reach.find_all,
-        log=campaign.out / LOG,
-        question=question(campaign, reach),
-        on_event=executor.on_event,
-        canonical=executor.equivalence.canonical,
-        smallest_first=True,
-        suggest=executor.suggest,
-        settle=executor.settled,
-    )
+    with lasting() as learned:
+
+        def on_event(event: SearchEvent) -> None:
+            executor.on_event(event)
+            if isinstance(event, Executed):
+                learned()
+
+        findings = search(
+            SideBySide(executor.attempt, lambda: campaign.parallel),
+            reach.bounds,
+            budget=budget,
+            find_all=reach.find_all,
+            log=campaign.out / LOG,
+            question=question(campaign, reach),
+            on_event=on_event,
+            canonical=executor.equivalence.canonical,
+            smallest_first=True,
+            suggest=executor.suggest,
+            settle=executor.settled,
+        )
     sampled = _check_equivalence(executor, findings, reach, campaign.seed)
     return _result(campaign, executor, findings, reach, expected, sampled)
 
