@@ -48,7 +48,7 @@ def test_a_plain_append_duplicates_and_the_replay_shows_it_again(
     found = result.counterexamples[0]
     assert found.faults == (f"crash(driver, before batch={batch}/commits)",)
     assert {a.kind for a in found.anomalies} == {"Duplicate"}
-    assert "m/000000 … m/000019 are there twice" in found.words
+    assert f"m/{20 * batch:06} … m/{20 * batch + 19:06} are there twice" in found.words
     again = check(environments, target, only=found.faults)
     assert again.counterexamples[0].anomalies == found.anomalies
     assert again.coverage.executions == 1
