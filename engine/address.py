@@ -22,7 +22,7 @@ class Address(NamedTuple):
         if not host or not port.isdecimal():
             raise UsageError(f"{text!r} is not an address: write HOST:PORT, as 127.0.0.1:4000")
         if len(port) > 5 or int(port) > 65535:
-            raise UsageError(f"{text!r} is not an address: ports are at most 65535")
+            raise UsageError(f"{text!r} is not an address: write HOST:PORT with a port up to 65535")
         return cls(host, int(port))
 
     @staticmethod

@@ -147,5 +147,9 @@ class Listener:
         with self._lock:
             if threading.current_thread() in self._strangers:
                 self._strangers[threading.current_thread()] = secured
-        secured.do_handshake()
+        try:
+            secured.do_handshake()
+        except OSError:
+            secured.close()  # the plain socket that it was made from closes nothing
+            raise
         return secured

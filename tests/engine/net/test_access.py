@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import shutil
 import subprocess
 import sys
 import threading
@@ -73,31 +72,6 @@ def test_a_closed_network_is_one_private_address() -> None:
     for host in ("0.0.0.0", "::", "8.8.8.8", "example.org"):
         with pytest.raises(UsageError, match="which other machines reach"):
             ListenConfig(Address(host, 0), closed_network=True).check()
-
-
-@pytest.fixture(scope="module")
-def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """ca.pem; server.pem and client.pem signed by it, each with its key."""
-    if shutil.which("openssl") is None:
-        pytest.skip("needs openssl")
-    home = tmp_path_factory.mktemp("certificates")
-
-    def openssl(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=home, check=True, capture_output=True)
-
-    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-    openssl(
-        *("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=test"),
-        *("-addext", "keyUsage=critical,keyCertSign,digitalSignature"),
-    )
-    for name in ("server", "client"):
-        (home / "ext").write_text("subjectAltName=IP:127.0.0.1\nauthorityKeyIdentifier=keyid\n")
-        openssl("req", *key, "-keyout", f"{name}.key", "-out", "csr", "-subj", f"/CN={name}")
-        openssl(
-            *("x509", "-req", "-in", "csr", "-CA", "ca.pem", "-CAkey", "ca.key"),
-            *("-CAcreateserial", "-extfile", "ext", "-out", f"{name}.pem"),
-        )
-    return home
 
 
 @pytest.fixture
