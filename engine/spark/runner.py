@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 import uuid
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bettong.engine import steps
@@ -17,16 +17,15 @@ from bettong.engine.graph import Application
 from bettong.engine.sources.base import Extent
 from bettong.engine.spark import kafka
 from bettong.engine.spark.execution import execute
+from bettong.engine.spark.notes import SparkNotes
 from bettong.engine.spark.shipping import ship_modules, use_this_python
 from bettong.engine.spark.source import (
-    Offset,
     SourceSpec,
     data_source,
     release,
     since_the_beginning,
 )
 from bettong.engine.state.manifest import empty, stored
-from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import BettongError, UsageError
 
 if TYPE_CHECKING:
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.02
 _FOREVER = 1 << 62
+_DETAILS = re.compile(r"\n=== Streaming Query ===|\n\nJVM stacktrace:")
 
 
 class _EndingError(BettongError):
@@ -61,7 +61,9 @@ def run(app: Application, spark: SparkSession, config: RunConfig) -> RunningPipe
     steps.install(config.instrumentation)
     try:
         protocol.open()
-        _remove_unwritten(config.spark_checkpoint)
+        notes = SparkNotes(config.spark_checkpoint)
+        notes.remove_unwritten()
+        notes.check()
         return RunningPipeline(app, spark, config, protocol)
     except BaseException:
         protocol.close()
@@ -75,6 +77,7 @@ class RunningPipeline:
         self, app: Application, spark: SparkSession, config: RunConfig, protocol: BatchProtocol
     ) -> None:
         self._config = config
+        self._notes = SparkNotes(config.spark_checkpoint)
         self._protocol = protocol
         self._failure: BaseException | None = None
         self._at_work = threading.Lock()
@@ -145,8 +148,8 @@ class RunningPipeline:
         finally:
             self.stop()
         if self._config.kafka:
-            return max(_committed_batches(self._config), default=-1) + 1
-        done = committed(self._config)
+            return self._notes.last_done + 1
+        done = self._notes.done()
         if done is None:
             return 0
         release(self._spec, done["batch"] - 1, done["streams"])
@@ -163,7 +166,7 @@ class RunningPipeline:
                     return
             ends[name] = extent.end
         while any(ends.values()) and not until.is_set():
-            done = committed(self._config)
+            done = self._notes.done()
             if done is not None and since_the_beginning(ends, done) == ends:
                 return
             self._wait(_POLL_S)
@@ -174,7 +177,9 @@ class RunningPipeline:
             self._is_ending = True
         if self._protocol.settings.health is not None:
             self._protocol.settings.health.ending()
-        while self.query.isActive and self._last_run not in (-1, *_committed_batches(self._config)):
+        while self.query.isActive and self._last_run >= 0:
+            if self._notes.is_done(self._last_run):
+                return
             time.sleep(_POLL_S)
 
     def _wait(self, seconds: float) -> None:
@@ -193,7 +198,10 @@ class RunningPipeline:
         cause = self._failure
         if isinstance(cause, BettongError):
             return QueryError(str(cause))
-        return QueryError(_bettong_line(str(cause or e)))
+        said = str(cause or e)
+        if cause is None and not _bettong_line(said):
+            return QueryError(f"{self._notes.checkpoint}: {_in_one_line(said)}")
+        return QueryError(_bettong_line(said) or said)
 
     def stop(self) -> None:
         """Stop the query; a batch in the middle is done again at the next start."""
@@ -212,7 +220,7 @@ def _check_checkpoint(config: RunConfig) -> None:
     """Raises UsageError when Spark would begin again what the state log no longer has the beginning
     of, and so would read other batches than those that sinks know."""
     versions = stored(config.store)
-    if versions and versions[0][0] > 0 and _last_planned(config) < 0:
+    if versions and versions[0][0] > 0 and SparkNotes(config.spark_checkpoint).last_planned < 0:
         raise UsageError(
             f"{config.checkpoint} has state up to batch {versions[-1][0]} and no notes of Spark's: "
             "it was written by the in-process runner, go on with it there, or spark/ in it was "
@@ -220,45 +228,9 @@ def _check_checkpoint(config: RunConfig) -> None:
         )
 
 
-def _remove_unwritten(checkpoint: Path) -> None:
-    """Remove what a driver left behind that was killed while Spark wrote its first offsets.
-
-    Spark writes a file under another name and then renames it; as long as there is no batch at
-    all, it takes such a file for somebody else's checkpoint and refuses to start
-    (STATE_STORE_CHECKPOINT_LOCATION_NOT_EMPTY).
-    """
-    offsets = checkpoint / "offsets"
-    if not any(p.name.isdigit() for p in offsets.glob("*")):
-        for unwritten in offsets.glob(".*.tmp*"):
-            OS_DISK.remove(unwritten)
-
-
-def committed(config: RunConfig) -> Offset | None:
-    """The offset up to which Spark has recorded batches as done; None before the first."""
-    done = _committed_batches(config)
-    return offset_of(config, max(done)) if done else None
-
-
-def _committed_batches(config: RunConfig) -> list[int]:
-    folder = config.spark_checkpoint / "commits"
-    return [int(p.name) for p in folder.glob("[0-9]*") if p.name.isdigit()]
-
-
-def _last_planned(config: RunConfig) -> int:
-    """The last batch in Spark's log of offsets; -1 before the first."""
-    planned = (p.name for p in (config.spark_checkpoint / "offsets").glob("[0-9]*"))
-    return max((int(name) for name in planned if name.isdigit()), default=-1)
-
-
-def offset_of(config: RunConfig, batch: int) -> Offset:
-    """The end of a batch in Spark's log of offsets."""
-    lines = (config.spark_checkpoint / "offsets" / str(batch)).read_text().splitlines()
-    offset: Offset = json.loads(lines[-1])
-    return offset
-
-
 def _source_spec(app: Application, config: RunConfig, protocol: BatchProtocol) -> SourceSpec:
-    last = _last_planned(config)
+    notes = SparkNotes(config.spark_checkpoint)
+    last = notes.last_planned
     return SourceSpec(
         Job(
             app,
@@ -276,13 +248,18 @@ def _source_spec(app: Application, config: RunConfig, protocol: BatchProtocol) -
         config.batching(app),
         config.read_slices,
         config.poll_s,
-        offset_of(config, last) if last >= 0 and not config.kafka else None,
+        notes.end_of(last) if last >= 0 and not config.kafka else None,
         protocol.read_task,
         protocol.planner,
     )
 
 
 def _bettong_line(text: str) -> str:
-    """The line of a worker's traceback that names the user's mistake, else the whole text."""
+    """The line of a worker's traceback that names the user's mistake; empty when there is none."""
     lines = [line for line in text.splitlines() if "Error: " in line and "bettong." in line]
-    return lines[-1].split("Error: ", 1)[1] if lines else text
+    return lines[-1].split("Error: ", 1)[1] if lines else ""
+
+
+def _in_one_line(text: str) -> str:
+    """What Spark says of a failure, without the plan of the query and the calls behind it."""
+    return " ".join(_DETAILS.split(text)[0].split())
