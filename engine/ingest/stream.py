@@ -36,7 +36,7 @@ class Stream:
             before, self.sender = self.sender, sender
             self.sender_node = node
         if before is not None:
-            before.close()
+            before.abort()
 
     def append(self, sender: Connection, first: int, messages: Block) -> None:
         """Append what came, if it is of the stream's sender and follows the last message."""

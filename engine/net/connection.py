@@ -6,6 +6,7 @@ import contextlib
 import select
 import socket
 import ssl
+import struct
 import threading
 import time
 from types import TracebackType
@@ -16,6 +17,8 @@ from bettong.engine.net.errors import ConnectionLostError, FrameError, RefusedEr
 from bettong.engine.net.frame import HEADER_BYTES, check_body, encode, parse_header
 
 T = TypeVar("T")
+_ABORT = struct.pack("ii", 1, 0)  # what is unsent is dropped, and the connection reset
+_FAREWELL_S = 1.0
 _CHUNK = 256 << 10
 
 
@@ -152,17 +155,37 @@ class Connection:
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
+    def abort(self) -> None:
+        """Close at once, and let the peer know: closed in good order, a connection over which it is
+        sending more than there is room for would leave it waiting for a minute (TCP's zero
+        window), as this side would neither read nor answer."""
+        with contextlib.suppress(OSError):
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
+            self._socket.shutdown(socket.SHUT_RD)
+        self._socket.close()
+
     def close_with(self, error: ErrorReply) -> None:
         """Say why, then close. What the peer still sends is read for a moment and dropped:
-        closing over unread bytes would reset the connection and the reason would be lost."""
-        with contextlib.suppress(OSError):
+        closing over unread bytes would reset the connection and the reason would be lost. A peer
+        that has not closed by then is reset: it may be waiting for room to send more."""
+        deadline = time.monotonic() + _FAREWELL_S
+        with contextlib.suppress(OSError, ConnectionLostError):
             self.send(error)
             self._socket.shutdown(socket.SHUT_WR)
-            self._socket.settimeout(0.2)
-            deadline = time.monotonic() + 1
-            while time.monotonic() < deadline and self._socket.recv(1 << 16):
-                pass
-        self.close()
+            if self._drop_what_comes(deadline):
+                self._socket.close()
+        self.abort()
+
+    def _drop_what_comes(self, deadline: float) -> bool:
+        """Whether the peer has closed by then."""
+        while (left := deadline - time.monotonic()) > 0:
+            self._socket.settimeout(left)
+            try:
+                if not self._socket.recv(_CHUNK):
+                    return True
+            except TimeoutError:
+                break
+        return False
 
     def __enter__(self) -> Connection:
         return self

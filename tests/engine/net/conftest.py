@@ -1,4 +1,4 @@
-"""What tests of the doors share."""
+"""What tests of the listeners share."""
 
 from __future__ import annotations
 
