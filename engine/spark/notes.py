@@ -3,6 +3,9 @@
 
 They have no checksum in every Spark: that a batch begins where the one before ended is checked
 against the state when it is done.
+
+Spark's numbers are ours, or one ahead: its first batch is planned even when the sources have
+nothing yet, and such a batch is none of ours.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ class SparkNotes:
     def end_of(self, batch: int) -> Offset:
         """Up to where a batch was planned to reach. Raises NoteError when that cannot be read."""
         end = self._read("offsets", batch)[-1]
-        if end.keys() != {"batch", "streams"} or end["batch"] != batch + 1:
+        if end.keys() != {"batch", "streams"} or end["batch"] not in (batch, batch + 1):
             raise _damaged(self.checkpoint / "offsets" / str(batch))
         return end
 

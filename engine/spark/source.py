@@ -7,6 +7,7 @@ not in it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -29,6 +30,8 @@ SCHEMA = StructType([StructField("p", IntegerType()), StructField("block", Binar
 ARROW_SCHEMA = pa.schema([("p", pa.int32()), ("block", pa.binary())])
 
 Offset = dict[str, Any]
+FIRST_BATCH_S = 10.0
+"""For how long the first batch is waited for."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +83,25 @@ class StreamReader(DataSourceStreamReader):
         return self.plan(start)
 
     def plan(self, start: Offset) -> Offset:
-        """Where the batch after ``start`` ends; ``start`` itself while there is none."""
-        ends = self._planner.plan(start["batch"], since_the_beginning(self.spec.sources, start))
-        return start if ends is None else {"batch": start["batch"] + 1, "streams": ends}
+        """Where the batch after ``start`` ends; ``start`` itself while there is none.
+
+        Whatever Spark is told at first is its first batch. So that the batches of an input are the
+        same at each run, that one is waited for, and when nothing has come by then it is an empty
+        one: otherwise Spark's numbers and ours would differ from then on.
+        """
+        begins = since_the_beginning(self.spec.sources, start)
+        give_up = time.monotonic() + (0.0 if start["batch"] else FIRST_BATCH_S)
+        while True:
+            ends = self._planner.plan(start["batch"], begins)
+            if ends is not None:
+                return {"batch": start["batch"] + 1, "streams": ends}
+            if start["batch"] or self._has_ended():
+                return start
+            if time.monotonic() > give_up:
+                return {"batch": 1, "streams": begins}
+
+    def _has_ended(self) -> bool:
+        return all(source.extent(0, 0.0).ended for source in self.spec.sources.values())
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         begins = since_the_beginning(self.spec.sources, start)

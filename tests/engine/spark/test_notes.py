@@ -33,6 +33,24 @@ def test_what_is_planned_and_what_is_done(tmp_path: Path) -> None:
     assert found.done() == {"batch": 11, "streams": {"lines": 200}}
 
 
+def test_sparks_first_batch_may_have_been_none_of_ours(tmp_path: Path) -> None:
+    found = notes(tmp_path, 2, 1)
+    for batch in (0, 1):
+        end = {"batch": batch, "streams": {"lines": 8 * batch}}
+        (tmp_path / "offsets" / str(batch)).write_text(f"v1\n{{}}\n{json.dumps(end)}")
+    assert found.done() == {"batch": 0, "streams": {"lines": 0}}
+    assert found.end_of(1) == {"batch": 1, "streams": {"lines": 8}}
+
+
+@pytest.mark.parametrize("batch", [-1, 0, 1, 4, 100])
+def test_a_note_of_another_batch_is_damaged(tmp_path: Path, batch: int) -> None:
+    found = notes(tmp_path, 3, 3)
+    end = {"batch": batch, "streams": {"lines": 40}}
+    (tmp_path / "offsets" / "2").write_text(f"v1\n{{}}\n{json.dumps(end)}")
+    with pytest.raises(NoteError, match="is damaged"):
+        found.done()
+
+
 def test_only_a_checkpoint_without_batches_is_tidied_up(tmp_path: Path) -> None:
     found = notes(tmp_path, 0, 0)
     unwritten = tmp_path / "offsets" / ".0.1234.tmp"

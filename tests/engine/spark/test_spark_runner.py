@@ -30,6 +30,7 @@ from bettong.engine.metrics.config import Metrics
 from bettong.engine.sources.base import FileSource
 from bettong.engine.sources.directory import DirectorySource
 from bettong.engine.sources.generator import GeneratorSource
+from bettong.engine.spark.notes import SparkNotes
 from bettong.engine.spark.runner import QueryError, RunConfig, run
 from bettong.engine.state.manifest import read_manifest
 from bettong.lineage.errors import UsageError
@@ -52,8 +53,8 @@ def config(tmp_path: Path) -> RunConfig:
     )
 
 
-def expected(app: Application = word_count.app) -> list[tuple[str, object, str]]:
-    outputs = interpret(app, {"lines": [line.encode() for line in LINES]}).outputs
+def expected(lines: list[str] = LINES) -> list[tuple[str, object, str]]:
+    outputs = interpret(word_count.app, {"lines": [line.encode() for line in lines]}).outputs
     return sorted((o.id, o.key, o.data.decode()) for o in outputs)
 
 
@@ -86,6 +87,27 @@ def test_word_count_and_its_last_batch_again(
     manifest = read_manifest(config.store, "word_count", 2)
     assert manifest.epoch == 2
     assert manifest.offsets == {"lines": 50}
+
+
+def test_a_feed_that_begins_late_and_a_start_that_goes_on(
+    spark: SparkSession, config: RunConfig, tmp_path: Path
+) -> None:
+    late = tmp_path / "late"
+    late.touch()
+    waiting = dataclasses.replace(config, sources={"lines": FileSource(late, follow=True)})
+    running = run(word_count.app, spark, waiting)
+    notes = SparkNotes(config.spark_checkpoint)
+    while not notes.is_done(0):  # its first batch, with nothing in it
+        assert not running.query.awaitTermination(0.1)
+    late.write_text("\n".join(LINES[:20]) + "\n")
+    while not notes.is_done(1):
+        assert not running.query.awaitTermination(0.1)
+    running.stop()
+    assert rows(config) == expected(LINES[:20])
+    assert run(word_count.app, spark, config).await_drained() == 4
+    assert rows(config) == expected()
+    manifest = read_manifest(config.store, "word_count", 1)
+    assert manifest.offsets == {"lines": 20}
 
 
 def test_a_failing_function_names_step_and_message(spark: SparkSession, config: RunConfig) -> None:

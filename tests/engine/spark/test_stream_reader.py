@@ -14,7 +14,7 @@ from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
 from bettong.engine.sinks.files import FileSink
-from bettong.engine.sources.base import FileSource
+from bettong.engine.sources.base import Extent, FileSource
 from bettong.engine.spark.runner import _source_spec, run
 from bettong.engine.spark.source import StreamReader, data_source
 from bettong.engine.state.manifest import current_epoch, remove_manifest
@@ -61,6 +61,48 @@ def test_a_silent_stream_holds_nobody_up_and_a_replay_takes_what_was_noted(tmp_p
     parts = executor.partitions(start, end)
     blocks = [block for part in parts for block in executor.read(part)]
     assert len(parts) == 2 and sum(batch.num_rows for batch in blocks) > 0
+
+
+class LateSource(FileSource):
+    """A file whose messages come when it is looked at for the third time."""
+
+    looks = 0
+
+    def extent(self, upto: int, wait: float) -> Extent:
+        type(self).looks += 1
+        if type(self).looks == 3:
+            self.path.write_text("k,1\n")
+        return super().extent(upto, wait)
+
+
+def test_the_first_batch_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("amounts", "corrections"):
+        (tmp_path / name).touch()
+    amounts = LateSource(tmp_path / "amounts", follow=True)
+    sources = {"amounts": amounts, "corrections": FileSource(tmp_path / "corrections", follow=True)}
+    config = RunConfig(
+        tmp_path / "checkpoint", sources, {"sums": FileSink(tmp_path / "out")}, poll_s=0.0
+    )
+    planner = reader(config)
+    start = planner.initialOffset()
+    monkeypatch.setattr("bettong.engine.spark.source.FIRST_BATCH_S", 0.0)
+    empty = planner.latestOffset(start, None)
+    assert empty == {"batch": 1, "streams": {"amounts": 0, "corrections": 0}}
+    assert planner.partitions(start, empty) == []
+    monkeypatch.undo()
+    LateSource.looks = 0
+    amounts.path.write_text("")
+    end = reader(config).latestOffset(start, None)
+    assert end == {"batch": 1, "streams": {"amounts": 1, "corrections": 0}}
+
+
+def test_an_input_without_messages_has_no_batch(tmp_path: Path) -> None:
+    for name in ("amounts", "corrections"):
+        (tmp_path / name).touch()
+    sources = {name: FileSource(tmp_path / name) for name in ("amounts", "corrections")}
+    config = RunConfig(tmp_path / "checkpoint", sources, {"sums": FileSink(tmp_path / "out")})
+    planner = reader(config)
+    assert planner.latestOffset(planner.initialOffset(), None) == planner.initialOffset()
 
 
 def test_a_stream_that_was_added_begins_at_its_beginning(tmp_path: Path) -> None:
