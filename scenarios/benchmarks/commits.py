@@ -69,7 +69,7 @@ import resource, subprocess
 def child(module, *words):
     return subprocess.Popen([sys.executable, "-m", f"bettong.engine.ingest.{module}", *words],
                             stdout=subprocess.PIPE, text=True)
-(folder / "in").write_text("".join(f"message {n:012}\\n" for n in range(500_000)))
+(folder / "in").write_text("".join(f"message {n:012}\\n" for n in range(2_000_000)))
 gateway = child("gateway", "--listen", "127.0.0.1:0", "--dir", str(folder / "gateway"))
 address = json.loads(gateway.stdout.readline())["listening"]
 sender = child("sender", "--gateway", address, "--stream", "lines", "--input", str(folder / "in"),

@@ -81,9 +81,14 @@ def test_the_marker_before_the_rows_loses_them(environments: SparkEnvironments) 
 @pytest.mark.parametrize(
     "faults",
     [
-        ("crash(driver, before batch=1/commits)",),
-        ("crash(driver, after batch=1/commits)",),
-        ("crash(driver, before batch=1/sink.file=2.commit)",),
+        *(
+            pytest.param((fault,), marks=pytest.mark.slow)
+            for fault in (
+                "crash(driver, before batch=1/commits)",
+                "crash(driver, after batch=1/commits)",
+                "crash(driver, before batch=1/sink.file=2.commit)",
+            )
+        ),
         ("crash(driver, before batch=1/p=0/a=0/source.middle)",),
         ("crash(driver, before batch=1/commits)", "crash(driver, before batch=1/commits#2)"),
     ],

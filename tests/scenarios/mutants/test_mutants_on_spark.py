@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 # One of each part of the engine; every one runs at every change on the in-process runner.
 AT_EVERY_CHANGE = {
     "gateway_acks_early",
-    "replay_reads_on",
     "sink_commits_losers",
     "state_published_late",
 }
