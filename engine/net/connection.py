@@ -125,8 +125,11 @@ class Connection:
         while done < size:
             if done == len(data):
                 data.extend(bytes(min(size, 2 * done) - done))
-            with memoryview(data) as view:
-                got = self._read_some(view[done:], deadline)
+            if not done:
+                got = self._read_some(data, deadline)
+            else:
+                with memoryview(data) as view:
+                    got = self._read_some(view[done:], deadline)
             if not got:
                 raise ConnectionLostError(
                     f"{self.peer}: connection closed" + (" inside a frame" if done else "")
@@ -136,14 +139,14 @@ class Connection:
             done += got
         return data
 
-    def _read_some(self, view: memoryview, deadline: float) -> int:
+    def _read_some(self, room: bytearray | memoryview, deadline: float) -> int:
         """Receive at least a byte, or 0 at the end."""
         try:
             while True:
                 with self._using:
                     self._socket.settimeout(0)
                     with contextlib.suppress(BlockingIOError, ssl.SSLWantReadError):
-                        return self._socket.recv_into(view)
+                        return self._socket.recv_into(room)
                 if not self.poll(max(0.0, deadline - time.monotonic())):
                     raise TimeoutError("too slow")
         except OSError as e:
