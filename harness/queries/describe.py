@@ -31,7 +31,7 @@ def explain(
 
     ``failed``: the query failed of it, and was started again.
     """
-    reported = [fault.words for fault in faults] or ["Nothing went wrong on the way."]
+    reported = [fault.describe() for fault in faults] or ["Nothing went wrong on the way."]
     if layout:
         reported.append("The replay dealt the same rows to its partitions in another way.")
     reported += [t for t in (_how(faults, anomalies, rows_per_batch, failed),) if t]

@@ -30,8 +30,7 @@ class DriverCrash(QueryFault):
         found = _ID.match(id)
         return None if found is None else cls(Point.parse(found[1]))
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         return f"The driver died {self._when}; the query was started again."
 
     @property

@@ -31,8 +31,7 @@ class FailedStep(QueryFault):
         found = _ID.match(id)
         return None if found is None else cls(Point.parse(found[1]))
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         when = point_in_words(self.at)
         step = StepId.parse(self.at.step)
         if step.file is not None:

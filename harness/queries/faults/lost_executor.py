@@ -46,8 +46,7 @@ class LostExecutor(QueryFault):
             return None
         return cls(Point.parse(f"{found[1]} {found[2]}"), goes_on=bool(found[3]))
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         when = point_in_words(self.at).replace("a task", "the first attempt at a task", 1)
         end = (
             "did the task's work; then the first one went on."

@@ -63,8 +63,7 @@ class OperationalEvent(QueryFault):
     def parse(cls, id: str) -> OperationalEvent | None:
         return KNOWN.get(id)
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         return self.sentence
 
     @property

@@ -94,9 +94,8 @@ class QueryFault(ABC):
     def parse(cls, id: str) -> QueryFault | None:
         """The fault of an id; None when that is of another kind. Raises ScheduleError."""
 
-    @property
     @abstractmethod
-    def words(self) -> str:
+    def describe(self) -> str:
         """What happened, for someone who has never seen the sink."""
 
     # --- how it is carried out

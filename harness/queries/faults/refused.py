@@ -57,8 +57,7 @@ class Refused(_Refusal):
         found = _LASTING.match(id)
         return None if found is None else cls(found[1], Point.parse(found[2]))
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         return (
             f"{point_in_words(self.start).capitalize()}, {self.endpoint} closed its connections "
             "and refused new ones for as long as the query tried."
@@ -86,8 +85,7 @@ class RefusedOnce(_Refusal):
         found = _ONCE.match(id)
         return None if found is None else cls(found[1], Point.parse(found[2]))
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         when = point_in_words(self.at).capitalize()
         return f"{when}, {self.endpoint} closed its connections and turned the next one away."
 

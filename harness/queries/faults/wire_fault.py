@@ -79,8 +79,7 @@ class WireFault(QueryFault):
     def _when(self) -> str:
         return "after" if self.point.kind == "omit-reply" else "before"
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         reported = self._clauses
         return reported[0].upper() + reported[1:]
 

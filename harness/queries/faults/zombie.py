@@ -32,8 +32,7 @@ class Zombie(QueryFault):
         found = _ID.match(id)
         return None if found is None else cls(Point.parse(found[1]), Point.parse(found[2]))
 
-    @property
-    def words(self) -> str:
+    def describe(self) -> str:
         return (
             f"The driver stood still {point_in_words(self.start)}, a new one took over and ended "
             "the work; then the old one went on."

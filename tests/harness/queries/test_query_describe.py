@@ -271,8 +271,8 @@ def test_a_request_told_by_its_number_is_named_so(number: int, reported: str) ->
     assert fault.label == "PUB"
     assert parse_fault(fault.id).id == fault.id
     sent = f"The driver died when it had sent the {reported} PUB to mq, which never arrived"
-    assert fault.words.startswith(sent)
-    lost = WireFault(point, "lost").words
+    assert fault.describe().startswith(sent)
+    lost = WireFault(point, "lost").describe()
     assert lost == f"The {reported} PUB to mq was lost with its connection before it arrived."
 
 
