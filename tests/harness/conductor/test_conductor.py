@@ -319,15 +319,16 @@ def test_the_power_is_cut_right_before_something_becomes_durable(
     children: Children, begin: Begin, tmp_path: Path, sync: int, name: str, content: bytes
 ) -> None:
     fault = PowerCut("a", Point("write"), sync)
-    control = begin(fault, Crash("a", Point("write", "after"), restart=False))
+    end = Crash("a", Point("write", "after"), restart=False)
+    control = begin(fault, end)
     folder = tmp_path / "disk"
     folder.mkdir()
     children.program = TORN
     children.before_restart = lambda: children.names.update(a=(str(tmp_path / "elsewhere"),))
     children.start("a", str(folder))
-    assert control.wait(lambda: children.sessions["a"].poll() is not None, 60)
-    assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [(name, content)]
     fired = sync < 4
+    assert control.wait(lambda: (fault if fired else end).id in control.evidence, 60)
+    assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [(name, content)]
     assert (fault.id in control.evidence) == fired
     ended = [e.detail["disk"] for e in control.events if (e.step, e.phase) == ("write", "after")]
     assert fired or [sum("sync" in c[1] for c in disk["calls"]) for disk in ended][:1] == [3]
