@@ -164,7 +164,7 @@ class Connection:
         window), as this side would neither read nor answer."""
         with contextlib.suppress(OSError):
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _ABORT)
-            self._socket.shutdown(socket.SHUT_RD)
+            self._socket.shutdown(socket.SHUT_RD)  # a thread that waits for more goes on
         self._socket.close()
 
     def close_with(self, error: ErrorReply) -> None:
@@ -175,20 +175,12 @@ class Connection:
         with contextlib.suppress(OSError, ConnectionLostError):
             self.send(error)
             self._socket.shutdown(socket.SHUT_WR)
-            if self._drop_what_comes(deadline):
-                self._socket.close()
-        self.abort()
-
-    def _drop_what_comes(self, deadline: float) -> bool:
-        """Whether the peer has closed by then."""
-        while (left := deadline - time.monotonic()) > 0:
-            self._socket.settimeout(left)
-            try:
+            while (left := deadline - time.monotonic()) > 0:
+                self._socket.settimeout(left)
                 if not self._socket.recv(_CHUNK):
-                    return True
-            except TimeoutError:
-                break
-        return False
+                    self._socket.close()
+                    return
+        self.abort()
 
     def __enter__(self) -> Connection:
         return self

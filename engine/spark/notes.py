@@ -4,8 +4,8 @@
 They have no checksum in every Spark: that a batch begins where the one before ended is checked
 against the state when it is done.
 
-Spark's numbers are ours, or one ahead: its first batch is planned even when the sources have
-nothing yet, and such a batch is none of ours.
+Spark's numbers are ours. They are one ahead in a checkpoint that was begun before the first batch
+was waited for, and in one of an input without any message.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bettong.engine.spark.source import Offset
 from bettong.engine.storage.disk import OS_DISK
-from bettong.lineage.errors import BettongError
+from bettong.engine.storage.log import DamageError
 
-
-class NoteError(BettongError):
-    """A note of Spark's that is damaged."""
+if TYPE_CHECKING:
+    from bettong.engine.spark.source import Offset
 
 
 @dataclass(frozen=True)
@@ -42,17 +40,17 @@ class SparkNotes:
 
     def is_done(self, batch: int) -> bool:
         """Whether a batch is recorded as done."""
-        return batch in self._batches("commits")
+        return (self.checkpoint / "commits" / str(batch)).exists()
 
     def check(self) -> None:
-        """Raises NoteError when one cannot be read: Spark itself would end with a stack of its own
-        calls."""
+        """Raises DamageError when one cannot be read: Spark itself would end with a stack of
+        its own calls."""
         for log in ("offsets", "commits"):
             for batch in self._batches(log):
                 self._read(log, batch)
 
     def end_of(self, batch: int) -> Offset:
-        """Up to where a batch was planned to reach. Raises NoteError when that cannot be read."""
+        """Up to where a batch was planned to reach. Raises DamageError when that cannot be read."""
         end = self._read("offsets", batch)[-1]
         if end.keys() != {"batch", "streams"} or end["batch"] not in (batch, batch + 1):
             raise _damaged(self.checkpoint / "offsets" / str(batch))
@@ -91,8 +89,8 @@ class SparkNotes:
         return sorted(int(name) for name in names if name.isdigit())
 
 
-def _damaged(path: Path) -> NoteError:
-    return NoteError(
+def _damaged(path: Path) -> DamageError:
+    return DamageError(
         f"{path} is damaged: it holds what Spark has planned, and nothing else says that; restore "
         "the checkpoint from a copy"
     )

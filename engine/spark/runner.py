@@ -199,9 +199,9 @@ class RunningPipeline:
         if isinstance(cause, BettongError):
             return QueryError(str(cause))
         said = str(cause or e)
-        if cause is None and not _bettong_line(said):
-            return QueryError(f"{self._notes.checkpoint}: {_in_one_line(said)}")
-        return QueryError(_bettong_line(said) or said)
+        if line := _bettong_line(said):
+            return QueryError(line)
+        return QueryError(said if cause else f"{self._notes.checkpoint}: {_in_one_line(said)}")
 
     def stop(self) -> None:
         """Stop the query; a batch in the middle is done again at the next start."""

@@ -90,15 +90,14 @@ class StreamReader(DataSourceStreamReader):
         one: otherwise Spark's numbers and ours would differ from then on.
         """
         begins = since_the_beginning(self.spec.sources, start)
-        give_up = time.monotonic() + (0.0 if start["batch"] else FIRST_BATCH_S)
-        while True:
-            ends = self._planner.plan(start["batch"], begins)
-            if ends is not None:
-                return {"batch": start["batch"] + 1, "streams": ends}
+        give_up = time.monotonic() + FIRST_BATCH_S
+        while (ends := self._planner.plan(start["batch"], begins)) is None:
             if start["batch"] or self._has_ended():
                 return start
             if time.monotonic() > give_up:
-                return {"batch": 1, "streams": begins}
+                ends = begins
+                break
+        return {"batch": start["batch"] + 1, "streams": ends}
 
     def _has_ended(self) -> bool:
         return all(source.extent(0, 0.0).ended for source in self.spec.sources.values())

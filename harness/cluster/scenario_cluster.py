@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
+from bettong.engine.spark.notes import SparkNotes
 from bettong.engine.steps import Instrumentation
 from bettong.harness.cluster.broker import KAFKA, Broker
 from bettong.harness.cluster.cluster import Cluster
@@ -96,13 +97,13 @@ class RunCluster(Cluster):
 
         The in-process runner has no log of commits, and does so at every start.
         """
-        commits = self._layout.checkpoint / "spark" / "commits"
-        done = [int(p.name) for p in commits.glob("[0-9]*")]
-        if not done:
+        notes = SparkNotes(self._layout.checkpoint / "spark")
+        last = notes.last_done
+        if last < 0:
             return f"{REPLAY}last"
-        for name in (str(max(done)), f".{max(done)}.crc"):
-            (commits / name).unlink(missing_ok=True)
-        return f"{REPLAY}batch={max(done)}"
+        for name in (str(last), f".{last}.crc"):
+            (notes.checkpoint / "commits" / name).unlink(missing_ok=True)
+        return f"{REPLAY}batch={last}"
 
     def _server(
         self, name: Component, module: str, instrumentation: Instrumentation

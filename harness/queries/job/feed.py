@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from bettong.engine.spark.notes import SparkNotes
 from bettong.harness.queries.job.inputs import StepInput
 from bettong.harness.queries.job.made_rows import Row, columns_of
 
@@ -155,12 +156,6 @@ def _offsets(checkpoint: Path, batch: int) -> list[Any]:
     return [json.loads(line) if line.startswith(("{", "[")) else None for line in lines[2:]]
 
 
-def last_recorded(checkpoint: Path) -> int:
-    """The last batch that is recorded as done, or -1."""
-    found = [int(p.name) for p in (checkpoint / "commits").glob("[0-9]*") if p.name.isdigit()]
-    return max(found, default=-1)
-
-
 class Feed:
     """Feeds one run.
 
@@ -206,7 +201,7 @@ class Feed:
     def _consumed(self) -> bool:
         if self.checkpoint is None:
             return False
-        last = last_recorded(self.checkpoint)
+        last = SparkNotes(self.checkpoint).last_done
         return all(sender.consumed(self.checkpoint, last) for sender in self._senders.values())
 
     @property

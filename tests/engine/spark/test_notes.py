@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bettong.engine.spark.notes import NoteError, SparkNotes
+from bettong.engine.spark.notes import SparkNotes
+from bettong.engine.storage.log import DamageError
 
 
 def notes(folder: Path, planned: int, done: int) -> SparkNotes:
@@ -47,7 +48,7 @@ def test_a_note_of_another_batch_is_damaged(tmp_path: Path, batch: int) -> None:
     found = notes(tmp_path, 3, 3)
     end = {"batch": batch, "streams": {"lines": 40}}
     (tmp_path / "offsets" / "2").write_text(f"v1\n{{}}\n{json.dumps(end)}")
-    with pytest.raises(NoteError, match="is damaged"):
+    with pytest.raises(DamageError, match="is damaged"):
         found.done()
 
 
@@ -71,5 +72,5 @@ def test_a_note_that_cannot_be_read_is_named(
     path = folder / "offsets" / "0"
     whole = path.read_bytes()
     path.write_bytes(damage if isinstance(damage, bytes) else whole[: damage % len(whole)])
-    with pytest.raises(NoteError, match=f"{path} is damaged"):
+    with pytest.raises(DamageError, match=f"{path} is damaged"):
         found.done()
