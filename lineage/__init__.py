@@ -3,7 +3,7 @@
 - :mod:`~bettong.lineage.trace`, :mod:`~bettong.lineage.results`, :mod:`~bettong.lineage.errors`:
   what every room shares.
 - :mod:`~bettong.lineage.graph`: the lineage graph; :mod:`~bettong.lineage.queries`: supports,
-  cones, frontiers; :mod:`~bettong.lineage.export`: JSON, DOT, OpenLineage.
+  cones, frontiers; :mod:`~bettong.lineage.export`: DOT, OpenLineage.
 - :mod:`~bettong.lineage.faults`: faults and bounds; :mod:`~bettong.lineage.search.hypotheses`:
   minimal fault sets by a SAT solver.
 - :mod:`~bettong.lineage.search.executor`: what a system under test provides;

@@ -1,58 +1,17 @@
-"""Lineage in other people's formats: JSON, Graphviz DOT, OpenLineage run events."""
+"""Lineage in other people's formats: Graphviz DOT, OpenLineage run events."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable
 from typing import Any
 
-from bettong.lineage.errors import UsageError
-from bettong.lineage.faults import Fault, FaultSet
+from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import FACT, FIRING, LEAF, Lineage
 
 OPENLINEAGE = "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
 TAGS = "https://openlineage.io/spec/facets/1-0-0/TagsRunFacet.json"
 PRODUCER = "urn:bettong"
-
-
-def to_json(lineage: Lineage) -> dict[str, Any]:
-    """The whole graph as JSON values; :func:`from_json` reads it back."""
-    return {
-        "nodes": [
-            {k: v for k, v in {"id": id, **attributes}.items() if v not in (False, "")}
-            for id, attributes in lineage.graph.nodes(data=True)
-        ],
-        "edges": [list(edge) for edge in lineage.graph.edges()],
-        "goals": dict(lineage.goals),
-        "faults": [asdict(f) for f in lineage.faults.values()],
-    }
-
-
-def from_json(value: Mapping[str, Any]) -> Lineage:
-    """The lineage of :func:`to_json`'s value; raises UsageError when it is not one."""
-    found = Lineage()
-    missing: dict[str, dict[str, Any]] = {
-        FACT: {"absent": False, "further": False},
-        FIRING: {},
-        LEAF: {"lost": False, "faults": ()},
-    }
-    try:
-        found.faults = {f["id"]: Fault(**f) for f in value["faults"]}
-        for node in value["nodes"]:
-            id, kind = str(node["id"]), node["kind"]
-            attributes = {**missing[kind], **{k: v for k, v in node.items() if k != "id"}}
-            if kind == LEAF:
-                attributes["faults"] = tuple(str(f) for f in attributes["faults"])
-            found.graph.add_node(id, **attributes)
-        for cause, effect in value["edges"]:
-            if cause not in found.graph or effect not in found.graph:
-                raise ValueError(f"the edge {cause} -> {effect} has no such node")
-            found.graph.add_edge(cause, effect)
-        found.goals = dict(value["goals"])
-    except (KeyError, TypeError, ValueError) as e:
-        raise UsageError(f"not a lineage graph: {e}") from e
-    return found
 
 
 def _quoted(text: str) -> str:

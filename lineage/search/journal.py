@@ -15,12 +15,11 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from bettong.lineage.export import from_json, to_json
 from bettong.lineage.faults import FaultSet
-from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Anomaly
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.lineage_table import LineageTable
 from bettong.lineage.search.question_log import QuestionLog
 
 _END = {"end": True}
@@ -37,14 +36,16 @@ class Journal:
 
     def __init__(self, path: Path, question: str) -> None:
         self._known: dict[FaultSet, Execution] = {}
+        self._table = LineageTable()
         self._log = QuestionLog(path, question, self._take)
         self.resumed = len(self._known)
 
     def _take(self, value: dict[str, Any]) -> bool:
         if value == _END:
             self._known.clear()
+            self._table = LineageTable()
             return False
-        execution = _execution(value)
+        execution = self._execution(value)
         if not execution.blind:
             self._known[execution.schedule] = execution
         return True
@@ -63,9 +64,21 @@ class Journal:
             "anomalies": [asdict(a) for a in execution.anomalies],
             "evidence": dict(execution.evidence),
             "details": dict(execution.details),
-            "lineage": _packed(execution.lineage),
+            "lineage": _packed(self._table.write(execution.lineage)),
         }
         self._log.add(value)
+
+    def _execution(self, value: dict[str, Any]) -> Execution:
+        anomalies = [Anomaly(**{**a, "messages": tuple(a["messages"])}) for a in value["anomalies"]]
+        return Execution(
+            **{
+                **value,
+                "schedule": frozenset(value["schedule"]),
+                "lineage": self._table.read(_unpacked(value["lineage"])),
+                "anomalies": tuple(anomalies),
+                "not_fired": tuple(value["not_fired"]),
+            }
+        )
 
     def end(self) -> None:
         """The question is answered: the next search begins anew."""
@@ -76,27 +89,13 @@ class Journal:
         self._log.close()
 
 
-def _packed(lineage: Lineage) -> str:
-    text = json.dumps(to_json(lineage), separators=(",", ":"))
+def _packed(value: dict[str, Any]) -> str:
+    text = json.dumps(value, separators=(",", ":"))
     return base64.b64encode(zlib.compress(text.encode(), 1)).decode()
 
 
-def _unpacked(text: str) -> Lineage:
+def _unpacked(text: str) -> Any:
     try:
-        packed = zlib.decompress(base64.b64decode(text, validate=True))
+        return json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
     except zlib.error as e:
         raise ValueError(str(e)) from e
-    return from_json(json.loads(packed))
-
-
-def _execution(value: dict[str, Any]) -> Execution:
-    anomalies = [Anomaly(**{**a, "messages": tuple(a["messages"])}) for a in value["anomalies"]]
-    return Execution(
-        **{
-            **value,
-            "schedule": frozenset(value["schedule"]),
-            "lineage": _unpacked(value["lineage"]),
-            "anomalies": tuple(anomalies),
-            "not_fired": tuple(value["not_fired"]),
-        }
-    )

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from bettong.lineage.errors import UsageError
 
-FORMAT = 3
+FORMAT = 4
 
 
 class QuestionLog:
@@ -24,7 +24,7 @@ class QuestionLog:
         path: made, with its folders, where there is none.
         question: what the values belong to.
         take: is given each value that is there already, and says whether they are of use so far;
-            if not, the file begins anew. KeyError, TypeError and ValueError of it mean that the
+            if not, the file begins anew. LookupError, TypeError and ValueError of it mean that the
             line is none of such a log.
 
     Raises UsageError when the file belongs to another question or cannot be read.
@@ -57,15 +57,16 @@ class QuestionLog:
                             )
                     elif not take(value):
                         return 0
-                except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as e:
+                except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as e:
                     raise UsageError(f"{path}:{number}: not a line of a search log: {e}") from e
                 end += len(line)
         return end
 
     def add(self, value: dict[str, Any]) -> None:
         """Keep a value."""
-        checksum = zlib.crc32(_line(value), self._checksum)
-        self._file.write(_line({**value, "crc": checksum}) + b"\n")
+        line = _line(value)
+        checksum = zlib.crc32(line, self._checksum)
+        self._file.write(b'%s,"crc":%d}\n' % (line.removesuffix(b"}"), checksum))
         self._file.flush()
         os.fsync(self._file.fileno())
         self._checksum = checksum

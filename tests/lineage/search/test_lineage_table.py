@@ -1,0 +1,69 @@
+"""Lineages that share a table: what is written comes back, in all its orders."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_hypotheses import lineages
+
+from bettong.lineage.faults import Fault
+from bettong.lineage.graph import Lineage
+from bettong.lineage.search.lineage_table import LineageTable
+
+
+def _stored(value: dict[str, Any]) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def _same(read: Lineage, written: Lineage) -> None:
+    assert list(read.graph.nodes(data=True)) == list(written.graph.nodes(data=True))
+    for id in written.graph:
+        assert list(read.graph.pred[id]) == list(written.graph.pred[id])
+        assert list(read.graph.succ[id]) == list(written.graph.succ[id])
+    assert list(read.goals.items()) == list(written.goals.items())
+    assert list(read.faults.items()) == list(written.faults.items())
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(lineages(), min_size=1, max_size=4), st.data())
+def test_what_was_written_comes_back_and_goes_on(some: list[Lineage], data: st.DataObject) -> None:
+    writing, reading = LineageTable(), LineageTable()
+    values = [_stored(writing.write(lineage)) for lineage in some]
+    until = data.draw(st.integers(0, len(some)))
+    for value, lineage in zip(values[:until], some[:until], strict=True):
+        _same(reading.read(value), lineage)
+    assert [_stored(reading.write(lineage)) for lineage in some[until:]] == values[until:]
+
+
+def test_a_node_in_another_form_is_another_one() -> None:
+    early, late = Fault("crash(a, 1)", "crash", time=1), Fault("crash(a, 1)", "crash", time=7)
+    first, second = Lineage(), Lineage()
+    first.leaf("life", [early])
+    second.leaf("life")
+    second.faults[late.id] = late
+    writing, reading = LineageTable(), LineageTable()
+    for lineage in (first, second, first):
+        _same(reading.read(_stored(writing.write(lineage))), lineage)
+
+
+def test_what_is_known_is_not_written_again() -> None:
+    lineage = Lineage()
+    lineage.firing("a", [lineage.leaf("life", [Fault("crash(a, 1)", "crash")])], "live")
+    table = LineageTable()
+    table.write(lineage)
+    value = table.write(lineage)
+    assert not value["new"] and not value["new_faults"]
+    assert value["nodes"] == [(0, 3)]
+
+
+def test_what_belongs_to_another_table_is_refused() -> None:
+    lineage = Lineage()
+    lineage.fact("a")
+    table = LineageTable()
+    table.write(lineage)
+    with pytest.raises(IndexError):
+        LineageTable().read(_stored(table.write(lineage)))
