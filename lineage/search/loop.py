@@ -92,6 +92,8 @@ class _Search:
     drawn: int = 0
     pruned: int = 0
     suggested: set[FaultSet] = field(default_factory=set)
+    size: int = 1
+    """Of how many faults the smallest hypothesis was last."""
 
     def suggestions(self) -> list[FaultSet]:
         """What is suggested now and was not put up before."""
@@ -340,6 +342,10 @@ def _draw(work: _Search, hypotheses: Hypotheses) -> Iterator[FaultSet]:
                 # what else would break the run that has stayed good?
                 schedule = hypotheses.extending(hunted, mode)
             schedule = schedule or hypotheses.smallest(mode)
+            if schedule is not None and len(schedule) > work.size:
+                work.size = len(schedule)
+                yield from _likely(work, hypotheses)
+                schedule = hypotheses.smallest(mode)
             if schedule is not None:
                 drawn = True
                 hunted = schedule if mode == "hunt" else hunted
@@ -356,11 +362,9 @@ def _draw(work: _Search, hypotheses: Hypotheses) -> Iterator[FaultSet]:
 
 
 def _likely(work: _Search, hypotheses: Hypotheses) -> Iterator[FaultSet]:
-    """What is suggested and is a hypothesis no larger than the smallest there is."""
-    fresh = work.suggestions()
-    most = len(hypotheses.smallest() or CLEAN) if fresh else 0
-    for schedule in fresh:
-        if len(schedule) <= most:
+    """What is suggested and is a hypothesis no larger than the smallest was."""
+    for schedule in work.suggestions():
+        if len(schedule) <= work.size:
             work.suggested.add(schedule)
             if hypotheses.admits(schedule):
                 yield schedule

@@ -17,6 +17,8 @@ from bettong.lineage.search.limits import Limits
 POLISHED = 2000
 """With more faults than this, the first solution is taken as it comes."""
 _CONFLICTS = 200
+_PARTS = 16
+"""A core is trimmed by so many parts of it."""
 
 
 @dataclass(slots=True)
@@ -145,16 +147,18 @@ class Minimum:
     # cores
 
     def _trimmed(self, search: CoreGuided, core: list[int]) -> list[int]:
-        """A core with each literal left out that is quickly seen not to be needed."""
-        for literal in tuple(core):
-            if len(core) == 1 or len(self._formula.known) > POLISHED:
-                break
-            rest = [v for v in core if v != literal]
-            if self._formula.fails(*search.fixed, *rest, conflicts=_CONFLICTS):
+        """A core with each part left out that is quickly seen not to be needed; the parts of a
+        small one are single literals."""
+        size = -(-len(core) // _PARTS)
+        kept = 0
+        while kept < len(core) and len(core) > 1:
+            rest = core[:kept] + core[kept + size :]
+            if rest and self._formula.fails(*search.fixed, *rest, conflicts=_CONFLICTS):
                 needed = set(self._formula.core())
+                kept = sum(v in needed for v in rest[:kept])
                 core = [v for v in rest if v in needed]
-                if not core:
-                    break
+            else:
+                kept += size
         return core
 
     def _relax(self, search: CoreGuided, core: list[int]) -> None:

@@ -19,7 +19,7 @@ from bettong.harness.backends.docker.engine import OWNER
 pytestmark = [pytest.mark.spark, pytest.mark.docker, pytest.mark.timeout(300)]
 
 KNOCK = """
-import socket, sys
+import signal, socket, sys
 for address in sys.argv[1:]:
     host, _, port = address.rpartition(":")
     try:
@@ -27,6 +27,7 @@ for address in sys.argv[1:]:
         print("open", flush=True)
     except OSError:
         print("closed", flush=True)
+signal.pause()
 """
 SERVE = """
 import socket, sys
