@@ -32,9 +32,10 @@ TURNS: tuple[Mode, ...] = ("asked", "hunt", "kept", "given")
 DEAR: tuple[Mode, ...] = ("hunt", "present")
 """The same where runs are dear: of the smallest sets the latest, and any."""
 REST: tuple[Mode, ...] = ("present", "absent")
-AHEAD = 3
-"""Of schedules that are put up one by one, so many are under way for each run that can go on at a
-time: what was put up later runs while the oldest takes its time."""
+_AHEAD = (16, 3)
+"""Of schedules of one fault, and of several, that are put up one by one, so many are under way for
+each run that can go on at a time: later ones run while the oldest takes its time. Single faults
+teach little about one another."""
 _BUDGET = re.compile(r"(\d+)(s|m|h)?$")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
@@ -111,9 +112,9 @@ class _Search:
     def most_under_way(self, size: int) -> int:
         """How many schedules of so many faults may be put up before what the first of them teaches
         is taken in."""
-        parallel = self.executor.parallel
-        ahead = AHEAD * parallel if parallel > 1 else 1
-        most = self.at_a_time(size) if self.at_a_time else ahead
+        most = self.at_a_time(size) if self.at_a_time else self.executor.parallel
+        if not self.at_a_time and most > 1:
+            most *= _AHEAD[size > 1]
         left = most if self.budget.runs is None else self.budget.runs - len(self.done)
         return max(1, min(most, left))
 
@@ -178,8 +179,8 @@ def search(
     ``enough``: asked after each execution; the search ends when it says so.
     ``at_a_time``: how many schedules of so many faults make a round: they are put up together, and
     what they teach is taken in when all have ended, so that the same is tried however many runs
-    are under way. Without it one more is put up as soon as what the oldest teaches is taken in
-    (see :data:`AHEAD`), and the solver works while others run.
+    are under way. Without it one more is put up as soon as what the oldest teaches is taken in,
+    and the solver works while others run.
     ``log``: file to which every execution is written, and from which a search goes on that was
     interrupted; ``question`` names what is asked, so that a log is not used for another one.
     ``fault_space``: size of the space, for the coverage, when it is known.
