@@ -91,6 +91,12 @@ class Planner:
         with step(f"batch={batch}/source.note", causes=steps, carries=planned.ranges):
             return dict(self.note(planned).ends)
 
+    def plan_nothing(self, batch: int, ends: Ends) -> dict[str, int]:
+        """Where a batch ends that is to have no messages, since time has run out: where the one
+        before does, unless another driver has noted more. Durably noted."""
+        with step(f"batch={batch}/source.note"):
+            return dict(self.note(PlannedBatch(batch, dict(ends), dict(ends))).ends)
+
     def known(self, batch: int) -> PlannedBatch | None:
         """What has been noted of a batch."""
         return noted(self.store, batch)

@@ -86,8 +86,8 @@ class StreamReader(DataSourceStreamReader):
         """Where the batch after ``start`` ends; ``start`` itself while there is none.
 
         Whatever Spark is told at first is its first batch. So that the batches of an input are the
-        same at each run, that one is waited for, and when nothing has come by then it is an empty
-        one: otherwise Spark's numbers and ours would differ from then on.
+        same at each run, that one is waited for, and when nothing has come by then it is noted as
+        an empty one: otherwise Spark's numbers and ours would differ from then on.
         """
         begins = since_the_beginning(self.spec.sources, start)
         give_up = time.monotonic() + FIRST_BATCH_S
@@ -95,7 +95,7 @@ class StreamReader(DataSourceStreamReader):
             if start["batch"] or self._has_ended():
                 return start
             if time.monotonic() > give_up:
-                ends = begins
+                ends = self._planner.plan_nothing(0, begins)
                 break
         return {"batch": start["batch"] + 1, "streams": ends}
 

@@ -243,7 +243,8 @@ class _Reader:
             note = f"batch={batch}/source.note" if step.endswith("/source.read") else ""
             running = (o for o in self._open.values() if o.id.is_task and o.id.task == id.task)
             return [*self._done(read, note), *running]
-        if step in (f"batch={batch}/source.plan", f"batch={batch}/source.wait"):
+        empty = step == f"batch={batch}/source.note" and not occurrence.carries
+        if empty or step in (f"batch={batch}/source.plan", f"batch={batch}/source.wait"):
             return (
                 self._done(f"batch={batch}/source.wait")
                 or self._done(f"batch={batch - 1}/commits")

@@ -429,3 +429,12 @@ def test_a_goal_that_a_good_run_did_without_is_made_up_for_by_what_that_run_had_
     reported = f"omit-reply({SENDING}, sender.connect/lines)"
     assert frozenset({lost, reported}) in found
     assert frozenset({lost, f"crash(receiver, before {SERVED})"}) not in found
+
+
+def test_a_batch_of_nothing_rests_on_what_came_before_it() -> None:
+    trace = Trace()
+    trace.whole(OPEN)
+    trace.whole("batch=0/source.note")
+    reading = read_occurrences(trace.events)
+    assert reading.unread == []
+    assert [cause.step for cause in reading.occurrences[-1].causes] == [OPEN]
