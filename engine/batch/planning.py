@@ -87,15 +87,12 @@ class Planner:
             self.sources[part.stream].plan(part, self.step_id(batch, "source.plan", part.stream))
         if not self._by_time:
             return found
-        steps = [self.step_id(batch, "source.plan", part.stream) for part in planned.ranges]
-        with step(f"batch={batch}/source.note", causes=steps, carries=planned.ranges):
-            return dict(self.note(planned).ends)
+        return self._closed_by_time(planned)
 
     def plan_nothing(self, batch: int, ends: Ends) -> dict[str, int]:
         """Where a batch ends that is to have no messages, since time has run out: where the one
         before does, unless another driver has noted more. Durably noted."""
-        with step(f"batch={batch}/source.note"):
-            return dict(self.note(PlannedBatch(batch, dict(ends), dict(ends))).ends)
+        return self._closed_by_time(PlannedBatch(batch, dict(ends), dict(ends)))
 
     def known(self, batch: int) -> PlannedBatch | None:
         """What has been noted of a batch."""
@@ -104,6 +101,12 @@ class Planner:
     def note(self, planned: PlannedBatch) -> PlannedBatch:
         """Note what a batch takes, or learn what another driver has noted."""
         return note(self.store, planned)
+
+    def _closed_by_time(self, planned: PlannedBatch) -> dict[str, int]:
+        batch, ranges = planned.batch, planned.ranges
+        steps = [self.step_id(batch, "source.plan", part.stream) for part in ranges]
+        with step(f"batch={batch}/source.note", causes=steps, carries=ranges):
+            return dict(self.note(planned).ends)
 
     def step_id(self, batch: int, name: str, stream: str) -> str:
         """Step id of what is done for a stream of a batch."""

@@ -90,11 +90,9 @@ class LineageTable:
 
 
 def _nodes(lineage: Lineage) -> Iterator[_Node]:
-    pred, succ = (
-        lineage.graph._pred,
-        lineage.graph._succ,
-    )  # the public views are several times slower
-    for id, attributes in lineage.graph._node.items():
+    graph = lineage.graph  # its public views are several times slower
+    pred, succ = graph._pred, graph._succ
+    for id, attributes in graph._node.items():
         if attributes["kind"] == FIRING:
             (head,) = succ[id]
             yield _Node(id, attributes, tuple(pred[id]), head)
