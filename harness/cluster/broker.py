@@ -46,7 +46,7 @@ class Broker(Node):
     def _let_go(self) -> None:
         raise NotImplementedError("a broker has no successor beside it")
 
-    def pause(self) -> str:
+    def _pause(self) -> str | None:
         self.server.pause()
         return f"pid {self.server.pid} stopped"
 

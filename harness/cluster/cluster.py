@@ -86,9 +86,11 @@ class Cluster:
         evidence = f"{outcome.evidence}; lost: {', '.join(lost) or 'nothing'}"
         return incarnation, InjectionOutcome(outcome.fired, evidence)
 
-    def pause(self, node: str) -> str:
-        self._paused.add(node)
-        return self.nodes[node].pause()
+    def pause(self, node: str) -> InjectionOutcome:
+        outcome = self.nodes[node].pause()
+        if outcome.fired:
+            self._paused.add(node)
+        return outcome
 
     def resume(self, node: str) -> str:
         self._paused.discard(node)

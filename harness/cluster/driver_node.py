@@ -68,8 +68,8 @@ class DriverNode(Node):
             else:
                 self._supply.mark_dead(host)
 
-    def pause(self) -> str:
-        return self._host.pause() if self._host is not None else "not running"
+    def _pause(self) -> str | None:
+        return self._host.pause() if self._host is not None else None
 
     def resume(self) -> None:
         if self._host is not None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self
 
 from bettong.engine.steps import ENV_TRACE, Instrumentation
+from bettong.harness.faults.actuator import InjectionOutcome
 from bettong.harness.processes.session import Ended, Launcher, ProcessSession, Session
 from bettong.lineage.errors import BettongError
 
@@ -58,6 +59,13 @@ class Node(ABC):
         with self._lock:
             return self.incarnation, self._kill()
 
+    def pause(self) -> InjectionOutcome:
+        """SIGSTOP all of it, if it runs. One that is being started is waited for: its first step
+        may come before whoever starts it knows of it."""
+        with self._lock:
+            evidence = self._pause() if self.poll() is None else None
+            return InjectionOutcome(evidence is not None, evidence or "it was not running")
+
     @abstractmethod
     def _start(self, instrumentation: Instrumentation) -> None: ...
 
@@ -65,12 +73,12 @@ class Node(ABC):
     def _kill(self) -> Ended | None: ...
 
     @abstractmethod
-    def _let_go(self) -> None:
-        """Forget the process, which another node object has."""
+    def _pause(self) -> str | None:
+        """SIGSTOP all of it: the evidence, None when there is nothing of it."""
 
     @abstractmethod
-    def pause(self) -> str:
-        """SIGSTOP all of it; the evidence."""
+    def _let_go(self) -> None:
+        """Forget the process, which another node object has."""
 
     @abstractmethod
     def resume(self) -> None:
@@ -131,8 +139,8 @@ class CommandNode(Node):
     def _let_go(self) -> None:
         self._session = None
 
-    def pause(self) -> str:
-        return self._session.pause() if self._session is not None else "not running"
+    def _pause(self) -> str | None:
+        return self._session.pause() if self._session is not None else None
 
     def resume(self) -> None:
         if self._session is not None:

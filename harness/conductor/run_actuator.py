@@ -47,11 +47,12 @@ class AdmittingActuator:
         self._admission.mark_dead(node, incarnation)
         return outcome
 
-    def pause(self, node: str, replace: bool) -> str:
-        if replace:
+    def pause(self, node: str, replace: bool) -> InjectionOutcome:
+        outcome = self._actuator.pause(node)
+        if replace and outcome.fired:
             self._admission.exempt(node, self._step)
             self.to_restart.append(node)
-        return self._actuator.pause(node)
+        return outcome
 
     def resume(self, node: str) -> str:
         return self._actuator.resume(node)

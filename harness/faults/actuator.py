@@ -67,7 +67,9 @@ class Actuator(LinkActuator, Protocol):
     def restart(self, node: str) -> None:
         """Start a node again; where it stands still, another one beside it."""
 
-    def pause(self, node: str) -> str: ...
+    def pause(self, node: str) -> InjectionOutcome:
+        """Stop a node where it stands: whether it ran until then."""
+
     def resume(self, node: str) -> str: ...
 
 
@@ -87,7 +89,8 @@ class RunActuator(LinkActuator, Protocol):
     def cut_power(self, node: str, keep: Keep) -> InjectionOutcome:
         """Kill a node and take from its disk what is not durable; it comes back."""
 
-    def pause(self, node: str, replace: bool) -> str:
-        """Stop a node where it stands; ``replace``: a supervisor starts another one meanwhile."""
+    def pause(self, node: str, replace: bool) -> InjectionOutcome:
+        """Stop a node where it stands; ``replace``: a supervisor starts another one meanwhile, if
+        it ran until then."""
 
     def resume(self, node: str) -> str: ...

@@ -36,7 +36,7 @@ class _NoFaults:
     def restart(self, node: str) -> None:
         raise NotImplementedError
 
-    def pause(self, node: str) -> str:
+    def pause(self, node: str) -> InjectionOutcome:
         raise NotImplementedError
 
     def resume(self, node: str) -> str:

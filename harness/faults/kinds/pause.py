@@ -98,8 +98,9 @@ class Pause(Fault):
     def replaces(self) -> bool:
         return self.replace
 
-    def begin(self, run: RunActuator) -> Begun:
-        return Begun(run.pause(self.node, self.replace))
+    def begin(self, run: RunActuator) -> Begun | None:
+        outcome = run.pause(self.node, self.replace)
+        return Begun(outcome.evidence) if outcome.fired else None
 
     def end(self, run: RunActuator, met: int, step_failed: bool) -> Ended:
         return Ended([run.resume(self.node)])

@@ -97,13 +97,13 @@ class DriverControl:
             "through: use crash, or storage at one of its sink.file steps"
         )
 
-    def pause(self, node: str) -> str:
+    def pause(self, node: str) -> InjectionOutcome:
         """Stop the driver in charge; another one takes over."""
         assert self.host is not None
         evidence = self.host.pause()
         self.paused.append(self.host)
         self.signals.put(("paused", self.incarnation))
-        return evidence
+        return InjectionOutcome(True, evidence)
 
     def resume(self, node: str) -> str:
         """Let the paused drivers go on: zombies."""

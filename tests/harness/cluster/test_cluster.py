@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,8 +31,8 @@ class InMemory(Node):
 
     def _let_go(self) -> None: ...
 
-    def pause(self) -> str:
-        return ""
+    def _pause(self) -> str | None:
+        return "it stands still"
 
     def resume(self) -> None: ...
 
@@ -79,3 +80,27 @@ def test_a_node_that_is_killed_and_started_while_it_is_looked_at_did_not_end_by_
     assert cluster.ended() == {}
     node.poll = poll  # type: ignore[method-assign]
     assert cluster.ended() == {}
+
+
+def test_a_node_that_does_not_run_cannot_be_made_to_stand_still() -> None:
+    cluster, node = started()
+    node.status = 0
+    assert not cluster.pause("driver").fired
+    assert cluster.paused == frozenset()
+
+
+def test_a_node_whose_first_step_comes_before_it_counts_as_started_stands_still() -> None:
+    cluster, node = started()
+    cluster.crash("driver")
+    outcomes = []
+
+    def start(instrumentation: Instrumentation) -> None:
+        pausing.start()
+        pausing.join(0.1)  # as long as it might take to be told that nothing runs
+        node.status = None
+
+    node._start = start  # type: ignore[method-assign]
+    pausing = threading.Thread(target=lambda: outcomes.append(cluster.pause("driver")))
+    cluster.restart("driver")
+    pausing.join()
+    assert [outcome.fired for outcome in outcomes] == [True]

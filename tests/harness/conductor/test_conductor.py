@@ -82,8 +82,8 @@ class Children:
             self.zombies.append(self.sessions[node])
         self.start(node, *self.names[node])
 
-    def pause(self, node: str) -> str:
-        return self.sessions[node].pause()
+    def pause(self, node: str) -> InjectionOutcome:
+        return InjectionOutcome(True, self.sessions[node].pause())
 
     def resume(self, node: str) -> str:
         for session in self.zombies or [self.sessions[node]]:
