@@ -14,7 +14,7 @@ from bettong.engine.address import Address
 from bettong.engine.errors import FencedError
 from bettong.engine.graph import Application
 from bettong.engine.ingest.client import RangeClient
-from bettong.engine.keys import Key as MessageKey
+from bettong.engine.keys import key_text
 from bettong.engine.net.access import Key
 from bettong.engine.net.client import Client, Patience
 from bettong.engine.net.errors import RefusedError
@@ -111,7 +111,7 @@ class TcpSink:
         rows: Sequence[Row],
         noted: Noted,
     ) -> None:
-        staged = [ReceiverRow(i, _text(k), d) for i, k, d in rows]
+        staged = [ReceiverRow(i, key_text(k), d) for i, k, d in rows]
         self._fenced(
             lambda: self._client(epoch).prepare(
                 batch,
@@ -156,9 +156,3 @@ class TcpSink:
 def kept_as(app: Application, sink: str) -> str:
     """The name under which a receiver keeps outputs: one sink has the application's own."""
     return app.name if len(app.sinks) == 1 else f"{app.name}.{sink}"
-
-
-def _text(key: MessageKey | None) -> str | None:
-    if isinstance(key, bytes):
-        return key.decode(errors="backslashreplace")
-    return None if key is None else str(key)

@@ -63,6 +63,13 @@ def parse(data: bytes) -> Key:
     raise KeyTypeError(f"not the canonical bytes of a key: {data[:80]!r}")
 
 
+def key_text(key: Key | None) -> str | None:
+    """The key of an output as a reader of a sink sees it."""
+    if isinstance(key, bytes):
+        return key.decode(errors="backslashreplace")
+    return None if key is None else str(key)
+
+
 def reported(key: Key | None) -> Key | None:
     """The key as errors tell it: a message that is for every key has none."""
     return None if key is EVERY else key

@@ -18,11 +18,12 @@ from typing import Any, ClassVar
 
 from bettong.engine import steps
 from bettong.engine.errors import FencedError
+from bettong.engine.keys import key_text
 from bettong.engine.net.client import Patience, back_off
 from bettong.engine.receiver.batches import Batches
 from bettong.engine.sinks.base import Noted, Row
 from bettong.engine.sinks.kafka_client import Record, kafka, newest_note, producer
-from bettong.engine.sinks.staging import Staging, key_text
+from bettong.engine.sinks.staging import Staging
 from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import BettongError
 

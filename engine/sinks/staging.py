@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bettong.engine.errors import FencedError
-from bettong.engine.keys import Key
+from bettong.engine.keys import key_text
 from bettong.engine.receiver.rows import Columns, lines
 from bettong.engine.receiver.rows import Row as TextRow
 from bettong.engine.sinks.base import Row
@@ -23,13 +23,6 @@ from bettong.lineage.errors import BettongError, UsageError
 
 _EPOCH = re.compile(r"epoch-(\d+)")
 _REMEDY = "restore it from a copy, or remove it once no driver writes there"
-
-
-def key_text(key: Key | None) -> str | None:
-    """A key as people read it."""
-    if isinstance(key, bytes):
-        return key.decode(errors="backslashreplace")
-    return None if key is None else str(key)
 
 
 @dataclass(frozen=True)

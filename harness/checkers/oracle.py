@@ -12,7 +12,7 @@ from typing import Any
 
 from bettong.engine import Application
 from bettong.engine.interpreter import interpret
-from bettong.engine.keys import Key
+from bettong.engine.keys import key_text
 from bettong.engine.state.planned import PlannedBatch
 from bettong.harness.checkers import Record
 from bettong.lineage.errors import BettongError
@@ -37,7 +37,7 @@ def expected_outputs(
     found = interpret(application, messages, boundaries)
     several = len(application.sinks) > 1
     return [
-        _record(o.id, _key(o.key), _text(o.data), None, o.sink if several else "")
+        _record(o.id, key_text(o.key), _text(o.data), None, o.sink if several else "")
         for o in found.outputs
     ]
 
@@ -100,10 +100,6 @@ def _record(id: Any, key: str | None, value: Any, batch: Any, sink: str) -> Reco
     if not sink:
         return Record(id, key, value, batch)
     return Record(f"{id}@{sink}", None if key is None else f"{key}@{sink}", value, batch)
-
-
-def _key(key: Key | None) -> str | None:
-    return key if key is None or isinstance(key, str) else str(key)
 
 
 def _text(data: bytes) -> str:
