@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Settings
+from bettong.engine.state.inline import InlineExecutor
 from bettong.engine.state.manifest import Manifest, current_epoch
 from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Scenario
@@ -27,6 +28,11 @@ def visits() -> bytes:
     return b"1,ann\n3,bob\n5,ann\nnot a visit\n40,bob\n42,ann\n44,bob\n90,ann"
 
 
+def readings() -> bytes:
+    """Readings of two sensors, of which one joins two runs and one comes late."""
+    return b"7,10,1\n7,45,2\n7,28,4\n8,5,8\n7,70,16\n7,20,32\n8,65,64\n7,130,200"
+
+
 def large() -> bytes:
     """Four messages of some millions of bytes."""
     return b"\n".join(letter * _LARGE for letter in (b"a", b"b", b"c", b"d"))
@@ -39,6 +45,16 @@ class OtherPartitions(BatchProtocol):
         """What a batch has to do."""
         job = super().job(batch, base)
         return replace(job, partitions=job.partitions + self.epoch - 1)
+
+
+class MergingFiles(BatchProtocol):
+    """Merges the state files of a partition as soon as there are two, before the next batch begins,
+    and keeps no more versions of the state than have to be there."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(
+            replace(settings, keep_versions=2, fan_in=2, housekeeping=InlineExecutor())
+        )
 
 
 class OtherCode(BatchProtocol):
@@ -79,6 +95,24 @@ REPARTITIONED = replace(
     classes={"protocol": "bettong.scenarios.corners:OtherPartitions"},
 )
 
+MERGING = replace(
+    COUNTING,
+    name="counting_merging",
+    title="sums in 4 batches, with state files that are merged two at a time",
+    input=lambda: amounts() + b"\none,20\ntwo,25",
+    batch=2,
+    frame=2,
+    classes={"protocol": "bettong.scenarios.corners:MergingFiles"},
+)
+
+ON_ARRAYS = replace(
+    COUNTING,
+    name="counting_on_arrays",
+    title="sums in 2 batches, over whole arrays at a time",
+    application="bettong.scenarios.applications.running_sum_arrays:app",
+    input=amounts,
+)
+
 CHANGED = replace(
     COUNTING,
     name="counting_changed",
@@ -99,6 +133,16 @@ VISITS = Scenario(
     frame=4,
 )
 
+READINGS = Scenario(
+    "readings",
+    "windows of three kinds, late readings, keys and outputs that are bytes: 8 lines in 2 batches",
+    "bettong.scenarios.applications.readings:app",
+    readings,
+    stream="readings",
+    batch=4,
+    frame=4,
+)
+
 LARGE = Scenario(
     "large_messages",
     "4 messages of 4.3 million bytes in 2 batches, read and prepared in several parts",
@@ -109,7 +153,17 @@ LARGE = Scenario(
     partitions=1,
 )
 
-SCENARIOS: Sequence[Scenario] = (ROLLING, ON_CREDIT, REPARTITIONED, CHANGED, VISITS, LARGE)
+SCENARIOS: Sequence[Scenario] = (
+    ROLLING,
+    ON_CREDIT,
+    REPARTITIONED,
+    CHANGED,
+    MERGING,
+    ON_ARRAYS,
+    VISITS,
+    READINGS,
+    LARGE,
+)
 
 
 def entries() -> list[CatalogEntry]:

@@ -31,7 +31,7 @@ from bettong.engine.health import Health
 from bettong.engine.metrics.observer import Observer, Watch
 from bettong.engine.sinks.base import Noted, TwoPhaseSink
 from bettong.engine.state.files import FileEntry
-from bettong.engine.state.housekeeping import Housekeeper
+from bettong.engine.state.housekeeping import Housekeeper, merged_in
 from bettong.engine.state.manifest import (
     Manifest,
     current_epoch,
@@ -78,12 +78,14 @@ class BatchProtocol:
         planner: what decides what a batch takes.
         read_task: what reads a range.
         level_task: what applies state.
+        housekeeper: what looks after the state log.
         epoch: 0 until :meth:`open`.
     """
 
     planner: type[Planner] = Planner
     read_task: type[ReadTask] = ReadTask
     level_task: type[LevelTask] = LevelTask
+    housekeeper: type[Housekeeper] = Housekeeper
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -95,7 +97,7 @@ class BatchProtocol:
         """Take the next epoch and begin it at every sink."""
         s = self.settings
         self.epoch = self.take_epoch()
-        self._housekeeper = Housekeeper(
+        self._housekeeper = self.housekeeper(
             s.store,
             s.app.states,
             s.partitions,
@@ -224,7 +226,7 @@ class BatchProtocol:
         """
         with step(
             f"batch={job.batch}/state.manifest",
-            causes=[step_id for r in reports for step_id in r["steps"]],
+            causes=[*(s for r in reports for s in r["steps"]), *_merged_since(job.base, manifest)],
             carries=self._carried(job, manifest),
         ):
             newest = current_epoch(job.store)
@@ -264,3 +266,10 @@ class BatchProtocol:
     def sink_step(self, name: str, sink: str) -> str:
         """Step id of what is done at a sink, which is named when there are several."""
         return name if len(self.settings.sinks) == 1 else f"{name}/{sink}"
+
+
+def _merged_since(base: Manifest, manifest: Manifest) -> list[str]:
+    """The steps in which files have been merged that a manifest is the first to name."""
+    known = {entry.name for entry in base.files}
+    merges = (merged_in(entry) for entry in manifest.files if entry.name not in known)
+    return list(dict.fromkeys(merge for merge in merges if merge is not None))

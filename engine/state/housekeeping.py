@@ -4,10 +4,14 @@ names is removed.
 File names begin with the epoch and the batch of whoever wrote them. A housekeeper removes files
 of its own and older epochs only, so that one whose driver was replaced takes nothing away from
 its successor.
+
+The files of a state partition are merged in one step, ``batch=N/p=P/state.merge``. It is no part of
+its batch: the first manifest that names what it has written rests on it.
 """
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -25,10 +29,13 @@ from bettong.engine.state.manifest import (
 )
 from bettong.engine.state.planned import remove_before
 from bettong.engine.state.store import Store, StoreError
+from bettong.engine.steps import step
 
 FOLDER = "state"
 
 Merges = dict[tuple[FileEntry, ...], FileEntry]
+
+_MERGED = re.compile(r"-(?P<batch>\d{12})-(?P<partition>\d{4,})-merge-")
 
 
 def file_name(state: str, epoch: int, batch: int, place: str) -> str:
@@ -36,8 +43,19 @@ def file_name(state: str, epoch: int, batch: int, place: str) -> str:
     return f"{FOLDER}/{state}/{epoch:06d}-{batch:012d}-{place}-{uuid.uuid4().hex[:12]}.arrow"
 
 
+def merge_step(batch: int, partition: int) -> str:
+    """The step in which files of a state partition are merged after a batch."""
+    return f"batch={batch}/p={partition}/state.merge"
+
+
+def merged_in(entry: FileEntry) -> str | None:
+    """The step that has made a file by merging; None when no merge has."""
+    found = _MERGED.search(entry.name)
+    return merge_step(int(found["batch"]), int(found["partition"])) if found else None
+
+
 class Housekeeper:
-    """Looks after the log of one application in one epoch.
+    """Looks after the log of one application in one epoch. Subclasses may name files otherwise.
 
     Args:
         store: the log.
@@ -102,17 +120,24 @@ class Housekeeper:
     def _clean_and_merge(self, manifest: Manifest) -> Merges:
         self._clean(manifest)
         done: Merges = {}
-        for state in self._states:
-            for partition in range(self._partitions):
-                low, high = bounds(partition, self._partitions)
-                files = manifest.files_of(state.name, low, high)
-                old = to_merge(files, low, high, self._fan_in)
-                if old:
-                    place = f"{partition:04d}-merge"
-                    name = file_name(state.name, self._epoch, manifest.batch, place)
-                    oldest = len(old) == len(files)
-                    done[old] = merge(state, self._store, old, name, oldest)
+        for partition in range(self._partitions):
+            low, high = bounds(partition, self._partitions)
+            files = {s: manifest.files_of(s.name, low, high) for s in self._states}
+            chosen = {s: to_merge(files[s], low, high, self._fan_in) for s in self._states}
+            if not any(chosen.values()):
+                continue
+            causes = [f"batch={manifest.batch}/state.manifest"]
+            with step(merge_step(manifest.batch, partition), causes=causes):
+                for state, old in chosen.items():
+                    if old:
+                        name = self.merged_name(state, manifest.batch, partition)
+                        oldest = len(old) == len(files[state])
+                        done[old] = merge(state, self._store, old, name, oldest)
         return done
+
+    def merged_name(self, state: State, batch: int, partition: int) -> str:
+        """Of a file that is made of others after a batch."""
+        return file_name(state.name, self._epoch, batch, f"{partition:04d}-merge")
 
     def _clean(self, manifest: Manifest) -> None:
         """Remove old versions, and files of batches before this that no version names."""

@@ -53,6 +53,7 @@ _STORED = re.compile(
     r"(?:gateway\.(?:append|release)|receiver\.\w+)/"
     r"|batch=\d+/(?:source\.note|offsets|state\.manifest|commits|_spark_metadata.*|stage=.*/task)$"
     r"|batch=\d+/(?:level=\d+/)?p=\d+/a=\d+/state\.write$"
+    r"|batch=\d+/p=\d+/state\.merge$"
     r"|metadata$|epoch=\d+/take$"
 )
 _SINK = re.compile(r"batch=\d+/.*\bsink\.")

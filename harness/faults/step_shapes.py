@@ -38,6 +38,7 @@ SHAPES = frozenset(
         "receiver.commit/batch=N",
         "batch=N/commits",
         "batch=N/source.commit",
+        "batch=N/p=N/state.merge",
         "batch=N/_spark_metadata",
         "metadata",
     }

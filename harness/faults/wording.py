@@ -31,6 +31,7 @@ _STEPS: Mapping[str, str] = {
     "receiver.commit/batch=N": "the receiver had made batch {batch} visible",
     "batch=N/commits": "Spark had noted that batch {batch} was done",
     "batch=N/source.commit": "the gateway was told that batch {batch} was done",
+    "batch=N/p=N/state.merge": "the state files of part {part} were merged after batch {batch}",
 }
 
 

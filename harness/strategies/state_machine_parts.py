@@ -4,11 +4,10 @@ disk that a crash leaves as it was, a source and a sink in memory."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from bettong.engine import steps
 from bettong.engine.batch.protocol import Settings
@@ -17,6 +16,7 @@ from bettong.engine.errors import FencedError
 from bettong.engine.graph import Application
 from bettong.engine.sinks.base import Noted, Row
 from bettong.engine.sources.base import Extent
+from bettong.engine.state.inline import InlineExecutor
 from bettong.engine.state.store import LocalStore
 from bettong.engine.steps import Recorder, step
 from bettong.engine.storage.simulated import Image, SimulatedDisk
@@ -162,15 +162,6 @@ class MemorySink:
     def _check(self, epoch: int) -> None:
         if epoch < self.epoch:
             raise FencedError(f"epoch {epoch} is older than {self.epoch}")
-
-
-class InlineExecutor(Executor):
-    """Does work at once, so that a machine does the same each time."""
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        done: Future[Any] = Future()
-        done.set_result(fn(*args, **kwargs))
-        return done
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.scenario import Scenario
+from bettong.scenarios.corners import MERGING
 from bettong.scenarios.counting import COUNTING
 from bettong.scenarios.mutants.definition import mutant
 from bettong.scenarios.showcase import ALERTS
@@ -114,5 +115,13 @@ MUTANTS: Sequence[Scenario] = (
         "protocol",
         "protocols:TakesEpochBlindly",
         "Take an epoch by a create that fails when it is there, and take the next one then.",
+    ),
+    mutant(
+        MERGING,
+        "merged_files_dropped_early",
+        "state files that were merged are removed while the batch after may have to be done again",
+        "protocol",
+        "protocols:DropsMergedFiles",
+        "Remove a state file when no version of the state that may be read again names it.",
     ),
 )

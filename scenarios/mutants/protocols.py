@@ -24,6 +24,7 @@ from bettong.engine.net.errors import ConnectionLostError
 from bettong.engine.sources.base import StreamSource
 from bettong.engine.state.entities import FileCache, load_column
 from bettong.engine.state.files import FileEntry
+from bettong.engine.state.housekeeping import Housekeeper
 from bettong.engine.state.manifest import (
     Manifest,
     create_epoch,
@@ -34,6 +35,7 @@ from bettong.engine.state.manifest import (
     stored,
 )
 from bettong.lineage.trace import MessageRange
+from bettong.scenarios.corners import MergingFiles
 
 
 class _Unchecked(BatchProtocol):
@@ -111,6 +113,17 @@ class DropsBase(BatchProtocol):
         for batch, epoch in stored(job.store):
             if batch < job.batch:
                 remove_manifest(job.store, batch, epoch)
+
+
+class _Hasty(Housekeeper):
+    def _named_by(self, batch: int, epoch: int) -> list[str]:
+        return []
+
+
+class DropsMergedFiles(MergingFiles):
+    """Removes files once they are merged, while the version before is made of them."""
+
+    housekeeper = _Hasty
 
 
 class NotesReplaysEarly(BatchProtocol):

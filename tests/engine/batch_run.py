@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +20,7 @@ from bettong.engine.keys import HASH_SPACE, Key, bounds, canonical, hash_bytes, 
 from bettong.engine.node import Node, reached_by_state
 from bettong.engine.sinks.base import Noted, Row
 from bettong.engine.state.entities import FileCache, load
+from bettong.engine.state.inline import InlineExecutor
 from bettong.engine.state.manifest import Manifest
 from bettong.engine.state.scan import scan
 from bettong.engine.state.store import Store
@@ -115,15 +115,6 @@ def in_order(node: Node, rows: Sequence[tuple[str, Any, bytes]]) -> Mapping[Any,
     if node.operation == "dead_letters" or (not node.keyed and reached_by_state(node)):
         return {place: sorted(rows_) for place, rows_ in found.items()}
     return found
-
-
-class InlineExecutor(Executor):
-    """Does work at once."""
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
-        done: Future[Any] = Future()
-        done.set_result(fn(*args, **kwargs))
-        return done
 
 
 @dataclass

@@ -23,6 +23,21 @@ CORNERS = {
         ("engine/receiver/ledger.py", "self._log.drop_before(self._log.segments[-1])"),
     ],
     "counting_on_credit": [("engine/ingest/gateway.py", "sender.send(Credit(stream.limit))")],
+    "counting_merging": [
+        ("engine/state/compaction.py", "return write_rows(store, name, state.name, rows,"),
+        ("engine/state/manifest.py", "store.remove(_name(batch, epoch))"),
+        ("engine/state/housekeeping.py", 'self._store.remove(f"{folder}/{name}")'),
+    ],
+    "counting_on_arrays": [("engine/batch/stateful.py", "return from_columns(function.name,")],
+    "readings": [
+        ("engine/windows.py", "value, counted.value = counted.value, accumulator()"),
+        ("engine/windows.py", "self.update(message, entity.windows[min(waiting)].value)"),
+        ("engine/windows.py", "if over:\n                yield self._fired(start, window)"),
+        ("engine/windows.py", "combine(joined.value, other.value)"),
+        ("engine/codecs/state.py", "return [self._decode(b, version) for b in column"),
+        ("engine/keys.py", 'return b"i%d" % key'),
+        ("engine/receiver/rows.py", 'return f\'"base64":'),
+    ],
     "visits": [
         ("engine/windows.py", "joined = near[0] if near else one(at, at)"),
         ("engine/expiry.py", "kept.last, kept.value = -math.inf, make()"),

@@ -29,7 +29,10 @@ SCENARIOS = (
     "counting_on_credit",
     "counting_repartitioned",
     "counting_changed",
+    "counting_merging",
+    "counting_on_arrays",
     "visits",
+    "readings",
     "live_trickle",
     "alerts",
 )

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from batch_run import InlineExecutor
 
 from bettong.engine.state.housekeeping import Housekeeper
+from bettong.engine.state.inline import InlineExecutor
 from bettong.engine.state.manifest import (
     Manifest,
     remove_manifest,

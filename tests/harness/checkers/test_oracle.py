@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bettong.engine.state.planned import PlannedBatch
 from bettong.harness.checkers.oracle import OracleError, as_noted, by_number, expected_outputs
+from bettong.scenarios.applications.readings import app as readings
 from bettong.scenarios.applications.running_sum import app as one_stream
 from bettong.scenarios.applications.running_sum_merged import app as two_streams
 
@@ -72,3 +73,9 @@ def test_of_one_stream_notes_change_nothing() -> None:
     wrong = [PlannedBatch(4, {"amounts": 2}, {"amounts": 9})]
     by_notes = expected_outputs(one_stream, sent, as_noted(sent, wrong))
     assert by_notes == expected_outputs(one_stream, sent, by_number(sent, 2))
+
+
+def test_keys_that_are_bytes_are_expected_as_sinks_show_them() -> None:
+    rows = expected_outputs(readings, {"readings": [b"7,0,1"]}, [{"readings": 1}])
+    latest = next(row for row in rows if str(row.id).endswith("@latest"))
+    assert latest.key == "\x00\x07@latest"
