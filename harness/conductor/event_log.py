@@ -112,6 +112,12 @@ class EventLog:
                 found.setdefault(e.node, []).append(f"{place}{asked}")
         return {node: sorted(steps) for node, steps in found.items()}
 
+    def at_work(self) -> frozenset[str]:
+        """The nodes that are within steps and ask nobody in any of them."""
+        open_steps = [taken.event for stack in self._open_steps.values() for taken in stack]
+        asking = {e.node for e in open_steps if e.link is not None}
+        return frozenset(e.node for e in open_steps if e.node not in asking)
+
     def last_steps(self) -> dict[str, str]:
         """What each node has reported last."""
         own = (e for e in self.events if not e.step.startswith((FAULT, NODE_START)))

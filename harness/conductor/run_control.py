@@ -116,6 +116,11 @@ class RunControl:
         with self._changed:
             return self._book.waiting()
 
+    def at_work(self) -> frozenset[str]:
+        """The nodes that are within steps and ask nobody in any of them."""
+        with self._changed:
+            return self._book.at_work()
+
     def last_steps(self) -> dict[str, str]:
         """What each node has told last."""
         with self._changed:

@@ -26,6 +26,7 @@ from bettong.lineage.results import Anomaly
 from bettong.lineage.trace import TraceEvent
 
 _LOOK_S = 0.05
+_AT_WORK = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Limits:
         wall_s: seconds in all.
         repeats: steps taken again without any new one between.
         still_s: seconds in which nothing happens after which all others wait for a node that
-            stands still.
+            stands still, unless one of them is at work.
         until: the moment of the monotonic clock, in seconds, at which the budget is over: no run
             goes on after it, nor says anything.
     """
@@ -179,9 +180,12 @@ class Course:
             raise StuckError(str(e)) from e
 
     def _stands_still(self) -> bool:
-        """Whether nobody goes on, and nobody is about to take its first step."""
+        """Whether nobody goes on, and nobody is about to take its first step. One that is at a step
+        of its own, such as a write, is waited for longer than one that may wait for an answer."""
+        at_work = self._control.at_work() - self._cluster.paused
+        still_s = self._limits.still_s * (_AT_WORK if at_work else 1)
         return (
-            self._control.idle_seconds > patience(self._limits.still_s)
+            self._control.idle_seconds > patience(still_s)
             and not self._cluster.starting
             and all(
                 self._control.has_spoken(node.name, node.incarnation)

@@ -218,6 +218,18 @@ def test_nobody_asks_a_node_in_vain_until_it_is_back(children: Children, begin: 
     asker.join()
 
 
+def test_a_node_is_at_work_while_it_is_within_a_step_and_asks_nobody(
+    children: Children, begin: Begin
+) -> None:
+    control = begin()
+    writer, asker = Taker(children, "writer"), Taker(children, "asker")
+    with writer.step("write"), asker.step("task"):
+        assert control.at_work() == {"writer", "asker"}
+        with Taker(children, "asker").step("ask", "asker->writer"):
+            assert control.at_work() == {"writer"}
+    assert not control.at_work()
+
+
 def test_a_step_that_never_comes_is_a_fault_that_did_not_fire(
     children: Children, begin: Begin
 ) -> None:
