@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from bettong.lineage.faults import Fault
 from bettong.lineage.graph import FACT, FIRING, Lineage
 from bettong.lineage.search.formula import Formula
+from bettong.lineage.search.lineage_table import Entry, LineageTable
 from bettong.lineage.search.modes import Switches
 
 BATCH = 5000
@@ -29,22 +30,25 @@ class Encoding:
         self._arrives: dict[str, int] = {}
         self._encoded: set[str] = set()
         self._arrivable: set[str] = set()
-        self._aside: dict[str, list[Lineage]] = {}
+        self._aside: dict[str, list[Entry]] = {}
+        self._table = LineageTable()
         self._chains: dict[tuple[str, ...], int] = {}
 
     def extend(self, lineage: Lineage) -> Iterator[tuple[Lineage, list[Fault]]]:
         """Take in more lineage: what it adds to that of the goals and of all that led to them.
         What led to none of them is put aside until it does. Yields each lineage that has been
         written down, this one and those that were put aside, with the faults that are new."""
-        again: list[Lineage] = []
+        again: list[Entry] = []
         seen, fresh = self._encode(lineage, again)
         yield lineage, fresh
         pred, nodes = lineage.graph._pred, lineage.graph._node
-        for id in nodes.keys() - seen:
-            if nodes[id]["kind"] == FACT and pred[id]:
-                self._aside.setdefault(id, []).append(lineage)
+        unseen = [id for id in nodes.keys() - seen if nodes[id]["kind"] == FACT and pred[id]]
+        if unseen:
+            entry = self._table.put(lineage)  # some hundred times as small
+            for id in unseen:
+                self._aside.setdefault(id, []).append(entry)
         while again:
-            earlier = again.pop()
+            earlier = self._table.get(again.pop())
             _, fresh = self._encode(earlier, again)
             yield earlier, fresh
 
@@ -62,7 +66,7 @@ class Encoding:
             found = self._arrives[id] = self._formula.new()
         return found
 
-    def _encode(self, lineage: Lineage, again: list[Lineage]) -> tuple[set[str], list[Fault]]:
+    def _encode(self, lineage: Lineage, again: list[Entry]) -> tuple[set[str], list[Fault]]:
         """Write down what leads to a goal, or to what did; returns what was looked at and the new
         faults, and adds to ``again`` the lineages of which a part that was put aside does so
         now."""

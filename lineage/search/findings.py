@@ -17,7 +17,7 @@ class Findings:
 
     Attributes:
         baseline: the clean run.
-        executions: all runs, in order.
+        executions: all runs, in order; lineages are those of the clean run and of violations.
         minimal: violating schedules of which no proper subset violates, smallest first.
         verdict: the answer; ``reason`` says why in one sentence.
         complete: nothing within the bounds is left to be tried.

@@ -18,8 +18,17 @@ class _Node(NamedTuple):
     head: str = ""
 
 
+class Entry(NamedTuple):
+    """A lineage by the numbers of its nodes and faults in a table, in ranges."""
+
+    nodes: Sequence[Sequence[int]]
+    faults: Sequence[Sequence[int]]
+    times: Sequence[int]
+    goals: Mapping[str, str | None]
+
+
 class LineageTable:
-    """Nodes and faults of all lineages that were written or read, by number.
+    """Nodes and faults of all lineages that were put in, written or read, by number.
 
     What was written can be read in the same order by a table that begins empty, or go on with it.
     A node that another run has in another form takes a number of its own.
@@ -31,19 +40,41 @@ class LineageTable:
         self._faults: list[tuple[str, str, str, str]] = []
         self._fault_number: dict[tuple[str, str, str, str], int] = {}
 
-    def write(self, lineage: Lineage) -> dict[str, Any]:
-        """The lineage as JSON values: what is new in it, and all that it has by number."""
-        known, known_faults = len(self._nodes), len(self._faults)
-        nodes = [self._numbered(node) for node in _nodes(lineage)]
+    def put(self, lineage: Lineage) -> Entry:
+        """The lineage as this table has it from now on."""
         faults = lineage.faults.values()
-        return {
-            "nodes": _ranges(nodes),
-            "new": self._nodes[known:],
-            "faults": _ranges(self._numbered_fault(fault) for fault in faults),
-            "times": [fault.time for fault in faults],
-            "new_faults": self._faults[known_faults:],
-            "goals": lineage.goals,
-        }
+        return Entry(
+            _ranges(self._numbered(node) for node in _nodes(lineage)),
+            _ranges(self._numbered_fault(fault) for fault in faults),
+            [fault.time for fault in faults],
+            dict(lineage.goals),
+        )
+
+    def get(self, entry: Entry) -> Lineage:
+        """The lineage of an entry of this table, in all its orders.
+
+        Raises IndexError, TypeError or ValueError when it is none.
+        """
+        found = Lineage(goals=dict(entry.goals))
+        nodes = [self._nodes[number] for number in _listed(entry.nodes)]
+        found.graph.add_nodes_from((node.id, node.attributes) for node in nodes)
+        for node in nodes:
+            found.graph.add_edges_from((premise, node.id) for premise in node.premises)
+            if node.head:
+                found.graph.add_edge(node.id, node.head)
+        if len(found) != len(nodes):
+            raise ValueError("an edge of the lineage has no such node")
+        faults = [self._faults[number] for number in _listed(entry.faults)]
+        for described, time in zip(faults, entry.times, strict=True):
+            found.faults[described[0]] = Fault(*described, time)
+        return found
+
+    def write(self, lineage: Lineage) -> dict[str, Any]:
+        """The lineage as JSON values: its entry, and what is new in the table."""
+        nodes, faults = len(self._nodes), len(self._faults)
+        entry = self.put(lineage)
+        new = {"new": self._nodes[nodes:], "new_faults": self._faults[faults:]}
+        return {**entry._asdict(), **new}
 
     def read(self, value: Mapping[str, Any]) -> Lineage:
         """The lineage of :meth:`write`'s value, in all its orders.
@@ -56,19 +87,7 @@ class LineageTable:
             self._add(_Node(id, attributes, tuple(premises), head))
         for id, kind, group, place in value["new_faults"]:
             self._numbered_fault(Fault(id, kind, group, place))
-        found = Lineage(goals=dict(value["goals"]))
-        nodes = [self._nodes[number] for number in _listed(value["nodes"])]
-        found.graph.add_nodes_from((node.id, node.attributes) for node in nodes)
-        for node in nodes:
-            found.graph.add_edges_from((premise, node.id) for premise in node.premises)
-            if node.head:
-                found.graph.add_edge(node.id, node.head)
-        if len(found) != len(nodes):
-            raise ValueError("an edge of the lineage has no such node")
-        faults = [self._faults[number] for number in _listed(value["faults"])]
-        for described, time in zip(faults, value["times"], strict=True):
-            found.faults[described[0]] = Fault(*described, time)
-        return found
+        return self.get(Entry(*(value[name] for name in Entry._fields)))
 
     def _numbered(self, node: _Node) -> int:
         number = self._number.get(node.id)

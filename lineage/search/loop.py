@@ -11,13 +11,14 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CLEAN, Bounds, FaultSet
+from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Coverage
 from bettong.lineage.search.events import Advanced, Executed, Handler, ignore
 from bettong.lineage.search.executor import BudgetSpentError, Execution, Executor
@@ -131,8 +132,10 @@ class _Search:
     def keep(self, execution: Execution, from_log: bool) -> Execution:
         """Complete an execution that is a fresh one, keep it and report it."""
         execution = execution if from_log else self.settled(execution)
-        self.done.append(execution)
-        self.tried[execution.schedule] = execution
+        told = execution.outcome == "violation" or not execution.schedule
+        kept = execution if told else replace(execution, lineage=Lineage())  # large, and learned
+        self.done.append(kept)
+        self.tried[execution.schedule] = kept
         if execution.outcome == "violation":
             self.violations.append(execution.schedule)
             if self.to_first is None:
