@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import threading
 import time
@@ -32,7 +33,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+log = logging.getLogger("bettong")
 _POLL_S = 0.02
+_STARTS = 5
+_NO_WORKER = "Python worker failed to connect back"
+"""Spark gives a Python process ten seconds to come up, and no setting changes that: on a machine
+with other work the one that plans batches may take longer."""
 _FOREVER = 1 << 62
 _DETAILS = re.compile(r"\n=== Streaming Query ===|\n\nJVM stacktrace:")
 
@@ -82,7 +88,9 @@ class RunningPipeline:
         self._failure: BaseException | None = None
         self._at_work = threading.Lock()
         self._is_ending = False
+        self._has_begun = False
         self._last_run = -1
+        self._starts = 1
         self._spec = _source_spec(app, config, protocol)
         spark.conf.set("spark.sql.adaptive.enabled", "false")
         writer = (
@@ -92,6 +100,7 @@ class RunningPipeline:
         )
         if any(source.end == "now" for source in config.kafka.values()):
             writer = writer.trigger(availableNow=True)
+        self._writer = writer
         self.query: StreamingQuery = writer.start()
 
     def _messages(self, app: Application, spark: SparkSession) -> DataFrame:
@@ -105,6 +114,7 @@ class RunningPipeline:
 
     def _run_batch(self, frame: DataFrame, batch: int) -> None:
         with self._at_work:
+            self._has_begun = True
             if self._is_ending:
                 raise _EndingError("the run ends before this batch")
             steps.install(self._config.instrumentation)
@@ -192,7 +202,12 @@ class RunningPipeline:
         try:
             return bool(self.query.awaitTermination(seconds))  # type: ignore[arg-type]
         except StreamingQueryException as e:
-            raise self._error(e) from (self._failure or e)
+            if self._has_begun or self._starts == _STARTS or _NO_WORKER not in str(e):
+                raise self._error(e) from (self._failure or e)
+        log.warning("Spark's planner did not come up in time: the query is started again")
+        self._starts += 1
+        self.query = self._writer.start()
+        return False
 
     def _error(self, e: Exception) -> QueryError:
         cause = self._failure

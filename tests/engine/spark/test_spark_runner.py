@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ from bettong.engine.sources.generator import GeneratorSource
 from bettong.engine.spark.notes import SparkNotes
 from bettong.engine.spark.runner import QueryError, RunConfig, run
 from bettong.engine.state.manifest import read_manifest
+from bettong.harness.spark.planner_python import PLANNER
 from bettong.lineage.errors import UsageError
 from bettong.scenarios.applications import alerts, running_sum, running_sum_arrays, word_count
 
@@ -108,6 +110,24 @@ def test_a_feed_that_begins_late_and_a_start_that_goes_on(
     assert rows(config) == expected()
     manifest = read_manifest(config.store, "word_count", 1)
     assert manifest.offsets == {"lines": 20}
+
+
+@pytest.mark.slow  # Spark waits ten seconds
+def test_a_planner_that_does_not_come_up_in_time_is_started_again(
+    spark: SparkSession, config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = tmp_path / "late"
+    script = tmp_path / "python"
+    script.write_text(
+        f'#!/bin/sh\n[ "$2" = {PLANNER} ] && mkdir {late} && exec sleep 30\n'
+        f'exec {sys.executable} "$@"\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setenv("PYSPARK_PYTHON", str(script))
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(script))
+    assert run(word_count.app, spark, config).await_drained() == 3
+    assert late.exists()
+    assert rows(config) == expected()
 
 
 def test_a_failing_function_names_step_and_message(spark: SparkSession, config: RunConfig) -> None:
