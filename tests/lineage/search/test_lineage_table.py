@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from random import Random
 from typing import Any
 
 import pytest
@@ -37,6 +38,16 @@ def test_what_was_written_comes_back_and_goes_on(some: list[Lineage], data: st.D
     for value, lineage in zip(values[:until], some[:until], strict=True):
         _same(reading.read(value), lineage)
     assert [_stored(reading.write(lineage)) for lineage in some[until:]] == values[until:]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(lineages(), min_size=1, max_size=4), st.randoms(use_true_random=False))
+def test_what_was_put_in_comes_out_in_any_order(some: list[Lineage], chance: Random) -> None:
+    table = LineageTable()
+    entries = [(table.put(lineage), lineage) for lineage in some]
+    chance.shuffle(entries)
+    for entry, lineage in entries:
+        _same(table.get(entry), lineage)
 
 
 def test_a_node_in_another_form_is_another_one() -> None:

@@ -73,6 +73,14 @@ def test_the_search_learns_each_way_until_none_is_left() -> None:
     assert found.coverage.to_first == WAYS + 1
 
 
+def test_what_a_good_run_taught_is_not_kept_with_it() -> None:
+    broken = frozenset({"cut(0)", "cut(1)"})
+    found = search(Paths({broken: "violation"}), Bounds({"loss": 2}))
+    first, second = frozenset({"cut(0)"}), frozenset({"cut(1)"})
+    assert [e.schedule for e in found.executions] == [CLEAN, first, broken, second]
+    assert [len(e.lineage) > 0 for e in found.executions] == [True, False, True, False]
+
+
 def test_bounds_end_it_with_a_guarantee() -> None:
     found = search(Paths(), Bounds({"loss": 2}))
     assert (found.verdict, found.complete) == ("valid", True)
