@@ -27,6 +27,7 @@ from bettong.lineage.trace import TraceEvent
 
 _LOOK_S = 0.05
 _AT_WORK = 10
+"""So many times as long is waited for a node that is at work by itself."""
 
 
 @dataclass(frozen=True, slots=True)
