@@ -1,0 +1,82 @@
+"""A fault whose moment does not come once another has fired: it cannot, or came too late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.api import load_scenario
+from bettong.harness.backends.local import LocalBackend
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.campaign import Campaign
+from bettong.harness.runs.run import RunRecord
+from bettong.harness.search.executor import ScenarioExecutor
+
+AGAIN = "batch=1/sink.commit"
+CRASH = {"crash": {"node": "driver", "before": "batch=1/source.commit"}}
+AT_THE_REPLAY = {"crash": {"node": "receiver", "before": f"{AGAIN}#2"}}
+NEVER = {"crash": {"node": "receiver", "before": f"{AGAIN}#9"}}
+
+
+class Hurried(Campaign):
+    """In its first runs of two faults the second one's moment does not come."""
+
+    hurried = 0
+
+    def run(self, schedule: Schedule, name: str | None = None) -> RunRecord:
+        if len(schedule.faults) < 2 or not self.hurried:
+            return super().run(schedule, name)
+        self.hurried -= 1
+        seen = super().run(Schedule(schedule.faults[:1]), name)
+        late = [e for e in seen.events if e.step == AGAIN][2:]
+        missed = replace(
+            seen,
+            schedule=schedule,
+            outcome="not-injected",
+            not_fired=(schedule.faults[1].id,),
+            events=tuple(e for e in seen.events if e not in late),
+        )
+        self.observed[next(i for i, s in enumerate(self.observed) if s is seen)] = missed
+        return missed
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[LocalBackend]:
+    with LocalBackend(runner="in-process") as found:
+        yield found
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    ("second", "hurried", "outcome"),
+    [
+        (AT_THE_REPLAY, 1, "good"),
+        (AT_THE_REPLAY, 2, "not-injected"),
+        (NEVER, 0, "good"),
+    ],
+)
+def test_what_comes_without_a_fault_does_not_count_as_impossible(
+    backend: LocalBackend,
+    tmp_path: Path,
+    second: dict[str, object],
+    hurried: int,
+    outcome: str,
+    known: bool,
+) -> None:
+    scenario = load_scenario("counting")
+    campaign = Hurried(backend, scenario, tmp_path, scenario.messages(), replay=False)
+    executor = ScenarioExecutor(campaign, batches=2)
+    executor.learn(executor.run())
+    both = Schedule.from_dict({"faults": [CRASH, second]})
+    executor.equivalence.faults |= {fault.id: fault for fault in both.faults}
+    if known:
+        executor.run(frozenset({both.faults[0].id}))
+    campaign.hurried = hurried
+    seen = executor.run(frozenset(both.ids))
+    assert seen.outcome == outcome
+    impossible = [both.faults[1].id] if second is NEVER else []
+    assert seen.details["impossible"] == impossible
+    assert bool(seen.not_fired) is (outcome == "not-injected")
