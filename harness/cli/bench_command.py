@@ -23,6 +23,7 @@ from bettong.lineage.errors import UsageError
 @click.option("--realistic", is_flag=True, help="sinks: those that people publish.")
 @click.option("--events", type=click.IntRange(1), metavar="N", help="A size of your own.")
 @click.option("--only", metavar="PATH", help="mutants: of this folder or module; sinks: this one.")
+@click.option("--operator", metavar="NAME", help="mutants: only mistakes of this kind.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="mutants: so many are drawn.")
 @click.option("--seed", type=int, metavar="S", help="mutants: of the drawing; 0 if not given.")
 @click.option("--shard", metavar="I/N", help="mutants: only the I-th of N parts of them.")

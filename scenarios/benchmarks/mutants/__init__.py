@@ -47,6 +47,7 @@ FEW = 20
 def bench(
     full: bool = False,
     only: str | None = None,
+    operator: str | None = None,
     sample: int | None = None,
     seed: int = 0,
     shard: str = "1/1",
@@ -58,6 +59,7 @@ def bench(
     Args:
         full: every mutant, the sinks' too, in place of a sample of 20 of the engine's.
         only: a folder or module to be mutated, such as ``engine/storage`` or ``scenarios/sinks``.
+        operator: only mistakes of this kind, such as ``delete durable call``.
         sample: how many are drawn.
         seed: of the drawing.
         shard: ``I/N``: the I-th of N parts of what is drawn.
@@ -76,6 +78,8 @@ def bench(
         for m in population.population(only or (None if full else population.ENGINE))
         if not population.equivalent(m, known)
     ]
+    if operator:
+        mutants = population.of_operator(mutants, operator)
     parallel = min(2, os.cpu_count() or 1)
     recorded = executed(SCENARIOS, out / "executed", RECORDED_RUNS, parallel)
     first = tuple(dict.fromkeys(mutant.shown_by().ids for mutant in MUTANTS))

@@ -52,6 +52,19 @@ def _within(path: str, only: str) -> bool:
     return path == only or path.startswith(f"{only}/")
 
 
+def of_operator(mutants: Iterable[Mutant], operator: str) -> list[Mutant]:
+    """The mutants of one operator, by the name that the bench prints.
+
+    Raises UsageError where no mutant is of it.
+    """
+    kinds: dict[str, list[Mutant]] = defaultdict(list)
+    for mutant in mutants:
+        kinds[mutant.kind].append(mutant)
+    if operator not in kinds:
+        raise UsageError(f"--operator {operator}: there is none; choose of {', '.join(kinds)}")
+    return kinds[operator]
+
+
 def equivalents() -> Mapping[str, str]:
     """Patterns of ids of mutants that do what the right code does, as far as any output or record
     goes, each with the reason."""

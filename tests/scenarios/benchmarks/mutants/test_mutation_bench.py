@@ -70,6 +70,14 @@ def test_a_sample_is_even_over_the_operators_and_the_beginning_of_a_larger_one()
     assert len(population.draw(mutants, None, seed=0)) == len(mutants)
 
 
+def test_mutants_of_one_operator_are_chosen_by_its_name() -> None:
+    mutants = population.population("engine/receiver")
+    chosen = population.of_operator(mutants, "delete durable call")
+    assert chosen == [m for m in mutants if m.kind == "delete durable call"] != []
+    with pytest.raises(UsageError, match="--operator delete it: .* choose of .*delete durable"):
+        population.of_operator(mutants, "delete it")
+
+
 def test_right_sinks_are_mutated_and_judged_by_check_sink() -> None:
     found = population.population("scenarios/sinks/files.py")
     targets = population.sinks_of("scenarios/sinks/files.py")
