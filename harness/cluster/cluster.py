@@ -54,14 +54,16 @@ class Cluster:
         """Start a node as its next incarnation."""
         node = self.nodes[name]
         self.starting.append(name)
+        # Wanted before it starts: its first step, and a crash there, may come before we go on here.
+        self._wanted.add(name)
         try:
-            node.start()
+            incarnation = node.start()
+        except BaseException:
+            self._wanted.discard(name)
+            raise
         finally:
             self.starting.remove(name)
-        self._wanted.add(name)
-        self.control.note(
-            TraceEvent(f"{NODE_START}{name}", "after", name, incarnation=node.incarnation)
-        )
+        self.control.note(TraceEvent(f"{NODE_START}{name}", "after", name, incarnation=incarnation))
 
     def restart(self, name: str) -> None:
         """Start a node again, beside itself if it stands still: it has been taken for dead."""
@@ -133,9 +135,11 @@ class Cluster:
         for name in sorted(self._wanted):
             node = self.nodes[name]
             incarnation, status = node.incarnation, node.poll()
-            # Killed meanwhile, it is not wanted; started again since, it is another one.
-            same = node is self.nodes[name] and node.incarnation == incarnation
-            if status is not None and name in self._wanted and same:
+            # Killed meanwhile, it is not wanted; started again since, or about to be, it is another
+            # one. A start says so by `starting`, then `_wanted`, then the number: hence this order.
+            if status is None or name not in self._wanted or name in self.starting:
+                continue
+            if node is self.nodes[name] and node.incarnation == incarnation:
                 found[name] = status
         return found
 

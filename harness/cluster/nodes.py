@@ -41,11 +41,14 @@ class Node(ABC):
         self._instrumentation = instrumentation
         self._lock = threading.RLock()
 
-    def start(self) -> None:
-        """Start it, as a new incarnation; returns when it is ready. Raises NodeError."""
+    def start(self) -> int:
+        """Start it, as a new incarnation, whose number it returns when it is ready. Raises
+        NodeError."""
         with self._lock:
             self.incarnation += 1
-            self._start(self._instrumentation.on(self.name, self.incarnation))
+            incarnation = self.incarnation
+            self._start(self._instrumentation.on(self.name, incarnation))
+            return incarnation
 
     def successor(self) -> Self:
         """A node like this one, not started, that goes on counting incarnations."""

@@ -7,9 +7,11 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from bettong.engine.steps import Instrumentation
 from bettong.harness.cluster.cluster import Cluster
-from bettong.harness.cluster.nodes import Node
+from bettong.harness.cluster.nodes import Node, NodeError
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.processes.session import Ended
 
@@ -79,6 +81,50 @@ def test_a_node_that_is_killed_and_started_while_it_is_looked_at_did_not_end_by_
     node.poll = polled  # type: ignore[method-assign]
     assert cluster.ended() == {}
     node.poll = poll  # type: ignore[method-assign]
+    assert cluster.ended() == {}
+
+
+def test_a_node_that_is_killed_at_its_first_step_did_not_end_by_itself() -> None:
+    cluster, node = started()
+    cluster.crash("driver")
+
+    def start(instrumentation: Instrumentation) -> None:
+        node.status = None
+        cluster.crash("driver")  # before whoever starts it goes on
+
+    node._start = start  # type: ignore[method-assign]
+    cluster.restart("driver")
+    assert node.status == -1
+    assert cluster.ended() == {}
+
+
+def test_a_dead_node_that_is_being_started_did_not_end_by_itself() -> None:
+    cluster, node = started()
+    cluster.crash("driver")
+    seen = []
+
+    def start(instrumentation: Instrumentation) -> None:
+        seen.append(cluster.ended())
+        node.status = None
+
+    node._start = start  # type: ignore[method-assign]
+    cluster.restart("driver")
+    assert seen == [{}]
+    node.status = 3
+    assert cluster.ended() == {"driver": 3}
+
+
+def test_a_node_that_cannot_be_started_is_not_asked_for() -> None:
+    cluster, node = started()
+    cluster.crash("driver")
+
+    def start(instrumentation: Instrumentation) -> None:
+        raise NodeError("no port is free")
+
+    node._start = start  # type: ignore[method-assign]
+    with pytest.raises(NodeError):
+        cluster.restart("driver")
+    assert cluster.starting == []
     assert cluster.ended() == {}
 
 
