@@ -74,7 +74,7 @@ def test_mutants_of_one_operator_are_chosen_by_its_name() -> None:
     mutants = population.population("engine/receiver")
     chosen = population.of_operator(mutants, "delete durable call")
     assert chosen == [m for m in mutants if m.kind == "delete durable call"] != []
-    with pytest.raises(UsageError, match="--operator delete it: .* choose of .*delete durable"):
+    with pytest.raises(UsageError, match=r"--operator delete it: .* choose of .*delete durable"):
         population.of_operator(mutants, "delete it")
 
 
