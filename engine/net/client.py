@@ -91,8 +91,11 @@ class Client(ABC):
         causes: Iterable[str] = (),
         carries: Iterable[MessageRange] = (),
     ) -> T:
-        """Run an action that is safe to repeat, as often as the connection is lost; each time,
-        connecting included, is an occurrence of the step, if it has a name.
+        """Run an action that is safe to repeat, as often as the connection is lost; each time is an
+        occurrence of the step, if it has a name.
+
+        A connection is opened ahead of the step, so that what is lost within it is its own request
+        or reply and not those of a greeting; an occurrence without a connection fails.
 
         Raises RefusedError for what the server refuses, ConnectionLostError when patience ends.
         A server whose disk fails is asked again too.
@@ -104,7 +107,10 @@ class Client(ABC):
                 try:
                     if not step:
                         return action(self._connected(), _Unwatched())
+                    unconnected = self._try_to_connect()
                     with steps.step(step, causes=causes, carries=carries, link=link) as s:
+                        if unconnected is not None:
+                            raise unconnected
                         return action(self._connected(), s)
                 except ConnectionLostError as e:
                     lost = e
@@ -140,6 +146,14 @@ class Client(ABC):
                 raise
             self._connection = connection
         return self._connection
+
+    def _try_to_connect(self) -> BettongError | None:
+        """Why there is no connection, where there is none."""
+        try:
+            self._connected()
+        except (ConnectionLostError, RefusedError) as e:
+            return e
+        return None
 
     def _drop(self) -> None:
         if self._connection is not None:

@@ -89,6 +89,14 @@ def test_the_right_engine_withstands_faults_of_every_kind(run: RunOne, name: str
     assert set(seen.evidence) == set(COMBINATIONS[name].ids)
 
 
+def test_a_task_s_reply_is_lost_after_what_it_asked_for_was_done(run: RunOne) -> None:
+    asked, done = "batch=1/p=1/a=0/sink.prepare", "receiver.prepare/batch=1/p=1/a=0"
+    seen = run(f"faults: [{{omit-reply: {{link: driver->receiver, at: {asked}}}}}]")
+    assert (seen.outcome, seen.not_fired) == ("good", ())
+    begun = [event.step for event in seen.events if event.phase == "before"]
+    assert (begun.count(asked), begun.count(done)) == (2, 2)
+
+
 def test_a_step_that_never_comes_is_not_injected(run: RunOne) -> None:
     seen = run("faults: [{crash: {node: driver, before: batch=99/sink.commit}}]")
     assert (seen.outcome, seen.judgement.verdict) == ("not-injected", "valid")
