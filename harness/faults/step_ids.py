@@ -237,7 +237,7 @@ class StepId:
     @property
     def is_written_once(self) -> bool:
         """Whether it writes what a query writes once, before its first batch."""
-        return self._text == "metadata" or self.parts[0][0] == "state.metadata"
+        return self.shape in ("metadata", "state/op=N/metadata")
 
     # --- what it is
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from bettong.harness import Bag, Files, Job, OnePerKey, OuterBag
 from bettong.scenarios.jobs.outputs import ToParquet, ToSqlite, started
@@ -82,7 +83,11 @@ class TwoActions(ToSqlite):
         return [{"order_id": row["order_id"], "agree": 1} for row in inputs["orders"]]
 
     def transform(self, env: Any) -> DataFrame:
-        rows: DataFrame = env.input("orders").selectExpr("order_id", "uuid() AS number")
+        from pyspark.sql.functions import udf
+
+        # Spark's own uuid() is the same in both: its seed is the batch's.
+        number = udf(lambda: uuid4().hex).asNondeterministic()
+        rows: DataFrame = env.input("orders").select("order_id", number().alias("number"))
         return rows
 
     def write(self, df: DataFrame, env: Any) -> StreamingQuery:

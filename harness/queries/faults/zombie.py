@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from bettong.harness.faults.kinds import Pause
 from bettong.harness.faults.point import DRIVER, Point
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wording import point_in_words
 
@@ -43,8 +44,8 @@ class Zombie(QueryFault):
         return "pause"
 
     @property
-    def rank(self) -> int:
-        return 3
+    def rank(self) -> int | None:
+        return 3 if StepId.parse(self.start.step).file is None else None
 
     @property
     def mechanism(self) -> str:

@@ -145,13 +145,21 @@ class Why:
         if self.in_tasks:
             yield CORES
         last = self.window - 1
-        for step in (f"batch={last}/p=0/a=0/source.middle", f"batch={last}/commits"):
+        moments = (f"batch={last}/p=0/a=0/source.middle", f"batch={last}/commits")
+        for step in (*moments, *self._renames(last)):
             start = next((m.point for m in self._at(step)), None)
             if start is not None:
                 yield zombie(start, self.batches - 1)
         for endpoint in self.endpoints:
             yield refused(endpoint, last)
             yield refused_once(endpoint, last)
+
+    def _renames(self, batch: int) -> Iterable[str]:
+        """The renames by which what a sink's own code has written becomes visible: one that a
+        driver makes late, when its successor has gone on, may take that one's work away."""
+        found = (m.point.step for m in self.clean_crash_points if m.batch == batch)
+        files = ((step, StepId.parse(step).file) for step in found)
+        return dict.fromkeys(step for step, file in files if file and file[1] == "rename")
 
     def _events(self) -> Iterator[QueryFault]:
         """Operational events."""

@@ -44,7 +44,7 @@ public final class CheckpointFiles extends FileSystemBasedCheckpointFileManager 
         }
         m = STATE_METADATA.matcher(path);
         if (m.matches()) {
-            return "state.metadata/op=" + m.group(1);
+            return "state/op=" + m.group(1) + "/metadata";
         }
         return path.endsWith("/metadata") ? "metadata" : null;
     }

@@ -112,7 +112,7 @@ def test_what_lasts_is_what_later_processes_read() -> None:
 
 def test_files_of_the_checkpoint() -> None:
     state = "batch=2/state/op=0/p=1/delta"
-    for text in ("batch=2/offsets", "source=0/log=2", state, "state.metadata/op=0", "metadata"):
+    for text in ("batch=2/offsets", "source=0/log=2", state, "state/op=0/metadata", "metadata"):
         assert StepId.parse(text).is_checkpoint_file
     assert not StepId.parse("batch=2/sink.file=3.rename").is_checkpoint_file
     assert not StepId.parse("batch=2/p=0/a=0/state.write").is_checkpoint_file

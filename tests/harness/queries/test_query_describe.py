@@ -118,6 +118,8 @@ def test_no_password_survives(secret: str) -> None:
 def test_fault_ids_are_read_back() -> None:
     faults: list[QueryFault] = [
         DriverCrash(Point("batch=1/commits", "after", 2)),
+        DriverCrash(Point("state/op=0/metadata")),  # not a request to an endpoint
+        FailedStep(Point("state/op=0/metadata")),
         FailedStep(Point("batch=1/p=0/a=0/source.middle")),
         FailedStep(Point("batch=1/stage=0/p=0/a=0/task", "after")),
         zombie(Point("batch=1/commits"), 3),

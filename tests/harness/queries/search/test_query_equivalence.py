@@ -109,6 +109,21 @@ def test_a_task_that_leaves_something_can_also_be_there_twice() -> None:
     assert "crash(driver, after batch=0/stage=0/p=0/a=0/task)" in found
 
 
+def test_a_driver_is_held_within_each_rename_of_the_sink_until_another_has_gone_on() -> None:
+    why = Why(1, 1, 2)
+    seen = run("a")
+    renames = ["batch=0/sink.file=2.rename", "batch=0/sink.file=4.rename"]
+    at = [moment(step, phase, "b") for step in renames for phase in ("before", "after")]
+    opened = moment("batch=0/sink.file=3.open", "before", "b")
+    seen.crash_points = [*seen.crash_points[:-2], *at, opened, *seen.crash_points[-2:]]
+    why.read_clean(seen, [])
+    found = why.lineage([], seen).faults
+    held = {f"pause(driver, from {step} until after batch=0/commits)" for step in renames}
+    assert {id for id in found if "sink.file" in id and id.startswith("pause")} == held
+    tried_first = {id for faults in why.likely() for id in faults}
+    assert held.isdisjoint(tried_first)  # seldom what breaks a sink, and slow
+
+
 def keys(own: str, content: str | None = "c") -> Keys:
     return Keys(content, 1, "l", 1, own)
 
