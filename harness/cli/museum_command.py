@@ -36,7 +36,7 @@ def command(id: str | None, budget: str, out: Path | None, as_json: bool, quiet:
     """Real bugs and traps of streaming jobs, by their public ids: without ID the list of them,
     with ID the job that shows it is checked as if nothing were known.
 
-    Exit codes: 0 what the list says of it was seen again (found, or not found since it is mended),
+    Exit codes: 0 what the list says of it was seen again (found, or not found),
     1 it was not, 2 there is no such exhibit or none to run.
     """
     exhibits = {entry.name: entry for entry in entries("exhibit")}
@@ -59,7 +59,7 @@ def command(id: str | None, budget: str, out: Path | None, as_json: bool, quiet:
         result = check_one_job(request, environments, output)
     found, expected = _found(exhibit, result), bool(exhibit.shown)
     if not as_json:
-        outcome = "found" if found else "NOT found" if expected else "not found, which is mended"
+        outcome = "found" if found else "NOT found" if expected else "not found, as the list says"
         if result.verdict == "unknown" and not found:
             outcome = f"nothing can be concluded ({result.reason})"
         say(f"{id}: {outcome}: {exhibit.title}")
