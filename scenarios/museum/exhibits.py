@@ -232,15 +232,7 @@ _NOT_TRIED = (
 )
 
 
-_TO_BE_RUN = frozenset(
-    {
-        "SPARK-24453",
-        "SPARK-51717",
-        "SPARK-38320",
-        "SPARK-24699",
-        "SPARK-26154",
-    }
-)
+_TO_BE_RUN = frozenset({"SPARK-26154"})
 
 
 def _list() -> Iterator[Exhibit]:

@@ -94,7 +94,7 @@ SHIPPED = [
             "a Python data source that renames at commit",
             "effectively-once",
             _NOTHING,
-            "attempts write aside, and a commit replaces what an earlier one left",
+            "attempts write aside, and one rename makes a batch visible, unless it is there",
         ),
         (
             "DataSourceDirect",

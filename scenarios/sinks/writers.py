@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from errno import EEXIST, ENOTEMPTY
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -59,7 +60,8 @@ class _Staged(WriterCommitMessage):
 
 
 class _RenamingWriter(DataSourceStreamWriter):
-    """Attempts write aside; the commit renames what won to a name made of batch and partition."""
+    """Attempts write aside; the commit puts what won into a folder, which one rename makes visible
+    under the name of the batch, unless the batch is there."""
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)
@@ -77,12 +79,18 @@ class _RenamingWriter(DataSourceStreamWriter):
         return _Staged(str(staged), str(task.partitionId()))
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """A replay may deal its rows out in another way: what an earlier try left is removed."""
-        for earlier in self._folder.glob(f"{batchId}-*.jsonl"):
-            earlier.unlink()
+        """A replay may deal its rows out in another way, and a driver that was thought dead may
+        come to this line late: a batch is there as a whole or not, and only once."""
+        whole = self._folder / f".{batchId}-{uuid4().hex}"
+        whole.mkdir(parents=True)
         for message in messages:
             assert isinstance(message, _Staged)
-            Path(message.path).rename(self._folder / f"{batchId}-{message.name}.jsonl")
+            Path(message.path).rename(whole / f"{message.name}.jsonl")
+        try:
+            whole.rename(self._folder / f"{batchId}")
+        except OSError as e:
+            if e.errno not in (EEXIST, ENOTEMPTY):
+                raise
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         for message in messages:
@@ -127,7 +135,7 @@ class _Direct(DataSource):
 
 
 class DataSourceRename(Sink):
-    """A Python data source whose files are renamed at commit."""
+    """A Python data source whose batches are renamed at commit."""
 
     source: type[DataSource] = _Renaming
 
@@ -138,10 +146,13 @@ class DataSourceRename(Sink):
         return writer.option("checkpointLocation", env.checkpoint).start()
 
     def read(self, env: Environment) -> Iterable[Any]:
-        return _rows_in(env.workdir / "out")
+        return [row for batch in (env.workdir / "out").glob("[!.]*") for row in _rows_in(batch)]
 
 
 class DataSourceDirect(DataSourceRename):
     """A Python data source that writes in ``write()``."""
 
     source = _Direct
+
+    def read(self, env: Environment) -> Iterable[Any]:
+        return _rows_in(env.workdir / "out")
