@@ -86,7 +86,7 @@ def test_a_query_that_fails_of_two_faults_is_started_a_third_time(
     environments: SparkEnvironments,
 ) -> None:
     renamed = "bettong.scenarios.sinks.writers:DataSourceRename"
-    faults = {f"storage(EIO, before batch=1/sink.file={n}.rename)" for n in (1, 3)}
+    faults = {f"storage(EIO, before batch=1/sink.file={n}.rename)" for n in (2, 4)}
     with EndpointProxies({}) as endpoint_proxies:
         runner = SinkRunner(environments({}), Target(renamed), Input(), endpoint_proxies)
         execution = SinkExecutor(runner, Input(), False, Why(2, 4, 1)).run(frozenset(faults))
