@@ -32,7 +32,7 @@ MEASURED = {
     "files:SqliteRowsThenMarker": Measured("at-least-once", 27, 50),
     "files:SqliteMarkerThenRows": Measured("at-most-once", 27, 50),
     "writers:ForeachAppend": Measured("at-least-once", 45, 104),
-    "writers:DataSourceRename": Measured("effectively-once", 141, 383),
+    "writers:DataSourceRename": Measured("effectively-once", 187, 354),
     "writers:DataSourceDirect": Measured("at-least-once", 44, 452),
     "mutants:TasksAppend": Measured("at-least-once", 58, 135),
     "mutants:KeyedByPlace": Measured("at-least-once", 24, 57),
