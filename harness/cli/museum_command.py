@@ -36,8 +36,8 @@ def command(id: str | None, budget: str, out: Path | None, as_json: bool, quiet:
     """Real bugs and traps of streaming jobs, by their public ids: without ID the list of them,
     with ID the job that shows it is checked as if nothing were known.
 
-    Exit codes: 0 what the list says of it was seen again (found, or not found),
-    1 it was not, 2 there is no such exhibit or none to run.
+    Exit codes: 0 what the list says of it was seen again (found, or not found), 1 it was not,
+    2 there is no such exhibit or none to run.
     """
     exhibits = {entry.name: entry for entry in entries("exhibit")}
     if id is None:

@@ -123,7 +123,7 @@ _TRIED = (
         "format v2: offsets ahead of commits: the query does not start again",
         "fixed:CountsOfFormatTwo",
         "CheckpointInfo",
-        "said to be mended; lives in Spark 4.3.0, see below",
+        "said to be mended; lives in Spark 4.3.0",
     ),
     (
         "Paimon-9666",
