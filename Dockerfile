@@ -1,14 +1,16 @@
 # Bettong with Spark and Java, for the gateway, the engine, its workers and the receiver.
-# Any image of Debian with Python, such as a company's own: --build-arg BASE=…
-ARG BASE=python:3.12-slim-bookworm
+# Any image of Debian 12 or later, such as a company's own: --build-arg BASE=…
+ARG BASE=debian:bookworm-slim
 FROM ${BASE}
 
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
+    && apt-get install --yes --no-install-recommends openjdk-17-jre-headless python3-venv \
     && rm -rf /var/lib/apt/lists/*
 
+ENV PATH=/opt/bettong/bin:$PATH
 COPY . /tmp/bettong
-RUN pip install --no-cache-dir --constraint /tmp/bettong/constraints.txt '/tmp/bettong[kafka,metrics,s3]' \
+RUN python3 -m venv /opt/bettong \
+    && pip install --no-cache-dir --constraint /tmp/bettong/constraints.txt '/tmp/bettong[kafka,metrics,s3]' \
     && rm -rf /tmp/bettong
 
 # A number, so that a cluster which wants no root can see that this is not root.

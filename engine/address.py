@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 from typing import NamedTuple
 
 from bettong.lineage.errors import UsageError
@@ -44,9 +45,10 @@ class Address(NamedTuple):
 
     @property
     def is_private(self) -> bool:
-        """Whether it is one address of a private network."""
+        """Whether it is one address of a private network, or a name that stands for such only."""
         try:
-            address = ipaddress.ip_address(self.host)
-        except ValueError:
+            found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM)
+        except OSError:
             return False
-        return address.is_private and not address.is_unspecified
+        addresses = [ipaddress.ip_address(at[0]) for *_, at in found]
+        return all(a.is_private and not a.is_unspecified for a in addresses)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import socket
 import subprocess
 import sys
 import threading
@@ -67,9 +68,24 @@ def test_beyond_loopback_with_tls_and_a_token_or_client_certificates(
     ListenConfig(Address("0.0.0.0", 0), Path("c"), Path("k"), **lock).check()  # type: ignore[arg-type]
 
 
-def test_a_closed_network_is_one_private_address() -> None:
-    ListenConfig(Address("10.213.0.2", 0), closed_network=True).check()
-    for host in ("0.0.0.0", "::", "8.8.8.8", "example.org"):
+_NAMES = {
+    "gateway": ["172.18.0.2", "fd00::2"],
+    "example.org": ["8.8.8.8"],
+    "both": ["172.18.0.2", "8.8.8.8"],
+}
+
+
+def _addresses(host: str, port: int, **asked: object) -> list[tuple[object, ...]]:
+    if host == "unknown":
+        raise socket.gaierror
+    return [(0, 0, 0, "", (at, port)) for at in _NAMES.get(host, [host])]
+
+
+def test_a_closed_network_is_one_private_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", _addresses)
+    for host in ("10.213.0.2", "gateway"):
+        ListenConfig(Address(host, 0), closed_network=True).check()
+    for host in ("0.0.0.0", "::", "8.8.8.8", "example.org", "both", "unknown"):
         with pytest.raises(UsageError, match="which other machines reach"):
             ListenConfig(Address(host, 0), closed_network=True).check()
 
