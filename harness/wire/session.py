@@ -47,6 +47,11 @@ class Logged:
     size: int
     reply_size: int = 0
 
+    @property
+    def waits(self) -> bool:
+        """Whether its reply is due and has not come."""
+        return self.keys is not None and self.info.replied and not self.reply_size
+
 
 @dataclass(frozen=True)
 class Forward:

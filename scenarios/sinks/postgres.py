@@ -22,12 +22,13 @@ class _Postgres(Sink):
 
     servers = {"db": PostgresServer}  # noqa: RUF012
     columns = "id text, key text, seq bigint, value bigint"
+    applied = "batch bigint PRIMARY KEY"
 
     def setup(self, env: Environment) -> None:
         with self._connect(env) as db:
             db.execute("DROP TABLE IF EXISTS sink_rows, sink_applied")
             db.execute(f"CREATE TABLE sink_rows ({self.columns})")
-            db.execute("CREATE TABLE sink_applied (batch bigint PRIMARY KEY)")
+            db.execute(f"CREATE TABLE sink_applied ({self.applied})")
 
     def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
         def apply(batch: DataFrame, batch_id: int) -> None:
@@ -91,6 +92,12 @@ class OneTransaction(_Postgres):
         if not _is_applied(db, batch_id):
             _mark(db, batch_id)
             _insert(db, rows)
+
+
+class AskFirst(OneTransaction):
+    """The same, but only the question keeps a batch from being there twice."""
+
+    applied = "batch bigint"
 
 
 class RowsThenMarker(_Postgres):

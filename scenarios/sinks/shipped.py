@@ -153,6 +153,14 @@ SHIPPED = [
             _ONE,
         ),
         (
+            "AskFirst",
+            "PostgreSQL, rows and batch id together, and nothing that keeps the id from being "
+            "there twice",
+            "at-least-once",
+            "two drivers at once",
+            "both ask before either of them writes, and find nothing",
+        ),
+        (
             "RowsThenMarker",
             "PostgreSQL, rows, then the batch id",
             "at-least-once",

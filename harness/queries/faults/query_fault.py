@@ -48,6 +48,10 @@ class Injection(Protocol):
     def pause_server(self, fault: str, endpoint: str) -> None:
         """It stands still until the client gives up."""
 
+    def hold_driver(self, fault: str) -> None:
+        """The driver stands still, with what it has sent last on its way, until another one that
+        has taken over is done or cannot go on without it. Returns then."""
+
     def outlast_client(self, fault: str) -> None:
         """What hits a request has fired, and ends when the client gives up."""
 
@@ -67,7 +71,6 @@ class QueryFault(ABC):
     Attributes:
         on_wire: whether it hits a request.
         operational: whether it is no fault, but what any query meets.
-        takes_over: whether another driver takes over while the first one lives on.
         loses_executor: whether Spark loses sight of an executor.
         beside_steps: whether the run's injector says that it has fired.
     """
@@ -76,7 +79,6 @@ class QueryFault(ABC):
 
     on_wire: ClassVar[bool] = False
     operational: ClassVar[bool] = False
-    takes_over: ClassVar[bool] = False
     loses_executor: ClassVar[bool] = False
     beside_steps: ClassVar[bool] = False
 
@@ -104,6 +106,11 @@ class QueryFault(ABC):
     def placed(self) -> tuple[Fault, ...]:
         """The faults at steps that carry it out."""
         return ()
+
+    @property
+    def takes_over(self) -> bool:
+        """Whether another driver takes over while the first one lives on."""
+        return False
 
     @property
     def cores(self) -> bool:

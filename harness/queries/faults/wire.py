@@ -89,6 +89,8 @@ def wire_points(
         if request.id in describing:
             files, after = files_at(request.order, events), request_digest(reported, run)
             faults = tuple(_faults(request, points, f"{files} {before}", f"{files} {after}"))
+            if batch == window - 1 and changes(request):
+                faults += tuple(_own(WireFault(p, "late")) for p in points if p.kind == "omit")
             found.append(WirePoint(batch, faults, request.order))
     found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
     return found

@@ -13,10 +13,21 @@ from bettong.harness.wire import CutPoint
 from bettong.harness.wire.conversation import RequestId
 from bettong.harness.wire.cutpoints import Kind
 
-How = Literal["lost", "always lost", "crash", "restarted", "paused"]
-_HOW: Mapping[str, How] = {"crash": "crash", "restart": "restarted", "pause": "paused"}
+How = Literal["lost", "always lost", "crash", "restarted", "paused", "late"]
+_HOW: Mapping[tuple[str, str | None], How] = {
+    ("crash", "driver"): "crash",
+    ("restart", "server"): "restarted",
+    ("pause", "server"): "paused",
+    ("pause", "driver"): "late",
+}
+_MECHANISM: Mapping[How, str] = {
+    "crash": "replay",
+    "restarted": "server",
+    "paused": "server",
+    "late": "zombie",
+}
 _NUMBERED = re.compile(
-    r"(omit|omit-reply|cut|crash|restart|pause)\((?:(?:driver|server), (before|after) )?"
+    r"(omit|omit-reply|cut|crash|restart|pause)\((?:(driver|server), (before|after) )?"
     r"([^/=]+)/(restarted/)?(.+)=(\d+)\)( and each time again)?$"
 )
 
@@ -30,7 +41,9 @@ class WireFault(QueryFault):
             after it was carried out.
         how: ``lost`` once, with its connection; ``always lost``, however often this incarnation
             sends it again; ``crash``: the driver dies there; ``restarted``: the server is killed
-            and started there; ``paused``: it stands still there until the client gives up.
+            and started there; ``paused``: it stands still there until the client gives up;
+            ``late``: the driver stands still there, and its request is on its way until another
+            driver has ended the work.
     """
 
     on_wire: ClassVar[bool] = True
@@ -49,6 +62,8 @@ class WireFault(QueryFault):
             return f"restart(server, {self._when} {request})"
         if self.how == "paused":
             return f"pause(server, before {request})"
+        if self.how == "late":
+            return f"pause(driver, before {request})"
         return self.point.id + (" and each time again" if self.how == "always lost" else "")
 
     @classmethod
@@ -58,14 +73,16 @@ class WireFault(QueryFault):
         found = _NUMBERED.match(id)
         if found is None:
             return None
-        what, when, endpoint, restarted, label, number, again = found.groups()
+        what, who, when, endpoint, restarted, label, number, again = found.groups()
         kind: Kind = "omit-reply" if "omit-reply" in what or when == "after" else "omit"
         if what == "cut":
             kind = "cut"
-        how = _HOW.get(what, "always lost" if again else "lost")
+        how = _HOW.get((what, who), "always lost" if again else "lost")
         if restarted:
-            return cls(at_request(kind, endpoint, label, int(number)), how)
-        return cls(CutPoint(kind, endpoint, "", "nth", label, int(number), label), how)
+            fault = cls(at_request(kind, endpoint, label, int(number)), how)
+        else:
+            fault = cls(CutPoint(kind, endpoint, "", "nth", label, int(number), label), how)
+        return fault if fault.id == id else None
 
     @property
     def label(self) -> str:
@@ -100,6 +117,11 @@ class WireFault(QueryFault):
                 return (
                     f"The server stood still at {what} until the client gave up, and then went on."
                 )
+            case "late":
+                return (
+                    f"The driver stood still when it had sent {what}, a new one took over and "
+                    "ended the work; then the request arrived and the old one went on."
+                )
             case "always lost":
                 return (
                     f"{what} was carried out, but its reply was lost with the connection, each "
@@ -129,9 +151,8 @@ class WireFault(QueryFault):
         """Those after a restart wait until the query is started again."""
         if again == (self.point.match == "since"):
             lasts: Literal["once", "retries"] = "retries" if self.how == "always lost" else "once"
-            run.hit_request(
-                self.id, self.point, lasts, self._action(run), close=self.how != "paused"
-            )
+            goes_on = self.how in ("paused", "late")
+            run.hit_request(self.id, self.point, lasts, self._action(run), close=not goes_on)
 
     def _action(self, run: Injection) -> Callable[[], object] | None:
         match self.how:
@@ -141,6 +162,8 @@ class WireFault(QueryFault):
                 return lambda: run.restart_server(self.point.endpoint)
             case "paused":
                 return lambda: run.pause_server(self.id, self.point.endpoint)
+            case "late":
+                return lambda: run.hold_driver(self.id)
             case "always lost":
                 return lambda: run.outlast_client(self.id)
             case "lost":
@@ -148,7 +171,7 @@ class WireFault(QueryFault):
 
     @property
     def bound(self) -> str:
-        return "crash" if self.crashes else "loss"
+        return {"crash": "crash", "late": "pause"}.get(self.how, "loss")
 
     @property
     def place(self) -> str:
@@ -160,7 +183,11 @@ class WireFault(QueryFault):
 
     @property
     def mechanism(self) -> str:
-        return {"crash": "replay", "restarted": "server", "paused": "server"}.get(self.how, "wire")
+        return _MECHANISM.get(self.how, "wire")
+
+    @property
+    def takes_over(self) -> bool:
+        return self.how == "late"
 
     @property
     def crashes(self) -> bool:
@@ -173,10 +200,12 @@ class WireFault(QueryFault):
 
     @property
     def swallowable(self) -> bool:
-        return True
+        return self.how != "late"
 
     @property
     def doubled(self) -> str:
+        if self.how == "late":
+            return "Both drivers wrote them."
         return "Whoever did not see the reply sent its rows again."
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import ClassVar
 
 from bettong.harness.faults.kinds import Pause
 from bettong.harness.faults.point import DRIVER, Point
@@ -19,10 +18,12 @@ _ID = re.compile(r"pause\(driver, from (.+) until (.+)\)$")
 class Zombie(QueryFault):
     """The driver is paused, another one takes over and ends the work, then the first goes on."""
 
-    takes_over: ClassVar[bool] = True
-
     start: Point
     until: Point
+
+    @property
+    def takes_over(self) -> bool:
+        return True
 
     @property
     def placed(self) -> tuple[Pause]:

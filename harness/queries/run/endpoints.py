@@ -110,6 +110,16 @@ class EndpointProxies:
         reported = sorted(met, key=lambda request: request[0])
         return request_digest((request[1:] for request in reported), run) if self._relays else ""
 
+    def unanswered(self, since: int) -> frozenset[int]:
+        """The requests met after that logical time, each by its own, that wait for a reply."""
+        return frozenset(
+            logged.order
+            for tunnel in list(self.recorder.run.tunnels)
+            if tunnel.closed is None
+            for logged in list(tunnel.session.requests)
+            if logged.order > since and logged.waits
+        )
+
     def server(self, endpoint: str) -> Server:
         """The server of an endpoint, if it is ours."""
         return self.servers[endpoint]

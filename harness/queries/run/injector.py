@@ -10,7 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
+from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.lost_executor import SECOND, attempt_of
 from bettong.harness.queries.faults.query_fault import QueryFault
@@ -23,8 +26,30 @@ PATIENCE_S = 12.0
 """How long a server stands still, refuses connections or loses a reply again and again, when the
 client does not give up."""
 _HELD_S = 100.0
+_ANSWER_S = 5.0
+"""A request of a driver that has taken over and gets no answer for so long waits for what the one
+that stands still has locked."""
 _POLL_S = 0.02
 _ALONE_POLLS = 15
+
+
+class Pausable(Protocol):
+    """A driver in charge that another one takes over from while it stands still."""
+
+    def pause(self, node: str) -> InjectionOutcome: ...
+    def resume(self, node: str) -> str: ...
+
+
+@dataclass
+class _Hold:
+    """A driver that stands still until the one that takes over has come to its end.
+
+    Attributes:
+        successor: which start of a driver the one is that takes over.
+    """
+
+    successor: int
+    over: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass
@@ -35,6 +60,7 @@ class FaultInjector:
     Attributes:
         crash: crashes the driver now.
         lose_executor: has Spark lose sight of the executor now.
+        driver: stands still and goes on.
         evidence: of those that have fired, by id.
     """
 
@@ -42,13 +68,16 @@ class FaultInjector:
     faults: Sequence[QueryFault]
     crash: Callable[[], None]
     lose_executor: Callable[[], str]
+    driver: Pausable
     evidence: dict[str, str] = field(default_factory=dict)
     _armed: dict[str, Armed] = field(default_factory=dict)
     _begun: set[str] = field(default_factory=set)
     _lasting: dict[str, Callable[[], object]] = field(default_factory=dict)
+    _holds: list[_Hold] = field(default_factory=list)
     _started: int = 0
     _over: threading.Event = field(default_factory=threading.Event)
     _again: threading.Event = field(default_factory=threading.Event)
+    _told: dict[str, str] = field(default_factory=dict)
     _tasks: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -76,6 +105,29 @@ class FaultInjector:
         server = self.endpoint_proxies.server(endpoint)
         server.pause()
         self._last(fault, server.resume)
+
+    def hold_driver(self, fault: str) -> None:
+        hold = _Hold(self._started + 1)
+        self._holds.append(hold)
+        since = self.endpoint_proxies.clock()
+        told = self.driver.pause(DRIVER)
+        waits = self._until_over(hold, since)
+        self._told[fault] = f"{told.evidence}; {waits}; {self.driver.resume(DRIVER)}"
+
+    def _until_over(self, hold: _Hold, since: int) -> str:
+        """Wait until the driver that takes over is done, or gets no answer; which of both."""
+        waiting: dict[int, float] = {}
+        while not hold.over.wait(_POLL_S):
+            now, met = time.monotonic(), self.endpoint_proxies.unanswered(since)
+            waiting = {order: waiting.get(order, now) for order in met}
+            if any(now - begun > _ANSWER_S for begun in waiting.values()):
+                return "the one that took over waited for it"
+        return "the one that took over was done"
+
+    def let_go(self) -> None:
+        """No driver takes over from another any more: those that stand still go on."""
+        for hold in self._holds:
+            hold.over.set()
 
     def outlast_client(self, fault: str) -> None:
         self._last(fault, self._armed[fault].heal)
@@ -137,6 +189,9 @@ class FaultInjector:
         """A new incarnation meets only what has not fired yet."""
         self.heal()
         self._started += 1
+        for hold in self._holds:
+            if hold.successor < self._started:
+                hold.over.set()
         if self._started == 2:
             self.arm(again=True)
 
@@ -160,7 +215,8 @@ class FaultInjector:
         for id, armed in self._armed.items():
             found = armed.heal()
             if found.fired:
-                self.evidence[id] = f"hit {found.request}, {found.times} time(s)"
+                told = f"; {self._told[id]}" if id in self._told else ""
+                self.evidence[id] = f"hit {found.request}, {found.times} time(s){told}"
         return tuple(x.id for x in self.faults if x.beside_steps and not self._has_fired(x))
 
     def _has_fired(self, fault: QueryFault) -> bool:
@@ -171,3 +227,4 @@ class FaultInjector:
         """Whoever is held may go on: nothing that it does matters any more."""
         self._again.set()
         self._over.set()
+        self.let_go()

@@ -82,10 +82,10 @@ class OneRun:
         self._anew = False
         self._operational_event = event_of(faults)
         self._loses = any(fault.loses_executor for fault in faults)
-        self._injector = FaultInjector(
-            endpoint_proxies, faults, self._crash_at_request, self._lose_executor
-        )
         self._driver = DriverControl(self._state, real, self._cut_links, self._refuse)
+        self._injector = FaultInjector(
+            endpoint_proxies, faults, self._crash_at_request, self._lose_executor, self._driver
+        )
         placed = [at_step for f in faults if not f.operational for at_step in f.placed]
         schedule = Schedule((*placed, *self._operational_event.placed))
         self._control = RunControl(
@@ -151,6 +151,7 @@ class OneRun:
             self._until_drained()
             if self._operational_event.anew is not None:
                 self._start_anew()
+            self._injector.let_go()
             for number in self._incarnations.unended():
                 self._result.errors.append(f"incarnation {number} did not end")
             checkpoint = self._workload.checkpoint(self._state)

@@ -113,6 +113,30 @@ def test_a_request_is_hit(
         assert kinds(executor, label, kind, how) == seen
 
 
+@pytest.mark.parametrize(
+    ("name", "request_of", "seen", "why"),
+    [
+        ("AskFirst", "request=3 INSERT", {"Duplicate"}, "the one that took over was done"),
+        ("OneTransaction", "request=3 INSERT", set(), "the one that took over was done"),
+        ("OneTransaction", "request=5 COMMIT", set(), "the one that took over waited for it"),
+    ],
+)
+def test_a_request_comes_late_from_a_driver_that_was_thought_dead(
+    environments: SparkEnvironments, name: str, request_of: str, seen: set[str], why: str
+) -> None:
+    with executor_of(environments, f"postgres:{name}") as executor:
+        fault = next(
+            fault
+            for point in executor.why.wire
+            for fault, _ in point.faults
+            if fault.takes_over and fault.point.request.endswith(request_of)
+        )
+        execution = executor.run(frozenset({fault.id}))
+        assert execution.not_fired == ()
+        assert why in execution.evidence[fault.id]
+        assert {a.kind for a in execution.anomalies} == seen
+
+
 def test_two_transactions_break_between_them(environments: SparkEnvironments) -> None:
     for name, seen in (("RowsThenMarker", {"Duplicate"}), ("MarkerThenRows", {"Loss"})):
         with executor_of(environments, f"postgres:{name}") as executor:

@@ -276,6 +276,8 @@ def test_a_request_told_by_its_number_is_named_so(number: int, reported: str) ->
     assert fault.describe().startswith(sent)
     lost = WireFault(point, "lost").describe()
     assert lost == f"The {reported} PUB to mq was lost with its connection before it arrived."
+    late = WireFault(point, "late").describe()
+    assert late.startswith(f"The driver stood still when it had sent the {reported} PUB to mq, a ")
 
 
 def test_rows_that_a_server_forgot_were_not_skipped() -> None:

@@ -67,8 +67,9 @@ def test_a_request_that_changes_something_is_lost_and_repeated_in_every_way() ->
         f"omit-reply({request}) and each time again",
         f"crash(driver, after {request})",
         f"cut({request})",
+        f"pause(driver, before {request})",
     ]
-    assert len({left for _, left in point.faults}) == 6
+    assert len({left for _, left in point.faults}) == 7
 
 
 def test_losing_one_that_changes_nothing_leaves_the_same_behind_in_every_way() -> None:
@@ -85,6 +86,15 @@ def test_of_requests_that_are_alike_the_first_and_the_last_stand_for_all() -> No
     requests = dict.fromkeys(fault.point.request for p in placed(asked) for fault, _ in p.faults)
     numbers = [request.partition("request=")[2] for request in requests]
     assert numbers == ["1 BEGIN", "2 INSERT", "6 INSERT", "7 COMMIT"]
+
+
+def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_only() -> None:
+    points = placed([(0, "CREATE", ""), (1, "BEGIN", ""), (1, "INSERT", "a"), (1, "COMMIT", "")])
+    held = [fault for point in points for fault, _ in point.faults if fault.takes_over]
+    assert [fault.label for fault in held] == ["INSERT", "COMMIT"]
+    assert {(fault.bound, fault.mechanism, fault.crashes) for fault in held} == {
+        ("pause", "zombie", False)
+    }
 
 
 def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:
@@ -173,5 +183,7 @@ def test_ids_of_other_faults_are_not_taken_for_requests() -> None:
         "crash(driver, before batch=1/p=0/a=0/source.middle#2)",
         "storage(EIO, before batch=1/sink.file=1.rename)",
         "omit(db/conn=1/request=2 INSERT)",
+        "crash(server, before db/INSERT=1)",
+        "pause(driver, after db/INSERT=1)",
     ):
         assert WireFault.parse(id) is None

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from bettong.harness.faults.actuator import InjectionOutcome
 from bettong.harness.queries.faults.kinds import parse_fault, refused_once
+from bettong.harness.queries.run import injector as injector_module
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.wire.armed import WireEvidence
 from bettong.lineage.trace import TraceEvent
@@ -40,6 +42,7 @@ class Proxies:
 
     armed: list[Armed] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
+    waiting: frozenset[int] = frozenset()
 
     @property
     def recorder(self) -> Proxies:
@@ -67,13 +70,35 @@ class Proxies:
     def resume(self) -> None:
         self.done.append("resume")
 
+    def clock(self) -> int:
+        return 7
+
+    def unanswered(self, since: int) -> frozenset[int]:
+        assert since == 7
+        return self.waiting
+
+
+@dataclass
+class Driver:
+    """Notes what is done to it."""
+
+    done: list[str]
+
+    def pause(self, node: str) -> InjectionOutcome:
+        self.done.append("driver stops")
+        return InjectionOutcome(True, "stopped")
+
+    def resume(self, node: str) -> str:
+        self.done.append("driver goes on")
+        return "went on"
+
 
 def injector(
     proxies: Proxies, *ids: str, lost: Callable[[], str] = lambda: "lost"
 ) -> FaultInjector:
     faults = [parse_fault(id) for id in ids]
     crash = lambda: proxies.done.append("crash")  # noqa: E731
-    return FaultInjector(proxies, faults, crash, lost)  # type: ignore[arg-type]
+    return FaultInjector(proxies, faults, crash, lost, Driver(proxies.done))  # type: ignore[arg-type]
 
 
 def event(step: str, phase: str = "before", **detail: Any) -> TraceEvent:
@@ -105,6 +130,46 @@ def test_a_fault_on_the_wire_is_in_force_from_the_beginning(
     assert proxies.done == done
     assert run.end() == ()
     assert run.evidence == {fault: "hit the request, 1 time(s)"}
+
+
+LATE = "pause(driver, before db/COMMIT=1)"
+
+
+@pytest.mark.parametrize("end", ["third", "run", "released"])
+def test_a_driver_stands_still_until_the_one_that_takes_over_is_done(end: str) -> None:
+    proxies = Proxies()
+    run = injector(proxies, LATE)
+    run.arm()
+    run.starts()
+    (armed,) = proxies.armed
+    assert armed.what == ("omit", "nth", "once", False)
+    assert armed.action is not None
+    held = threading.Thread(target=armed.action)
+    armed.fired = 1
+    held.start()
+    while not proxies.done:
+        assert held.is_alive()
+    run.starts()  # the one that takes over
+    assert proxies.done == ["driver stops"]
+    {"third": run.starts, "run": run.let_go, "released": run.release}[end]()
+    held.join(10)
+    assert proxies.done == ["driver stops", "driver goes on"]
+    assert run.end() == ()
+    told = "stopped; the one that took over was done; went on"
+    assert run.evidence == {LATE: f"hit the request, 1 time(s); {told}"}
+
+
+def test_it_goes_on_when_the_one_that_takes_over_waits_for_what_it_has_locked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(injector_module, "_ANSWER_S", 0.0)
+    proxies = Proxies(waiting=frozenset({9}))
+    run = injector(proxies, LATE)
+    run.arm()
+    run.hold_driver(LATE)
+    proxies.armed[0].fired = 1
+    assert run.end() == ()
+    assert "the one that took over waited for it" in run.evidence[LATE]
 
 
 def test_a_fault_after_a_restart_waits_for_it() -> None:
