@@ -15,6 +15,7 @@ TWICE = {"Duplicate"}
     ("name", "fault", "expected"),
     [
         ("postgres:OneTransaction", REPLAYED, set()),
+        ("postgres:AskFirst", "pause(driver, before db/INSERT=2)", TWICE),
         ("postgres:CopyPerPartition", FAILED_TASK, TWICE),
         pytest.param("redis:GuardedPush", REPLAYED, set(), marks=pytest.mark.slow),
         ("redis:Push", REPLAYED, TWICE),

@@ -70,6 +70,10 @@ class Checksums(Base):
     def transform(self, env):
         return env.input("orders").dropDuplicates(["id"]).select("id")
 
+class Distinct(Base):
+    def transform(self, env):
+        return env.input("orders").dropDuplicates(["id"])
+
 class Polled(Base):
     def __init__(self):
         from pyspark.sql.datasource import DataSource, SimpleDataSourceStreamReader
@@ -139,6 +143,13 @@ def test_a_right_job_stands_a_replay(environments: SparkEnvironments, users: str
     assert (result.verdict, result.kind) == ("valid", "job")
     assert result.details["oracle"] == "the envelope of clean runs"
     assert result.coverage.injected == 1
+
+
+def test_a_driver_dies_where_a_job_says_what_state_it_keeps(
+    environments: SparkEnvironments, users: str
+) -> None:
+    result = check(environments, f"{users}:Distinct", "crash(driver, before state/op=0/metadata)")
+    assert (result.verdict, result.coverage.injected) == ("valid", 1), result.reason
 
 
 def test_appended_windows_are_there_twice_and_the_replay_shows_it_again(
