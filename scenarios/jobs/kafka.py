@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from bettong.harness import Bag, Job, Table, Topic
+from bettong.harness import Bag, Clean, Job, Table, Topic
 from bettong.harness.queries.job.contract import Compare
 from bettong.harness.servers import KafkaServer
 from bettong.scenarios.jobs.outputs import ToSqlite
@@ -82,7 +82,8 @@ class CountsToTopicOfAll(CountsToTopic):
 
 class _Copied(_OnKafka, ToSqlite):
     inputs = {"orders": Topic("orders", "id STRING, amount INT")}  # noqa: RUF012
-    oracle, compare = "batch", Bag("id", "amount")
+    oracle: str | Clean = "batch"
+    compare = Bag("id", "amount")
     select = "SELECT id, amount FROM orders"
 
     def transform(self, env: Any) -> DataFrame:
@@ -97,6 +98,25 @@ class Copied(_Copied):
 
     def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
         db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?)", rows)
+
+
+class CopiedOfOnePartition(Copied):
+    """A topic into a table, upserted by id, of the partition that there was when it was written."""
+
+    oracle = Clean()
+
+    def transform(self, env: Any) -> DataFrame:
+        host, port = env.address("kafka")
+        records = (
+            env.spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", f"{host}:{port}")
+            .option("assign", json.dumps({env.topic("orders"): [0]}))
+            .option("startingOffsets", "earliest")
+            .load()
+        )
+        row = "from_json(CAST(value AS STRING), 'id STRING, amount INT') AS row"
+        rows: DataFrame = records.selectExpr(row).select("row.*")
+        return rows
 
 
 class CopiedTwice(_Copied):

@@ -50,5 +50,6 @@ SHIPPED = (
     _job("kafka:CountsToTopic", "Kafka, window count, Kafka, last record of a key counts"),
     _job("kafka:CountsToTopicOfAll", "Kafka, window count, Kafka, all records", "at-least-once"),
     _job("kafka:Copied", "Kafka, upserted by id"),
+    _job("kafka:CopiedOfOnePartition", "Kafka, one partition of it, upserted", "at-most-once"),
     _job("kafka:CopiedTwice", "Kafka, inserted", "at-least-once"),
 )

@@ -200,6 +200,7 @@ _MENDED = (
     ("SPARK-38320", "an iterator misses its own writes", "museum.fixed:SessionsOnRocksDB"),
     ("SPARK-24699", "the watermark is lost over restarts", "museum.fixed:CountsByTheDay"),
     ("SPARK-24453", "a crash in a batch without data", "jobs.windows:Counts"),
+    ("SPARK-53560", "AvailableNow, a partition is added", "museum.fixed:CopiedByTheDay"),
     ("SPARK-26154", "outer join: no match for a matched row", "jobs.joins:MatchedOrNot"),
 )
 _NOT_TRIED = (
@@ -224,11 +225,6 @@ _NOT_TRIED = (
     ),
     ("SPARK-48105", "unload races snapshot", "needs maintenance held between two of its steps"),
     ("SPARK-49699", "an operator is dropped in an empty batch", "needs the optimizer's old rule"),
-    (
-        "SPARK-53560",
-        "AvailableNow, a partition is added",
-        "no fault adds partitions to a topic yet",
-    ),
 )
 
 

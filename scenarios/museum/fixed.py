@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bettong.scenarios.jobs.kafka import Copied
+from bettong.scenarios.jobs.outputs import connected
 from bettong.scenarios.jobs.state import Sessions
 from bettong.scenarios.jobs.windows import Counts
 
@@ -38,6 +40,19 @@ class SessionsOnRocksDB(Sessions):
     """State of the job's own with timers, in RocksDB."""
 
     spark_config = _ROCKSDB
+
+
+class CopiedByTheDay(Copied):
+    """A topic, copied by a query that is started for what is there now, again and again."""
+
+    def write(self, df: DataFrame, env: Any) -> StreamingQuery:
+        def each(batch: DataFrame, batch_id: int) -> None:
+            rows = [tuple(row) for row in batch.collect()]
+            with connected(env) as db:
+                self.apply(db, batch_id, rows)
+
+        writer = df.writeStream.foreachBatch(each).trigger(availableNow=True)
+        return writer.option("checkpointLocation", env.checkpoint).start()
 
 
 class CountsByTheDay(Counts):

@@ -26,6 +26,8 @@ class OperationalEvent(QueryFault):
         crash: the driver dies there.
         more_cores: from the first restart on Spark has two cores instead of one.
         repeat: the step of a job's input that its source sends once more, with the next one.
+        more_partitions: the topics that a job reads get one partition more: at the restart or,
+            where nothing dies, before step 2.
         refusable: rows may be missing if the query stands still and says why.
     """
 
@@ -38,6 +40,7 @@ class OperationalEvent(QueryFault):
     anew: Mapping[str, int] | None = None
     crash: Point | None = None
     more_cores: bool = False
+    more_partitions: bool = False
     refusable: bool = False
     repeat: int | None = None
 
@@ -144,7 +147,23 @@ NEW_ROWS = OperationalEvent(
 REPEATED = OperationalEvent(
     "repeat(step=1)", "The source sent the rows of step 1 once more, with step 2.", repeat=1
 )
+PARTITIONS = OperationalEvent(
+    "more-partitions(before step=2)",
+    "The topic got one partition more before step 2, and rows went there from then on.",
+    more_partitions=True,
+)
+REPLAYED_PARTITIONS = OperationalEvent(
+    "crash-and-more-partitions(driver, before batch=1/commits)",
+    "The driver died after batch 1 was written, before Spark recorded that (commits/1); when the "
+    "query was started again the topic had one partition more.",
+    crash=_REPLAYED,
+    more_partitions=True,
+)
 OPERATIONAL_EVENTS = (STOPPED, MORE, EMPTY, ODD)
 KNOWN = {
-    event.id: event for event in (*OPERATIONAL_EVENTS, CORES, REPEATED, NEW_CHECKPOINT, NEW_ROWS)
+    event.id: event
+    for event in (
+        *OPERATIONAL_EVENTS,
+        *(CORES, REPEATED, NEW_CHECKPOINT, NEW_ROWS, PARTITIONS, REPLAYED_PARTITIONS),
+    )
 }

@@ -165,6 +165,7 @@ class _Check:
         self._why = JobWhy(request.window, 0, request.faults)
         self._why.repeats = isinstance(job.oracle, OnePerKey)
         self._why.fed = any(isinstance(x, StepInput) for x in job.inputs.values())
+        self._why.topics = any(isinstance(x, StepInput) and x.on_topic for x in job.inputs.values())
         self._why.own_session = request.script is not None
         self._executor = QueryExecutor(
             self._runner(workload),

@@ -10,7 +10,7 @@ import csv
 import json
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -86,11 +86,9 @@ class TopicSender:
     """A record a row, acknowledged before the step counts as sent."""
 
     def __init__(self, topic: str, address: str, partitions: int = 1, key: str = "") -> None:
-        import kafka
-
-        self._topic, self._key = topic, key
+        self._topic, self._address, self._key = topic, address, key
         _make_topic(topic, address, partitions)
-        self._producer = kafka.KafkaProducer(bootstrap_servers=address, acks="all")
+        self._producer = self._connected()
         self._sent = [0] * partitions
 
     def send(self, number: int, rows: Sequence[Any]) -> None:
@@ -119,9 +117,35 @@ class TopicSender:
             int(offset.get(p, 0)) >= n for offset in found for p, n in ends.items()
         )
 
+    def widen(self) -> str:
+        """The topic gets one partition more, to which rows go from now on; how many it has."""
+        import kafka
+        from kafka.admin import NewPartitions
+
+        admin = kafka.KafkaAdminClient(bootstrap_servers=self._address)
+        try:
+            admin.create_partitions({self._topic: NewPartitions(len(self._sent) + 1)})
+        finally:
+            admin.close()
+        self._sent.append(0)
+        self._producer.close()
+        self._producer = self._connected()  # the one that was there knows the old ones only
+        deadline = time.monotonic() + _TOPIC_S
+        while len(self._producer.partitions_for(self._topic) or ()) < len(self._sent):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the broker does not add a partition to {self._topic}")
+            self._producer.close()
+            self._producer = self._connected()
+        return f"{self._topic} has {len(self._sent)} partitions"
+
     def close(self) -> None:
         """Nothing more is sent."""
         self._producer.close()
+
+    def _connected(self) -> Any:
+        import kafka
+
+        return kafka.KafkaProducer(bootstrap_servers=self._address, acks="all")
 
 
 def _make_topic(topic: str, address: str, partitions: int) -> None:
@@ -166,6 +190,7 @@ class Feed:
     Attributes:
         checkpoint: of the query; None until it is known.
         limit: so many steps at most for now.
+        before: what is done before a step is put in place, by its number.
     """
 
     def __init__(
@@ -176,6 +201,7 @@ class Feed:
     ) -> None:
         self.checkpoint = checkpoint
         self.limit: int | None = None
+        self.before: dict[int, Callable[[], object]] = {}
         self.total = max((len(each) for each in steps.values()), default=0)
         self._steps, self._senders = steps, senders
         self._fed = 0
@@ -194,6 +220,8 @@ class Feed:
                 self._fed += 1
 
     def _put(self, number: int) -> None:
+        if number in self.before:
+            self.before[number]()
         for name, steps in self._steps.items():
             if number < len(steps):
                 self._senders[name].send(number, steps[number])

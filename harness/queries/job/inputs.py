@@ -110,6 +110,11 @@ class StepInput:
     fed: _Fed
 
     @property
+    def on_topic(self) -> bool:
+        """Whether its rows are records of a topic."""
+        return self.kind == "topic"
+
+    @property
     def schema(self) -> str:
         """Of the rows, as DDL."""
         return self.fed.ddl(self.given)

@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.failed_step import FailedStep
-from bettong.harness.queries.faults.operations import MORE, REPEATED, STOPPED
+from bettong.harness.queries.faults.operations import (
+    MORE,
+    PARTITIONS,
+    REPEATED,
+    REPLAYED_PARTITIONS,
+    STOPPED,
+)
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire import WirePoint
 from bettong.harness.queries.run.observation import QueryRun
@@ -22,6 +28,8 @@ class JobWhy(Why):
     """Whether rows that are sent twice must count once: the job deduplicates."""
     fed = True
     """Whether it is fed step by step: a source of its own gives all its rows at once."""
+    topics = False
+    """Whether it reads topics."""
     own_session = False
     """Whether it is not Bettong that has its Spark session."""
 
@@ -55,5 +63,8 @@ class JobWhy(Why):
         if self.fed:
             yield STOPPED
             yield MORE
+        if self.topics:
+            yield PARTITIONS
+            yield REPLAYED_PARTITIONS
         if self.repeats:
             yield REPEATED

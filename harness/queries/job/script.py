@@ -66,6 +66,11 @@ class Lines(StepInput):
         self._each = -(-len(self.lines) // min(steps, len(self.lines)))
 
     @property
+    def on_topic(self) -> bool:
+        """Whether its lines are records of a topic."""
+        return bool(self.topic)
+
+    @property
     def steps(self) -> list[list[Any]]:
         """The lines of each step."""
         return [self.lines[at : at + self._each] for at in range(0, len(self.lines), self._each)]

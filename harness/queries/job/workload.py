@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,8 @@ from bettong.harness.queries.run.job import Target
 from bettong.lineage.trace import TraceEvent
 
 _MORE_INCARNATIONS = 4
+_WIDENED = 2
+"""The step before which topics get more partitions."""
 _OTHER_PARTITIONS = {
     # A file of some hundred bytes is read in several parts, and state keeps its partitions.
     "spark.sql.files.maxPartitionBytes": "256",
@@ -84,12 +86,15 @@ class JobWorkload:
     call: str = CALL
     most_incarnations: int = 0
     patience_s: float = INCARNATION_S
+    added: str = ""
     _feed: Feed | None = None
     _paths: Mapping[str, str] = field(default_factory=dict)
     _topics: Mapping[str, str] = field(default_factory=dict)
     _event: OperationalEvent = field(default_factory=lambda: OperationalEvent("", ""))
     _folder: Path = Path()
     _state: Path = Path()
+    _read: Sequence[TopicSender] = ()
+    _crashed: bool = False
 
     @property
     def feed(self) -> Feed:
@@ -120,7 +125,12 @@ class JobWorkload:
         }
         if event.repeat is not None:
             steps = {name: repeated(each, event.repeat) for name, each in steps.items()}
-        self._feed = Feed(steps, self.senders(), self.checkpoint(state))
+        senders = self.senders()
+        self._feed = Feed(steps, senders, self.checkpoint(state))
+        self._read = [sender for sender in senders.values() if isinstance(sender, TopicSender)]
+        self.added, self._crashed = "", False
+        if event.more_partitions and event.crash is None:
+            self.feed.before[_WIDENED] = self._widen
         self.most_incarnations = self.feed.total + _MORE_INCARNATIONS
 
     def senders(self) -> dict[str, Sender]:
@@ -144,7 +154,12 @@ class JobWorkload:
         step is put in place."""
         stops = self.variant.stop_after or self._event.at_first.get("batches")
         self.feed.limit = stops if incarnation == 1 else None
+        if self._crashed and self._event.more_partitions and not self.added:
+            self._widen()
         self.feed.advance()
+
+    def _widen(self) -> None:
+        self.added = ", ".join(sender.widen() for sender in self._read)
 
     def arguments(self, incarnation: int, layout: int, anew: bool) -> Mapping[str, Any]:
         """Where the inputs are, and settings: other ones at a replay."""
@@ -160,6 +175,9 @@ class JobWorkload:
 
     def observe(self, event: TraceEvent) -> None:
         """The next step follows the record of the batch that consumed the last one."""
+        crash = self._event.crash
+        if crash is not None and (crash.step, crash.phase) == (event.step, event.phase):
+            self._crashed = True
         if event.phase == "after" and StepId.parse(event.step).ends_batch:
             self.feed.advance()
 

@@ -339,10 +339,12 @@ class OneRun:
             if proof is None:
                 missing.append(self._operational_event.id)
             else:
-                reported[self._operational_event.id] = proof
+                reported[self._operational_event.id] = proof + self._added()
         event = self._operational_event
         if event.at_first and not event.placed and self._driver.incarnation < 2:
             missing.append(event.id)  # nothing was stopped, so nothing began again
+        elif event.more_partitions and not self._workload.added and event.id not in missing:
+            missing.append(event.id)
         elif event.id and not event.placed:
             reported[event.id] = self._took_place()
         self._result.evidence, self._result.not_fired = reported, tuple(missing)
@@ -351,7 +353,11 @@ class OneRun:
         """The proof of an operational event that no fault brings about."""
         started, done = self._driver.incarnation, self._commits()
         failed = f", {len(self._result.errors)} of them failed" if self._result.errors else ""
-        return f"the query was started {started} time(s){failed}; {done} batches were recorded"
+        told = f"the query was started {started} time(s){failed}; {done} batches were recorded"
+        return told + self._added()
+
+    def _added(self) -> str:
+        return f"; {self._workload.added}" if self._workload.added else ""
 
     def _read_back(self) -> None:
         try:

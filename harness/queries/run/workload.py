@@ -22,11 +22,13 @@ class Workload(Protocol):
         call: ``module:function`` that does an incarnation in the driver host.
         most_incarnations: how often the query is started at most.
         patience_s: after so long without a word the query is taken to do nothing more.
+        added: what was added to the topics that are read, in the present run.
     """
 
     call: str
     most_incarnations: int
     patience_s: float
+    added: str
 
     def begin(self, run: str, state: Path, event: OperationalEvent) -> None:
         """A new run, with its durable state in ``state`` and what the day brings."""
@@ -60,11 +62,12 @@ class SinkWorkload:
     call: str = CALL
     most_incarnations: int = 8
     patience_s: float = INCARNATION_S
+    added: str = ""
     _event: OperationalEvent = field(default_factory=lambda: OperationalEvent("", ""))
 
     def begin(self, run: str, state: Path, event: OperationalEvent) -> None:
         """The rows are those that the event leaves. Raises UsageError for an event of jobs."""
-        if event.repeat is not None:
+        if event.repeat is not None or event.more_partitions:
             raise UsageError(f"{event.id} is for jobs: a sink is not fed step by step")
         self._event = event
 

@@ -186,6 +186,30 @@ def test_an_input_that_is_not_consumed_is_no_pass(
     assert result.verdict == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("name", "fault", "kinds"),
+    [
+        ("CopiedOfOnePartition", "more-partitions(before step=2)", {"Stuck"}),
+        pytest.param(
+            "Copied",
+            "crash-and-more-partitions(driver, before batch=1/commits)",
+            set(),
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_a_topic_that_is_read_gets_more_partitions(
+    environments: SparkEnvironments, name: str, fault: str, kinds: set[str]
+) -> None:
+    pytest.importorskip("kafka")
+    result = check(environments, f"{SHIPPED}.kafka:{name}", fault)
+    if "skipped" in result.details:
+        pytest.skip(result.reason)
+    assert {a.kind for a in result.anomalies} == kinds
+    (run,) = (run for run in result.runs if run.faults)
+    assert "has 2 partitions" in run.evidence[fault]
+
+
 def test_an_oracle_that_the_clean_run_contradicts_is_a_finding(
     environments: SparkEnvironments, users: str
 ) -> None:

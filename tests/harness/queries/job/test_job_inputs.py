@@ -8,6 +8,12 @@ from typing import Any
 
 import pytest
 
+from bettong.harness.queries.faults.operations import (
+    PARTITIONS,
+    REPEATED,
+    REPLAYED_PARTITIONS,
+    OperationalEvent,
+)
 from bettong.harness.queries.job.check import session_settings
 from bettong.harness.queries.job.feed import (
     Feed,
@@ -22,7 +28,10 @@ from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.made_rows import columns_of, make_rows
 from bettong.harness.queries.job.script import ScriptJob, load_script
 from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.job import Target
+from bettong.harness.queries.run.workload import SinkWorkload
 from bettong.harness.queries.script import Script
+from bettong.harness.queries.sink.rows import Input
 from bettong.lineage.errors import UsageError
 
 
@@ -81,6 +90,14 @@ def test_sparks_connector_comes_along_where_topics_are_read() -> None:
     own.spark_config = {"spark.jars.packages": "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0"}
     assert "spark.jars" not in session_settings(own)
     assert "spark.jars" not in session_settings(Cleaned())
+
+
+@pytest.mark.parametrize("event", [REPEATED, PARTITIONS, REPLAYED_PARTITIONS])
+def test_what_is_done_to_steps_is_for_jobs(event: OperationalEvent, tmp_path: Path) -> None:
+    assert OperationalEvent.parse(event.id) == event
+    workload = SinkWorkload(Target("sink"), Input())
+    with pytest.raises(UsageError, match="is for jobs"):
+        workload.begin("run1", tmp_path, event)
 
 
 def test_the_closing_row_is_a_step_of_its_own_also_when_steps_are_merged() -> None:
