@@ -156,6 +156,19 @@ def test_the_score_counts_only_what_a_search_can_find(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_what_fails_by_itself_where_no_time_is_left_for_a_search_does_not_count(
+    tmp_path: Path,
+) -> None:
+    """A gateway that is never told what it may forget takes no more, once its credit is used up."""
+    mutant = mutant_of("engine/endpoints.py", "GatewaySource.release delete release")
+    source = overlay.source_of(mutant.path)
+    overlay.build(tmp_path, {mutant.path: mutant.applied(source)})
+    scenarios = ("counting", "doubling", "counting_on_credit")
+    found = judge(Question(overlay.in_front(tmp_path), scenarios, (), "standard", 20.0))
+    assert (found.status, found.shown_by) == ("fails without a fault", "counting_on_credit")
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("part", "status"),
