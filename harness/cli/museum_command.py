@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,10 @@ from bettong.lineage.search.loop import Budget
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 @click.option("--quiet", is_flag=True, help="No progress.")
-def command(id: str | None, budget: str, out: Path | None, as_json: bool, quiet: bool) -> None:
+@click.pass_context
+def command(
+    ctx: click.Context, id: str | None, budget: str, out: Path | None, as_json: bool, quiet: bool
+) -> None:
     """Real bugs and traps of streaming jobs, by their public ids: without ID the list of them,
     with ID the job that shows it is checked as if nothing were known.
 
@@ -63,7 +65,7 @@ def command(id: str | None, budget: str, out: Path | None, as_json: bool, quiet:
         if result.verdict == "unknown" and not found:
             outcome = f"nothing can be concluded ({result.reason})"
         say(f"{id}: {outcome}: {exhibit.title}")
-    sys.exit(0 if found == expected and (found or result.verdict == "valid") else 1)
+    ctx.exit(0 if found == expected and (found or result.verdict == "valid") else 1)
 
 
 def _found(exhibit: Any, result: Result) -> bool:

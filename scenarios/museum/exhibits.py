@@ -23,7 +23,6 @@ class Exhibit:
         shown: a word of the result's reason, told envelope or words by which it is recognised;
             empty when it is tried, and not there.
         note: how it is there, or why it is not.
-        seen: whether a run of its job has shown that, so far.
     """
 
     id: str
@@ -31,16 +30,12 @@ class Exhibit:
     target: str = ""
     shown: str = ""
     note: str = ""
-    seen: bool = True
 
     @property
     def tried(self) -> str:
-        """``found``, ``not found``, ``not tried``; ``to be run`` where there is a job of which
-        nobody has seen yet what is said of it."""
+        """``found``, ``not found`` or ``not tried``."""
         if not self.target:
             return "not tried"
-        if not self.seen:
-            return "to be run"
         return "found" if self.shown else "not found"
 
 
@@ -228,14 +223,11 @@ _NOT_TRIED = (
 )
 
 
-_TO_BE_RUN = frozenset({"SPARK-26154"})
-
-
 def _list() -> Iterator[Exhibit]:
     for id, title, job, word, note in _TRIED:
-        yield Exhibit(id, title, f"{_MUSEUM}.{job}", word, note, id not in _TO_BE_RUN)
+        yield Exhibit(id, title, f"{_MUSEUM}.{job}", word, note)
     for id, title, job in _MENDED:
-        yield Exhibit(id, title, f"bettong.scenarios.{job}", note=_FIXED, seen=id not in _TO_BE_RUN)
+        yield Exhibit(id, title, f"bettong.scenarios.{job}", note=_FIXED)
     for id, title, why in _NOT_TRIED:
         yield Exhibit(id, title, note=why)
 

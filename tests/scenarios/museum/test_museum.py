@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-from bettong.harness.cli import museum_command
+from bettong.harness.cli import cli, museum_command
 from bettong.harness.queries.job.loading import load_job
 from bettong.scenarios.museum import EXHIBITS, Exhibit
 
@@ -53,7 +53,7 @@ def test_an_answer_is_held_against_the_list(
 ) -> None:
     result = SimpleNamespace(verdict=verdict, reason=reason, details={}, counterexamples=())
     monkeypatch.setattr(museum_command, "check_one_job", lambda *asked: result)
-    assert CliRunner().invoke(museum_command.command, [id, "--quiet"]).exit_code == code
+    assert CliRunner().invoke(cli, ["museum", id, "--quiet"]).exit_code == code
 
 
 @pytest.mark.spark
@@ -61,6 +61,6 @@ def test_an_answer_is_held_against_the_list(
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("exhibit", WITH_A_JOB, ids=lambda exhibit: exhibit.id)
 def test_it_is_seen_again(exhibit: Exhibit, tmp_path: Path) -> None:
-    words = [exhibit.id, "--out", str(tmp_path / "out"), "--quiet", "--budget", "15m"]
-    done = CliRunner().invoke(museum_command.command, words)
+    words = ["museum", exhibit.id, "--out", str(tmp_path / "out"), "--quiet", "--budget", "15m"]
+    done = CliRunner().invoke(cli, words)
     assert done.exit_code == 0, done.output
