@@ -18,6 +18,7 @@ from bettong.harness.conductor.admission import StepAdmission
 from bettong.harness.conductor.event_log import EventLog
 from bettong.harness.conductor.fault_status import Injected, PlannedFaults
 from bettong.harness.conductor.injector import GO, Injection
+from bettong.harness.conductor.order import FiringOrder, OrderKeeper
 from bettong.harness.faults.actuator import Actuator
 from bettong.harness.faults.fault import Go
 from bettong.harness.faults.schedule import Schedule
@@ -36,6 +37,7 @@ class RunControl:
         normalise: names steps as they are named in every run.
         answer: gives what a step that asks is told, by its id and occurrence; None for others.
         on_step: is given each event of the trace when it is recorded.
+        order: in which one of the faults is to fire.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class RunControl:
         normalise: Callable[[TraceEvent], TraceEvent] | None = None,
         answer: Callable[[str, int], Any] = lambda *_: None,
         on_step: Callable[[TraceEvent], None] = lambda event: None,
+        order: FiringOrder | None = None,
     ) -> None:
         self.run = run
         self.schedule = schedule
@@ -59,6 +62,9 @@ class RunControl:
         self._book = EventLog(trace)
         self._gate = StepAdmission(
             run, self._book, self._changed, lambda: self._gate.ended or self.failure is not None
+        )
+        self._order = OrderKeeper(
+            order, self._changed, lambda: self._gate.ended or self.failure is not None
         )
         self._injection = Injection(self._planned, actuator, self._gate, self.note, self._fail)
 
@@ -170,6 +176,7 @@ class RunControl:
             self._injection.reported(event)
             return None if self._gate.is_dead(event.node, event.incarnation) else GO
         with self._changed:
+            self._order.wait(event)
             self._gate.refuse_the_dead(event)
             if event.phase == "before":
                 self._gate.admit(connection_id, event)
@@ -179,12 +186,14 @@ class RunControl:
                 crossed = []
                 taken = self._book.leave(connection_id, event)
             self._record(event)
+            self._order.came(event)
             ends, starts = self._planned.due(event, taken.occurrence)
             ends = [*ends, *crossed]
         ended_held = event.phase != "before" and taken.held
         go: Go | None = GO
         if ends or starts or ended_held:
             go = self._injection.act(connection_id, taken, event, ends, starts)
+            self._order.fired([planned.fault.points[0] for planned in starts])
         if go is None or event.phase != "before":
             return go
         answer = self._answer(event.step, taken.occurrence + go.later)

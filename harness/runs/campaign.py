@@ -18,6 +18,7 @@ from typing import Any
 
 from bettong.harness.backends.base import Backend
 from bettong.harness.checkers import guarantee_of
+from bettong.harness.conductor.order import FiringOrder
 from bettong.harness.events import (
     CounterexampleFound,
     Handler,
@@ -105,8 +106,11 @@ class Campaign:
         """How many runs can go on at a time."""
         return 1 + len(self.beside)
 
-    def run(self, schedule: Schedule, name: str | None = None) -> RunRecord:
-        """Run one schedule. Its trace is kept when it has a name or was not good."""
+    def run(
+        self, schedule: Schedule, name: str | None = None, order: FiringOrder | None = None
+    ) -> RunRecord:
+        """Run one schedule, one of its faults in an order. Its trace is kept when it has a name
+        or was not good."""
         with self._lock:
             label = name or str(next(self._numbers))
         trace = self._traces / f"{label}.jsonl"
@@ -126,6 +130,7 @@ class Campaign:
                 limits=self.limits,
                 trace=trace,
                 on_step=steps_of(label, self.on_event),
+                order=order,
             )
             if seen.outcome != "good":
                 logs = self.out / "logs" / label

@@ -21,6 +21,7 @@ from bettong.harness.checkers.oracle import expected_outputs
 from bettong.harness.checkers.registry import History, check_history, checkers
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.conductor.moments import Moments
+from bettong.harness.conductor.order import FiringOrder
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.stage_numbers import StageNumbers
 from bettong.harness.faults.schedule import Schedule
@@ -100,6 +101,7 @@ def run_once(
     limits: Limits = Limits(),  # noqa: B008 - immutable
     trace: Path | None = None,
     on_step: Callable[[TraceEvent], None] = lambda event: None,
+    order: FiringOrder | None = None,
 ) -> RunRecord:
     """Run a scenario once under a schedule and judge it.
 
@@ -110,6 +112,7 @@ def run_once(
             by what was seen before that.
         trace: file for the trace.
         on_step: given each event of the trace as it comes.
+        order: in which one of the faults is to fire.
 
     Raises:
         ScheduleError: the schedule names what this backend does not have.
@@ -137,7 +140,9 @@ def run_once(
 
     with backend.cluster(scenario, layout) as cluster:
         moments = Moments(scenario.moments)
-        control = RunControl(run, cluster, schedule, trace, StageNumbers(), moments.answer, on_step)
+        control = RunControl(
+            run, cluster, schedule, trace, StageNumbers(), moments.answer, on_step, order
+        )
         course = Course(cluster, control, layout, scenario.senders, limits)
         backend.conductor.begin(control)
         try:

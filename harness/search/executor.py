@@ -10,6 +10,7 @@ from hashlib import blake2b
 from itertools import islice
 from typing import Any
 
+from bettong.harness.conductor.order import FiringOrder
 from bettong.harness.events import search_progress
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import PointPhase
@@ -67,6 +68,16 @@ def _come(seen: RunRecord, ids: Collection[str], came: AbstractSet[Moment]) -> b
     return any((point.step, point.occurrence, point.phase) in came for point in points)
 
 
+_Came = tuple[frozenset[Moment], FiringOrder | None]
+
+
+def _what_came(seen: RunRecord, reading: Reading) -> _Came:
+    """The moments that came in a run, and the order in which its one fault fired."""
+    faults = seen.schedule.faults
+    order = FiringOrder.of(faults[0], seen.events) if len(faults) == 1 else None
+    return frozenset(moments(reading)), order
+
+
 @dataclass(slots=True)
 class ScenarioExecutor:
     """Runs a campaign's scenario for the search.
@@ -91,7 +102,7 @@ class ScenarioExecutor:
     lineage_seconds: float = 0.0
     _turns: Iterator[str] | None = None
     _runs: dict[FaultSet, RunRecord] = field(default_factory=dict)
-    _came: dict[FaultSet, frozenset[Moment]] = field(default_factory=dict)
+    _came: dict[FaultSet, _Came] = field(default_factory=dict)
 
     def schedule(self, ids: FaultSet) -> Schedule:
         """The schedule of known faults."""
@@ -116,12 +127,14 @@ class ScenarioExecutor:
         read = self._read(seen)
         never = impossible(seen, read.reading)
         if never and self._come_without(seen, never):
-            # A matter of timing, then: once more, and if it is so again, nothing is known.
+            # A matter of timing, then: once more, in the order in which it came, and if it does
+            # not come again, nothing is known.
+            _, order = self._came[schedule.difference(never)]
             self.campaign.forget(seen)
-            seen, never = self.campaign.run(seen.schedule), ()
+            seen, never = self.campaign.run(seen.schedule, order=order), ()
             read = self._read(seen)
         if len(schedule) <= 1:  # larger ones are many, and seldom asked for
-            self._came[schedule] = frozenset(moments(read.reading))
+            self._came[schedule] = _what_came(seen, read.reading)
         kept = self.campaign.trace_of(seen)
         self.campaign.forget(seen)
         outcome, not_fired, note = seen.outcome, seen.not_fired, seen.note
@@ -164,9 +177,10 @@ class ScenarioExecutor:
         others = frozenset(seen.schedule.ids).difference(never)
         if others not in self._came:  # not run yet, or answered from the log
             alone = self.campaign.run(self.schedule(others))
-            self._came[others] = frozenset(moments(read_occurrences(alone.events)))
+            self._came[others] = _what_came(alone, read_occurrences(alone.events))
             self.campaign.forget(alone)
-        return _come(seen, never, self._came[others])
+        came, _ = self._came[others]
+        return _come(seen, never, came)
 
     def _details(self, seen: RunRecord, read: RunLineage) -> dict[str, Any]:
         """What a later look at this run needs, also when it comes from the search's log."""

@@ -23,6 +23,7 @@ import msgspec
 from bettong.harness.api import load_scenario
 from bettong.harness.backends.base import Backend
 from bettong.harness.backends.local import LocalBackend
+from bettong.harness.conductor.order import FiringOrder
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.queries.check import check_sink
 from bettong.harness.runs.campaign import Campaign
@@ -98,8 +99,10 @@ class _ShownError(Exception):
 class _Hunt(Campaign):
     """A campaign that ends with the first violation that faults have led to."""
 
-    def run(self, schedule: Schedule, name: str | None = None) -> RunRecord:
-        seen = super().run(schedule, name)
+    def run(
+        self, schedule: Schedule, name: str | None = None, order: FiringOrder | None = None
+    ) -> RunRecord:
+        seen = super().run(schedule, name, order)
         if seen.outcome == "violation" and len(seen.not_fired) < len(schedule.faults):
             raise _ShownError(seen)
         return seen

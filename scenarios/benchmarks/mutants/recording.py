@@ -15,6 +15,7 @@ import msgspec
 
 from bettong.harness.api import load_scenario
 from bettong.harness.backends.local import LocalBackend
+from bettong.harness.conductor.order import FiringOrder
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.run import RunRecord
@@ -34,8 +35,10 @@ class _Recorded(Campaign):
         self.clean: dict[str, set[int]] = defaultdict(set)
         self.under_faults: dict[str, set[int]] = defaultdict(set)
 
-    def run(self, schedule: Schedule, name: str | None = None) -> RunRecord:
-        seen = super().run(schedule, name)
+    def run(
+        self, schedule: Schedule, name: str | None = None, order: FiringOrder | None = None
+    ) -> RunRecord:
+        seen = super().run(schedule, name, order)
         into = self.under_faults if schedule.faults else self.clean
         for path, lines in self.recorder.take().items():
             into[path] |= lines

@@ -10,10 +10,13 @@ import pytest
 
 from bettong.harness.api import load_scenario
 from bettong.harness.backends.local import LocalBackend
+from bettong.harness.conductor.order import FiringOrder
+from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.run import RunRecord
 from bettong.harness.search.executor import ScenarioExecutor
+from bettong.lineage.trace import TraceEvent
 
 AGAIN = "batch=1/sink.commit"
 CRASH = {"crash": {"node": "driver", "before": "batch=1/source.commit"}}
@@ -26,9 +29,11 @@ class Hurried(Campaign):
 
     hurried = 0
 
-    def run(self, schedule: Schedule, name: str | None = None) -> RunRecord:
+    def run(
+        self, schedule: Schedule, name: str | None = None, order: FiringOrder | None = None
+    ) -> RunRecord:
         if len(schedule.faults) < 2 or not self.hurried:
-            return super().run(schedule, name)
+            return super().run(schedule, name, order)
         self.hurried -= 1
         seen = super().run(Schedule(schedule.faults[:1]), name)
         late = [e for e in seen.events if e.step == AGAIN][2:]
@@ -80,3 +85,44 @@ def test_what_comes_without_a_fault_does_not_count_as_impossible(
     impossible = [both.faults[1].id] if second is NEVER else []
     assert seen.details["impossible"] == impossible
     assert bool(seen.not_fired) is (outcome == "not-injected")
+
+
+DIES = {"crash": {"node": "gateway", "before": "gateway.ack/amounts/end"}}
+RELEASED = "batch=0/source.commit"
+LOST = {"omit": {"link": "driver->gateway", "at": f"{RELEASED}#2"}}
+
+
+class Rare(Campaign):
+    """Its gateway dies alone when the driver has just begun to tell it what it may forget, which
+    takes the driver a second try; left to itself the driver is far behind that."""
+
+    rare: FiringOrder | None = None
+
+    def run(
+        self, schedule: Schedule, name: str | None = None, order: FiringOrder | None = None
+    ) -> RunRecord:
+        alone = len(schedule.faults) == 1
+        return super().run(schedule, name, self.rare if alone else order)
+
+
+def test_what_rests_on_a_rare_order_is_run_in_that_order(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    scenario = load_scenario("counting")
+    campaign = Rare(backend, scenario, tmp_path, scenario.messages(), replay=False)
+    executor = ScenarioExecutor(campaign, batches=2)
+    clean = executor.campaign.run(Schedule(), "clean")
+    both = Schedule.from_dict({"faults": [DIES, LOST]})
+    executor.equivalence.faults |= {fault.id: fault for fault in both.faults}
+    dies = both.faults[0]
+    upto = next(i for i, e in enumerate(clean.events) if e.step == RELEASED)
+    far = FiringOrder.of(dies, [*clean.events[: upto + 1], fired(dies)])
+    assert far is not None
+    campaign.rare = FiringOrder(far.at, "gateway", {n: far.last[n] for n in ("driver", "receiver")})
+    executor.run(frozenset({dies.id}))
+    seen = executor.run(frozenset(both.ids))
+    assert (seen.outcome, seen.not_fired) == ("good", ())
+
+
+def fired(fault: Fault) -> TraceEvent:
+    return TraceEvent(f"fault/{fault.id}", "after", "gateway")

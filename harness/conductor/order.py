@@ -1,0 +1,113 @@
+"""Has a fault fire in the order of an earlier run: when every other node has come as far as it had
+by then, and none of them has gone on.
+
+What follows a fault can rest on how far others were when it fired, which is chance. A search that
+has seen a moment come after a fault, and wants a second fault there, needs that chance once more.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.point import Point
+from bettong.harness.faults.step_ids import FAULT, NODE_START
+from bettong.harness.processes.patience import patience
+from bettong.lineage.trace import TraceEvent
+
+_WAIT_S = 5.0
+
+Moment = tuple[str, str, int]
+"""A step, the phase of its event, and which time it is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class FiringOrder:
+    """How far a run had come when a fault fired in it.
+
+    Attributes:
+        at: the moment at which the fault fires.
+        node: that came to it.
+        last: of each other node the last moment before; None where it had taken no step.
+    """
+
+    at: Point
+    node: str
+    last: Mapping[str, Moment | None]
+
+    @classmethod
+    def of(cls, fault: Fault, events: Iterable[TraceEvent]) -> FiringOrder | None:
+        """The order of a run's trace; None where the fault has not fired in it."""
+        at, counts = fault.points[0], Counter[str]()
+        node, fired = "", False
+        last: dict[str, Moment | None] = {}
+        for event in events:
+            if event.step.startswith(FAULT):
+                fired = fired or event.step == f"{FAULT}{fault.id}"
+            elif not event.step.startswith(NODE_START):
+                counts[event.step] += event.phase == "before"
+                moment = event.step, event.phase, counts[event.step]
+                if moment == (at.step, at.phase, at.occurrence):
+                    node = event.node
+                last[event.node] = last.get(event.node) if fired else moment
+        return cls(at, node, {n: m for n, m in last.items() if n != node}) if fired else None
+
+
+@dataclass
+class OrderKeeper:
+    """Keeps the nodes of a run in an order, until the fault has fired or one waits in vain.
+
+    Args:
+        order: None keeps nobody.
+        changed: guards this, and is notified when an event has come.
+        ended: whether nobody may wait any longer.
+    """
+
+    order: FiringOrder | None
+    changed: threading.Condition
+    ended: Callable[[], bool]
+    _came: set[Moment] = field(default_factory=set)
+    _counts: Counter[str] = field(default_factory=Counter)
+    _over: bool = False
+
+    def wait(self, event: TraceEvent) -> None:
+        """Called with the lock, before an event is taken in: returns when it is its turn."""
+        if self.order is None or self._over:
+            return
+        begins = event.phase == "before"
+        moment = event.step, event.phase, self._counts[event.step] + begins
+        if moment == (self.order.at.step, self.order.at.phase, self.order.at.occurrence):
+            self._until(self._all_are_there)
+        elif event.node in self.order.last and self._is_there(self.order.last[event.node]):
+            self._until(lambda: False)
+
+    def came(self, event: TraceEvent) -> None:
+        """Called with the lock: an event has been taken in."""
+        if self.order is not None and not self._over:
+            self._counts[event.step] += event.phase == "before"
+            self._came.add((event.step, event.phase, self._counts[event.step]))
+
+    def fired(self, fault_at: Iterable[Point]) -> None:
+        """Faults that begin at these moments have been put in force."""
+        if self.order is not None and self.order.at in fault_at:
+            with self.changed:
+                self._end()
+
+    def _until(self, reached: Callable[[], bool]) -> None:
+        arrived = lambda: self._over or self.ended() or reached()  # noqa: E731
+        if not self.changed.wait_for(arrived, patience(_WAIT_S)):
+            self._end()
+
+    def _end(self) -> None:
+        self._over = True
+        self.changed.notify_all()
+
+    def _all_are_there(self) -> bool:
+        assert self.order is not None
+        return all(map(self._is_there, self.order.last.values()))
+
+    def _is_there(self, moment: Moment | None) -> bool:
+        return moment is None or moment in self._came

@@ -1,0 +1,107 @@
+"""A fault fires when the others have come as far as they had in an earlier run, and no further."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from bettong.harness.conductor import order as order_module
+from bettong.harness.conductor.order import FiringOrder, OrderKeeper
+from bettong.harness.faults.kinds import Crash
+from bettong.harness.faults.point import Point
+from bettong.lineage.trace import TraceEvent
+
+AT = Point("ack", "before", 2)
+ORDER = FiringOrder(AT, "gateway", {"driver": ("plan", "after", 1), "receiver": None})
+
+
+def event(node: str, step: str, phase: str = "before") -> TraceEvent:
+    return TraceEvent(step, phase, node)  # type: ignore[arg-type]
+
+
+class Watched(threading.Condition):
+    """Says when somebody waits."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits = threading.Event()
+
+    def wait_for(self, predicate: Callable[[], Any], timeout: float | None = None) -> Any:
+        self.waits.set()
+        return super().wait_for(predicate, timeout)
+
+
+class Run:
+    """Takes events in as a run's control does, and notes their order."""
+
+    def __init__(self, order: FiringOrder | None = ORDER) -> None:
+        self.changed = Watched()
+        self.keeper = OrderKeeper(order, self.changed, lambda: False)
+        self.taken: list[str] = []
+
+    def take(self, event: TraceEvent) -> None:
+        with self.changed:
+            self.keeper.wait(event)
+            self.keeper.came(event)
+            self.taken.append(f"{event.node} {event.phase} {event.step}")
+            self.changed.notify_all()
+
+    def waiting(self, event: TraceEvent) -> threading.Thread:
+        """Somebody who has come to an event and waits."""
+        self.changed.waits.clear()
+        thread = threading.Thread(target=self.take, args=(event,))
+        thread.start()
+        assert self.changed.waits.wait(10)
+        return thread
+
+
+def test_how_far_a_run_had_come_is_read_from_its_trace() -> None:
+    crash = Crash("gateway", AT)
+    events = [
+        event("gateway", "node.start/gateway", "after"),
+        event("gateway", "ack"),
+        event("driver", "plan"),
+        event("gateway", "ack", "after"),
+        event("driver", "plan", "after"),
+        event("gateway", "ack"),
+        event("gateway", f"fault/{crash.id}", "after"),
+        event("driver", "plan"),
+        event("receiver", "commit"),
+    ]
+    assert FiringOrder.of(crash, events) == ORDER
+    assert FiringOrder.of(crash, events[:6]) is None
+
+
+def test_it_waits_for_those_behind_and_holds_those_ahead_until_it_has_fired() -> None:
+    run = Run()
+    run.take(event("gateway", "ack"))
+    fires = run.waiting(event("gateway", "ack"))
+    ahead = run.waiting(event("receiver", "commit"))
+    run.take(event("driver", "plan"))
+    run.take(event("driver", "plan", "after"))
+    fires.join(10)
+    assert run.taken[-1] == "gateway before ack"
+    run.keeper.fired([Point("ack")])  # another one's moment
+    assert ahead.is_alive()
+    run.keeper.fired([AT])
+    ahead.join(10)
+    assert run.taken[-1] == "receiver before commit"
+    run.take(event("driver", "plan"))
+
+
+def test_who_waits_in_vain_ends_it(monkeypatch: Any) -> None:
+    monkeypatch.setattr(order_module, "_WAIT_S", 0.0)
+    run = Run()
+    run.take(event("receiver", "commit"))  # held, in vain
+    run.take(event("gateway", "ack"))
+    run.take(event("gateway", "ack"))
+    assert len(run.taken) == 3
+
+
+def test_without_an_order_nobody_waits() -> None:
+    run = Run(None)
+    for step in ("ack", "ack", "commit"):
+        run.take(event("receiver", step))
+    run.keeper.fired([AT])
+    assert len(run.taken) == 3
