@@ -18,13 +18,13 @@ Component = Literal["gateway", "receiver", "protocol", "sink"]
 Messages = Mapping[str, Sequence[bytes]]
 """The messages of each stream."""
 
-Inputs = Literal["gateway", "kafka"]
-"""Where messages come from: senders by way of the gateway, or a topic for each stream, of one
-partition, which holds all of them before the run begins."""
+Inputs = Literal["gateway", "folder", "kafka"]
+"""Where messages come from: senders by way of the gateway; or, all of them there before the run
+begins, files of a folder for each stream, or a topic of one partition."""
 
-Outputs = Literal["receiver", "files", "kafka"]
-"""Where outputs go: to the two-phase receiver, to files that the driver and workers write, or to a
-topic for each sink."""
+Outputs = Literal["receiver", "files", "arrow", "kafka"]
+"""Where outputs go: to the two-phase receiver, to text or Arrow files that the driver and workers
+write, or to a topic for each sink."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Scenario:
             when the wait of the n-th batch ends, as the conductor tells a driver that asks; a
             driver that asks again is told the next. Later waits do not end: batches close by
             number. Without any all batches do.
-        frame: messages that the sender puts into a frame.
+        frame: messages that the sender puts into a frame, or that are in each file of a folder.
         partitions: state partitions.
         inputs, outputs: where messages come from, and where outputs go.
         classes: classes ``module:Class`` that replace the right ones, by component.

@@ -143,6 +143,17 @@ READINGS = Scenario(
     frame=4,
 )
 
+BETWEEN_FOLDERS = replace(
+    COUNTING,
+    name="counting_between_folders",
+    title="sums in 3 batches, of the lines of a folder's files, which become Arrow files",
+    input=amounts,
+    batch=2,
+    frame=3,
+    inputs="folder",
+    outputs="arrow",
+)
+
 LARGE = Scenario(
     "large_messages",
     "4 messages of 4.3 million bytes in 2 batches, read and prepared in several parts",
@@ -162,6 +173,7 @@ SCENARIOS: Sequence[Scenario] = (
     ON_ARRAYS,
     VISITS,
     READINGS,
+    BETWEEN_FOLDERS,
     LARGE,
 )
 

@@ -13,9 +13,11 @@ from bettong.engine.batching import BY_NUMBER
 from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import GatewaySource, TcpSink, kept_as
 from bettong.engine.names import load_class
+from bettong.engine.sinks.arrow import ArrowSink
 from bettong.engine.sinks.base import TwoPhaseSink
 from bettong.engine.sinks.files import FileSink
 from bettong.engine.sinks.kafka import KafkaSink
+from bettong.engine.sources.directory import DirectorySource
 from bettong.engine.sources.kafka import KafkaSource
 from bettong.harness.scenario import Inputs, Outputs
 
@@ -29,6 +31,7 @@ def configure(
     outputs: Outputs,
     servers: Mapping[str, str],
     topics: str,
+    folders: Mapping[str, str],
     shared: str,
     checkpoint: str,
     batch: int,
@@ -43,6 +46,7 @@ def configure(
         inputs, outputs: where messages come from and outputs go, as of a scenario.
         servers: ``HOST:PORT`` of those that these need, as the driver finds them.
         topics: what the names of Kafka's topics begin with.
+        folders: where the files of each stream are, if that is where messages come from.
         shared: a folder for files, or for what waits for Kafka, each sink with one of its own.
         batch: messages of each stream in a micro-batch.
         live: whether batches close by time too.
@@ -51,7 +55,9 @@ def configure(
     module, _, name = application.partition(":")
     app: Application = getattr(importlib.import_module(module), name)
 
-    def source(name: str) -> GatewaySource | KafkaSource:
+    def source(name: str) -> GatewaySource | DirectorySource | KafkaSource:
+        if inputs == "folder":
+            return DirectorySource(Path(folders[name]), Path(checkpoint) / "index" / name)
         if inputs == "kafka":
             return KafkaSource(servers["kafka"], f"{topics}.{name}", end="now")
         return GatewaySource(Address.parse(servers["gateway"]), name)
@@ -59,6 +65,8 @@ def configure(
     def sink(name: str) -> TwoPhaseSink:
         if outputs == "files":
             return load_class(classes.get("sink", FileSink), FileSink)(Path(shared) / name)
+        if outputs == "arrow":
+            return ArrowSink(Path(shared) / name)
         if outputs == "kafka":
             return KafkaSink(servers["kafka"], f"{topics}.{name}", Path(shared) / name)
         return TcpSink(Address.parse(servers["receiver"]), kept_as(app, name))

@@ -31,6 +31,10 @@ class Layout:
         """The messages of a stream, one for each line."""
         return self.folder / f"{stream}.input"
 
+    def input_folder(self, stream: str) -> Path:
+        """The messages of a stream in files."""
+        return self.folder / f"{stream}.files"
+
     def acked(self, stream: str) -> Path:
         """What the stream's sender was told is safe."""
         return self.folder / f"{stream}.acked"

@@ -59,6 +59,8 @@ class RunCluster(Cluster):
             self._start_all(servers)
         if self._environment.broker is not None:
             self._fill_topics(self._environment.broker)
+        if self._scenario.inputs == "folder":
+            self._fill_folders()
         senders = (self._sender(s, n, instrumentation) for s, n in self._scenario.senders.items())
         self._start_all([self._driver(instrumentation), *senders])
 
@@ -131,6 +133,10 @@ class RunCluster(Cluster):
             "outputs": scenario.outputs,
             "servers": {s: self._way(DRIVER, s) for s in scenario.servers},
             "topics": self.control.run,
+            "folders": {
+                source.name: str(self._layout.input_folder(source.name))
+                for source in scenario.load_application().sources
+            },
             "shared": str(self._layout.files),
             "checkpoint": str(self._layout.checkpoint),
             "batch": scenario.batch,
@@ -177,6 +183,17 @@ class RunCluster(Cluster):
             f"{run}.{s}": self._layout.input(s).read_bytes().split(b"\n")[:-1] for s in streams
         }
         broker.fill(inputs, [f"{run}.{s}" for s in sinks])
+
+    def _fill_folders(self) -> None:
+        """Put the input into files."""
+        for source in self._scenario.load_application().sources:
+            folder = self._layout.input_folder(source.name)
+            folder.mkdir()
+            lines = self._layout.input(source.name).read_bytes().split(b"\n")[:-1]
+            each = self._scenario.frame
+            for number, at in enumerate(range(0, len(lines), each)):
+                content = b"".join(line + b"\n" for line in lines[at : at + each])
+                (folder / f"{number:04d}").write_bytes(content)
 
     def _start_all(self, nodes: Sequence[Node]) -> None:
         """Start several nodes side by side; raises the first error."""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from bettong.engine import Application
 from bettong.engine.endpoints import kept_as
 from bettong.engine.ingest.acked import read_acked
 from bettong.engine.ingest.journal import Journal
+from bettong.engine.keys import key_text, parse
 from bettong.engine.receiver import output as receiver
-from bettong.engine.sinks import files
+from bettong.engine.receiver.rows import Columns, Row
+from bettong.engine.receiver.rows import lines as lines_of
+from bettong.engine.sinks import arrow, files
 from bettong.engine.state.planned import all_noted
 from bettong.engine.state.store import LocalStore
 from bettong.harness.backends.base import Backend
@@ -21,6 +25,7 @@ from bettong.harness.checkers.oracle import as_noted, by_number, seen_outputs
 from bettong.harness.checkers.rows import parse_rows
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.scenario import Messages, Scenario
+from bettong.lineage.errors import BettongError
 from bettong.lineage.results import Anomaly
 
 
@@ -53,9 +58,27 @@ def visible(
             lines = receiver.read_lines(layout.receiver / kept_as(application, sink.name))
         else:
             folder = layout.files / sink.name
-            lines = files.read_lines(folder) if folder.exists() else iter(())
+            read = files.read_lines if scenario.outputs == "files" else _arrow_lines
+            lines = read(folder) if folder.exists() else iter(())
         rows[sink.name] = parse_rows(lines, sink.name, unreadable)
     return Observed(seen_outputs(rows), tuple(unreadable))
+
+
+def _arrow_lines(folder: Path) -> Iterator[bytes]:
+    """The visible rows of Arrow files, as the lines that the other sinks write."""
+    try:
+        for batch, table in enumerate(arrow.read_batches(folder)):
+            found = [
+                Row(
+                    row["id"],
+                    None if row["key"] is None else key_text(parse(row["key"])),
+                    row["data"],
+                )
+                for row in table.to_pylist()
+            ]
+            yield from bytes(lines_of(batch, Columns.of(found))).splitlines(keepends=True)
+    except BettongError as e:
+        raise ValueError(str(e)) from e
 
 
 def accepted(scenario: Scenario, layout: Layout, messages: Messages) -> Messages:

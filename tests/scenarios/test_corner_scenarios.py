@@ -44,6 +44,11 @@ CORNERS = {
         ("engine/ticks.py", "return None if clock.seen % every else Tick(clock.latest)"),
         ("engine/batch/flow.py", "dead = items.take(np.array(places, np.int64))"),
     ],
+    "counting_between_folders": [
+        ("engine/sources/directory.py", 'store.create(f"{len(files):09d}.json", sealed(entry))'),
+        ("engine/sources/lines.py", "found.append(at + self.size + 1)"),
+        ("engine/sinks/arrow.py", 'self._store.create(f"batches/{batch:012d}.json", sealed(files))'),
+    ],
     "large_messages": [
         ("engine/ingest/gateway.py", "if size >= _REPLY_BYTES:\n                break"),
         ("engine/receiver/server.py", 'return Prepared(self.stage(ledger, request, rows), "")'),

@@ -31,6 +31,7 @@ SCENARIOS = (
     "counting_changed",
     "counting_merging",
     "counting_on_arrays",
+    "counting_between_folders",
     "visits",
     "readings",
     "live_trickle",
