@@ -131,9 +131,9 @@ def _names(checkpoint: Path, last: Manifest) -> Iterator[str]:
             yield f"state/{manifests.FOLDER}/{batch:012d}-{epoch:06d}.json"
     yield from sorted(f"state/{name}" for name in kept)
     yield f"state/epochs/{manifests.current_epoch(store):06d}.json"
-    spark = [
-        f"spark/{log}/{n}" for log in ("offsets", "commits") for n in (last.batch - 1, last.batch)
-    ]
+    # Without its note that the last batch is done, Spark does it again, as every runner is to.
+    spark = [f"spark/offsets/{n}" for n in (last.batch - 1, last.batch)]
+    spark.append(f"spark/commits/{last.batch - 1}")
     for name in (_PLANNED.format(last.batch), "spark/metadata", *spark):
         if (checkpoint / name).exists():
             yield name

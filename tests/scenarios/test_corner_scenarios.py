@@ -47,7 +47,10 @@ CORNERS = {
     "counting_between_folders": [
         ("engine/sources/directory.py", 'store.create(f"{len(files):09d}.json", sealed(entry))'),
         ("engine/sources/lines.py", "found.append(at + self.size + 1)"),
-        ("engine/sinks/arrow.py", 'self._store.create(f"batches/{batch:012d}.json", sealed(files))'),
+        (
+            "engine/sinks/arrow.py",
+            'self._store.create(f"batches/{batch:012d}.json", sealed(files))',
+        ),
     ],
     "large_messages": [
         ("engine/ingest/gateway.py", "if size >= _REPLY_BYTES:\n                break"),

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from bettong.engine.endpoints import kept_as
+from bettong.engine.sinks.arrow import ArrowSink
+from bettong.engine.sinks.base import Noted, Row
 from bettong.harness.api import load_scenario, run_scenario
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.cluster.layout import Layout
@@ -100,6 +102,35 @@ def test_a_row_that_cannot_be_read_is_an_anomaly_and_the_others_are_read(
     (folder / "output.length").write_text("many\n")
     seen = visible(app, COUNTING, layout, "run", backend)
     assert [a.kind for a in seen.unreadable] == ["Corrupt"]
+
+
+def test_arrow_files_that_cannot_be_read_are_an_anomaly(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    scenario = load_scenario("counting_between_folders")
+    app = scenario.load_application()
+    layout = Layout(tmp_path)
+    sink = ArrowSink(layout.files / app.sinks[0].name)
+    sink.open(app.name, 1, Noted(""))
+    for batch, key in enumerate(("one", None)):
+        rows = [Row(f"amounts/{batch}", key, b"5")]
+        sink.prepare(1, batch, 0, 0, rows, Noted(""))
+        sink.commit(1, batch, {0: 0}, Noted(""))
+    seen = visible(app, scenario, layout, "run", backend)
+    assert [(r.id, r.key, r.value) for r in seen.records] == [
+        ("amounts/0", "one", "5"),
+        ("amounts/1", None, "5"),
+    ]
+    assert seen.unreadable == ()
+    (torn,) = (sink.directory / "rows").glob("000001-000000000001-*.arrow")
+    torn.write_bytes(torn.read_bytes()[:100])
+    seen = visible(app, scenario, layout, "run", backend)
+    assert [record.id for record in seen.records] == ["amounts/0"]
+    assert [a.kind for a in seen.unreadable] == ["Corrupt"]
+    torn.unlink()
+    assert [a.kind for a in visible(app, scenario, layout, "run", backend).unreadable] == [
+        "Corrupt"
+    ]
 
 
 @pytest.mark.parametrize("faults", ["none", "ldfi"])
