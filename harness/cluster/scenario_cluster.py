@@ -179,9 +179,7 @@ class RunCluster(Cluster):
         app = scenario.load_application()
         streams = [s.name for s in app.sources] if scenario.inputs == "kafka" else []
         sinks = [s.name for s in app.sinks] if scenario.outputs == "kafka" else []
-        inputs = {
-            f"{run}.{s}": self._layout.input(s).read_bytes().split(b"\n")[:-1] for s in streams
-        }
+        inputs = {f"{run}.{s}": self._messages(s) for s in streams}
         broker.fill(inputs, [f"{run}.{s}" for s in sinks])
 
     def _fill_folders(self) -> None:
@@ -189,11 +187,13 @@ class RunCluster(Cluster):
         for source in self._scenario.load_application().sources:
             folder = self._layout.input_folder(source.name)
             folder.mkdir()
-            lines = self._layout.input(source.name).read_bytes().split(b"\n")[:-1]
-            each = self._scenario.frame
-            for number, at in enumerate(range(0, len(lines), each)):
-                content = b"".join(line + b"\n" for line in lines[at : at + each])
+            messages, each = self._messages(source.name), self._scenario.frame
+            for number, at in enumerate(range(0, len(messages), each)):
+                content = b"".join(message + b"\n" for message in messages[at : at + each])
                 (folder / f"{number:04d}").write_bytes(content)
+
+    def _messages(self, stream: str) -> list[bytes]:
+        return self._layout.input(stream).read_bytes().split(b"\n")[:-1]
 
     def _start_all(self, nodes: Sequence[Node]) -> None:
         """Start several nodes side by side; raises the first error."""

@@ -62,15 +62,16 @@ class OrderKeeper:
 
     Args:
         order: None keeps nobody.
-        changed: guards this, and is notified when an event has come.
+        counts: how often each step has been begun so far in the run.
+        changed: guards both, and is notified when an event has come.
         ended: whether nobody may wait any longer.
     """
 
     order: FiringOrder | None
+    counts: Mapping[str, int]
     changed: threading.Condition
     ended: Callable[[], bool]
     _came: set[Moment] = field(default_factory=set)
-    _counts: Counter[str] = field(default_factory=Counter)
     _over: bool = False
 
     def wait(self, event: TraceEvent) -> None:
@@ -78,7 +79,7 @@ class OrderKeeper:
         if self.order is None or self._over:
             return
         begins = event.phase == "before"
-        moment = event.step, event.phase, self._counts[event.step] + begins
+        moment = event.step, event.phase, self.counts.get(event.step, 0) + begins
         if moment == (self.order.at.step, self.order.at.phase, self.order.at.occurrence):
             self._until(self._all_are_there)
         elif event.node in self.order.last and self._is_there(self.order.last[event.node]):
@@ -87,8 +88,7 @@ class OrderKeeper:
     def came(self, event: TraceEvent) -> None:
         """Called with the lock: an event has been taken in."""
         if self.order is not None and not self._over:
-            self._counts[event.step] += event.phase == "before"
-            self._came.add((event.step, event.phase, self._counts[event.step]))
+            self._came.add((event.step, event.phase, self.counts.get(event.step, 0)))
 
     def fired(self, fault_at: Iterable[Point]) -> None:
         """Faults that begin at these moments have been put in force."""

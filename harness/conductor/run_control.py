@@ -64,7 +64,10 @@ class RunControl:
             run, self._book, self._changed, lambda: self._gate.ended or self.failure is not None
         )
         self._order = OrderKeeper(
-            order, self._changed, lambda: self._gate.ended or self.failure is not None
+            order,
+            self._book.counts,
+            self._changed,
+            lambda: self._gate.ended or self.failure is not None,
         )
         self._injection = Injection(self._planned, actuator, self._gate, self.note, self._fail)
 

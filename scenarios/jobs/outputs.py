@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -55,11 +55,13 @@ class ToSqlite(Job):
         tables: statements that make the tables.
         select: the query that reads back.
         mode: Spark's output mode.
+        trigger: its trigger, by Spark's own words; empty for the default one.
     """
 
     tables: tuple[str, ...] = ()
     select = ""
     mode = "append"
+    trigger: Mapping[str, Any] = {}
 
     def setup(self, env: Any) -> None:
         with connected(env) as db:
@@ -72,7 +74,7 @@ class ToSqlite(Job):
             with connected(env) as db:
                 self.apply(db, batch_id, rows)
 
-        return started(df, env, each, self.mode)
+        return started(df, env, each, self.mode, **self.trigger)
 
     def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
         """Write a batch."""
@@ -85,9 +87,13 @@ class ToSqlite(Job):
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
 
-def started(df: DataFrame, env: Any, each: Apply, mode: str = "append") -> StreamingQuery:
+def started(
+    df: DataFrame, env: Any, each: Apply, mode: str = "append", **trigger: Any
+) -> StreamingQuery:
     """The query whose batches a function takes."""
     writer = df.writeStream.outputMode(mode).foreachBatch(each)
+    if trigger:
+        writer = writer.trigger(**trigger)
     return writer.option("checkpointLocation", env.checkpoint).start()
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bettong.scenarios.jobs.kafka import Copied
-from bettong.scenarios.jobs.outputs import connected
 from bettong.scenarios.jobs.state import Sessions
 from bettong.scenarios.jobs.windows import Counts
 
@@ -45,14 +44,7 @@ class SessionsOnRocksDB(Sessions):
 class CopiedByTheDay(Copied):
     """A topic, copied by a query that is started for what is there now, again and again."""
 
-    def write(self, df: DataFrame, env: Any) -> StreamingQuery:
-        def each(batch: DataFrame, batch_id: int) -> None:
-            rows = [tuple(row) for row in batch.collect()]
-            with connected(env) as db:
-                self.apply(db, batch_id, rows)
-
-        writer = df.writeStream.foreachBatch(each).trigger(availableNow=True)
-        return writer.option("checkpointLocation", env.checkpoint).start()
+    trigger = {"availableNow": True}  # noqa: RUF012
 
 
 class CountsByTheDay(Counts):

@@ -176,7 +176,7 @@ class JobWorkload:
     def observe(self, event: TraceEvent) -> None:
         """The next step follows the record of the batch that consumed the last one."""
         crash = self._event.crash
-        if crash is not None and (crash.step, crash.phase) == (event.step, event.phase):
+        if crash is not None and crash.is_of(event):
             self._crashed = True
         if event.phase == "after" and StepId.parse(event.step).ends_batch:
             self.feed.advance()

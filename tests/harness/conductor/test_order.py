@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -37,12 +38,14 @@ class Run:
 
     def __init__(self, order: FiringOrder | None = ORDER) -> None:
         self.changed = Watched()
-        self.keeper = OrderKeeper(order, self.changed, lambda: False)
+        self.counts = Counter[str]()
+        self.keeper = OrderKeeper(order, self.counts, self.changed, lambda: False)
         self.taken: list[str] = []
 
     def take(self, event: TraceEvent) -> None:
         with self.changed:
             self.keeper.wait(event)
+            self.counts[event.step] += event.phase == "before"
             self.keeper.came(event)
             self.taken.append(f"{event.node} {event.phase} {event.step}")
             self.changed.notify_all()
