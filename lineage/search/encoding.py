@@ -1,8 +1,9 @@
 """Lineage as clauses: Tseitin's encoding, one-sided (Plaisted and Greenbaum 1986).
 
-A fact fails only if each of its firings does, a firing only if some premise does, a leaf only by
-its faults. Crashes of one node share a chain of variables "has crashed by round t", so that one
-crash explains many losses.
+A fact fails only if of each of its firings some premise does, a leaf only by its faults. A firing
+has one head, so that it needs no variable of its own: there are twice as many of them as of all
+else. Crashes of one node share a chain of variables "has crashed by round t", so that one crash
+explains many losses.
 """
 
 from __future__ import annotations
@@ -73,38 +74,38 @@ class Encoding:
         pred = lineage.graph._pred  # the public view is several times slower
         nodes = dict(lineage.graph.nodes(data=True))
         fresh: list[Fault] = []
-        todo = [id for id in nodes if id in self._goals or id in self._encoded]
+        encoded, failing = self._encoded, self.failing
+        todo = [
+            id
+            for id, attributes in nodes.items()
+            if (id in self._goals or id in encoded) and attributes["kind"] != FIRING
+        ]
         seen = set(todo)
         clauses: list[list[int]] = []
-        encoded, failing = self._encoded, self.failing
         while todo:
             id = todo.pop()
             attributes = nodes[id]
-            kind = attributes["kind"]
-            causes = pred[id]
             new = id not in encoded
             encoded.add(id)
-            if kind == FACT:
+            if attributes["kind"] == FACT:
                 fails = failing(id)
                 aside = self._aside.pop(id, [])
                 again += [earlier for earlier in aside if all(earlier is not a for a in again)]
-                if new and not causes and not aside:
+                if new and not pred[id] and not aside:
                     clauses.append([-fails])
                 elif new and attributes["absent"]:
                     further = attributes["further"]
                     switch = self._switches.further if further else self._switches.absences
                     clauses.append([-fails, switch, self._arriving(id)])
-                # a firing has one head: whether it is known there is known by itself
-                clauses += [[-fails, failing(c)] for c in causes if c not in encoded]
-            elif new and kind == FIRING:
-                clauses.append([-failing(id), *map(failing, causes)])
+                for firing in pred[id]:
+                    if firing not in encoded:
+                        encoded.add(firing)
+                        clauses.append([-fails, *map(failing, pred[firing])])
+                    todo += [cause for cause in pred[firing] if cause not in seen]
+                    seen.update(pred[firing])
             elif new:
                 faults = [lineage.faults[f] for f in attributes["faults"]]
                 clauses += self._leaf(failing(id), faults, attributes["lost"], fresh)
-            for cause in causes:
-                if cause not in seen:
-                    seen.add(cause)
-                    todo.append(cause)
             if len(clauses) > BATCH:
                 self._formula.clauses(clauses)
                 clauses.clear()
@@ -117,31 +118,29 @@ class Encoding:
         pred = lineage.graph.pred
         nodes = lineage.graph.nodes
         clauses: list[list[int]] = []
+        arriving, arrivable = self._arriving, self._arrivable
         todo = [id for id in nodes if id in self._arrives]
         seen = set(todo)
         while todo:
             id = todo.pop()
             attributes = nodes[id]
-            arrives = self._arriving(id)
-            causes = pred[id]
-            new = id not in self._arrivable
-            self._arrivable.add(id)
+            arrives = arriving(id)
+            new = id not in arrivable
+            arrivable.add(id)
             if attributes["kind"] == FACT:
-                if new and not causes:
+                if new and not pred[id]:
                     clauses.append([-arrives])
-                unknown = (c for c in causes if c not in self._arrivable)
-                clauses += [[-arrives, self._arriving(c)] for c in unknown]
-            elif new and attributes["kind"] == FIRING:
-                clauses.append([-arrives, *map(self._arriving, causes)])
+                for firing in pred[id]:
+                    if firing not in arrivable:
+                        arrivable.add(firing)
+                        clauses.append([-arrives, *map(arriving, pred[firing])])
+                    todo += [cause for cause in pred[firing] if cause not in seen]
+                    seen.update(pred[firing])
             elif new and attributes["lost"]:
                 faults = [lineage.faults[f] for f in attributes["faults"]]
                 clauses += [[-arrives, -self._formula.fault(f, fresh)] for f in faults]
             elif new:
                 clauses.append([-arrives])
-            for cause in causes:
-                if cause not in seen:
-                    seen.add(cause)
-                    todo.append(cause)
         return clauses
 
     def _leaf(

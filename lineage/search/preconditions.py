@@ -46,10 +46,11 @@ class Preconditions:
                 if id in direct:
                     self._pin(goal, id, direct=True)
                 self._pin(goal, id, direct=False)
-                for cause in pred[id]:
-                    if cause not in seen and not nodes[cause].get("absent"):
-                        seen.add(cause)
-                        todo.append(cause)
+                for firing in pred[id]:
+                    for cause in pred[firing]:
+                        if cause not in seen and not nodes[cause].get("absent"):
+                            seen.add(cause)
+                            todo.append(cause)
 
     def _pin(self, goal: str, id: str, *, direct: bool) -> None:
         if (goal, id, direct) not in self._pinned:
