@@ -1,4 +1,4 @@
-"""Scenarios from topic to topic of a real Kafka broker."""
+"""Scenarios with a real Kafka broker: from topic to topic, and into one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,17 @@ def between_topics(scenario: Scenario) -> Scenario:
     )
 
 
-SCENARIOS: Sequence[Scenario] = tuple(map(between_topics, (CELSIUS, COUNTING, WORD_COUNT)))
+INTO_KAFKA = replace(
+    COUNTING,
+    name="counting_into_kafka",
+    title="sums in 2 batches, each a transaction of Kafka",
+    outputs="kafka",
+)
+
+SCENARIOS: Sequence[Scenario] = (
+    *map(between_topics, (CELSIUS, COUNTING, WORD_COUNT)),
+    INTO_KAFKA,
+)
 
 
 def entries() -> list[CatalogEntry]:

@@ -67,10 +67,10 @@ class Backend(ABC):
         master: str | None = None,
         kafka: bool = False,
     ) -> None:
-        if kafka and (workers or runner != "spark" or (master and has_executors(master))):
+        if kafka and (workers or (master and has_executors(master))):
             raise UsageError(
-                "Kafka is read by Spark's connector in the driver: leave out --workers, --runner, "
-                "and a --master with executors"
+                "the broker has its clients in the driver: leave out --workers, and a --master "
+                "with executors"
             )
         if workers and runner != "spark":
             raise UsageError("--runner in-process has no workers: leave --workers out")
@@ -150,6 +150,10 @@ class Backend(ABC):
         """The nodes and links of a scenario that faults may name."""
         if "kafka" in scenario.servers and self.broker is None:
             raise UsageError(f"{scenario.name} needs a broker: LocalBackend(kafka=True) has one")
+        if scenario.inputs == "kafka" and self.runner != "spark":
+            raise UsageError(
+                f"{scenario.name} reads Kafka, which Spark's connector does: leave --runner out"
+            )
         spark = (MASTER, *self.workers) if self.workers else ()
         senders = tuple(scenario.senders.values())
         servers = scenario.servers

@@ -17,7 +17,8 @@ _PROTOCOL_3 = 196608
 
 class PostgresServer(Server):
     """PostgreSQL with user and database ``bettong``, no password. It refuses root, and then runs
-    as the user ``postgres``. Process crashes lose nothing; power failures would (``fsync`` off)."""
+    as the user ``postgres``. Process crashes lose only what was committed without waiting for it
+    (``synchronous_commit`` off); power failures would lose more (``fsync`` off)."""
 
     name = "postgres"
     stop_signal = signal.SIGINT  # "fast": does not wait for clients
@@ -42,6 +43,7 @@ class PostgresServer(Server):
             "unix_socket_directories": "",
             "fsync": "off",
             "max_prepared_transactions": "64",
+            "wal_writer_delay": "10s",  # what nobody waited for is lost with it, each time
         }
         options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
         return [self._program("postgres"), "-D", str(self._data), *options]

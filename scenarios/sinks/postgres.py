@@ -100,6 +100,14 @@ class AskFirst(OneTransaction):
     applied = "batch bigint"
 
 
+class AsynchronousCommit(OneTransaction):
+    """The same as OneTransaction, but its COMMIT is answered before it is written down."""
+
+    def apply(self, db: Any, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        db.execute("SET LOCAL synchronous_commit TO off")
+        super().apply(db, batch_id, rows)
+
+
 class RowsThenMarker(_Postgres):
     """Rows in one transaction, then the batch id in another."""
 

@@ -161,6 +161,13 @@ SHIPPED = [
             "both ask before either of them writes, and find nothing",
         ),
         (
+            "AsynchronousCommit",
+            "PostgreSQL, rows and batch id together, `synchronous_commit` off",
+            "at-most-once",
+            "the server is killed when it has answered COMMIT",
+            "Spark records the batch as done while the server has it in memory only",
+        ),
+        (
             "RowsThenMarker",
             "PostgreSQL, rows, then the batch id",
             "at-least-once",

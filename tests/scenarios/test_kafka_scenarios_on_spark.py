@@ -80,3 +80,5 @@ def test_a_broker_is_not_for_every_layout() -> None:
         LocalBackend(kafka=True, workers=2)
     with pytest.raises(UsageError, match="needs a broker"):
         LocalBackend().topology(load_scenario("celsius_kafka"))
+    with pytest.raises(UsageError, match="leave --runner out"):
+        LocalBackend(runner="in-process", kafka=True).topology(load_scenario("celsius_kafka"))

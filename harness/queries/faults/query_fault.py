@@ -143,7 +143,7 @@ class QueryFault(ABC):
     def rank(self) -> int | None:
         """Where it stands among the faults that sinks fail of most: of the sinks that ship and are
         broken the driver's death before ``commits/N`` breaks most, then a lost reply, a connection
-        that is refused, a zombie. None for all others."""
+        that is refused, a zombie, a driver held at a request. None for all others."""
         return None
 
     @property

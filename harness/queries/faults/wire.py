@@ -137,6 +137,8 @@ def _of_the_server(points: Iterable[CutPoint]) -> Iterator[tuple[WireFault, str]
     for point in points:
         if point.kind != "cut":
             yield _own(WireFault(point, "restarted"))
+        if point.kind == "omit-reply":
+            yield _own(WireFault(point, "answered"))
         if point.kind == "omit":
             yield _own(WireFault(point, "paused"))
 

@@ -13,7 +13,7 @@ from bettong.harness.wire import CutPoint
 from bettong.harness.wire.conversation import RequestId
 from bettong.harness.wire.cutpoints import Kind
 
-How = Literal["lost", "always lost", "crash", "restarted", "paused", "late"]
+How = Literal["lost", "always lost", "crash", "restarted", "answered", "paused", "late"]
 _HOW: Mapping[tuple[str, str | None], How] = {
     ("crash", "driver"): "crash",
     ("restart", "server"): "restarted",
@@ -23,11 +23,12 @@ _HOW: Mapping[tuple[str, str | None], How] = {
 _MECHANISM: Mapping[How, str] = {
     "crash": "replay",
     "restarted": "server",
+    "answered": "server",
     "paused": "server",
     "late": "zombie",
 }
 _NUMBERED = re.compile(
-    r"(omit|omit-reply|cut|crash|restart|pause)\((?:(driver|server), (before|after) )?"
+    r"(omit|omit-reply|cut|crash|restart|pause)\((?:(driver|server), (before|after|answered) )?"
     r"([^/=]+)/(restarted/)?(.+)=(\d+)\)( and each time again)?$"
 )
 
@@ -41,9 +42,10 @@ class WireFault(QueryFault):
             after it was carried out.
         how: ``lost`` once, with its connection; ``always lost``, however often this incarnation
             sends it again; ``crash``: the driver dies there; ``restarted``: the server is killed
-            and started there; ``paused``: it stands still there until the client gives up;
-            ``late``: the driver stands still there, and its request is on its way until another
-            driver has ended the work.
+            and started there; ``answered``: the same, but its reply arrives: what it kept in memory
+            alone is lost; ``paused``: it stands still there until the client gives up; ``late``:
+            the driver stands still there, and its request is on its way until another driver has
+            ended the work.
     """
 
     on_wire: ClassVar[bool] = True
@@ -60,6 +62,8 @@ class WireFault(QueryFault):
             return f"crash(driver, {self._when} {request})"
         if self.how == "restarted":
             return f"restart(server, {self._when} {request})"
+        if self.how == "answered":
+            return f"restart(server, answered {request})"
         if self.how == "paused":
             return f"pause(server, before {request})"
         if self.how == "late":
@@ -74,10 +78,13 @@ class WireFault(QueryFault):
         if found is None:
             return None
         what, who, when, endpoint, restarted, label, number, again = found.groups()
-        kind: Kind = "omit-reply" if "omit-reply" in what or when == "after" else "omit"
+        carried_out = what == "omit-reply" or when in ("after", "answered")
+        kind: Kind = "omit-reply" if carried_out else "omit"
         if what == "cut":
             kind = "cut"
         how = _HOW.get((what, who), "always lost" if again else "lost")
+        if when == "answered":
+            how = "answered"
         if restarted:
             fault = cls(at_request(kind, endpoint, label, int(number)), how)
         else:
@@ -113,6 +120,10 @@ class WireFault(QueryFault):
                 )
             case "restarted":
                 return f"The server was killed and started again at {what}, {became}."
+            case "answered":
+                return (
+                    f"The server was killed as soon as it had answered {what}, and started again."
+                )
             case "paused":
                 return (
                     f"The server stood still at {what} until the client gave up, and then went on."
@@ -151,14 +162,14 @@ class WireFault(QueryFault):
         """Those after a restart wait until the query is started again."""
         if again == (self.point.match == "since"):
             lasts: Literal["once", "retries"] = "retries" if self.how == "always lost" else "once"
-            goes_on = self.how in ("paused", "late")
+            goes_on = self.how in ("answered", "paused", "late")
             run.hit_request(self.id, self.point, lasts, self._action(run), close=not goes_on)
 
     def _action(self, run: Injection) -> Callable[[], object] | None:
         match self.how:
             case "crash":
                 return run.crash
-            case "restarted":
+            case "restarted" | "answered":
                 return lambda: run.restart_server(self.point.endpoint)
             case "paused":
                 return lambda: run.pause_server(self.id, self.point.endpoint)
@@ -179,6 +190,8 @@ class WireFault(QueryFault):
 
     @property
     def rank(self) -> int | None:
+        if self.how == "late":
+            return 4
         return 1 if self.how == "lost" and self.point.kind == "omit-reply" else None
 
     @property
@@ -196,7 +209,9 @@ class WireFault(QueryFault):
     @property
     def forgets_answered(self) -> bool:
         """The server is started again after it has carried everything out."""
-        return self.how == "restarted" and self.point.kind == "omit-reply"
+        return self.how == "answered" or (
+            self.how == "restarted" and self.point.kind == "omit-reply"
+        )
 
     @property
     def swallowable(self) -> bool:

@@ -16,6 +16,7 @@ TWICE = {"Duplicate"}
     [
         ("postgres:OneTransaction", REPLAYED, set()),
         ("postgres:AskFirst", "pause(driver, before db/INSERT=2)", TWICE),
+        ("postgres:AsynchronousCommit", "restart(server, answered db/COMMIT=2)", {"Loss"}),
         ("postgres:CopyPerPartition", FAILED_TASK, TWICE),
         pytest.param("redis:GuardedPush", REPLAYED, set(), marks=pytest.mark.slow),
         ("redis:Push", REPLAYED, TWICE),

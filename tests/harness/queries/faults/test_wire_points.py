@@ -104,6 +104,7 @@ def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:
         f"restart(server, before {request})",
         f"pause(server, before {request})",
         f"restart(server, after {request})",
+        f"restart(server, answered {request})",
     ]
     assert placed([(1, "GET /rows", "")], servers=["db"])[-1].faults[0][0].how == "lost"
 

@@ -112,6 +112,12 @@ def event(step: str, phase: str = "before", **detail: Any) -> TraceEvent:
         ("omit-reply(db/COMMIT=1) and each time again", ("omit-reply", "nth", "retries", True), []),
         ("crash(driver, after db/COMMIT=1)", ("omit-reply", "nth", "once", True), ["crash"]),
         ("restart(server, before db/COMMIT=1)", ("omit", "nth", "once", True), ["restart"]),
+        ("restart(server, after db/COMMIT=1)", ("omit-reply", "nth", "once", True), ["restart"]),
+        (
+            "restart(server, answered db/COMMIT=1)",
+            ("omit-reply", "nth", "once", False),
+            ["restart"],
+        ),
         ("pause(server, before db/COMMIT=1)", ("omit", "nth", "once", False), ["pause", "resume"]),
     ],
 )
