@@ -13,6 +13,7 @@ from bettong.harness.checkers import guarantee_of, satisfies
 from bettong.harness.queries import counterexample, describe
 from bettong.harness.queries.advice import advise
 from bettong.harness.queries.faults.operations import OperationalEvent
+from bettong.harness.queries.faults.wire import taken_for_granted
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.lineage.faults import FaultSet
@@ -202,6 +203,7 @@ class QueryVerdict:
             "of writing it, and no fault set was taken to leave the same behind as another one",
             "replays deal the same rows to other partitions, in another order across keys",
         ]
+        reported += taken_for_granted(executor.why.wire)
         reported += self.subject.more
         if folded:
             reported.append(

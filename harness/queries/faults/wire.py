@@ -105,6 +105,24 @@ def not_placeable(
     return [request.id for request, batch in batches if batch is not None and batch < window]
 
 
+def taken_for_granted(wire: Iterable[WirePoint]) -> list[str]:
+    """What a verdict supposes of the servers that were asked, a sentence each."""
+    faults = [fault for point in wire for fault, _ in point.faults]
+    asked = {fault.point.endpoint for fault in faults}
+    spared = sorted(asked - {x.point.endpoint for x in faults if x.how == "restarted"})
+    supposed = []
+    if asked:
+        supposed.append(
+            "what a server keeps for a time only (a key that expires, a window for duplicates) "
+            "outlives every outage"
+        )
+    if spared:
+        supposed.append(
+            f"the server of {', '.join(spared)} was not killed: what it forgets then was not seen"
+        )
+    return supposed
+
+
 def endpoints_asked(recording: Recording, events: Sequence[TraceEvent], batch: int) -> list[str]:
     """The endpoints to which a request went in a batch."""
     asked = (r.endpoint for r in recording.requests if batch_at(r.order, events) == batch)

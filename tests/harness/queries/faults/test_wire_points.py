@@ -16,6 +16,7 @@ from bettong.harness.queries.faults.wire import (
     WirePoint,
     endpoints_asked,
     not_placeable,
+    taken_for_granted,
     wire_points,
 )
 from bettong.harness.queries.faults.wire_fault import How, WireFault
@@ -107,6 +108,17 @@ def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:
         f"restart(server, answered {request})",
     ]
     assert placed([(1, "GET /rows", "")], servers=["db"])[-1].faults[0][0].how == "lost"
+
+
+def test_what_is_supposed_of_a_server_is_said() -> None:
+    asked = [(1, "BEGIN", ""), (1, "COMMIT", "")]
+    assert taken_for_granted([]) == []
+    (expiry,) = taken_for_granted(placed(asked, servers=["db"]))
+    assert "outlives every outage" in expiry
+    assert taken_for_granted(placed(asked)) == [
+        expiry,
+        "the server of db was not killed: what it forgets then was not seen",
+    ]
 
 
 requests = st.lists(
