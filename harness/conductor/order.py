@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Point
@@ -32,11 +32,13 @@ class FiringOrder:
         at: the moment at which the fault fires.
         node: that came to it.
         last: of each other node the last moment before; None where it had taken no step.
+        previous: the one before that.
     """
 
     at: Point
     node: str
     last: Mapping[str, Moment | None]
+    previous: Mapping[str, Moment | None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, fault: Fault, events: Iterable[TraceEvent]) -> FiringOrder | None:
@@ -44,6 +46,7 @@ class FiringOrder:
         at, counts = fault.points[0], Counter[str]()
         node, fired = "", False
         last: dict[str, Moment | None] = {}
+        previous: dict[str, Moment | None] = {}
         for event in events:
             if event.step.startswith(FAULT):
                 fired = fired or event.step == f"{FAULT}{fault.id}"
@@ -52,8 +55,18 @@ class FiringOrder:
                 moment = event.step, event.phase, counts[event.step]
                 if moment == (at.step, at.phase, at.occurrence):
                     node = event.node
+                if not fired:
+                    previous[event.node] = last.get(event.node)
                 last[event.node] = last.get(event.node) if fired else moment
-        return cls(at, node, {n: m for n, m in last.items() if n != node}) if fired else None
+        others = {n: m for n, m in last.items() if n != node}
+        return cls(at, node, others, {n: previous.get(n) for n in others}) if fired else None
+
+    def held_back(self, node: str) -> FiringOrder | None:
+        """The same with a node an event less far, so that what it was about to do then it does when
+        the fault has fired; None where it had done nothing."""
+        if self.last.get(node) is None:
+            return None
+        return replace(self, last={**self.last, node: self.previous.get(node)})
 
 
 @dataclass

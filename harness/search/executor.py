@@ -127,11 +127,13 @@ class ScenarioExecutor:
         read = self._read(seen)
         never = impossible(seen, read.reading)
         if never and self._come_without(seen, never):
-            # A matter of timing, then: once more, in the order in which it came, and if it does
-            # not come again, nothing is known.
-            _, order = self._came[schedule.difference(never)]
-            self.campaign.forget(seen)
-            seen, never = self.campaign.run(seen.schedule, order=order), ()
+            # A matter of timing, then: again, in the order in which it came, and if it does not
+            # come, nothing is known.
+            for order in self._orders(seen, never):
+                self.campaign.forget(seen)
+                seen, never = self.campaign.run(seen.schedule, order=order), ()
+                if not seen.not_fired:
+                    break
             read = self._read(seen)
         if len(schedule) <= 1:  # larger ones are many, and seldom asked for
             self._came[schedule] = _what_came(seen, read.reading)
@@ -181,6 +183,15 @@ class ScenarioExecutor:
             self.campaign.forget(alone)
         came, _ = self._came[others]
         return _come(seen, never, came)
+
+    def _orders(self, seen: RunRecord, never: Collection[str]) -> list[FiringOrder | None]:
+        """The order in which moments that did not come have come, and the same with the node that
+        comes to them held back: its request may have been under way, which no order says."""
+        _, order = self._came[frozenset(seen.schedule.ids).difference(never)]
+        steps = {f.points[0].step for f in seen.schedule.faults if f.id in never}
+        node = next((event.node for event in seen.events if event.step in steps), "")
+        held = order.held_back(node) if order is not None else None
+        return [order] if held is None else [order, held]
 
     def _details(self, seen: RunRecord, read: RunLineage) -> dict[str, Any]:
         """What a later look at this run needs, also when it comes from the search's log."""

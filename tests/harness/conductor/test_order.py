@@ -14,7 +14,12 @@ from bettong.harness.faults.point import Point
 from bettong.lineage.trace import TraceEvent
 
 AT = Point("ack", "before", 2)
-ORDER = FiringOrder(AT, "gateway", {"driver": ("plan", "after", 1), "receiver": None})
+ORDER = FiringOrder(
+    AT,
+    "gateway",
+    {"driver": ("plan", "after", 1), "receiver": None},
+    {"driver": ("plan", "before", 1), "receiver": None},
+)
 
 
 def event(node: str, step: str, phase: str = "before") -> TraceEvent:
@@ -74,6 +79,14 @@ def test_how_far_a_run_had_come_is_read_from_its_trace() -> None:
     ]
     assert FiringOrder.of(crash, events) == ORDER
     assert FiringOrder.of(crash, events[:6]) is None
+
+
+def test_a_node_is_held_back_by_one_event() -> None:
+    held = ORDER.held_back("driver")
+    assert held is not None
+    assert held.last == {"driver": ("plan", "before", 1), "receiver": None}
+    assert ORDER.held_back("receiver") is None
+    assert ORDER.held_back("gateway") is None
 
 
 def test_it_waits_for_those_behind_and_holds_those_ahead_until_it_has_fired() -> None:
