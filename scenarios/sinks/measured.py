@@ -42,6 +42,7 @@ MEASURED = {
     "postgres:OnConflict": Measured("effectively-once", 46, 115),
     "postgres:OneTransaction": Measured("effectively-once", 64, 157),
     "postgres:AskFirst": Measured("at-least-once", 68, 117),
+    "postgres:AsynchronousCommit": Measured("at-most-once", 70, 103),
     "postgres:RowsThenMarker": Measured("at-least-once", 65, 146),
     "postgres:MarkerThenRows": Measured("at-most-once", 65, 137),
     "postgres:CopyPerPartition": Measured("at-least-once", 79, 221),
