@@ -98,7 +98,7 @@ def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
         ("postgres:SwallowsErrors", "COMMIT", "omit", "lost", {"Loss"}),
         ("postgres:OneTransaction", "COMMIT", "omit", "crash", set()),
         ("postgres:OneTransaction", "COMMIT", "omit-reply", "answered", set()),
-        ("postgres:AsynchronousCommit", "COMMIT", "omit-reply", "restarted", set()),
+        ("postgres:AsynchronousCommit", "COMMIT", "omit-reply", "restarted", {"Loss"}),
         ("postgres:AsynchronousCommit", "COMMIT", "omit-reply", "answered", {"Loss"}),
         ("postgres:RowByRow", "INSERT", "omit-reply", "lost", {"Duplicate"}),
         ("jdbc:JdbcAppend", "COMMIT", "omit-reply", "lost", {"Duplicate"}),
