@@ -113,7 +113,8 @@ def _before_it_is_loaded(request: Request) -> QueryVerdict:
 
 def _subject(name: str, ordered: bool) -> Subject:
     source = Input()
-    return Subject(name, "sink", ordered, source.rows, source.batches)
+    dealt = "replays deal the same rows to other partitions, in another order across keys"
+    return Subject(name, "sink", ordered, source.rows, source.batches, more=(dealt,))
 
 
 class _Check:

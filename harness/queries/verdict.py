@@ -201,7 +201,6 @@ class QueryVerdict:
             if executor.why.seen
             else "what the sink keeps is outside of env.workdir: no crash was tried in the midst "
             "of writing it, and no fault set was taken to leave the same behind as another one",
-            "replays deal the same rows to other partitions, in another order across keys",
         ]
         reported += taken_for_granted(executor.why.wire)
         reported += self.subject.more

@@ -16,6 +16,7 @@ SHIPPED = (
     _job("stateless:Cleaned", "files, filtered, to Parquet"),
     _job("stateless:CleanedAppended", "files, filtered, appended to a file", "at-least-once"),
     _job("stateless:Upserted", "files, filtered, upserted by id"),
+    _job("stateless:KeyedByPlace", "files, upserted by a row's place", "at-least-once"),
     _job("stateless:SkippedByMarker", "files, a marker before the rows", "at-most-once"),
     _job("stateless:TwoSinks", "two tables in one foreachBatch, one transaction"),
     _job("stateless:TwoSinksOneMarked", "two tables, one knows no batches", "at-least-once"),

@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bettong.harness import Bag, Files, Job, Rows
-from bettong.scenarios.jobs.outputs import ToAppendedFile, ToParquet, ToSqlite
+from bettong.scenarios.jobs.outputs import (
+    ToAppendedFile,
+    ToParquet,
+    ToSqlite,
+    connected,
+    started,
+)
 
 if TYPE_CHECKING:
     import sqlite3
 
     from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
 
 ORDERS = "id STRING, product STRING, amount INT"
 
@@ -40,6 +47,25 @@ class Upserted(_Cleaned, ToSqlite):
 
     def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
         db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?)", rows)
+
+
+class KeyedByPlace(_Cleaned, ToSqlite):
+    """Under the batch and a row's place in it, which is another one where a replay reads the
+    batch's file in other parts."""
+
+    tables = ("CREATE TABLE orders (place TEXT PRIMARY KEY, id TEXT, amount INTEGER)",)
+    select = "SELECT id, amount FROM orders"
+
+    def write(self, df: DataFrame, env: Any) -> StreamingQuery:
+        from pyspark.sql.functions import monotonically_increasing_id
+
+        def each(batch: DataFrame, batch_id: int) -> None:
+            rows = batch.select(monotonically_increasing_id(), "id", "amount").collect()
+            placed = [(f"{batch_id}:{place}", id, amount) for place, id, amount in rows]
+            with connected(env) as db:
+                db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", placed)
+
+        return started(df, env, each)
 
 
 class SkippedByMarker(_Cleaned, ToSqlite):

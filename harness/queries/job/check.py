@@ -304,6 +304,7 @@ class _Check:
         return (
             *([shuffled] if facts.stateful else []),
             f"held against {len(rows) + 1} runs without a fault: {', '.join(rows)}",
+            "replays read files in other parts, and topics in the partitions that they have",
             "each feeding step is one micro-batch: the next one is put in place when the last "
             "one is recorded as done",
         )

@@ -30,8 +30,8 @@ _MORE_INCARNATIONS = 4
 _WIDENED = 2
 """The step before which topics get more partitions."""
 _OTHER_PARTITIONS = {
-    # A file of some hundred bytes is read in several parts, and state keeps its partitions.
-    "spark.sql.files.maxPartitionBytes": "256",
+    # A row or two of a file is a part, so that rows change places, and state keeps its partitions.
+    "spark.sql.files.maxPartitionBytes": "64",
     "spark.sql.files.openCostInBytes": "0",
     "spark.sql.shuffle.partitions": "3",
 }

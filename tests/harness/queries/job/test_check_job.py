@@ -162,6 +162,11 @@ def test_appended_windows_are_there_twice_and_the_replay_shows_it_again(
     assert {a.kind for a in result.anomalies} == {"Duplicate"}
 
 
+def test_a_replay_reads_files_in_other_parts(environments: SparkEnvironments) -> None:
+    result = check(environments, f"{SHIPPED}.stateless:KeyedByPlace", REPLAY)
+    assert {a.kind for a in result.anomalies} == {"Duplicate"}
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
