@@ -9,7 +9,7 @@ equal ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -122,6 +122,25 @@ class Lineage:
     def premises(self, firing: str) -> Iterator[str]:
         """Premises of a firing."""
         yield from self.graph.predecessors(firing)
+
+    def back_from(
+        self, ids: Iterable[str], unless: Callable[[str], bool] = lambda _: False
+    ) -> Iterator[str]:
+        """These facts and leaves, and all facts and leaves that led to them, each once.
+
+        ``unless``: what is left out, with what led to nothing else.
+        """
+        pred = self.graph._pred  # the public view is several times slower
+        todo = list(ids)
+        seen = set(todo)
+        while todo:
+            id = todo.pop()
+            yield id
+            for firing in pred[id]:
+                for cause in pred[firing]:
+                    if cause not in seen and not unless(cause):
+                        seen.add(cause)
+                        todo.append(cause)
 
     def attributes(self, id: str) -> dict[str, Any]:
         """Attributes of a node; raises LineageError when it is not in the graph."""

@@ -8,7 +8,7 @@ explains many losses.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from bettong.lineage.faults import Fault
 from bettong.lineage.graph import FACT, FIRING, Lineage
@@ -75,15 +75,15 @@ class Encoding:
         nodes = dict(lineage.graph.nodes(data=True))
         fresh: list[Fault] = []
         encoded, failing = self._encoded, self.failing
-        todo = [
+        known = [
             id
             for id, attributes in nodes.items()
             if (id in self._goals or id in encoded) and attributes["kind"] != FIRING
         ]
-        seen = set(todo)
+        seen: set[str] = set()
         clauses: list[list[int]] = []
-        while todo:
-            id = todo.pop()
+        for id in lineage.back_from(known):
+            seen.add(id)
             attributes = nodes[id]
             new = id not in encoded
             encoded.add(id)
@@ -97,12 +97,7 @@ class Encoding:
                     further = attributes["further"]
                     switch = self._switches.further if further else self._switches.absences
                     clauses.append([-fails, switch, self._arriving(id)])
-                for firing in pred[id]:
-                    if firing not in encoded:
-                        encoded.add(firing)
-                        clauses.append([-fails, *map(failing, pred[firing])])
-                    todo += [cause for cause in pred[firing] if cause not in seen]
-                    seen.update(pred[firing])
+                clauses += _firings(pred, id, encoded, failing)
             elif new:
                 faults = [lineage.faults[f] for f in attributes["faults"]]
                 clauses += self._leaf(failing(id), faults, attributes["lost"], fresh)
@@ -119,10 +114,7 @@ class Encoding:
         nodes = lineage.graph.nodes
         clauses: list[list[int]] = []
         arriving, arrivable = self._arriving, self._arrivable
-        todo = [id for id in nodes if id in self._arrives]
-        seen = set(todo)
-        while todo:
-            id = todo.pop()
+        for id in lineage.back_from([id for id in nodes if id in self._arrives]):
             attributes = nodes[id]
             arrives = arriving(id)
             new = id not in arrivable
@@ -130,12 +122,7 @@ class Encoding:
             if attributes["kind"] == FACT:
                 if new and not pred[id]:
                     clauses.append([-arrives])
-                for firing in pred[id]:
-                    if firing not in arrivable:
-                        arrivable.add(firing)
-                        clauses.append([-arrives, *map(arriving, pred[firing])])
-                    todo += [cause for cause in pred[firing] if cause not in seen]
-                    seen.update(pred[firing])
+                clauses += _firings(pred, id, arrivable, arriving)
             elif new and attributes["lost"]:
                 faults = [lineage.faults[f] for f in attributes["faults"]]
                 clauses += [[-arrives, -self._formula.fault(f, fresh)] for f in faults]
@@ -164,3 +151,13 @@ class Encoding:
             self._chains[ids] = some = self._formula.new()
             self._formula.clause(-some, self._chain(ids[:-1]), faults[ids[-1]])
         return self._chains[ids]
+
+
+def _firings(
+    pred: Mapping[str, Iterable[str]], fact: str, known: set[str], variable: Callable[[str], int]
+) -> list[list[int]]:
+    """A clause for each firing of a fact that becomes known: the fact's variable holds only with
+    one of a premise."""
+    fresh = [firing for firing in pred[fact] if firing not in known]
+    known.update(fresh)
+    return [[-variable(fact), *map(variable, pred[firing])] for firing in fresh]

@@ -39,18 +39,10 @@ class Preconditions:
             if given is None or given not in lineage.graph:
                 continue
             direct = dict.fromkeys(p for firing in pred[given] for p in pred[firing])
-            todo = list(direct)
-            seen = set(todo)
-            while todo:
-                id = todo.pop()
+            for id in lineage.back_from(direct, lambda cause: nodes[cause].get("absent", False)):
                 if id in direct:
                     self._pin(goal, id, direct=True)
                 self._pin(goal, id, direct=False)
-                for firing in pred[id]:
-                    for cause in pred[firing]:
-                        if cause not in seen and not nodes[cause].get("absent"):
-                            seen.add(cause)
-                            todo.append(cause)
 
     def _pin(self, goal: str, id: str, *, direct: bool) -> None:
         if (goal, id, direct) not in self._pinned:

@@ -14,11 +14,14 @@ from bettong.harness.wire.conversation import RequestId
 from bettong.harness.wire.cutpoints import Kind
 
 How = Literal["lost", "always lost", "crash", "restarted", "answered", "paused", "late"]
-_HOW: Mapping[tuple[str, str | None], How] = {
-    ("crash", "driver"): "crash",
-    ("restart", "server"): "restarted",
-    ("pause", "server"): "paused",
-    ("pause", "driver"): "late",
+_HOW: Mapping[tuple[str, str, str], How] = {
+    ("crash", "driver", "before"): "crash",
+    ("crash", "driver", "after"): "crash",
+    ("restart", "server", "before"): "restarted",
+    ("restart", "server", "after"): "restarted",
+    ("restart", "server", "answered"): "answered",
+    ("pause", "server", "before"): "paused",
+    ("pause", "driver", "before"): "late",
 }
 _MECHANISM: Mapping[How, str] = {
     "crash": "replay",
@@ -60,10 +63,8 @@ class WireFault(QueryFault):
         request = self.point.place
         if self.how == "crash":
             return f"crash(driver, {self._when} {request})"
-        if self.how == "restarted":
+        if self.how in ("restarted", "answered"):
             return f"restart(server, {self._when} {request})"
-        if self.how == "answered":
-            return f"restart(server, answered {request})"
         if self.how == "paused":
             return f"pause(server, before {request})"
         if self.how == "late":
@@ -82,9 +83,7 @@ class WireFault(QueryFault):
         kind: Kind = "omit-reply" if carried_out else "omit"
         if what == "cut":
             kind = "cut"
-        how = _HOW.get((what, who), "always lost" if again else "lost")
-        if when == "answered":
-            how = "answered"
+        how = _HOW.get((what, who, when), "always lost" if again else "lost")
         if restarted:
             fault = cls(at_request(kind, endpoint, label, int(number)), how)
         else:
@@ -101,6 +100,8 @@ class WireFault(QueryFault):
 
     @property
     def _when(self) -> str:
+        if self.how == "answered":
+            return "answered"
         return "after" if self.point.kind == "omit-reply" else "before"
 
     def describe(self) -> str:
@@ -209,9 +210,7 @@ class WireFault(QueryFault):
     @property
     def forgets_answered(self) -> bool:
         """The server is started again after it has carried everything out."""
-        return self.how == "answered" or (
-            self.how == "restarted" and self.point.kind == "omit-reply"
-        )
+        return self.how in ("restarted", "answered") and self.point.kind == "omit-reply"
 
     @property
     def swallowable(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.run import RunRecord
 from bettong.harness.search.executor import ScenarioExecutor
+from bettong.lineage.search.executor import Execution
 from bettong.lineage.trace import TraceEvent
 
 AGAIN = "batch=1/sink.commit"
@@ -105,11 +107,23 @@ class Rare(Campaign):
         return super().run(schedule, name, self.rare if alone else order)
 
 
-def test_what_rests_on_a_rare_order_is_run_in_that_order(
-    backend: LocalBackend, tmp_path: Path
-) -> None:
-    scenario = load_scenario("counting")
-    campaign = Rare(backend, scenario, tmp_path, scenario.messages(), replay=False)
+class Vain(Rare):
+    """Its two faults never meet, in whatever order they are to: those are noted."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.orders: list[FiringOrder | None] = []
+
+    def run(
+        self, schedule: Schedule, name: str | None = None, order: FiringOrder | None = None
+    ) -> RunRecord:
+        if len(schedule.faults) > 1:
+            self.orders.append(order)
+        return super().run(schedule, name)
+
+
+def run_both(campaign: Rare) -> Execution:
+    """The fault that fires in the rare order, then both."""
     executor = ScenarioExecutor(campaign, batches=2)
     clean = executor.campaign.run(Schedule(), "clean")
     both = Schedule.from_dict({"faults": [DIES, LOST]})
@@ -120,8 +134,29 @@ def test_what_rests_on_a_rare_order_is_run_in_that_order(
     assert far is not None
     campaign.rare = FiringOrder(far.at, "gateway", {n: far.last[n] for n in ("driver", "receiver")})
     executor.run(frozenset({dies.id}))
-    seen = executor.run(frozenset(both.ids))
+    return executor.run(frozenset(both.ids))
+
+
+def test_what_rests_on_a_rare_order_is_run_in_that_order(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    scenario = load_scenario("counting")
+    seen = run_both(Rare(backend, scenario, tmp_path, scenario.messages(), replay=False))
     assert (seen.outcome, seen.not_fired) == ("good", ())
+
+
+def test_then_the_node_whose_moment_is_missed_is_held_back(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    scenario = load_scenario("counting")
+    campaign = Vain(backend, scenario, tmp_path, scenario.messages(), replay=False)
+    seen = run_both(campaign)
+    assert (seen.outcome, len(seen.not_fired)) == ("not-injected", 1)
+    alone, again, held = campaign.orders
+    assert alone is None
+    assert again is not None
+    assert again.last["driver"] == (RELEASED, "before", 1)
+    assert held == again.held_back("driver")
 
 
 def fired(fault: Fault) -> TraceEvent:
