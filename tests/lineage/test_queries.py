@@ -26,6 +26,18 @@ def _only(lineage: Lineage, leaves: frozenset[str]) -> Lineage:
 
 @settings(max_examples=40, deadline=None)
 @given(lineages())
+def test_the_way_back_meets_each_fact_and_leaf_once(lineage: Lineage) -> None:
+    kinds = {id: attributes["kind"] for id, attributes in lineage.graph.nodes(data=True)}
+    for goal in lineage.goals:
+        met = list(lineage.back_from([goal]))
+        assert len(met) == len(set(met))
+        assert set(met) == {id for id in cone(lineage, goal) if kinds[id] != "firing"}
+        facts = list(lineage.back_from([goal], lambda id: kinds[id] == "leaf"))
+        assert set(facts) == {id for id in met if kinds[id] == "fact"}
+
+
+@settings(max_examples=40, deadline=None)
+@given(lineages())
 def test_all_minimal_supports(lineage: Lineage) -> None:
     goal = next(iter(lineage.goals))
     mortal = [i for i, a in lineage.graph.nodes(data=True) if a["kind"] == "leaf" and a["faults"]]
