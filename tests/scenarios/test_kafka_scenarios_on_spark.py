@@ -75,6 +75,17 @@ def test_a_search_reads_every_cause(backend: LocalBackend, tmp_path: Path) -> No
     assert "unread" not in result.details
 
 
+def test_the_sink_withstands_without_spark_too(tmp_path: Path) -> None:
+    pytest.importorskip("kafka")
+    with LocalBackend(runner="in-process", kafka=True) as in_process:
+        clean = run(in_process, tmp_path, "counting_into_kafka")
+        assert (clean.outcome, clean.note, len(clean.outputs)) == ("good", "", 6)
+        for fault in ("crash: {node: driver, before: batch=1/source.commit}", *FAULTS[1:]):
+            seen = run(in_process, tmp_path, "counting_into_kafka", fault)
+            assert (seen.outcome, seen.not_fired) == ("good", ()), (fault, seen.note)
+            assert sorted(seen.outputs) == sorted(clean.outputs)
+
+
 def test_a_broker_is_not_for_every_layout() -> None:
     with pytest.raises(UsageError, match="leave out --workers"):
         LocalBackend(kafka=True, workers=2)
