@@ -10,6 +10,7 @@ Python, which needs Bettong on the workers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,20 +29,42 @@ if TYPE_CHECKING:
 
 
 def judge_on_spark(check: StoredCheck, master: str) -> Judgement:
-    """The verdict, from a Spark session on this master that ends with the check."""
-    from pyspark.sql import SparkSession
+    """The verdict, from a Spark session on this master that ends with the check.
 
-    builder: Any = SparkSession.builder
-    spark = _started(builder, master)
-    spark.sparkContext.setLogLevel("ERROR")
+    Where Spark runs in this process already, it runs there, with settings of its own, and is
+    left running: a process has one Spark, and who started it goes on with it.
+    """
+    with _session(master) as spark:
+        return _judged(check, spark, master)
+
+
+def _judged(check: StoredCheck, spark: SparkSession, master: str) -> Judgement:
     spark.conf.set("spark.sql.session.timeZone", "UTC")  # an hour that comes twice is no order
     if master.startswith("local"):  # Spark's 200 are for clusters
         partitions = 2 * spark.sparkContext.defaultParallelism
         spark.conf.set("spark.sql.shuffle.partitions", str(partitions))
+    job = _Job(check, spark)
     try:
-        return _Job(check, spark).judge()
+        return job.judge()
     except MalformedHistoryError as e:
         return undecided(str(e), [str(e)])
+    finally:
+        job.forget()
+
+
+@contextmanager
+def _session(master: str) -> Iterator[SparkSession]:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is not None:
+        yield SparkSession.active().newSession()
+        return
+    builder: Any = SparkSession.builder
+    spark = _started(builder, master)
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        yield spark
     finally:
         spark.stop()
 
@@ -68,13 +91,14 @@ class _Job:
         self.f: Any = functions
         self.counts: dict[AnomalyKind, int] = {}
         self.anomalies: list[Anomaly] = []
+        self.cached: list[DataFrame] = []
         files = (*check.expected.files, *check.observed.files)
         self.by_python = any(SUFFIXES[file.suffix] == "json" for file in files)
 
     def judge(self) -> Judgement:
         f, check = self.f, self.check
-        expected = self._frame(check.expected, self.columns.order).alias("e").cache()
-        observed = self._frame(check.observed, self.columns.arrival).alias("o").cache()
+        expected = self._cached(self._frame(check.expected, self.columns.order).alias("e"))
+        observed = self._cached(self._frame(check.observed, self.columns.arrival).alias("o"))
         check.rows = {"expected": expected.count(), "observed": observed.count()}
         bad = self._malformed(expected, observed)
         if bad:
@@ -85,11 +109,10 @@ class _Job:
             f.count("*").alias("times"),
             f.min(f.struct("rank", "key", "content")).alias("first"),
         )
-        both = (
+        both = self._cached(
             expected.withColumnRenamed("rank", "want")
             .withColumnRenamed("key", "right")
             .join(seen, "id", "full")
-            .cache()
         )
         self._take("Loss", both.where("times is null").orderBy("want"))
         self._take("Duplicate", both.where("times > 1 and want is not null").orderBy("first.rank"))
@@ -103,6 +126,15 @@ class _Job:
             self._reorders(both.where("want is not null and times is not null"))
         order = check.ordering
         return judge(self.anomalies, expect=check.expect, order=order, counts=self.counts)
+
+    def forget(self) -> None:
+        """A later check of the same files reads them again."""
+        for frame in self.cached:
+            frame.unpersist(blocking=True)
+
+    def _cached(self, frame: DataFrame) -> DataFrame:
+        self.cached.append(frame.cache())
+        return self.cached[-1]
 
     def _frame(self, history: StoredHistory, rank: str | None) -> DataFrame:
         """Columns id, key, content (JSON of what is compared) and rank."""
@@ -162,11 +194,13 @@ class _Job:
         f = self.f
         rows = frame.select(place.alias("place"), *frame.columns)
         place_type = rows.schema["place"].dataType.simpleString()
-        texts = rows.mapInArrow(
-            _canonical_texts(self.columns, rank, kind == "json"),
-            "id string, key string, content string, given_rank bigint, "
-            f"place {place_type}, bad string",
-        ).cache()
+        texts = self._cached(
+            rows.mapInArrow(
+                _canonical_texts(self.columns, rank, kind == "json"),
+                "id string, key string, content string, given_rank bigint, "
+                f"place {place_type}, bad string",
+            )
+        )
         for row in texts.where("bad is not null").limit(1).collect():
             raise MalformedHistoryError(row["bad"])
         order = f.col("place") if rank is None else self._given(f.col("given_rank"))

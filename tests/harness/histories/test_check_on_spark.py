@@ -7,12 +7,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from bettong.harness.histories import Columns, StoredCheck, StoredHistory
 from bettong.harness.histories.on_spark import judge_on_spark
 from bettong.lineage.errors import UsageError
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 ROWS = [{"id": f"in/{i}", "key": f"k{i % 3}", "value": i} for i in range(60)]
 
@@ -44,6 +45,16 @@ def test_same_verdict_as_on_one_machine(tmp_path: Path) -> None:
         here.guarantee,
         here.ordering,
     )
+
+
+def test_a_session_that_runs_already_is_left_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    partitions = spark.conf.get("spark.sql.shuffle.partitions")
+    for rows, verdict in ((ROWS, "valid"), (ROWS[1:], "invalid")):
+        expected = history(tmp_path, "expected", ROWS)
+        check = StoredCheck(expected, history(tmp_path, "observed", rows), Columns())
+        assert judge_on_spark(check, "local[1]").verdict == verdict
+    assert spark.range(3).count() == 3
+    assert spark.conf.get("spark.sql.shuffle.partitions") == partitions
 
 
 def test_lines_without_an_order_are_refused(tmp_path: Path) -> None:
