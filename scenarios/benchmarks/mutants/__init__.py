@@ -36,6 +36,7 @@ SCENARIOS = (
     "readings",
     "live_trickle",
     "alerts",
+    "counting_into_kafka",
 )
 """In which mistakes are searched, in this order: small ones, which together run most of the engine.
 Those that differ the most come first, since the first ones have most of the time."""

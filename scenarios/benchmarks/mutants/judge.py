@@ -125,22 +125,26 @@ def judge(question: Question) -> Finding:
 
 def _findings(question: Question, folder: Path, began: float) -> Iterator[Finding]:
     with _package(question.package), contextlib.ExitStack() as stack:
+        scenarios = [load_scenario(name) for name in question.scenarios]
         backends = [
-            stack.enter_context(LocalBackend(runner="in-process"))
-            for _ in range(_AT_A_TIME if question.scenarios else 0)
+            stack.enter_context(_backend(scenarios)) for _ in range(_AT_A_TIME if scenarios else 0)
         ]
-        for number, name in enumerate(question.scenarios):
+        for number, scenario in enumerate(scenarios):
             left = question.seconds - (time.monotonic() - began)
-            scenario = load_scenario(name)
             if number and left <= 0:
-                yield _run_alone(backends, scenario, folder / name)
+                yield _run_alone(backends, scenario, folder / scenario.name)
                 continue
-            if number + 1 < min(_SHARING, len(question.scenarios)):
+            if number + 1 < min(_SHARING, len(scenarios)):
                 left /= 2
-            yield _searched(backends, scenario, question, folder / name, left)
+            yield _searched(backends, scenario, question, folder / scenario.name, left)
         for target in question.sinks:
             left = question.seconds - (time.monotonic() - began)
             yield _checked(target, left)
+
+
+def _backend(scenarios: Sequence[Scenario]) -> LocalBackend:
+    kafka = any("kafka" in scenario.servers for scenario in scenarios)
+    return LocalBackend(runner="in-process", kafka=kafka)
 
 
 @contextlib.contextmanager
@@ -176,7 +180,7 @@ def _searched(
     except BettongError as e:
         status: Status = "aborted" if campaign.runs else "fails without a fault"
         return Finding(status, scenario.name, runs=len(campaign.runs), note=str(e)[:300])
-    if result.verdict != "valid" and not any(run.faults for run in campaign.runs):
+    if campaign.runs[0].outcome != "good":
         return Finding("fails without a fault", scenario.name, runs=len(campaign.runs))
     return Finding(
         "survived",
@@ -212,7 +216,7 @@ def _shown(seen: RunRecord, campaign: Campaign) -> Finding:
     again = _campaign(Campaign, [campaign.backend], scenario, out / "again").run(seen.schedule)
     if again.outcome != "violation":
         return replace(found, status="aborted", note=f"it broke once, and was {again.outcome} then")
-    with _package(_OWN), LocalBackend(runner="in-process") as backend:
+    with _package(_OWN), _backend([scenario]) as backend:
         control = _campaign(Campaign, [backend], scenario, out / "right").run(seen.schedule)
     if control.outcome == "violation":
         note = "the right package breaks under these faults as well"

@@ -51,7 +51,7 @@ def main() -> None:
     recorder = Recorder(folder / "package", "engine")
     os.environ.update(recorder.environment)
     scenario = load_scenario(name)
-    with LocalBackend(runner="in-process") as backend:
+    with LocalBackend(runner="in-process", kafka="kafka" in scenario.servers) as backend:
         options: dict[str, Any] = {"recorded": True}
         campaign = _Recorded(
             backend, scenario, folder / "out", scenario.messages(), options=options

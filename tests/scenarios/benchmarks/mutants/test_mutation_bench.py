@@ -100,18 +100,22 @@ def test_every_equivalent_mutant_is_there_and_has_a_reason() -> None:
 def recorded(mutant: Mutant) -> dict[str, Executed]:
     here = {mutant.path: frozenset({mutant.statement})}
     return {
-        "after faults": Executed({}, here),
-        "first": Executed(here, {}),
-        "second": Executed(here, {}),
-        "elsewhere": Executed({"engine/ids.py": frozenset({1})}, {}),
+        "visits": Executed({}, here),
+        "counting_into_kafka": Executed(here, {}),
+        "counting": Executed(here, {}),
+        "doubling": Executed(here, {}),
+        "word_count": Executed({"engine/ids.py": frozenset({1})}, {}),
     }
 
 
 def test_a_mutant_is_searched_where_it_is_run(tmp_path: Path) -> None:
     mutant = mutant_of(LEDGER, "delete append")
     bench = Bench(tmp_path, recorded(mutant), "standard", 60.0, 1)
-    assert bench.scenarios_of(mutant) == ["first", "second", "after faults"]
+    assert bench.scenarios_of(mutant) == ["counting", "doubling", "visits"]
     assert bench.is_run(mutant)
+    with_broker = {"counting_into_kafka": recorded(mutant)["counting"]}
+    bench = Bench(tmp_path, with_broker, "standard", 60.0, 1)
+    assert bench.scenarios_of(mutant) == ["counting_into_kafka"]
     assert not Bench(tmp_path, {}, "standard", 60.0, 1).is_run(mutant)
 
 
@@ -121,7 +125,7 @@ def test_a_bench_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def answer(question: Question) -> Finding:
         asked.append(question)
-        return Finding("killed", "first", ("crash(driver)",), ("Loss",), 7, 3.5)
+        return Finding("killed", "counting", ("crash(driver)",), ("Loss",), 7, 3.5)
 
     monkeypatch.setattr(searching, "_asked", answer)
     bench = Bench(tmp_path, recorded(first), "standard", 60.0, 1, [("shipped",)])
@@ -129,8 +133,8 @@ def test_a_bench_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
     both = list(bench.judge([first, second], lambda _: None))
     assert len(asked) == 2
     assert [one.mutant for one in both] == [first, second]
-    assert asked[0].likely["first"] == [("shipped",)]
-    assert asked[1].likely["first"] == [("crash(driver)",), ("shipped",)]
+    assert asked[0].likely["counting"] == [("shipped",)]
+    assert asked[1].likely["counting"] == [("crash(driver)",), ("shipped",)]
     list(Bench(tmp_path, {}, "quick", 60.0, 1).judge([first], lambda _: None))
     assert len(asked) == 3  # other bounds, another question
 
@@ -166,6 +170,26 @@ def test_what_fails_by_itself_where_no_time_is_left_for_a_search_does_not_count(
     scenarios = ("counting", "doubling", "counting_on_credit")
     found = judge(Question(overlay.in_front(tmp_path), scenarios, (), "standard", 20.0))
     assert (found.status, found.shown_by) == ("fails without a fault", "counting_on_credit")
+
+
+@pytest.mark.slow
+def test_a_search_that_has_not_begun_is_no_failure_without_a_fault(tmp_path: Path) -> None:
+    overlay.build(tmp_path, {})
+    found = judge(Question(overlay.in_front(tmp_path), ("counting",), (), "standard", 1.0))
+    assert (found.status, found.complete) == ("survived", False)
+    assert "counting: " in found.note
+
+
+@pytest.mark.slow
+@pytest.mark.servers
+@pytest.mark.timeout(1200)
+def test_a_mistake_in_a_kafka_sink_is_found(tmp_path: Path) -> None:
+    path = "engine/sinks/kafka.py"
+    mutant = next(m for m in population.population(path) if "drop the guard: batch in" in m.id)
+    overlay.build(tmp_path, {path: mutant.applied(overlay.source_of(path))})
+    scenarios = ("counting_into_kafka",)
+    found = judge(Question(overlay.in_front(tmp_path), scenarios, (), "standard", 600.0))
+    assert (found.status, found.shown_by) == ("killed", "counting_into_kafka")
 
 
 @pytest.mark.slow
