@@ -67,11 +67,17 @@ class Occurrence:
 
     @property
     def records(self) -> int:
-        """How much it has left on its node's disk for those who read it later."""
+        """How much it has left for those who read it later, on its node's disk; of a server, whose
+        memory outlives those who ask, also that it has answered at all."""
         if self.ended is None:
             return 0
         written = sum(call.operation in _LEAVES for call in self.calls)
-        return written or int(self.id.is_noted_by_spark)
+        return written or int(self.id.is_noted_by_spark or self.answers_a_request)
+
+    @property
+    def answers_a_request(self) -> bool:
+        """Whether another node has asked for it."""
+        return any((cause.link or "").endswith(f"->{self.node}") for cause in self.causes)
 
     @property
     def record(self) -> str:

@@ -1,6 +1,7 @@
 """What a node that starts again goes on from: the records on its disk.
 
-A *record* is a step that has left something on its node's disk. Two histories of a node are alike
+A *record* is a step that has left something on its node's disk, or by which a server has answered:
+that it may remember for as long as it lives. Two histories of a node are alike
 when it has the same records in both, each as often. They are distinguished by how they differ from
 the clean run: what is there that it never wrote, or oftener than it did; and what is missing of
 that on which, in it, the moment rests. How far nodes had come that the moment does not wait for is

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.scenario import Scenario
-from bettong.scenarios.live import SILENT, TRICKLE
+from bettong.scenarios.live import SILENT, STALL, TRICKLE
 from bettong.scenarios.mutants.definition import mutant
 
 MUTANTS: Sequence[Scenario] = (
@@ -24,6 +24,14 @@ MUTANTS: Sequence[Scenario] = (
         "protocol",
         "planners:PlansTwice",
         "Make the note only where there is none, in one step, and go by the one that is there.",
+    ),
+    mutant(
+        STALL,
+        "batch_goes_by_no_note",
+        "a driver that finds a batch noted by another one takes what it has planned itself",
+        "protocol",
+        "planners:KeepsItsOwnEnds",
+        "Take what the note says, whoever has made it.",
     ),
     mutant(
         SILENT,

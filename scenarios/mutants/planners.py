@@ -46,6 +46,18 @@ class PlansTwice(BatchProtocol):
     planner = _Overwrites
 
 
+class _KeepsItsOwnEnds(Planner):
+    def note(self, planned: PlannedBatch) -> PlannedBatch:
+        super().note(planned)
+        return planned
+
+
+class KeepsItsOwnEnds(BatchProtocol):
+    """Leaves another driver's note as it is, and does what it has planned itself."""
+
+    planner = _KeepsItsOwnEnds
+
+
 @dataclass(frozen=True)
 class _NeverEnds:
     """A stream of which nobody has heard that it has ended."""

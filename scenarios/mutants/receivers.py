@@ -51,6 +51,37 @@ class ForgetsOnRestart(Receiver):
     ledger_class = _ForgetsLedger
 
 
+class _RemembersStagedLedger(Ledger):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._again: set[tuple[int, int, int, int]] = set()
+
+    def prepare(
+        self,
+        epoch: int,
+        batch: int,
+        partition: int,
+        attempt: int,
+        part: int,
+        last: bool,
+        rows: Buffer,
+    ) -> bool:
+        known = self.staged.get(batch, {}).get((partition, attempt), Staged())
+        name = (batch, partition, attempt, part)
+        if name in self._again:
+            return False
+        if part < len(known.parts):
+            self._again.add(name)
+        return super().prepare(epoch, batch, partition, attempt, part, last, rows)
+
+
+class RemembersStaged(Receiver):
+    """Remembers that it was asked twice for the same rows, and so has them, when a newer epoch has
+    dropped them."""
+
+    ledger_class = _RemembersStagedLedger
+
+
 class _StagesInMemoryLedger(Ledger):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

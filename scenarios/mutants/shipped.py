@@ -35,6 +35,7 @@ that are released when the next one is planned."""
 
 IN_PROCESS_ONLY = frozenset(
     {
+        "batch_goes_by_no_note",
         "batch_planned_twice",
         "merged_files_dropped_early",
         "silent_end_forgotten",

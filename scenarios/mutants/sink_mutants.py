@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.scenario import Scenario
+from bettong.scenarios.counting import COUNTING_TWO
 from bettong.scenarios.mutants.definition import mutant
 from bettong.scenarios.showcase import DOUBLING
 from bettong.scenarios.word_count import WORD_COUNT, WORD_COUNT_TO_FILES
@@ -81,6 +82,14 @@ MUTANTS: Sequence[Scenario] = (
         "receiver",
         "receivers:StagesAgain",
         "Let an attempt's rows replace those that it has staged, and drop those of older epochs.",
+    ),
+    mutant(
+        COUNTING_TWO,
+        "sink_remembers_staged",
+        "the sink remembers that rows were sent twice, and has dropped them when an epoch ended",
+        "receiver",
+        "receivers:RemembersStaged",
+        "Forget with an epoch all that was learnt of its attempts.",
     ),
     mutant(
         DOUBLING,

@@ -79,6 +79,10 @@ class Pause(Fault):
         return (self.node,) if self.until is not None or self.replace else ()
 
     @property
+    def variety(self) -> str:
+        return "beside" if self.replace and self.until is not None else ""
+
+    @property
     def until_idle(self) -> bool:
         return self.until is None
 
@@ -122,8 +126,12 @@ class Pause(Fault):
             yield cls(step.node, start)
         elif step.node == DRIVER:
             yield cls(step.node, start, replace=True)
-            if StepId.parse(step.step).shape == "epoch=N/take":  # two drivers start at once
+            id = StepId.parse(step.step)
+            if id.shape == "epoch=N/take":  # two drivers start at once
                 taken = Point(step.step, "after", step.number + 1)
                 yield cls(step.node, start, taken, replace=True)
+            elif id.shape == "batch=N/source.note":  # two drivers have looked, and both note
+                looked = Point(f"batch={id.batch}/source.wait", "after", step.number + 1)
+                yield cls(step.node, start, looked, replace=True)
         elif (again := run.tried_again(step)) is not None:
             yield cls(step.node, start, again)

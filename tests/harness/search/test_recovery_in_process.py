@@ -3,7 +3,8 @@ is tried together with a crash after it, and one that leaves none is not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from bettong.harness.search.executor import ScenarioExecutor
 from bettong.lineage.search.hypotheses import Hypotheses
 
 REPLY_LOST = "omit-reply(driver->gateway, batch=0/source.commit)"
+REQUEST_LOST = "omit(driver->gateway, batch=0/source.commit)"
 CRASH = "crash(gateway, before gateway.release/amounts/5)"
 CRASH_AFTER_AGAIN = "crash(gateway, after gateway.release/amounts/2#2)"
 
@@ -27,26 +29,53 @@ def backend() -> Iterator[LocalBackend]:
 
 
 @pytest.mark.parametrize(
-    ("name", "left"), [("gateway_notes_releases_twice", True), ("counting", False)]
+    ("name", "first", "left"),
+    [
+        ("gateway_notes_releases_twice", REPLY_LOST, True),
+        ("counting", REPLY_LOST, True),  # it has answered twice, and may remember that
+        ("counting", REQUEST_LOST, False),
+    ],
 )
 def test_a_pair_is_put_up_where_the_first_fault_leaves_another_record(
-    backend: LocalBackend, tmp_path: Path, name: str, left: bool
+    backend: LocalBackend, tmp_path: Path, name: str, first: str, left: bool
 ) -> None:
+    with searched(backend, tmp_path, name, (first, CRASH)) as (search, executor):
+        for crash in (CRASH, CRASH_AFTER_AGAIN) if first == REPLY_LOST else (CRASH,):
+            pair = frozenset({first, crash})
+            assert search.admits(pair) is left
+            assert executor.equivalence.canonical(pair) == pair  # no other history stands for it
+
+
+@pytest.mark.parametrize("name", ["sink_remembers_staged", "counting_two"])
+def test_a_pair_is_put_up_where_the_first_fault_leaves_something_in_a_servers_memory(
+    backend: LocalBackend, tmp_path: Path, name: str
+) -> None:
+    reply_lost = "omit-reply(driver->receiver, batch=0/p=0/a=0/sink.prepare)"
+    crash = "crash(driver, before batch=0/state.manifest)"
+    with searched(backend, tmp_path, name, (reply_lost, crash)) as (search, executor):
+        pair = frozenset({reply_lost, crash})
+        assert search.admits(pair)
+        broken = name != "counting_two"
+        assert executor.run(pair).outcome == ("violation" if broken else "good")
+
+
+@contextlib.contextmanager
+def searched(
+    backend: LocalBackend, folder: Path, name: str, singles: Sequence[str]
+) -> Iterator[tuple[Hypotheses, ScenarioExecutor]]:
+    """A search that knows the clean run and those under single faults, which are survived."""
     scenario = load_scenario(name)
-    campaign = Campaign(backend, scenario, tmp_path, scenario.messages(), replay=False)
+    campaign = Campaign(backend, scenario, folder, scenario.messages(), replay=False)
     executor = ScenarioExecutor(campaign, batches=2)
     clean = executor.run()
     executor.learn(clean)
     with Hypotheses(clean.lineage, SearchBounds().bounds) as search:
-        for single in (REPLY_LOST, CRASH):
+        for single in singles:
             assert search.admits(frozenset({single}))
             seen = executor.run(frozenset({single}))
-            assert seen.outcome == "good"  # alone, each is survived
+            assert seen.outcome == "good"
             executor.learn(seen)
             search.exclude(seen.schedule)
             search.extend(seen.lineage)
             assert not search.admits(frozenset({single}))
-        for crash in (CRASH, CRASH_AFTER_AGAIN):
-            pair = frozenset({REPLY_LOST, crash})
-            assert search.admits(pair) is left
-            assert executor.equivalence.canonical(pair) == pair  # no other history stands for it
+        yield search, executor

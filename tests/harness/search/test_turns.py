@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import pytest
+
 from bettong.harness.faults.kinds import Crash, Fault, Omit, Pause, PowerCut, Storage
 from bettong.harness.faults.point import Point
 from bettong.harness.search.turns import in_turn
@@ -27,6 +31,33 @@ def test_each_sort_has_its_turn_then_each_of_its_ways_the_latest_first() -> None
 def test_calls_to_the_disk_fail_in_each_way_before_a_second_one_fails_in_any() -> None:
     written = [Storage(at(APPENDED[0]), code, call) for call in (1, 2) for code in ("EIO", "SHORT")]
     assert in_turn(written) == [written[n].id for n in (0, 1, 2, 3)]
+
+
+def leaves(step: str) -> list[Pause]:
+    taken = SimpleNamespace(step=step, number=1, node="driver")
+    return list(Pause.leaves("begins", taken, SimpleNamespace()))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("step", "until"),
+    [
+        ("epoch=1/take", "epoch=1/take#2"),
+        ("batch=1/source.note", "batch=1/source.wait#2"),
+        ("batch=1/sink.commit", None),
+    ],
+)
+def test_a_driver_goes_on_beside_another_where_both_decide(step: str, until: str | None) -> None:
+    replaced, *beside = leaves(step)
+    assert (replaced.start, replaced.until, replaced.replace) == (Point(step), None, True)
+    assert [pause.id for pause in beside] == [
+        f"pause(driver, from {step} until after {until}, replaced)" for _ in beside
+    ]
+    assert bool(beside) == (until is not None)
+
+
+def test_two_drivers_at_once_are_tried_before_a_second_pause_of_the_same_kind() -> None:
+    pauses = [pause for n in range(2) for pause in leaves(f"batch={n}/source.note")]
+    assert in_turn(pauses) == [pauses[n].id for n in (2, 3, 0, 1)]
 
 
 def test_crashes_and_losses_have_no_turn() -> None:
