@@ -73,6 +73,17 @@ def keeps_in_sight(run: QueryRun) -> bool:
     )
 
 
+def changes_in_sight(run: QueryRun) -> bool:
+    """Whether any batch of a run without faults changed something in its folder, or sent a server
+    anything, between its plan and its end: not every batch of a job puts something out."""
+    durable = {(m.point.step, m.point.phase): m.durable for m in run.crash_points}
+    return any(
+        durable.get((f"batch={n}/offsets", "after"))
+        != durable.get((f"batch={n}/commits", "before"))
+        for n in {m.batch for m in run.crash_points if m.batch is not None}
+    )
+
+
 def steps_of(run: QueryRun) -> list[str]:
     """The steps that a run took, without those that report progress in their own time."""
     taken = (f"{e.phase} {e.step}" for e in run.events if not e.step.startswith("query."))

@@ -69,8 +69,11 @@ def incarnation(
     frames = {name: partial(_stream, env, name, given) for name, given in job.inputs.items()}
     object.__setattr__(env, "frames", frames)
     done: dict[str, Any] = {"error": None}
+    probes.forget_outside()
     if "setup" in parts:
         job.setup(env)
+    if {"look", "teardown"} <= set(parts):  # not at each restart: nobody asks what is there then
+        done["looked"] = _looked(job, env)
     if "write" in parts:
         probes.aim(workdir, steps.installed())
         try:
@@ -81,6 +84,7 @@ def incarnation(
         done["rows"] = [plain(row) for row in job.read(env)]
     if "teardown" in parts:
         job.teardown(env)
+    done["outside"] = probes.outside(Path(directory))
     return done
 
 
@@ -225,6 +229,14 @@ def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
             facts.update(_facts(query))
             query.stop()
     return None, facts
+
+
+def _looked(job: Job, env: JobEnvironment) -> list[dict[str, Any]]:
+    """What is there when nothing was written; nothing where that cannot even be read."""
+    try:
+        return [plain(row) for row in job.read(env)]
+    except Exception:
+        return []
 
 
 def _until_done(query: StreamingQuery) -> None:

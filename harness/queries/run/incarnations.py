@@ -61,6 +61,8 @@ class Incarnations:
         host, pool = driver.host, self._pools[driver.incarnation > 0]
         if host is None or host in driver.paused or self._hosts[host] is not pool:
             host = self._acquire(pool)
+        elif driver.incarnation > 0:
+            host = self._as_new(host, pool)
         self._starts()
         number = driver.takes_over(host)
         instrumentation = Instrumentation(self._run, DRIVER, number, self._conductor)
@@ -143,6 +145,16 @@ class Incarnations:
         del self._hosts[host]
         self._aside.release(host)
         return found
+
+    def _as_new(self, host: DriverHost, pool: DriverPool) -> DriverHost:
+        """A host that was spared where its driver died: its session must know nothing of what
+        the dead one kept in it, as views and settings."""
+        try:
+            host.reset()
+        except (DriverError, TimeoutError):
+            self._lose(host)
+            return self._acquire(pool)
+        return host
 
     def _kill_all(self) -> None:
         for host in list(self._hosts):

@@ -95,6 +95,8 @@ def _file(path: Path, fresh: bool) -> ModuleType:
     name = f"bettong_target_{path.stem}"
     if not fresh and name in sys.modules:
         return sys.modules[name]
+    if fresh:
+        _forget_beside(path.parent)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise UsageError(f"{path}: there is no such Python file")
@@ -116,11 +118,25 @@ def _module(name: str, fresh: bool) -> ModuleType:
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     if fresh:
+        _forget_beside(Path.cwd())
         sys.modules.pop(name, None)
     with guarded(name):
         module = importlib.import_module(name)
     _ship(module)
     return module
+
+
+def _forget_beside(folder: Path) -> None:
+    """Modules of the user's own that stand beside the target, or below, are loaded again as well:
+    what they keep in memory dies with a driver too."""
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if file is None or name.partition(".")[0] in ("bettong", "__main__"):
+            continue
+        path = Path(file)
+        installed = {"site-packages", "dist-packages"} & set(path.parts)
+        if path.is_relative_to(folder) and not installed and not path.is_relative_to(sys.prefix):
+            del sys.modules[name]
 
 
 def _ship(module: ModuleType) -> None:

@@ -20,6 +20,9 @@ REPLAY = "crash(driver, before batch=1/commits)"
 SHIPPED = "bettong.scenarios.jobs"
 USERS = """
 import json
+import sqlite3
+from pathlib import Path
+
 from bettong.harness import Bag, Files, Job, Recorded
 
 class Base(Job):
@@ -113,6 +116,52 @@ class PolledAnew(Polled):
         count = itertools.count()
         Polled.salt = staticmethod(lambda: next(count))
 
+class Numbered(Base):
+    def write(self, df, env):
+        def write(batch, batch_id):
+            import numbering
+
+            rows = [(next(numbering.numbers), *row, batch_id) for row in batch.collect()]
+            with sqlite3.connect(env.workdir / "orders.db") as db:
+                db.execute("CREATE TABLE IF NOT EXISTS t (n PRIMARY KEY, id, amount, batch)")
+                db.execute("DELETE FROM t WHERE batch = ?", (batch_id,))
+                db.executemany("INSERT OR REPLACE INTO t VALUES (?, ?, ?, ?)", rows)
+            db.close()
+
+        writer = df.writeStream.foreachBatch(write)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def read(self, env):
+        with sqlite3.connect(env.workdir / "orders.db") as db:
+            return [{"id": r[0], "amount": r[1]} for r in db.execute("SELECT id, amount FROM t")]
+
+class HowManyBefore(Base):
+    def write(self, df, env):
+        def write(batch, batch_id):
+            before = len(self.read(env))
+            lines = [json.dumps({**row.asDict(), "before": before}) for row in batch.collect()]
+            (env.workdir / f"{batch_id}.jsonl").write_text("".join(f"{l}\\n" for l in lines))
+
+        writer = df.writeStream.foreachBatch(write)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+class AlwaysThere(Base):
+    def setup(self, env):
+        self.folder.mkdir(exist_ok=True)
+
+    def write(self, df, env):
+        def write(batch, batch_id):
+            for row in batch.collect():
+                (self.folder / f"{row.id}.json").write_text(json.dumps(row.asDict()))
+
+        writer = df.writeStream.foreachBatch(write)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def read(self, env):
+        return [json.loads(file.read_text()) for file in self.folder.glob("*.json")]
+
+    folder = Path(__file__).with_name("orders")
+
 class BatchesTold(Base):
     def write(self, df, env):
         def write(batch, batch_id):
@@ -135,6 +184,7 @@ def check(environments: SparkEnvironments, target: str, *only: str, **more: obje
 def users(tmp_path: Path) -> str:
     path = tmp_path / "my_job.py"
     path.write_text(USERS)
+    (tmp_path / "numbering.py").write_text("import itertools\nnumbers = itertools.count()\n")
     return str(path)
 
 
@@ -165,6 +215,25 @@ def test_appended_windows_are_there_twice_and_the_replay_shows_it_again(
 def test_a_replay_reads_files_in_other_parts(environments: SparkEnvironments) -> None:
     result = check(environments, f"{SHIPPED}.stateless:KeyedByPlace", REPLAY)
     assert {a.kind for a in result.anomalies} == {"Duplicate"}
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"), [("Numbered", {"Loss"}), ("HowManyBefore", {"Corrupt"})]
+)
+def test_what_a_new_driver_sees_or_knows_otherwise_is_found(
+    environments: SparkEnvironments, users: str, name: str, kinds: set[str]
+) -> None:
+    """A counter of a helper module begins anew; a replay finds its own rows in the target."""
+    result = check(environments, f"{users}:{name}", REPLAY)
+    assert result.verdict == "invalid", result.reason
+    assert {a.kind for a in result.anomalies} == kinds
+
+
+def test_rows_that_setup_leaves_would_hide_a_loss(
+    environments: SparkEnvironments, users: str
+) -> None:
+    with pytest.raises(UsageError, match=r"AlwaysThere: setup\(\) leaves 15 row"):
+        check(environments, f"{users}:AlwaysThere", REPLAY)
 
 
 @pytest.mark.parametrize(
