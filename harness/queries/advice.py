@@ -29,6 +29,10 @@ _STUCK = (
     "The sink cannot take a batch that it has seen in part: let a replay of the same batch start "
     "from what is there, instead of failing on it."
 )
+_UNAWAITED = (
+    "Spark records a batch when the sink returns: wait for the reply to each request before that, "
+    "also where a thread or a producer's buffer sends it."
+)
 _MARKER_FIRST = (
     "Something says that the batch is done before its rows are there: write rows and marker in one "
     "transaction."
@@ -71,6 +75,8 @@ def advise(
     if "Loss" in kinds:
         if any(x.forgets_answered for x in faults):
             return _ACKNOWLEDGED
+        if any(x.mechanism == "unawaited" for x in faults):
+            return _UNAWAITED
         return _MARKER_FIRST if crashed or restarted or failed else _SWALLOWED
     if any(x.on_wire for x in faults) and not (crashed or failed):
         return _REPLY

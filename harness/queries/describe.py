@@ -55,6 +55,8 @@ def _how(
             return f"{_FAILED}, and its replay of {one} wrote its rows again."
         return fault.doubled
     if kinds == {"Loss"}:
+        if fault.mechanism == "unawaited":
+            return f"Spark had recorded {one} as done, and nobody sent it again."
         if fault.crashes:
             return f"The replay took {one} for done and skipped it."
         if fault.forgets_answered:

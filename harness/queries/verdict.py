@@ -192,12 +192,13 @@ class QueryVerdict:
         folded = executor.why.equivalence.folded
         reported = [
             f"at most {request.faults} faults together, in the first {request.window} of "
-            f"{self.subject.batches} batches; a second one fires while the first is recovered "
-            "from, in the first task if in any, at the last request that changes something if at "
-            "any",
+            f"{self.subject.batches} batches{_besides(executor.why.tail)}; a second one fires "
+            "while the first is recovered from, in the first task if in any, at the last request "
+            "that changes something if at any",
             f"a crash is {'SIGKILL' if executor.real else kept}",
             "what the sink keeps is in env.workdir or behind its endpoints; crashes in the midst "
-            "of writing a file were tried where Python writes it"
+            "of writing a file were tried where Python's open() writes it, not where other "
+            "libraries do"
             if executor.why.seen
             else "what the sink keeps is outside of env.workdir: no crash was tried in the midst "
             "of writing it, and no fault set was taken to leave the same behind as another one",
@@ -312,3 +313,9 @@ def _line(execution: Execution) -> Run:
     run = execution.to_run()
     sample = run.anomalies[:_ANOMALIES_OF_A_RUN]
     return replace(run, anomalies=sample, seconds=round(run.seconds, 3))
+
+
+def _besides(tail: frozenset[int]) -> str:
+    """Which batches after the window faults fire in too."""
+    batches = ", ".join(map(str, sorted(tail)))
+    return f", and in batch {batches} for what no batch before does" if batches else ""

@@ -97,3 +97,78 @@ class AcknowledgesEarly(JsonBatchFiles):
 
         writer = rows.writeStream.foreachBatch(keep)
         return writer.option("checkpointLocation", env.checkpoint).start()
+
+
+class WritesInPlace(JsonBatchFiles):
+    """A file for each batch, written under its name and left alone when it is there: one that a
+    driver did not come to the end of is taken for the batch."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        folder = env.workdir / "out"
+
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            folder.mkdir(exist_ok=True)
+            whole = folder / f"{batch_id}.jsonl"
+            if not whole.exists():
+                whole.write_text(_lines(batch.collect()))
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+
+class MergesThirds(JsonBatchFiles):
+    """A file for each batch, and each third batch merges what is there into one and removes the
+    rest: when it is done again, half of them are gone, and the merged file is written without."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        folder = env.workdir / "out"
+
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            folder.mkdir(exist_ok=True)
+            if batch_id > _merged(folder):
+                _replaced(folder / f"{batch_id}.jsonl", _lines(batch.collect()))
+            parts = sorted(folder.glob("[0-9]*.jsonl"))
+            if batch_id % 3 == 2 and parts:
+                whole = "".join(part.read_text() for part in parts)
+                _replaced(folder / f"merged-{batch_id}.jsonl", whole)
+                for part in parts:
+                    part.unlink()
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def read(self, env: Environment) -> Iterable[Any]:
+        folder = env.workdir / "out"
+        merged = _merged(folder)
+        found = [
+            *folder.glob("merged-*.jsonl"),
+            *(part for part in folder.glob("[0-9]*.jsonl") if int(part.stem) > merged),
+        ]
+        return [json.loads(line) for file in found for line in file.read_text().splitlines()]
+
+
+class AsksOutside(SqliteOneTransaction):
+    """Asks whether the batch is there, and then begins the transaction that writes it: of two
+    drivers both may hear that it is not."""
+
+    def setup(self, env: Environment) -> None:
+        with self._connect(env) as db:
+            db.execute("CREATE TABLE rows (id TEXT, key TEXT, seq INTEGER, value INTEGER)")
+            db.execute("CREATE TABLE applied (batch INTEGER)")
+        db.close()
+
+
+def _lines(rows: Iterable[Any]) -> str:
+    return "".join(f"{json.dumps(row.asDict(), default=str)}\n" for row in rows)
+
+
+def _replaced(path: Path, text: str) -> None:
+    temporary = path.with_name(f".{path.name}")
+    temporary.write_text(text)
+    temporary.rename(path)
+
+
+def _merged(folder: Path) -> int:
+    """The last batch that is in a merged file."""
+    found = (int(file.stem.partition("-")[2]) for file in folder.glob("merged-*.jsonl"))
+    return max(found, default=-1)

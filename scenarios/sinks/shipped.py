@@ -134,6 +134,27 @@ SHIPPED = [
             "crash after `commits/N`",
             "the batch is recorded as done while its rows are in memory only",
         ),
+        (
+            "WritesInPlace",
+            "a file for each batch under its name, left alone when it is there",
+            "at-most-once",
+            "crash in the midst of writing",
+            "the replay takes a file that was begun for the whole batch",
+        ),
+        (
+            "MergesThirds",
+            "a file for each batch, and each third batch merges them",
+            "at-most-once",
+            "a file cannot be removed in the third batch",
+            "the merged file is written again, without those that are removed already",
+        ),
+        (
+            "AsksOutside",
+            "SQLite, rows and batch id together, the id not unique",
+            "at-least-once",
+            "two drivers at once",
+            "both ask before either of them writes, and find nothing",
+        ),
     ),
     *_of(
         "postgres",
@@ -248,6 +269,13 @@ SHIPPED = [
             _NOTHING,
             _ONE,
         ),
+        (
+            "MarksFirst",
+            "Redis, five SETs: the batch id among others, then the rows",
+            "at-most-once",
+            "crash between two SETs",
+            "the batch id is there and the rows are not, so the replay skips them",
+        ),
     ),
     *_of(
         "mariadb",
@@ -321,6 +349,13 @@ SHIPPED = [
             "effectively-once",
             _NOTHING,
             "the service answers a key that it has seen without storing anything",
+        ),
+        (
+            "PostInBackground",
+            "HTTP bulk API with an idempotency key, by a thread that the next batch waits for",
+            "at-most-once",
+            "crash while a POST is on its way",
+            "Spark has recorded the batch, and nobody sends its rows again",
         ),
     ),
     *_of(

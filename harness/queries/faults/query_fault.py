@@ -32,6 +32,9 @@ class Injection(Protocol):
     def crash(self) -> Callable[[], None]:
         """Crashes the driver now."""
 
+    def crash_when_recorded(self) -> None:
+        """Crashes the driver as soon as Spark has recorded a batch; if it does not, soon."""
+
     def hit_request(
         self,
         fault: str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -17,6 +18,8 @@ from bettong.lineage.trace import TraceEvent
 CLOCK = "clock"
 """In an event's detail: the wire's logical time when it arrived."""
 
+_VALUES = re.compile(r"'(?:[^'\\]|\\.|'')*(?:'|$)|[0-9a-f]*[0-9][0-9a-f]*|…$")
+_MOST_SHAPES = 6
 _TOO_SMALL = 64  # bytes; half of such a frame is never acted on
 
 
@@ -61,8 +64,8 @@ def wire_points(
     make a table.
 
     Of a batch's requests that follow each other with the same label on one connection, the first
-    and the last stand for all: an insert of many rows is a hundred requests that differ in their
-    row only.
+    and the last of each shape stand for all: an insert of many rows is a hundred requests that
+    differ in their row only, while a marker is another statement than the rows beside it.
     ``clean``: the run; ``pinned``: its requests that another clean run makes equally.
     ``servers``: endpoints whose servers are ours to restart and pause; it is done at the last
     request of the batches that can change something.
@@ -73,6 +76,7 @@ def wire_points(
     reported: list[tuple[str, str, Keys | None]] = []
     found: list[WirePoint] = []
     last: dict[str, tuple[Request, int, list[CutPoint]]] = {}
+    unawaited: dict[str, tuple[Request, int, list[CutPoint]]] = {}
     placed = [(request, batch_at(request.order, events)) for request in clean.requests]
     known = {(r.endpoint, r.label) for r, batch in placed if batch == window - 1}
     describing = {request.id for request in _telling(placed)}
@@ -86,6 +90,8 @@ def wire_points(
         points = by_request[request.id]
         if request.endpoint in servers and changes(request):
             last[request.endpoint] = (request, batch, points)
+        if batch == window - 1 and not harmless(request.label):
+            unawaited[request.endpoint] = (request, batch, points)
         if request.id in describing:
             files, after = files_at(request.order, events), request_digest(reported, run)
             faults = tuple(_faults(request, points, f"{files} {before}", f"{files} {after}"))
@@ -93,6 +99,9 @@ def wire_points(
                 faults += tuple(_own(WireFault(p, "late")) for p in points if p.kind == "omit")
             found.append(WirePoint(batch, faults, request.order))
     found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
+    for request, batch, points in unawaited.values():
+        slow = tuple(_own(WireFault(p, "unawaited")) for p in points if p.kind == "omit")
+        found.append(WirePoint(batch, slow, request.order))
     return found
 
 
@@ -170,9 +179,21 @@ def _telling(placed: Iterable[tuple[Request, int | None]]) -> Iterator[Request]:
         placed, key=lambda p: (p[0].endpoint, p[0].connection, p[0].label, p[1])
     ):
         members = [request for request, _ in group]
-        yield members[0]
-        if len(members) > 1:
-            yield members[-1]
+        shapes: dict[str, list[Request]] = {}
+        for request in members:
+            shapes.setdefault(_shape(request.detail), []).append(request)
+        if len(shapes) > _MOST_SHAPES:  # what differs is the row after all
+            shapes = {"": members}
+        for alike in shapes.values():
+            yield alike[0]
+            if len(alike) > 1:
+                yield alike[-1]
+
+
+def _shape(detail: str) -> str:
+    """What a request does, without its values: quoted text, the rest of one that was shortened,
+    numbers."""
+    return _VALUES.sub("?", detail)
 
 
 def _around(order: int, events: Sequence[TraceEvent]) -> tuple[list[TraceEvent], TraceEvent | None]:

@@ -13,10 +13,13 @@ from bettong.harness.wire import CutPoint
 from bettong.harness.wire.conversation import RequestId
 from bettong.harness.wire.cutpoints import Kind
 
-How = Literal["lost", "always lost", "crash", "restarted", "answered", "paused", "late"]
+How = Literal[
+    "lost", "always lost", "crash", "unawaited", "restarted", "answered", "paused", "late"
+]
 _HOW: Mapping[tuple[str, str, str], How] = {
     ("crash", "driver", "before"): "crash",
     ("crash", "driver", "after"): "crash",
+    ("crash", "driver", "awaiting"): "unawaited",
     ("restart", "server", "before"): "restarted",
     ("restart", "server", "after"): "restarted",
     ("restart", "server", "answered"): "answered",
@@ -25,13 +28,15 @@ _HOW: Mapping[tuple[str, str, str], How] = {
 }
 _MECHANISM: Mapping[How, str] = {
     "crash": "replay",
+    "unawaited": "unawaited",
     "restarted": "server",
     "answered": "server",
     "paused": "server",
     "late": "zombie",
 }
 _NUMBERED = re.compile(
-    r"(omit|omit-reply|cut|crash|restart|pause)\((?:(driver|server), (before|after|answered) )?"
+    r"(omit|omit-reply|cut|crash|restart|pause)"
+    r"\((?:(driver|server), (before|after|answered|awaiting) )?"
     r"([^/=]+)/(restarted/)?(.+)=(\d+)\)( and each time again)?$"
 )
 
@@ -44,11 +49,13 @@ class WireFault(QueryFault):
         point: the request, and whether it is lost before it arrives, after half of its bytes, or
             after it was carried out.
         how: ``lost`` once, with its connection; ``always lost``, however often this incarnation
-            sends it again; ``crash``: the driver dies there; ``restarted``: the server is killed
-            and started there; ``answered``: the same, but its reply arrives: what it kept in memory
-            alone is lost; ``paused``: it stands still there until the client gives up; ``late``:
-            the driver stands still there, and its request is on its way until another driver has
-            ended the work.
+            sends it again; ``crash``: the driver dies there; ``unawaited``: the request is slow,
+            and the driver dies as soon as Spark has recorded a batch all the same, or else when it
+            has waited for a while; ``restarted``: the server is killed and started there;
+            ``answered``: the same, but its reply arrives: what it kept in memory alone is lost;
+            ``paused``: it stands still there until the client gives up; ``late``: the driver
+            stands still there, and its request is on its way until another driver has ended the
+            work.
     """
 
     on_wire: ClassVar[bool] = True
@@ -63,6 +70,8 @@ class WireFault(QueryFault):
         request = self.point.place
         if self.how == "crash":
             return f"crash(driver, {self._when} {request})"
+        if self.how == "unawaited":
+            return f"crash(driver, awaiting {request})"
         if self.how in ("restarted", "answered"):
             return f"restart(server, {self._when} {request})"
         if self.how == "paused":
@@ -119,6 +128,11 @@ class WireFault(QueryFault):
                     f"The driver died when it had sent {what}, {became}; the query was started "
                     "again."
                 )
+            case "unawaited":
+                return (
+                    f"{what} was on its way when the driver died, and never arrived; whoever did "
+                    "not wait for its reply had gone on."
+                )
             case "restarted":
                 return f"The server was killed and started again at {what}, {became}."
             case "answered":
@@ -170,6 +184,8 @@ class WireFault(QueryFault):
         match self.how:
             case "crash":
                 return run.crash
+            case "unawaited":
+                return run.crash_when_recorded
             case "restarted" | "answered":
                 return lambda: run.restart_server(self.point.endpoint)
             case "paused":
@@ -183,7 +199,7 @@ class WireFault(QueryFault):
 
     @property
     def bound(self) -> str:
-        return {"crash": "crash", "late": "pause"}.get(self.how, "loss")
+        return {"crash": "crash", "unawaited": "crash", "late": "pause"}.get(self.how, "loss")
 
     @property
     def place(self) -> str:
@@ -205,7 +221,7 @@ class WireFault(QueryFault):
 
     @property
     def crashes(self) -> bool:
-        return self.how == "crash"
+        return self.how in ("crash", "unawaited")
 
     @property
     def forgets_answered(self) -> bool:

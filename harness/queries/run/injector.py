@@ -29,6 +29,8 @@ _HELD_S = 100.0
 _ANSWER_S = 5.0
 """A request of a driver that has taken over and gets no answer for so long waits for what the one
 that stands still has locked."""
+_UNAWAITED_S = 2.0
+"""A driver that has not recorded a batch for so long waits for the reply to its request."""
 _POLL_S = 0.02
 _ALONE_POLLS = 15
 
@@ -76,6 +78,7 @@ class FaultInjector:
     _holds: list[_Hold] = field(default_factory=list)
     _started: int = 0
     _over: threading.Event = field(default_factory=threading.Event)
+    _recorded: threading.Event = field(default_factory=threading.Event)
     _again: threading.Event = field(default_factory=threading.Event)
     _told: dict[str, str] = field(default_factory=dict)
     _tasks: set[str] = field(default_factory=set)
@@ -97,6 +100,11 @@ class FaultInjector:
     ) -> None:
         recorder = self.endpoint_proxies.recorder
         self._armed[fault] = recorder.arm(point, lasts, action, close=close)
+
+    def crash_when_recorded(self) -> None:
+        self._recorded.clear()
+        self._recorded.wait(_UNAWAITED_S)
+        self.crash()
 
     def restart_server(self, endpoint: str) -> None:
         self.endpoint_proxies.server(endpoint).restart()
@@ -162,7 +170,10 @@ class FaultInjector:
 
     def met(self, event: TraceEvent) -> None:
         """A step is taken; its process waits until this returns."""
-        if StepId.parse(event.step).is_task:
+        step = StepId.parse(event.step)
+        if step.ends_batch and event.phase == "after":
+            self._recorded.set()
+        if step.is_task:
             (self._tasks.add if event.phase == "before" else self._tasks.discard)(event.step)
         for fault in self.faults:
             fault.met(event, self)

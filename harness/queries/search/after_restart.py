@@ -22,7 +22,9 @@ def second_on_wire(
     run: QueryRun, batch: int, pinned: set[tuple[str, str]]
 ) -> Iterator[tuple[WireFault, str]]:
     """What can hit the last request to each endpoint that changes something while a batch is
-    written again after a crash, with what is equal for all that leave the same behind.
+    written again after a crash, with what is equal for all that leave the same behind; and the
+    driver's death before each request of a kind that only the recovery makes, such as those that
+    clear up.
 
     ``pinned``: endpoints and labels of the requests that clean runs make equally.
     """
@@ -41,6 +43,11 @@ def second_on_wire(
             continue
         counts[place] += 1
         writes = begun is not None and request.order > begun and changes(request)
+        if writes and place not in pinned and batch_at(request.order, run.events) == batch:
+            before = (
+                f"{files_at(request.order, run.events)} {request_digest(reported[:-1], run.id)}"
+            )
+            yield WireFault(at_request("omit", *place, counts[place]), "crash"), before
         if writes and place in pinned and batch_at(request.order, run.events) == batch:
             lost, reply = (
                 at_request(kind, *place, counts[place]) for kind in ("omit", "omit-reply")

@@ -28,6 +28,8 @@ from bettong.harness.queries.search.equivalence import CandidateFault, FaultEqui
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import Lineage
 
+_BEGINS = ("open", "begin")
+
 
 class Why:
     """Reads lineage out of runs.
@@ -41,7 +43,8 @@ class Why:
         endpoints: those that the window's last batch of the clean run asks.
         not_placeable: the requests of the clean runs that no fault can be placed at.
         in_tasks: whether the sink's tasks leave anything behind themselves.
-        tail: batches after the window in which faults fire too, those that close what is open.
+        tail: batches after the window in which faults fire too: those that close what is open, and
+            those in which the sink's own files are changed in a way that no earlier batch knows.
         seen: whether what the query keeps is seen; if not, nothing is known of which faults leave
             the same behind, and whether tasks leave anything.
         known: the fault sets that some lineage has put up; a search tries all of them, save those
@@ -108,6 +111,9 @@ class Why:
         time = 0
         for time, crash_point in enumerate(run.crash_points):
             batch = self._batch_of(crash_point)
+            between = _is_between(run.crash_points[max(0, time - 2) : time + 2])
+            if between and len(run.crash_points) > time + 1:
+                continue  # one write of many
             if batch is not None and (batch < self.window or batch in self.tail):
                 for fault in self._faults_at(crash_point):
                     left = self._left(fault, crash_point, run)
@@ -156,10 +162,13 @@ class Why:
 
     def _renames(self, batch: int) -> Iterable[str]:
         """The renames by which what a sink's own code has written becomes visible: one that a
-        driver makes late, when its successor has gone on, may take that one's work away."""
+        driver makes late, when its successor has gone on, may take that one's work away. The first
+        and the last time that it begins to write: what it has seen before may no longer hold."""
         found = (m.point.step for m in self.clean_crash_points if m.batch == batch)
-        files = ((step, StepId.parse(step).file) for step in found)
-        return dict.fromkeys(step for step, file in files if file and file[1] == "rename")
+        files = [(step, file[1]) for step in found if (file := StepId.parse(step).file)]
+        begins = [step for step, kind in files if kind in _BEGINS]
+        renames = (step for step, kind in files if kind == "rename")
+        return dict.fromkeys((*begins[:1], *renames, *begins[-1:]))
 
     def _events(self) -> Iterator[QueryFault]:
         """Operational events."""
@@ -217,6 +226,29 @@ class Why:
             and m.durable != begun_with(m, run.crash_points)
             for m in run.crash_points
         )
+        self.tail |= _unlike(run.crash_points, self.window)
+
+
+def _is_between(around: Sequence[CrashPoint]) -> bool:
+    """Whether these are a write of the sink's with two before and one after it: of the writes that
+    follow each other the first two and the last stand for all."""
+    files = [StepId.parse(x.point.step).file for x in around]
+    return len(files) == 4 and all(file is not None and file[1] == "write" for file in files)
+
+
+def _unlike(crash_points: Iterable[CrashPoint], window: int) -> frozenset[int]:
+    """The batches after the window with a file operation of a kind that no batch before them has,
+    such as those that merge what the others have written."""
+    known: set[str] = set()
+    found: set[int] = set()
+    for point in crash_points:
+        file = StepId.parse(point.point.step).file
+        if file is None or point.batch is None:
+            continue
+        if file[1] not in known and point.batch >= window:
+            found.add(point.batch)
+        known.add(file[1])
+    return frozenset(found)
 
 
 def begun_with(crash_point: CrashPoint, crash_points: Iterable[CrashPoint]) -> str | None:

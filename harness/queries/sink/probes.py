@@ -12,6 +12,8 @@ on at the same time may share it.
 
 from __future__ import annotations
 
+import builtins
+import io
 import json
 import os
 import sqlite3
@@ -19,10 +21,11 @@ import sqlite3.dbapi2
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from bettong.engine.steps import Instrumentation, Recorder
 from bettong.lineage.trace import TraceEvent
@@ -43,6 +46,7 @@ _CHANGING = {
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _DURABLE_SQL = ("COMMIT", "END", "RELEASE")
 _CONNECT = sqlite3.connect
+_OPEN = io.open
 _CHANGING_SQL = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER")
 
 
@@ -71,6 +75,16 @@ def outside(folder: Path) -> list[str]:
     return sorted(path for path in noted if not path.startswith(f"{folder}/"))
 
 
+class _SeenFile(io.FileIO):
+    """A file that asks before each write that reaches it."""
+
+    happens: Callable[[str, Any], None]
+
+    def write(self, data: Any, /) -> int:
+        self.happens("write", self.name)
+        return super().write(data)
+
+
 class Probe:
     """The probe of this process."""
 
@@ -87,6 +101,7 @@ class Probe:
         """From now on, for the life of the process."""
         sys.addaudithook(self._audit)
         sqlite3.connect = sqlite3.dbapi2.connect = self._connect  # type: ignore[assignment]
+        io.open = builtins.open = self._open
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
@@ -99,15 +114,53 @@ class Probe:
             within = isinstance(path, str | bytes) and not os.path.isabs(path)  # noqa: PTH117
             self._happens(event.partition(".")[2], path, noted=not within)
 
+    def _open(
+        self,
+        file: Any,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+        closefd: bool = True,
+        opener: Any = None,
+    ) -> Any:
+        """``open``; a file of the sink's that is written is one whose writes are seen."""
+        more = (buffering, encoding, errors, newline, closefd, opener)
+        named = isinstance(file, str | bytes | os.PathLike)
+        writes = isinstance(mode, str) and any(letter in mode for letter in "wax+")
+        if not (named and writes and opener is None and self._concerns(file)):
+            return _OPEN(file, mode, *more)
+        binary = "b" in mode
+        _OPEN(os.devnull, mode.replace("x", "w"), *more).close()  # raises what is wrong with them
+        raw = _SeenFile(os.fsdecode(file), mode.replace("b", "").replace("t", ""))
+        raw.happens = self._happens
+        if buffering == 0:
+            return raw
+        try:
+            wrap = io.BufferedRandom if "+" in mode else io.BufferedWriter
+            size = buffering if buffering > 1 else io.DEFAULT_BUFFER_SIZE
+            buffer = wrap(raw, size)
+            if binary:
+                return buffer
+            text = io.TextIOWrapper(buffer, encoding, errors, newline, buffering == 1)
+            text.mode = mode  # type: ignore[misc]
+        except BaseException:
+            raw.close()
+            raise
+        return text
+
     def _connect(self, *arguments: Any, **named: Any) -> sqlite3.Connection:
         """``sqlite3.connect``, with the connection's statements watched."""
         connection: sqlite3.Connection = _CONNECT(*arguments, **named)
         path = os.fspath(arguments[0] if arguments else named["database"])
+        if named.get("uri") and isinstance(path, str) and path.startswith("file:"):
+            path = unquote(urlsplit(path).path)
 
         def statement(sql: str) -> None:
             verb = sql.lstrip().split(None, 1)[0].upper().rstrip(";") if sql.strip() else ""
             alone = verb in _CHANGING_SQL and not connection.in_transaction
-            if verb in _DURABLE_SQL or alone:
+            if verb in _DURABLE_SQL or verb == "BEGIN" or alone:
                 self._happens(verb.lower(), path)
 
         if self._concerns(path):

@@ -56,7 +56,7 @@ class Input:
                 "id": f"m/{n:06d}",
                 "key": f"k{n % self.keys}" + (ODD if n == self.odd else ""),
                 "seq": n // self.keys,
-                "value": n * 7919 % 1000,
+                "value": n % 15 * 7919 % 1000,  # equal content comes again
             }
 
     def all(self) -> list[dict[str, Any]]:

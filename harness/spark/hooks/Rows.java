@@ -261,7 +261,7 @@ public final class Rows implements TableProvider {
                 UTF8String.fromString(String.format("m/%06d", new Object[] {Long.valueOf(n)})),
                 UTF8String.fromString(slot.key(n)),
                 Long.valueOf(n / slot.keys),
-                Long.valueOf(n * 7919 % 1000),
+                Long.valueOf(n % 15 * 7919 % 1000),
                 Long.valueOf(FIRST_TIMESTAMP + n * 1000000L),
             });
         }

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from chosen_faults import seen
 from users_sinks import USERS
 
 from bettong.harness.queries.check import check_one
@@ -113,6 +114,24 @@ def test_kept_crashes_show_what_kills_show(
     assert not kept.not_fired and not killed.not_fired
     judged = [judge_run(run, SOURCE, ordered=False) for run in (kept, killed)]
     assert judged[0] == judged[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "kinds"),
+    [
+        ("WritesInPlace", "crash(driver, before batch=1/sink.file=3.write)", {"Loss"}),
+        ("MergesThirds", "crash(driver, before batch=2/sink.file=8.remove)", {"Loss"}),
+        (
+            "AsksOutside",
+            "pause(driver, from batch=1/sink.file=1.begin until after batch=3/commits)",
+            {"Duplicate"},
+        ),
+    ],
+)
+def test_what_a_sinks_own_code_does_with_files_is_hit_on_the_way(
+    environments: SparkEnvironments, name: str, fault: str, kinds: set[str]
+) -> None:
+    assert seen(environments, f"mutants:{name}", fault) == kinds
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ TWICE = {"Duplicate"}
         ("postgres:CopyPerPartition", FAILED_TASK, TWICE),
         pytest.param("redis:GuardedPush", REPLAYED, set(), marks=pytest.mark.slow),
         ("redis:Push", REPLAYED, TWICE),
+        ("redis:MarksFirst", "crash(driver, after redis/conn=3/request=3 SET)", {"Loss"}),
         ("kafka:Transactional", REPLAYED, set()),
         pytest.param("kafka:IdempotentProducer", REPLAYED, TWICE, marks=pytest.mark.slow),
     ],

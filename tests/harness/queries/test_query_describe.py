@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -66,6 +67,20 @@ def test_loading_afresh_forgets_what_the_module_kept(file: Path) -> None:
     first = type(load_target(f"{file}:Right", {}))
     assert type(load_target(f"{file}:Right", {})) is first
     assert type(load_target(f"{file}:Right", {}, fresh=True)) is not first
+
+
+def test_loading_afresh_forgets_what_stands_beside_the_module_and_nothing_else(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = file.with_name("counted_by_a_helper.py")
+    beside.write_text("import itertools\ncounter = itertools.count()\n")
+    file.write_text(f"import counted_by_a_helper\nimport yaml\n{SINK}")
+    monkeypatch.syspath_prepend(str(file.parent))
+    load_target(f"{file}:Right", {}, fresh=True)
+    known = {name: sys.modules[name] for name in ("counted_by_a_helper", "yaml", "bettong")}
+    load_target(f"{file}:Right", {}, fresh=True)
+    again = {name for name, module in known.items() if sys.modules[name] is not module}
+    assert again == {"counted_by_a_helper"}
 
 
 @pytest.mark.parametrize(
@@ -229,6 +244,17 @@ def test_times_and_random_ids_do_not_distinguish_states(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / f"part-{id}.json").write_text(f'{{"batchTimestampMs":{time}}}')
     assert digest_state(tmp_path / "one") == digest_state(tmp_path / "two")
+
+
+def test_a_request_that_nobody_waited_for_is_told_apart_from_one_that_was_skipped() -> None:
+    slow = WireFault(at_request("omit", "api", "POST /rows", 2), "unawaited")
+    assert parse_fault(slow.id) == slow
+    assert (slow.crashes, slow.bound) == (True, "crash")
+    rows = [row for number in (0, 2, 3) for row in SOURCE.batch(number)]
+    verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
+    words = describe.explain([slow], verdict.anomalies, SOURCE.rows, layout=False)
+    assert "Spark had recorded batch 1 as done, and nobody sent it again" in words
+    assert "wait for the reply" in advise([slow], frozenset({"Loss"}), layout=False)
 
 
 def test_a_duplicate_is_described_in_words() -> None:

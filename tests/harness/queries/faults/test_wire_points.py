@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import get_args
 
 from hypothesis import given
@@ -54,12 +55,24 @@ def placed(
     return wire_points(clean, pinned, EVENTS, 2, "run1", servers)
 
 
+def placed_of(sent: Sequence[tuple[str, str]]) -> list[WirePoint]:
+    """The same of one batch, with what the requests say."""
+    clean = recording([(1, label, detail) for label, detail in sent])
+    (talk,) = clean.conversations
+    told = [
+        replace(request, detail=detail)
+        for request, (_, detail) in zip(talk.requests, sent, strict=True)
+    ]
+    clean = Recording((replace(talk, requests=tuple(told)),))
+    return wire_points(clean, cut_points(clean, clean).points, EVENTS, 2, "run1")
+
+
 def ids(points: Sequence[WirePoint]) -> list[str]:
     return [fault.id for point in points for fault, _ in point.faults]
 
 
 def test_a_request_that_changes_something_is_lost_and_repeated_in_every_way() -> None:
-    (point,) = placed([(0, "INSERT", "a"), (1, "INSERT", "b"), (2, "INSERT", "c")])
+    point, slow = placed([(0, "INSERT", "a"), (1, "INSERT", "b"), (2, "INSERT", "c")])
     request = "db/conn=1/request=2 INSERT"
     assert [fault.id for fault, _ in point.faults] == [
         f"omit({request})",
@@ -71,6 +84,7 @@ def test_a_request_that_changes_something_is_lost_and_repeated_in_every_way() ->
         f"pause(driver, before {request})",
     ]
     assert len({left for _, left in point.faults}) == 7
+    assert ids([slow]) == [f"crash(driver, awaiting {request})"]
 
 
 def test_losing_one_that_changes_nothing_leaves_the_same_behind_in_every_way() -> None:
@@ -89,6 +103,24 @@ def test_of_requests_that_are_alike_the_first_and_the_last_stand_for_all() -> No
     assert numbers == ["1 BEGIN", "2 INSERT", "6 INSERT", "7 COMMIT"]
 
 
+def test_a_marker_beside_rows_is_no_row() -> None:
+    sent = [
+        ("INSERT", "INSERT INTO marks VALUES (1)"),
+        *(("INSERT", f"INSERT INTO rows VALUES ('k{n}', {n})") for n in range(4)),
+        ("INSERT", "INSERT INTO done VALUES (1)"),
+        *(("INSERT", f"INSERT INTO audit VALUES ('k{n}', {n})") for n in range(2)),
+    ]
+    requests = dict.fromkeys(f.point.request for p in placed_of(sent) for f, _ in p.faults)
+    numbers = [request.partition("request=")[2].split()[0] for request in requests]
+    assert numbers == ["1", "2", "5", "6", "7", "8"]
+
+
+def test_requests_of_which_no_two_are_alike_count_as_one_kind() -> None:
+    sent = [("SET", f"SET {'abcdefghij'[n] * 3} {n}") for n in range(10)]
+    requests = dict.fromkeys(f.point.request for p in placed_of(sent) for f, _ in p.faults)
+    assert [r.partition("request=")[2].split()[0] for r in requests] == ["1", "10"]
+
+
 def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_only() -> None:
     points = placed([(0, "CREATE", ""), (1, "BEGIN", ""), (1, "INSERT", "a"), (1, "COMMIT", "")])
     held = [fault for point in points for fault, _ in point.faults if fault.takes_over]
@@ -101,7 +133,9 @@ def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_only() -> 
 def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:
     points = placed([(1, "BEGIN", ""), (1, "COMMIT", ""), (1, "GET /rows", "")], servers=["db"])
     request = "db/conn=1/request=2 COMMIT"
-    assert [fault.id for fault, _ in points[-1].faults] == [
+    server, slow = points[-2:]
+    assert ids([slow]) == [f"crash(driver, awaiting {request})"]
+    assert [fault.id for fault, _ in server.faults] == [
         f"restart(server, before {request})",
         f"pause(server, before {request})",
         f"restart(server, after {request})",
@@ -131,7 +165,7 @@ def test_what_is_done_once_only_is_hit_where_it_is_done() -> None:
     points = placed(asked)
     requests = dict.fromkeys(fault.point.request for p in points for fault, _ in p.faults)
     assert list(requests) == ["db/conn=1/request=1 CREATE", "db/conn=1/request=3 INSERT"]
-    assert [point.batch for point in points] == [0, 1]
+    assert [point.batch for point in points] == [0, 1, 1]  # the last is slow as well
 
 
 def test_nothing_is_hit_before_the_first_batch() -> None:

@@ -109,19 +109,73 @@ def test_a_task_that_leaves_something_can_also_be_there_twice() -> None:
     assert "crash(driver, after batch=0/stage=0/p=0/a=0/task)" in found
 
 
-def test_a_driver_is_held_within_each_rename_of_the_sink_until_another_has_gone_on() -> None:
-    why = Why(1, 1, 2)
+def with_files(*operations: str) -> QueryRun:
+    """Of one batch, in which a sink's own code does this with its files, or SQLite's."""
     seen = run("a")
-    renames = ["batch=0/sink.file=2.rename", "batch=0/sink.file=4.rename"]
-    at = [moment(step, phase, "b") for step in renames for phase in ("before", "after")]
-    opened = moment("batch=0/sink.file=3.open", "before", "b")
-    seen.crash_points = [*seen.crash_points[:-2], *at, opened, *seen.crash_points[-2:]]
+    steps = [f"batch=0/sink.file={n}.{operation}" for n, operation in enumerate(operations, 1)]
+    at = [moment(step, "before", f"b{n}") for n, step in enumerate(steps)]
+    seen.crash_points = [*seen.crash_points[:-2], *at, *seen.crash_points[-2:]]
+    return seen
+
+
+def found_in(seen: QueryRun) -> set[str]:
+    why = Why(1, 1, 2)
     why.read_clean(seen, [])
-    found = why.lineage([], seen).faults
-    held = {f"pause(driver, from {step} until after batch=0/commits)" for step in renames}
+    return set(why.lineage([], seen).faults)
+
+
+@pytest.mark.parametrize(
+    ("operations", "at"),
+    [
+        (("open", "rename", "open", "rename"), {1, 2, 3, 4}),
+        (("open", "write", "open", "write", "open"), {1, 5}),
+        (("begin", "commit", "begin", "commit"), {1, 3}),
+        (("write",), set[int]()),
+    ],
+)
+def test_a_driver_is_held_where_it_begins_to_write_and_makes_visible(
+    operations: tuple[str, ...], at: set[int]
+) -> None:
+    seen = with_files(*operations)
+    held = {
+        f"pause(driver, from batch=0/sink.file={n}.{operations[n - 1]} until after batch=0/commits)"
+        for n in at
+    }
+    found = found_in(seen)
     assert {id for id in found if "sink.file" in id and id.startswith("pause")} == held
+    why = Why(1, 1, 2)
+    why.read_clean(seen, [])
     tried_first = {id for faults in why.likely() for id in faults}
     assert held.isdisjoint(tried_first)  # seldom what breaks a sink, and slow
+
+
+def test_of_writes_that_follow_each_other_the_first_two_and_the_last_stand_for_all() -> None:
+    found = found_in(with_files("open", *["write"] * 6, "rename"))
+    crashes = {f"crash(driver, before batch=0/sink.file={n}.write)" for n in range(2, 8)}
+    kept = {f"crash(driver, before batch=0/sink.file={n}.write)" for n in (2, 3, 7)}
+    assert found & crashes == kept
+
+
+def test_a_batch_that_does_with_files_what_none_before_it_did_is_hit_too() -> None:
+    seen = QueryRun(
+        crash_points=[
+            moment(f"batch={batch}/{step}", phase, f"{batch} {step} {phase}")
+            for batch in range(4)
+            for step, phase in (
+                ("offsets", "after"),
+                ("sink.file=1.rename", "before"),
+                *((("sink.file=2.remove", "before"),) if batch == 2 else ()),
+                ("commits", "before"),
+                ("commits", "after"),
+            )
+        ]
+    )
+    why = Why(2, 4, 2)
+    why.read_clean(seen, [])
+    assert why.tail == {2}
+    found = set(why.lineage([], seen).faults)
+    assert "crash(driver, before batch=2/sink.file=2.remove)" in found
+    assert not any("batch=3/" in id and id.startswith("crash") for id in found)
 
 
 def keys(own: str, content: str | None = "c") -> Keys:
