@@ -117,6 +117,10 @@ class StepId:
         """The attempt at that."""
         return self.number("a")
 
+    def of_attempt(self, number: int) -> str:
+        """The same step of another attempt at its task."""
+        return self._text.replace(f"/a={self.attempt}/", f"/a={number}/", 1)
+
     @cached_property
     def epoch(self) -> int | None:
         """The run of the query between restarts."""

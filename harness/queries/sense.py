@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bettong.harness.queries.judge import cause
@@ -64,24 +64,20 @@ def keeps_in_sight(run: QueryRun) -> bool:
     """Whether each batch of a run without faults, all of which have rows, changed something in
     its folder or sent a server anything between its plan and its end. If not, the rows are
     elsewhere."""
-    durable = {(m.point.step, m.point.phase): m.durable for m in run.crash_points}
-    batches = {m.batch for m in run.crash_points if m.batch is not None}
-    return all(
-        durable.get((f"batch={n}/offsets", "after"))
-        != durable.get((f"batch={n}/commits", "before"))
-        for n in batches
-    )
+    return all(_batches_in_sight(run))
 
 
 def changes_in_sight(run: QueryRun) -> bool:
-    """Whether any batch of a run without faults changed something in its folder, or sent a server
-    anything, between its plan and its end: not every batch of a job puts something out."""
+    """Whether any batch of a run without faults did so: not every batch of a job puts something
+    out."""
+    return any(_batches_in_sight(run))
+
+
+def _batches_in_sight(run: QueryRun) -> Iterator[bool]:
     durable = {(m.point.step, m.point.phase): m.durable for m in run.crash_points}
-    return any(
-        durable.get((f"batch={n}/offsets", "after"))
-        != durable.get((f"batch={n}/commits", "before"))
-        for n in {m.batch for m in run.crash_points if m.batch is not None}
-    )
+    for n in {m.batch for m in run.crash_points if m.batch is not None}:
+        planned = durable.get((f"batch={n}/offsets", "after"))
+        yield planned != durable.get((f"batch={n}/commits", "before"))
 
 
 def steps_of(run: QueryRun) -> list[str]:

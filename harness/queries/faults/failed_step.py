@@ -13,6 +13,9 @@ from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wording import point_in_words
 
 _ID = re.compile(r"storage\(EIO, (.+)\)$")
+_EACH = re.compile(r"storage\(EIO, (.+), each attempt\)$")
+_ATTEMPTS = 4
+"""Spark gives a task up after so many, unless it is told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +66,47 @@ class FailedStep(QueryFault):
     def doubled(self) -> str:
         in_sink = StepId.parse(self.at.step).file is not None
         return "" if in_sink else "Both attempts wrote rows that readers see."
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTask(QueryFault):
+    """An input/output error of each attempt at a task, so that Spark gives up what the task is a
+    part of: whoever has asked for that gets the error.
+
+    Attributes:
+        at: where the first attempt fails.
+    """
+
+    at: Point
+
+    @property
+    def id(self) -> str:
+        return f"storage(EIO, {self.at}, each attempt)"
+
+    @property
+    def placed(self) -> tuple[Storage, ...]:
+        step = StepId.parse(self.at.step)
+        return tuple(
+            Storage(Point(step.of_attempt(number), self.at.phase), "EIO")
+            for number in range(_ATTEMPTS)
+        )
+
+    @classmethod
+    def parse(cls, id: str) -> FailedTask | None:
+        found = _EACH.match(id)
+        return None if found is None else cls(Point.parse(found[1]))
+
+    def describe(self) -> str:
+        return f"Each attempt failed {point_in_words(self.at)}, until Spark gave up."
+
+    @property
+    def bound(self) -> str:
+        return "loss"
+
+    @property
+    def mechanism(self) -> str:
+        return "error"
+
+    @property
+    def swallowable(self) -> bool:
+        return True

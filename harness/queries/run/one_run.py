@@ -340,6 +340,16 @@ class OneRun:
                 missing.append(self._operational_event.id)
             else:
                 reported[self._operational_event.id] = proof + self._added()
+        for fault in self._faults:
+            if (
+                not fault.operational and len(fault.placed) > 1
+            ):  # Spark takes no attempt after the last one
+                missing = [id for id in missing if id not in {x.id for x in fault.placed}]
+                proofs = [p for x in fault.placed if (p := reported.pop(x.id, None)) is not None]
+                if proofs:
+                    reported[fault.id] = f"{proofs[0]}, in {len(proofs)} attempt(s)"
+                else:
+                    missing.append(fault.id)
         event = self._operational_event
         if event.at_first and not event.placed and self._driver.incarnation < 2:
             missing.append(event.id)  # nothing was stopped, so nothing began again

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.queries.faults.failed_step import FailedTask
 from bettong.harness.queries.faults.kinds import (
     fails_attempt,
     faults_at,
@@ -156,9 +158,19 @@ class Why:
             start = next((m.point for m in self._at(step)), None)
             if start is not None:
                 yield zombie(start, self.batches - 1)
+        yield from (FailedTask(point) for point in self._first_attempts(last))
         for endpoint in self.endpoints:
             yield refused(endpoint, last)
             yield refused_once(endpoint, last)
+
+    def _first_attempts(self, batch: int) -> Iterator[Point]:
+        """The end of the first attempt at each stage's first task: what the sink's own code has
+        asked for fails there as a whole, once Spark has tried all attempts."""
+        for crash_point in self.clean_crash_points:
+            step = StepId.parse(crash_point.point.step)
+            first = crash_point.batch == batch and step.task == (batch, 0, 0)
+            if first and step.is_task and crash_point.point.phase == "after":
+                yield crash_point.point
 
     def _renames(self, batch: int) -> Iterable[str]:
         """The renames by which what a sink's own code has written becomes visible: one that a

@@ -16,7 +16,7 @@ from bettong.harness.queries import describe
 from bettong.harness.queries.advice import advise
 from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, crash_points
 from bettong.harness.queries.faults.driver_crash import DriverCrash
-from bettong.harness.queries.faults.failed_step import FailedStep
+from bettong.harness.queries.faults.failed_step import FailedStep, FailedTask
 from bettong.harness.queries.faults.kinds import parse_fault, refused, refused_once, zombie
 from bettong.harness.queries.faults.lost_executor import LostExecutor
 from bettong.harness.queries.faults.operations import KNOWN
@@ -137,6 +137,7 @@ def test_fault_ids_are_read_back() -> None:
         FailedStep(Point("state/op=0/metadata")),
         FailedStep(Point("batch=1/p=0/a=0/source.middle")),
         FailedStep(Point("batch=1/stage=0/p=0/a=0/task", "after")),
+        FailedTask(Point("batch=1/stage=2/p=0/a=0/task", "after")),
         zombie(Point("batch=1/commits"), 3),
         refused("db", 1),
     ]

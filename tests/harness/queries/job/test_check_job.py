@@ -145,6 +145,21 @@ class HowManyBefore(Base):
         writer = df.writeStream.foreachBatch(write)
         return writer.option("checkpointLocation", env.checkpoint).start()
 
+class Swallows(Base):
+    def write(self, df, env):
+        def write(batch, batch_id):
+            try:
+                batch.write.mode("overwrite").json(str(env.workdir / f"{batch_id}.jsonl"))
+            except Exception as e:
+                print(e)
+
+        writer = df.writeStream.foreachBatch(write)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def read(self, env):
+        files = sorted(env.workdir.glob("*.jsonl/part-*.json"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
 class AlwaysThere(Base):
     def setup(self, env):
         self.folder.mkdir(exist_ok=True)
@@ -227,6 +242,18 @@ def test_what_a_new_driver_sees_or_knows_otherwise_is_found(
     result = check(environments, f"{users}:{name}", REPLAY)
     assert result.verdict == "invalid", result.reason
     assert {a.kind for a in result.anomalies} == kinds
+
+
+@pytest.mark.parametrize(("name", "kinds"), [("Swallows", {"Loss"}), ("Right", set())])
+def test_what_spark_gives_up_is_the_jobs_to_hear_of(
+    environments: SparkEnvironments, users: str, name: str, kinds: set[str]
+) -> None:
+    each = "storage(EIO, after batch=1/stage=0/p=0/a=0/task, each attempt)"
+    result = check(environments, f"{users}:{name}", each)
+    assert result.coverage.injected == 1, result.reason
+    assert {a.kind for a in result.anomalies} == kinds
+    (run,) = (run for run in result.runs if run.faults == (each,))
+    assert run.evidence[each] == "the step failed with EIO, in 4 attempt(s)"
 
 
 def test_rows_that_setup_leaves_would_hide_a_loss(
