@@ -68,7 +68,8 @@ def wire_points(
     differ in their row only, while a marker is another statement than the rows beside it.
     ``clean``: the run; ``pinned``: its requests that another clean run makes equally.
     ``servers``: endpoints whose servers are ours to restart and pause; it is done at the last
-    request of the batches that can change something.
+    request of the batches that can change something. The last request of the last batch to each
+    endpoint, ours or not, may be slow as well, while nobody waits for it.
     """
     by_request: dict[str, list[CutPoint]] = {}
     for point in pinned:

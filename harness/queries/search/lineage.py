@@ -154,7 +154,7 @@ class Why:
             yield CORES
         last = self.window - 1
         moments = (f"batch={last}/p=0/a=0/source.middle", f"batch={last}/commits")
-        for step in (*moments, *self._renames(last)):
+        for step in (*moments, *self._held_at(last)):
             start = next((m.point for m in self._at(step)), None)
             if start is not None:
                 yield zombie(start, self.batches - 1)
@@ -172,10 +172,11 @@ class Why:
             if first and step.is_task and crash_point.point.phase == "after":
                 yield crash_point.point
 
-    def _renames(self, batch: int) -> Iterable[str]:
-        """The renames by which what a sink's own code has written becomes visible: one that a
-        driver makes late, when its successor has gone on, may take that one's work away. The first
-        and the last time that it begins to write: what it has seen before may no longer hold."""
+    def _held_at(self, batch: int) -> Iterable[str]:
+        """Where a driver stands still within what the sink's own code does, until its successor has
+        gone on: at the renames by which what was written becomes visible, for a late one may take
+        the other's work away; and the first and the last time that it begins to write, for what it
+        has seen before may no longer hold."""
         found = (m.point.step for m in self.clean_crash_points if m.batch == batch)
         files = [(step, file[1]) for step in found if (file := StepId.parse(step).file)]
         begins = [step for step, kind in files if kind in _BEGINS]

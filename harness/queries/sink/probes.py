@@ -2,8 +2,9 @@
 something durable, the conductor is asked.
 
 Installed at the start of the driver host and of every Python process of Spark (``site/``). Files
-are seen by Python's audit events, SQLite by its trace callback, so that nothing of the sink needs
-to be changed; what native libraries write is not seen. Which run the process works for is read
+are seen by Python's audit events, writes to them by an ``open`` of ours, SQLite by its trace
+callback, so that nothing of the sink needs to be changed; what native libraries or ``os.write``
+write is not seen. Which run the process works for is read
 from a file, for processes live longer than runs.
 
 What the code changes elsewhere than in the run's folder is no step; it is noted, for runs that go
