@@ -116,6 +116,33 @@ class WritesInPlace(JsonBatchFiles):
         return writer.option("checkpointLocation", env.checkpoint).start()
 
 
+class MarksBeforeArrow(JsonBatchFiles):
+    """A folder for each batch, and in it a Parquet file that Arrow writes, past Python: a folder
+    that is there is taken for the batch."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            import pyarrow.parquet
+
+            folder = env.workdir / f"batch-{batch_id}"
+            if not folder.exists():
+                found = batch.toArrow()
+                folder.mkdir()
+                pyarrow.parquet.write_table(found, folder / "rows.parquet")
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def read(self, env: Environment) -> Iterable[Any]:
+        import pyarrow.parquet
+
+        return [
+            row
+            for file in sorted(env.workdir.glob("batch-*/rows.parquet"))
+            for row in pyarrow.parquet.read_table(file).to_pylist()
+        ]
+
+
 class MergesThirds(JsonBatchFiles):
     """A file for each batch, and each third batch merges what is there into one and removes the
     rest: when it is done again, half of them are gone, and the merged file is written without."""

@@ -142,6 +142,13 @@ SHIPPED = [
             "the replay takes a file that was begun for the whole batch",
         ),
         (
+            "MarksBeforeArrow",
+            "a folder for each batch, left alone when it is there, with a Parquet file by Arrow",
+            "at-most-once",
+            "crash between folder and file",
+            "the replay takes a folder without its file for the batch",
+        ),
+        (
             "MergesThirds",
             "a file for each batch, and each third batch merges them",
             "at-most-once",

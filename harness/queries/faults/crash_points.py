@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.queries.sink.probes import STEP
+from bettong.harness.queries.sink.probes import CHANGED, STEP
 from bettong.lineage.trace import TraceEvent
 
 
@@ -51,8 +52,11 @@ class FileSteps:
         if not event.step.endswith(STEP):
             return event
         step = event.step if self._batch is None else f"batch={self._batch}/{event.step}"
-        self._counts[step] += 1
-        return replace(event, step=f"{step}={self._counts[step]}.{event.detail['op']}")
+        operation = event.detail["op"]
+        # Those between operations are counted by themselves: how many there are hangs on the lines.
+        counted = f"{step}.{operation}" if operation == CHANGED else step
+        self._counts[counted] += 1
+        return replace(event, step=f"{step}={self._counts[counted]}.{operation}")
 
 
 DURABLE = "durable"
@@ -62,7 +66,8 @@ DURABLE = "durable"
 def crash_points(events: Iterable[TraceEvent]) -> list[CrashPoint]:
     """The moments of a trace whose events say what was durable.
 
-    Failed steps are no crash points: what is done after them no schedule can name.
+    Failed steps are no crash points: what is done after them no schedule can name. Neither are the
+    moments after a change where nothing more has changed until the next step.
     """
     begun: Counter[str] = Counter()
     found = []
@@ -75,4 +80,14 @@ def crash_points(events: Iterable[TraceEvent]) -> list[CrashPoint]:
             phase: PointPhase = "before" if event.phase == "before" else "after"
             point = Point(event.step, phase, begun[event.step])
             found.append(CrashPoint(point, event.incarnation, event.detail[DURABLE]))
-    return found
+    return [
+        point
+        for point, following in zip_longest(found, found[1:])
+        if not (following and is_change(point.point) and point.durable == following.durable)
+    ]
+
+
+def is_change(point: Point) -> bool:
+    """Whether it is right after a change that the sink's own code has made."""
+    file = StepId.parse(point.step).file
+    return file is not None and file[1] == CHANGED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
+from bettong.harness.queries.sink.probes import CHANGED
 
 
 def point_in_words(point: Point) -> str:
@@ -31,7 +32,10 @@ def point_in_words(point: Point) -> str:
     elif step.file is not None:
         number, operation = step.file
         reported = (
-            f"right before the sink's {operation} in batch {batch} (its file operation {number})"
+            f"right after the sink's code had changed files in batch {batch} (change {number})"
+            if operation == CHANGED
+            else f"right before the sink's {operation} in batch {batch} (its file operation "
+            f"{number})"
         )
     elif step.is_state_file:
         reported = (

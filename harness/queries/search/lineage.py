@@ -27,6 +27,7 @@ from bettong.harness.queries.faults.wire import WirePoint, endpoints_asked
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
+from bettong.harness.queries.sink.probes import CHANGED
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import Lineage
 
@@ -246,7 +247,8 @@ def _is_between(around: Sequence[CrashPoint]) -> bool:
     """Whether these are a write of the sink's with two before and one after it: of the writes that
     follow each other the first two and the last stand for all."""
     files = [StepId.parse(x.point.step).file for x in around]
-    return len(files) == 4 and all(file is not None and file[1] == "write" for file in files)
+    kinds = {None if file is None else file[1] for file in files}
+    return len(files) == 4 and kinds in ({"write"}, {CHANGED})
 
 
 def _unlike(crash_points: Iterable[CrashPoint], window: int) -> frozenset[int]:

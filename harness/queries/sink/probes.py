@@ -3,9 +3,9 @@ something durable, the conductor is asked.
 
 Installed at the start of the driver host and of every Python process of Spark (``site/``). Files
 are seen by Python's audit events, writes to them by an ``open`` of ours, SQLite by its trace
-callback, so that nothing of the sink needs to be changed; what native libraries or ``os.write``
-write is not seen. Which run the process works for is read
-from a file, for processes live longer than runs.
+callback, what else changes by looking between the lines of a ``foreachBatch`` function, so that
+nothing of the sink needs to be changed. Which run the process works for is read from a file, for
+processes live longer than runs.
 
 What the code changes elsewhere than in the run's folder is no step; it is noted, for runs that go
 on at the same time may share it.
@@ -24,11 +24,13 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bettong.engine.steps import Instrumentation, Recorder
+from bettong.harness.queries.sink.unseen import LineMoments
 from bettong.lineage.trace import TraceEvent
 
 STEP = "sink.file"
@@ -45,6 +47,8 @@ _CHANGING = {
     "os.truncate": 1,
 }
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+CHANGED = "change"
+"""The operation of a moment after a change, however that was made."""
 _DURABLE_SQL = ("COMMIT", "END", "RELEASE")
 _CONNECT = sqlite3.connect
 _OPEN = io.open
@@ -97,6 +101,8 @@ class Probe:
         self._incarnation = 1
         self._recorder: Recorder | None = None
         self._busy = threading.local()
+        self._lines = LineMoments(self._aimed_at, partial(self._happens, CHANGED))
+        self._is_tied = False
 
     def install(self) -> None:
         """From now on, for the life of the process."""
@@ -105,7 +111,9 @@ class Probe:
         io.open = builtins.open = self._open
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open":
+        if event == "socket.connect" and not self._is_tied:
+            self._tie()
+        elif event == "open":
             path, _, flags = arguments
             if isinstance(path, str | bytes | os.PathLike) and (flags or 0) & _WRITING:
                 self._happens("open", path)
@@ -114,6 +122,21 @@ class Probe:
             # A name alone may be one within a folder that is given by its file descriptor.
             within = isinstance(path, str | bytes) and not os.path.isabs(path)  # noqa: PTH117
             self._happens(event.partition(".")[2], path, noted=not within)
+
+    def _tie(self) -> None:
+        """Have the lines of ``foreachBatch`` functions watched, once PySpark is there."""
+        given = getattr(sys.modules.get("pyspark.sql.utils"), "ForeachBatchFunction", None)
+        java = getattr(sys.modules.get("py4j.clientserver"), "ClientServerConnection", None)
+        if given is None or java is None:
+            return
+        self._is_tied = True
+        begin = given.__init__
+
+        def init(function: Any, session: Any, each: Callable[..., Any]) -> None:
+            begin(function, session, self._lines.of(each))
+
+        given.__init__ = init
+        java.send_command = self._lines.around(java.send_command)
 
     def _open(
         self,
@@ -165,20 +188,27 @@ class Probe:
                 self._happens(verb.lower(), path)
 
         if self._concerns(path):
+            self._lines.seen_otherwise.add(os.fsdecode(path))
             connection.set_trace_callback(statement)
         elif path != ":memory:":
             self._note(path)
         return connection
 
     def _concerns(self, path: Any) -> bool:
+        folder = self._aimed_at()
+        return folder is not None and os.fsdecode(path).startswith(folder)
+
+    def _aimed_at(self) -> str | None:
+        """The folder whose changes are asked for, with a slash; None where there is none, or in
+        the midst of asking."""
         if getattr(self._busy, "now", False):
-            return False
+            return None
         self._busy.now = True
         try:
             self._refresh()
         finally:
             self._busy.now = False
-        return self._folder is not None and os.fsdecode(path).startswith(self._folder)
+        return self._folder
 
     def _refresh(self) -> None:
         try:

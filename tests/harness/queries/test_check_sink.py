@@ -120,6 +120,7 @@ def test_kept_crashes_show_what_kills_show(
     ("name", "fault", "kinds"),
     [
         ("WritesInPlace", "crash(driver, before batch=1/sink.file=3.write)", {"Loss"}),
+        ("MarksBeforeArrow", "crash(driver, before batch=1/sink.file=1.change)", {"Loss"}),
         ("MergesThirds", "crash(driver, before batch=2/sink.file=9.remove)", {"Loss"}),
         (
             "AsksOutside",

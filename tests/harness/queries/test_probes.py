@@ -94,3 +94,76 @@ for name in (str(path), f"file:{path}?mode=rwc"):
 """
     found = [m for m in moments(tmp_path, code) if not m.startswith("open")]
     assert found == ["create a", "begin a", "commit a"] * 2
+
+
+BATCH = """
+import pyspark.sql.utils
+import py4j.clientserver
+sys.audit("socket.connect", None, None)  # as when PySpark reaches its JVM
+sys.path.insert(0, sys.argv[2])
+import users
+each = pyspark.sql.utils.ForeachBatchFunction(None, users.each)
+each.func(folder, 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (
+            ["n = os.open(a, os.O_CREAT | os.O_WRONLY)", "os.write(n, b'x')", "os.write(n, b'y')"],
+            ["open a", "change a", "change a", "change a"],
+        ),
+        (["past_python(a)", "past_python(b)"], ["change a", "change b"]),
+        (["beside(a)", "return"], ["change a", "change a"]),
+        (["past_python(a); open(b, 'w').close()"], ["open b", "change b"]),
+        (
+            ["open(a, 'w').write('x')", "os.rename(a, b)"],
+            ["open a", "write a", "change a", "rename b", "change b"],
+        ),
+        (
+            ["folder.joinpath('c').mkdir()", "past_python(f'{folder}/c/d')"],
+            ["mkdir c", "change c", "change c/d"],
+        ),
+        (["(db := sqlite3.connect(a)).execute('CREATE TABLE t (x)')", "db.close()"], ["create a"]),
+        (["len(folder.name)", "open(__file__).close()"], []),
+    ],
+)
+def test_after_each_change_there_is_a_moment_before_the_next_line(
+    tmp_path: Path, lines: list[str], expected: list[str]
+) -> None:
+    (tmp_path / "aim").mkdir()
+    users = [
+        "import ctypes, os, sqlite3",
+        "def past_python(path):",
+        " c = ctypes.CDLL(None)",
+        " c.close(c.creat(path.encode(), 0o600))",
+        "def beside(path):",
+        " past_python(path)",
+        " past_python(path)",
+        "def each(folder, batch):",
+        " a, b = f'{folder}/a', f'{folder}/b'",
+        *(f" {line}" for line in lines),
+        " last = True",
+    ]
+    (tmp_path / "aim" / "users.py").write_text("\n".join(users))
+    assert moments(tmp_path, BATCH) == expected
+
+
+def test_what_spark_changes_in_a_call_is_no_moment(tmp_path: Path) -> None:
+    (tmp_path / "aim").mkdir()
+    (tmp_path / "aim" / "users.py").write_text(
+        "import ctypes\ndef each(folder, batch):\n spark.send_command(f'{folder}/a')\n x = 1\n"
+    )
+    code = BATCH.replace(
+        "sys.audit",
+        """
+def creates(self, path):
+    users.ctypes.CDLL(None).creat(path.encode(), 0o600)
+py4j.clientserver.ClientServerConnection.send_command = creates
+sys.audit""",
+    ).replace(
+        "each =",
+        "users.spark = object.__new__(py4j.clientserver.ClientServerConnection); each =",
+    )
+    assert moments(tmp_path, code) == []
