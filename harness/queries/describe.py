@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.judge import ids_in_words
 from bettong.lineage.results import Anomaly
@@ -57,15 +58,29 @@ def _how(
     if kinds == {"Loss"}:
         if fault.mechanism == "unawaited":
             return f"Spark had recorded {one} as done, and nobody sent it again."
+        ended = _replayed_without(fault, anomalies, rows_per_batch, batches)
         if fault.crashes:
-            return f"The replay took {one} for done and skipped it."
+            return f"The replay {ended}."
         if fault.forgets_answered:
             return f"It had answered for the rows of {one}, and did not keep them."
         if failed:
-            return f"{_FAILED}, and its replay took {one} for done and skipped it."
+            return f"{_FAILED}, and its replay {ended}."
         if fault.swallowable:
             return "The error was swallowed, and Spark recorded the batch as done."
     return ""
+
+
+def _replayed_without(
+    fault: QueryFault, anomalies: Sequence[Anomaly], rows_per_batch: int, batches: Sequence[int]
+) -> str:
+    """What a replay did that lacks rows: only where they are the whole batch that it was to write
+    is it sure that the batch was skipped."""
+    at = fault.recovers_from
+    own = None if at is None else StepId.parse(at.step).batch
+    missing = sum(len(a.messages) for a in anomalies)
+    if len(batches) == 1 and missing == rows_per_batch and own in (None, batches[0]):
+        return f"took batch {batches[0]} for done and skipped it"
+    return "did not write what is missing"
 
 
 def _batches(anomalies: Sequence[Anomaly], rows_per_batch: int, kind: str = "") -> list[int]:

@@ -274,6 +274,23 @@ def test_a_duplicate_is_described_in_words() -> None:
 
 
 @pytest.mark.parametrize(
+    ("at", "there", "reported"),
+    [
+        (1, (0, 2, 3), "The replay took batch 1 for done and skipped it."),
+        (2, (0, 2, 3), "The replay did not write what is missing."),
+        (2, (0, 3), "The replay did not write what is missing."),
+    ],
+)
+def test_a_batch_was_skipped_where_it_is_the_one_that_was_replayed(
+    at: int, there: tuple[int, ...], reported: str
+) -> None:
+    rows = [row for number in there for row in SOURCE.batch(number)]
+    verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
+    crash = DriverCrash(Point(f"batch={at}/sink.file=9.remove"))
+    assert reported in describe.explain([crash], verdict.anomalies, SOURCE.rows, layout=False)
+
+
+@pytest.mark.parametrize(
     ("failed", "reported", "advised"),
     [
         (False, "The error was swallowed", "caught and forgotten"),
