@@ -120,6 +120,7 @@ def replay(
     on_event(Started(scenario.name, "scenario"))
     campaign = _campaign(scenario, backend, out, input_file, 0, None, on_event)
     campaign.replay = found.options.get("replay") is not False
+    campaign.again = found.options.get("again") is True
     result = run_campaign(
         campaign, lambda _: [found.schedule], clean_runs=0, assumptions=plan.assumptions
     )

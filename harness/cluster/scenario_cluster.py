@@ -64,6 +64,22 @@ class RunCluster(Cluster):
         senders = (self._sender(s, n, instrumentation) for s, n in self._scenario.senders.items())
         self._start_all([self._driver(instrumentation), *senders])
 
+    def kill_servers(self) -> None:
+        """SIGKILL the servers of this run alone; everything else of it has ended."""
+        for name in self._own(listens=True):
+            self.crash(name)
+
+    def start_again(self, control: RunControl) -> None:
+        """Start every node of this run once more, under another book: first the servers, then those
+        that connect to them."""
+        self.control = control
+        for listens in (True, False):
+            self._start_each(self._own(listens))
+
+    def _own(self, listens: bool) -> list[str]:
+        own = (node for name, node in self.nodes.items() if name not in self.lasting)
+        return [node.name for node in own if node.listens == listens]
+
     def partition(
         self, fault: str, left: tuple[str, ...], right: tuple[str, ...], direction: Direction
     ) -> str:
@@ -198,8 +214,12 @@ class RunCluster(Cluster):
     def _start_all(self, nodes: Sequence[Node]) -> None:
         """Start several nodes side by side; raises the first error."""
         self.nodes.update((node.name, node) for node in nodes)
-        with ThreadPoolExecutor(len(nodes)) as threads:
-            list(threads.map(self.start, [node.name for node in nodes]))
+        self._start_each([node.name for node in nodes])
+
+    def _start_each(self, names: Sequence[str]) -> None:
+        """The same by their names."""
+        with ThreadPoolExecutor(max(1, len(names))) as threads:
+            list(threads.map(self.start, names))
 
 
 def cut_off(left: Sequence[str], right: Sequence[str], links: Sequence[str]) -> tuple[str, ...]:

@@ -64,6 +64,8 @@ class Campaign:
         out: folder for counterexamples and traces.
         messages: the input.
         replay: whether the last batch of each run is forced to be done once more.
+        again: whether every node is started again at the end of each run, and what it makes then
+            of what it finds is judged too; of runs that have left the same on the disks, of one.
         options: how the runs are set up, to be repeated by a replay.
         resume: keep what earlier runs left in the folder.
         on_event: given what happens, run by run.
@@ -76,6 +78,7 @@ class Campaign:
     seed: int = 0
     options: dict[str, Any] = field(default_factory=dict)
     replay: bool = True
+    again: bool = False
     resume: bool = False
     limits: Limits = field(default_factory=Limits)
     on_event: Handler = ignore
@@ -93,6 +96,7 @@ class Campaign:
         kept = [int(t.stem) for t in self._traces.glob("*.jsonl") if t.stem.isdigit()]
         self._numbers = count(max(kept, default=0) + 1)
         self._lock = threading.Lock()
+        self._left: set[bytes] = set()
         self._free: SimpleQueue[Backend] = SimpleQueue()
         for backend in (self.backend, *self.beside):
             self._free.put(backend)
@@ -127,6 +131,7 @@ class Campaign:
                 folder,
                 messages=self.messages,
                 replay=self.replay,
+                again=self._left if self.again else None,
                 limits=self.limits,
                 trace=trace,
                 on_step=steps_of(label, self.on_event),
@@ -176,7 +181,7 @@ class Campaign:
         """Keep a schedule that breaks the scenario, with the file that replays it."""
         number = len(self.counterexamples) + 1
         file = self.out / f"counterexample-{number}.json"
-        options = {**self.options, "replay": self.replay}
+        options = {**self.options, "replay": self.replay, "again": self.again}
         CounterexampleFile(self.scenario.name, seen.schedule, options).write(file)
         found = Counterexample(
             faults=tuple(sorted(seen.schedule.ids)),

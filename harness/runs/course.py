@@ -122,6 +122,17 @@ class Course:
             self._control.wait(self._something_ended, _LOOK_S)
         self._cluster.forget("driver")
 
+    def again(self) -> None:
+        """Start every node once more when all is done and the servers were killed, as after a
+        reboot: each comes up, finds what was there, and changes nothing. The driver does its
+        last batch again."""
+        self._control.note(TraceEvent(self._cluster.undo_last_commit(), "after", "driver"))
+        try:
+            self._cluster.start_again(self._control)
+        except NodeError as e:
+            raise StuckError(str(e)) from e
+        self.until_drained()
+
     def replay(self) -> None:
         """Have the last batch done once more, as after a crash right before its commit."""
         self._control.note(TraceEvent(self._cluster.undo_last_commit(), "after", "driver"))

@@ -2,8 +2,9 @@
 
 A run ends when nothing more can happen: the sender has been told that all its messages are safe,
 and the query has committed and released every one of them. Its last batch can then be forced to
-be done once more, by deleting Spark's note that it was done; so what is judged is not only right,
-but stays so. A run that does not get there is ``Stuck``.
+be done once more, by deleting Spark's note that it was done; or every node is killed and started
+again, and no fault fires any more. So what is judged is not only right, but stays so. A run that
+does not get there is ``Stuck``.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from bettong.harness.conductor.stage_numbers import StageNumbers
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.course import BlindError, Course, Limits, StuckError
 from bettong.harness.runs.observed import Observed, accepted, boundaries, visible
+from bettong.harness.runs.remains import remains
 from bettong.harness.runs.standing import standing
 from bettong.harness.scenario import Messages, Scenario
 from bettong.lineage.errors import BettongError
@@ -51,6 +53,7 @@ class RunRecord:
         outputs: ids and contents that a reader saw, in their order.
         note: why the outcome is unknown, or what else went on.
         times: when each event came, in seconds.
+        again_changed: all was right until every node was started again after the last batch.
     """
 
     schedule: Schedule
@@ -65,6 +68,7 @@ class RunRecord:
     outputs: tuple[tuple[str, str], ...] = ()
     note: str = ""
     times: Sequence[float] = ()
+    again_changed: bool = False
 
     @property
     def anomalies(self) -> tuple[Anomaly, ...]:
@@ -98,6 +102,7 @@ def run_once(
     *,
     messages: Messages | None = None,
     replay: bool = True,
+    again: set[bytes] | None = None,
     limits: Limits = Limits(),  # noqa: B008 - immutable
     trace: Path | None = None,
     on_step: Callable[[TraceEvent], None] = lambda event: None,
@@ -110,6 +115,9 @@ def run_once(
         messages: the input, by default the scenario's.
         replay: whether to force the last batch to be done again. A run without faults is judged
             by what was seen before that.
+        again: every node is started again when all is done, unless what the run has left on the
+            disks is in here; it is put in here if that changed nothing. What steps were taken then
+            is in the file of the trace if it changed anything, and nowhere else.
         trace: file for the trace.
         on_step: given each event of the trace as it comes.
         order: in which one of the faults is to fire.
@@ -132,6 +140,8 @@ def run_once(
     also: list[Anomaly] = []
     drained: Observed | None = None
     until_drained: Sequence[TraceEvent] = ()
+    died_before: Sequence[Anomaly] = ()
+    left: bytes | None = None
     blind = ""
     unended: tuple[str, ...] = ()
 
@@ -143,7 +153,9 @@ def run_once(
         control = RunControl(
             run, cluster, schedule, trace, StageNumbers(), moments.answer, on_step, order
         )
+        first = control
         course = Course(cluster, control, layout, scenario.senders, limits)
+        courses = [course]
         backend.conductor.begin(control)
         try:
             try:
@@ -151,10 +163,25 @@ def run_once(
                 clock.lap("start")
                 course.until_drained()
                 clock.lap("run")
-                if course.all_sent and replay:
+                if course.all_sent and (replay or again is not None):
                     drained, until_drained = seen(), tuple(control.events)
+                    died_before = tuple(course.died.values())
+                if course.all_sent and replay:
                     course.replay()
                     clock.lap("replay")
+                if course.all_sent and again is not None:
+                    cluster.kill_servers()
+                    left = remains(layout) if scenario.outputs != "kafka" else b""
+                if again is not None and left is not None and left not in again:
+                    backend.conductor.end(control)
+                    control = RunControl(
+                        run, cluster, normalise=StageNumbers(), answer=moments.answer
+                    )
+                    course = Course(cluster, control, layout, scenario.senders, limits)
+                    courses.append(course)
+                    backend.conductor.begin(control)
+                    course.again()
+                    clock.lap("again")
             except StuckError as e:
                 if limits.over:
                     blind = "the budget ended within this run"
@@ -167,7 +194,8 @@ def run_once(
         finally:
             backend.conductor.end(control)
     clock.lap("end")
-    also += course.died.values()
+    also += (anomaly for course in courses for anomaly in course.died.values())
+    events = [*first.events, *(control.events if control is not first else ())]
     taken_in = accepted(scenario, layout, input_)
     try:
         ends = boundaries(scenario, layout, taken_in)
@@ -177,31 +205,49 @@ def run_once(
     expected = _expected(application, scenario, taken_in, ends)
     last = seen()
     judgement = (
-        undecided(blind)
-        if blind
-        else _judge(History(expected, last.records, control.events), last, also)
+        undecided(blind) if blind else _judge(History(expected, last.records, events), last, also)
     )
     if unended:
         judgement = _all_the_same(judgement, unended)
     before = judgement
     if drained is not None:
-        before = _judge(History(expected, drained.records, until_drained), drained, ())
+        history = History(expected, drained.records, until_drained)
+        before = _judge(history, drained, died_before)
+    changed = before.verdict == "valid" and judgement.verdict != "valid"
     clock.lap("judge")
-    judged = judgement if schedule.faults else before
+    judged = judgement if schedule.faults or again is not None else before
+    if again is not None and left and judged.verdict == "valid":
+        again.add(left)
+    again_changed = changed and control is not first and judgement.verdict == "invalid"
+    if again_changed:
+        _append(trace, control.events)
     return RunRecord(
         schedule,
-        _outcome(judged, control.not_fired),
-        control.events,
+        _outcome(judged, first.not_fired),
+        first.events,
         judged,
-        before.verdict == "valid" and judgement.verdict != "valid",
-        control.evidence,
-        control.not_fired,
+        changed and not again_changed,
+        first.evidence,
+        first.not_fired,
         time.monotonic() - began,
         clock.laps,
         tuple((str(r.id), str(r.value)) for r in last.records),
-        "; ".join([*course.notes, *([judged.reason] if judged.verdict == "unknown" else [])]),
-        control.times,
+        "; ".join(
+            [
+                *(note for course in courses for note in course.notes),
+                *([judged.reason] if judged.verdict == "unknown" else []),
+            ]
+        ),
+        first.times,
+        again_changed,
     )
+
+
+def _append(trace: Path | None, events: Sequence[TraceEvent]) -> None:
+    """What came after the last batch, to the file of what came until then."""
+    if trace is not None:
+        with trace.open("a", encoding="utf-8") as file:
+            file.writelines(event.to_json() + "\n" for event in events)
 
 
 def _expected(

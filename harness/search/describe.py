@@ -12,8 +12,11 @@ from bettong.lineage.results import Anomaly
 _NAMED = 4
 
 
-def counterexample_words(faults: Sequence[Fault], anomalies: Sequence[Anomaly]) -> str:
-    """What happened: the faults, then what a reader saw of it."""
+def counterexample_words(
+    faults: Sequence[Fault], anomalies: Sequence[Anomaly], again: bool = False
+) -> str:
+    """What happened: the faults, then what a reader saw of it; ``again``: not until every node was
+    started again after the last batch."""
     reported = "; then ".join(fault.describe() for fault in faults) or "No fault fired"
     kinds = Counter(a.kind for a in anomalies)
     seen = []
@@ -23,4 +26,9 @@ def counterexample_words(faults: Sequence[Fault], anomalies: Sequence[Anomaly]) 
         what = f"{', '.join(ids)}{more}" if ids else "the run"
         seen.append(f"{what} {kind_of(kind).clause}")
     afterwards = "; ".join(seen) or "nothing was wrong"
-    return f"{reported[:1].upper()}{reported[1:]}. Afterwards {afterwards}."
+    begun = f"{reported[:1].upper()}{reported[1:]}."
+    if again:
+        begun += (
+            " All was right until every node was killed after the last batch, and started again."
+        )
+    return f"{begun} Afterwards {afterwards}."

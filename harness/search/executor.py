@@ -89,6 +89,8 @@ class ScenarioExecutor:
         equivalence: what runs have shown of which faults are alike.
         clean: the lineage of the clean run, once it is known.
         records: what the disks hold in the clean run, once it is known.
+        starts_again: whether the clean run is as good when every node is started again at its end.
+            If not, runs end without that: it would say nothing about their faults.
         lineage_seconds: time spent on reading traces.
     """
 
@@ -99,6 +101,7 @@ class ScenarioExecutor:
     equivalence: FaultEquivalence = field(default_factory=FaultEquivalence)
     clean: Lineage | None = None
     records: CleanRecords | None = None
+    starts_again: bool = True
     lineage_seconds: float = 0.0
     _turns: Iterator[str] | None = None
     _runs: dict[FaultSet, RunRecord] = field(default_factory=dict)
@@ -116,8 +119,21 @@ class ScenarioExecutor:
         """The same with all that the trace tells left to :meth:`settled`, so that several may be
         under way."""
         seen = self.campaign.run(self.schedule(schedule), None if schedule else "clean")
+        if not schedule and seen.again_changed:
+            self._without_start()
+            seen = self.campaign.run(seen.schedule, "clean")
         self._runs[schedule] = seen
         return Execution(schedule, seen.outcome)
+
+    def run_to_start(self) -> Execution:
+        """The clean run with every node started again at its end."""
+        self.campaign.again = True
+        seen = self.campaign.run(Schedule(), "again")
+        self._runs[CLEAN] = seen
+        return self.settled(Execution(CLEAN, seen.outcome))
+
+    def _without_start(self) -> None:
+        self.starts_again = self.campaign.again = False
 
     def settled(self, execution: Execution) -> Execution:
         """The execution with its lineage and all that depends on what was learned before it; to
@@ -201,6 +217,10 @@ class ScenarioExecutor:
             "ordering": seen.judgement.ordering,
             "timings": dict(seen.timings),
         }
+        if seen.again_changed:
+            found["again"] = True
+        if not seen.schedule.faults and not self.starts_again:
+            found["starts_again"] = False
         if read.reading.unread:
             found["unread"] = read.reading.unread
         found["stand_ins"] = {
@@ -240,6 +260,8 @@ class ScenarioExecutor:
             self.equivalence.faults.setdefault(fault.id, fault)
         if not execution.schedule:
             self.clean = execution.lineage
+            if not execution.details.get("starts_again", True):
+                self._without_start()
             self.records = CleanRecords.from_dict(execution.details["records"])
             self.equivalence.clean = {fault.id for fault in faults}
         self.equivalence.stand_ins |= execution.details.get("stand_ins", {})

@@ -118,7 +118,11 @@ class _Space:
     def _run(self) -> Everything:
         found = Everything()
         self._campaign.replay = False  # a crash right before commits/N is in the space
+        self._campaign.again = self._reach.crashes > 0  # as the search has it
         clean = self._campaign.run(Schedule())
+        if clean.again_changed:
+            self._campaign.again = False
+            clean = self._campaign.run(Schedule())
         if clean.outcome != "good":
             raise UsageError(f"the clean run is {clean.outcome}: {clean.note}")
         singles = each_step(clean.events, self._reach.batches, self._topology, self._kinds)

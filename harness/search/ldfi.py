@@ -33,6 +33,9 @@ from bettong.lineage.trace import read_trace
 
 LOG = "search.jsonl"
 _SAMPLE = 3
+_TO_BLAME = 100
+"""Where the start after the last batch breaks it without a fault, so many runs look for one that
+tells more."""
 
 
 def search_scenario(
@@ -53,6 +56,7 @@ def search_scenario(
     file belongs to another question, BettongError when the system cannot be started.
     """
     campaign.replay = False  # a crash right before commits/N is among the hypotheses
+    campaign.again = reach.crashes > 0
     executor = ScenarioExecutor(campaign, reach.batches, frozenset(reach.bounds.at_most), likely)
     with lasting() as learned:
 
@@ -73,9 +77,31 @@ def search_scenario(
             smallest_first=True,
             suggest=executor.suggest,
             settle=executor.settled,
+            enough=lambda: not executor.starts_again and len(campaign.runs) >= _TO_BLAME,
         )
     sampled = _check_equivalence(executor, findings, reach, campaign.seed)
+    _check_start(executor, findings)
     return _result(campaign, executor, findings, reach, expected, sampled)
+
+
+def _check_start(executor: ScenarioExecutor, findings: Findings) -> None:
+    """Where the start of every node after the last batch breaks what no fault has broken, that is
+    the answer. Runs with faults went without it: each of these would have been blamed for it."""
+    if executor.starts_again or findings.verdict == "invalid":
+        return
+    execution = executor.run_to_start()
+    if execution.outcome != "violation":
+        findings.conclude(
+            "unknown",
+            "that every node is started again after the last batch has broken it once only",
+        )
+        return
+    findings.executions = [execution, *findings.executions]
+    findings.minimal = [execution.schedule]
+    findings.complete = False
+    findings.conclude(
+        "invalid", "every node started again after the last batch breaks it, without a fault"
+    )
 
 
 def question(campaign: Campaign, reach: SearchBounds) -> str:
@@ -237,7 +263,8 @@ def _counterexample(
 ) -> Counterexample:
     schedule = executor.schedule(found.schedule)
     file = _free(campaign.out)
-    options: Mapping[str, Any] = {**campaign.options, "replay": campaign.replay}
+    again = found.details.get("again", False)
+    options: Mapping[str, Any] = {**campaign.options, "replay": campaign.replay, "again": again}
     CounterexampleFile(campaign.scenario.name, schedule, dict(options)).write(file)
     return Counterexample(
         faults=tuple(sorted(found.schedule)),
@@ -252,7 +279,8 @@ def _counterexample(
 
 
 def _words(campaign: Campaign, schedule: Schedule, found: Execution) -> str:
-    words = counterexample_words(schedule.faults, found.anomalies)
+    again = found.details.get("again", False)
+    words = counterexample_words(schedule.faults, found.anomalies, again)
     trace = campaign.out / found.trace if found.trace else None
     if trace is None or not trace.exists():
         return words

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from bettong.harness.faults.step_ids import REPLAY
 from bettong.harness.search.occurrences import Occurrence, read_occurrences
 from bettong.harness.search.why import Message
 from bettong.lineage.results import Anomaly
@@ -15,8 +16,9 @@ _SPEAK = ("Stuck", "Died", "Violation", "Torn")
 
 def mechanism(events: Iterable[TraceEvent], anomalies: Sequence[Anomaly]) -> list[str]:
     """A sentence for the first anomaly of each kind that the trace, or the anomaly itself, says
-    more about."""
-    done = [o for o in read_occurrences(events).occurrences if o.ended is not None]
+    more about; what was done once more after the last batch counts."""
+    all_of_them = (event for event in events if not event.step.startswith(REPLAY))
+    done = [o for o in read_occurrences(all_of_them).occurrences if o.ended is not None]
     first = {anomaly.kind: anomaly for anomaly in reversed(anomalies)}
     return [text for anomaly in first.values() for text in _of(anomaly, done)]
 

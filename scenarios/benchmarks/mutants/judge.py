@@ -180,7 +180,10 @@ def _searched(
     except BettongError as e:
         status: Status = "aborted" if campaign.runs else "fails without a fault"
         return Finding(status, scenario.name, runs=len(campaign.runs), note=str(e)[:300])
-    if campaign.runs[0].outcome != "good":
+    if campaign.observed[0].again_changed and result.verdict == "invalid":
+        kinds = tuple(sorted({anomaly.kind for anomaly in campaign.observed[0].anomalies}))
+        return Finding("killed", scenario.name, (), kinds, len(campaign.runs), note=result.reason)
+    if campaign.runs[0].outcome != "good" and not campaign.observed[0].again_changed:
         return Finding("fails without a fault", scenario.name, runs=len(campaign.runs))
     return Finding(
         "survived",
@@ -213,11 +216,15 @@ def _shown(seen: RunRecord, campaign: Campaign) -> Finding:
         tuple(sorted({anomaly.kind for anomaly in seen.anomalies})),
         len(campaign.runs),
     )
-    again = _campaign(Campaign, [campaign.backend], scenario, out / "again").run(seen.schedule)
+    once_more = _campaign(Campaign, [campaign.backend], scenario, out / "again")
+    once_more.again = seen.again_changed
+    again = once_more.run(seen.schedule)
     if again.outcome != "violation":
         return replace(found, status="aborted", note=f"it broke once, and was {again.outcome} then")
     with _package(_OWN), _backend([scenario]) as backend:
-        control = _campaign(Campaign, [backend], scenario, out / "right").run(seen.schedule)
+        right = _campaign(Campaign, [backend], scenario, out / "right")
+        right.again = seen.again_changed
+        control = right.run(seen.schedule)
     if control.outcome == "violation":
         note = "the right package breaks under these faults as well"
         return replace(found, status="aborted", note=note)

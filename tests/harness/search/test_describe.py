@@ -20,6 +20,13 @@ def test_faults_and_anomalies_make_a_sentence() -> None:
     )
 
 
+def test_what_only_the_start_after_the_last_batch_has_shown_is_said_so() -> None:
+    lost = OmitReply("driver->receiver", Point("batch=1/sink.commit"))
+    reported = counterexample_words([lost], [Anomaly("Stuck")], again=True)
+    assert "All was right until every node was killed after the last batch" in reported
+    assert counterexample_words([], [], again=True).startswith("No fault fired. All was right")
+
+
 def test_a_lost_answer_is_distinguished_from_a_lost_request() -> None:
     lost = OmitReply("driver->receiver", Point("batch=1/sink.commit", "before", 2))
     reported = counterexample_words([lost], [])

@@ -1,0 +1,51 @@
+"""What a run has left on disks: of runs that have left the same, one is started again."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from hashlib import blake2b
+from pathlib import Path
+
+from bettong.harness.cluster.layout import Layout
+
+_BY_CHANCE = re.compile(rb"(?<=-)[0-9a-f]{12}(?=\.[a-z])")
+"""What makes the name of a state file the only one of its kind."""
+_NOT_READ = (".log", ".input")
+"""Files of a run that no node reads what it has done from."""
+
+
+def remains(layout: Layout) -> bytes:
+    """Equal for runs that have left the same files; parts of names that are chance stand for what
+    is in the files."""
+    found = {
+        str(path.relative_to(layout.folder)).encode(): path.read_bytes()
+        for path in _files(layout)
+        if path.is_file()
+    }
+    chance = {
+        token: blake2b(content, digest_size=6).hexdigest().encode()
+        for name, content in found.items()
+        for token in _BY_CHANCE.findall(name)
+    }
+
+    def known(text: bytes) -> bytes:
+        line, _, checksum = text.partition(b"\n")
+        if checksum == b"%08x\n" % zlib.crc32(line):
+            text = line  # its checksum is of the names as well
+        return _BY_CHANCE.sub(lambda m: chance.get(m[0], m[0]), text)
+
+    digest = blake2b(digest_size=16)
+    for name, content in sorted((known(name), known(content)) for name, content in found.items()):
+        digest.update(b"%d %s %d " % (len(name), name, len(content)) + content)
+    return digest.digest()
+
+
+def _files(layout: Layout) -> list[Path]:
+    tops = [path for path in layout.folder.iterdir() if path != layout.accounts]
+    return [
+        path
+        for top in tops
+        if top.is_dir() or top.suffix not in _NOT_READ
+        for path in (top.rglob("*") if top.is_dir() else [top])
+    ]

@@ -1,0 +1,110 @@
+"""What only a start of every node after the last batch shows: real processes, killed and started
+again when all is done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.api import load_scenario, replay
+from bettong.harness.backends.local import LocalBackend
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.campaign import Campaign
+from bettong.harness.runs.run import RunRecord, run_once
+from bettong.harness.search.bounds import SearchBounds
+from bettong.harness.search.executor import ScenarioExecutor
+from bettong.harness.search.ldfi import search_scenario
+from bettong.lineage.search.loop import Budget
+from bettong.lineage.trace import read_trace
+
+LOST_REPLY = {"omit-reply": {"link": "driver->gateway", "at": "batch=0/source.commit"}}
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[LocalBackend]:
+    with LocalBackend(runner="in-process") as found:
+        yield found
+
+
+def run(
+    backend: LocalBackend,
+    folder: Path,
+    name: str,
+    again: set[bytes] | None,
+    faults: Schedule = Schedule(),  # noqa: B008 - immutable
+) -> RunRecord:
+    folder.mkdir()
+    trace = folder / "trace.jsonl"
+    scenario = load_scenario(name)
+    run_folder = folder / "run"
+    return run_once(backend, scenario, faults, run_folder, replay=False, again=again, trace=trace)
+
+
+@pytest.mark.parametrize(
+    "name", ["counting_rolling", "counting_changed", "counting_between_folders", "live_stall"]
+)
+def test_the_right_engine_comes_up_and_changes_nothing(
+    backend: LocalBackend, tmp_path: Path, name: str
+) -> None:
+    left: set[bytes] = set()
+    seen = run(backend, tmp_path / "first", name, left)
+    assert (seen.outcome, seen.again_changed, len(left)) == ("good", False, 1)
+    assert "again" in seen.timings
+    assert len(list(read_trace(tmp_path / "first" / "trace.jsonl"))) == len(seen.events)
+
+
+def test_of_runs_that_have_left_the_same_one_is_started_again(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    left: set[bytes] = set()
+    run(backend, tmp_path / "first", "counting", left)
+    seen = run(backend, tmp_path / "second", "counting", left)
+    assert (seen.outcome, len(left)) == ("good", 1)
+    assert "again" not in seen.timings
+
+
+def test_a_gateway_that_does_not_come_back_after_the_last_batch_is_stuck(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    name, lost = "gateway_notes_releases_twice", Schedule.from_dict({"faults": [LOST_REPLY]})
+    assert run(backend, tmp_path / "before", name, None, lost).outcome == "good"
+    left: set[bytes] = set()
+    seen = run(backend, tmp_path / "again", name, left, lost)
+    assert (seen.outcome, seen.again_changed) == ("violation", True)
+    assert (seen.not_fired, left) == ((), set())
+    assert [a.kind for a in seen.anomalies] == ["Stuck"]
+    assert not any(e.incarnation > 1 for e in seen.events if e.node == "gateway")
+
+
+def test_what_breaks_without_a_fault_at_the_start_is_not_blamed_on_one(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    scenario = load_scenario("sink_forgets_on_restart")
+    campaign = Campaign(backend, scenario, tmp_path / "a", scenario.messages(), replay=False)
+    campaign.again = True
+    executor = ScenarioExecutor(campaign, batches=2)
+    clean = executor.run()
+    assert (clean.outcome, executor.starts_again, campaign.again) == ("good", False, False)
+    resumed = Campaign(backend, scenario, tmp_path / "b", scenario.messages(), again=True)
+    later = ScenarioExecutor(resumed, batches=2)
+    later.learn(clean)
+    assert (later.starts_again, resumed.again) == (False, False)
+
+
+def test_where_no_fault_breaks_what_the_start_does_the_start_is_the_answer(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    scenario = load_scenario("sink_forgets_on_restart")
+    campaign = Campaign(backend, scenario, tmp_path / "out", scenario.messages())
+    result = search_scenario(campaign, SearchBounds(batches=1), budget=Budget(runs=3))
+    assert result.verdict == "invalid"
+    (example,) = result.counterexamples
+    assert example.faults == ()
+    assert {a.kind for a in result.anomalies} == {"Duplicate"}
+    assert "until every node was killed after the last batch" in example.words
+    assert "handed over by" in example.words
+    file = tmp_path / "out" / "counterexample-1.json"
+    shown = replay(file, backend=backend, out=tmp_path / "replay")
+    assert (shown.verdict, shown.guarantee) == ("invalid", "at-least-once")

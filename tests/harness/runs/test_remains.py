@@ -1,0 +1,46 @@
+"""What runs have left on disks: when it is the same."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+from bettong.harness.cluster.layout import Layout
+from bettong.harness.runs.remains import remains
+
+
+def left(folder: Path, token: str, *, state: bytes = b"5", note: str = "", log: str = "") -> bytes:
+    (folder / "checkpoint").mkdir(parents=True)
+    name = f"000001-0-{token}.arrow"
+    (folder / "checkpoint" / name).write_bytes(state)
+    line = f"{name} is the state{note}".encode()
+    checked = b"%s\n%08x\n" % (line, zlib.crc32(line))
+    (folder / "checkpoint" / "manifest.json").write_bytes(checked)
+    (folder / "driver.log").write_text(log)
+    layout = Layout(folder)
+    layout.accounts.mkdir()
+    (layout.accounts / "driver.disk").write_text(token)
+    return remains(layout)
+
+
+def test_parts_of_names_that_are_chance_logs_and_accounts_make_no_difference(
+    tmp_path: Path,
+) -> None:
+    first = left(tmp_path / "a", "0123456789ab")
+    assert left(tmp_path / "b", "ba9876543210", log="it went on") == first
+
+
+def test_contents_names_and_damage_make_one(tmp_path: Path) -> None:
+    token = "0123456789ab"
+    all_of_them = {
+        left(tmp_path / "a", token),
+        left(tmp_path / "b", token, state=b"6"),
+        left(tmp_path / "c", token, note="!"),
+    }
+    left(tmp_path / "d", token)
+    manifest = tmp_path / "d" / "checkpoint" / "manifest.json"
+    manifest.write_bytes(manifest.read_bytes()[:-2] + b"x\n")
+    all_of_them.add(remains(Layout(tmp_path / "d")))
+    (tmp_path / "d" / "checkpoint" / "temporary").write_bytes(b"")
+    all_of_them.add(remains(Layout(tmp_path / "d")))
+    assert len(all_of_them) == 5
