@@ -62,6 +62,9 @@ class Scenario:
         inputs, outputs: where messages come from, and where outputs go.
         classes: classes ``module:Class`` that replace the right ones, by component.
         options: further arguments of the gateway and the receiver.
+        rows: what the outputs of this input are, by their ids, found by other means than the
+            functions of the engine, which interpreter and runner have in common. Without any the
+            interpreter alone says it.
         expect: whether the system is right.
         schedule: the faults that show what is wrong with a broken one.
         advice: what to repair in a broken one.
@@ -80,6 +83,7 @@ class Scenario:
     outputs: Outputs = "receiver"
     classes: Mapping[Component, str] = field(default_factory=dict)
     options: Mapping[Component, Sequence[str]] = field(default_factory=dict)
+    rows: Mapping[str, str] = field(default_factory=dict)
     expect: Literal["valid", "invalid"] = "valid"
     schedule: Resource | None = None
     advice: str = ""

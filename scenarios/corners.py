@@ -3,6 +3,8 @@ the search fires there too."""
 
 from __future__ import annotations
 
+import base64
+import struct
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -14,6 +16,7 @@ from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Scenario
 from bettong.scenarios.applications import changing_sum
 from bettong.scenarios.counting import COUNTING
+from bettong.scenarios.live import merged
 
 _LARGE = 4_300_000  # more than one answer of the gateway and one part of a prepare hold
 
@@ -23,14 +26,66 @@ def amounts() -> bytes:
     return b"one,5\ntwo,10\nthree,15\none,5\ntwo,10\nthree,15"
 
 
+def _numbers(*values: int) -> str:
+    """Numbers in bytes, as a row holds them: those that are no text in base64."""
+    data = struct.pack(f">{len(values)}q", *values)
+    return data.decode() if data.isascii() else base64.b64encode(data).decode()
+
+
 def visits() -> bytes:
-    """Two users with a silence between, and a line that is none."""
-    return b"1,ann\n3,bob\n5,ann\nnot a visit\n40,bob\n42,ann\n44,bob\n90,ann"
+    """Two users with a silence between, and a line that is none. One silence is just not too long
+    for what is remembered, another one is just too long for a session."""
+    return b"1,ann\n3,bob\n5,ann\nnot a visit\n28,bob\n42,ann\n38,bob\n90,ann"
 
 
 def readings() -> bytes:
-    """Readings of two sensors, of which one joins two runs and one comes late."""
-    return b"7,10,1\n7,45,2\n7,28,4\n8,5,8\n7,70,16\n7,20,32\n8,65,64\n7,130,200"
+    """Readings of two sensors, of which one joins two runs and one comes late; a minute ends with
+    a reading, and a run does."""
+    return b"7,10,1\n7,45,2\n7,28,4\n8,5,8\n7,60,16\n7,20,32\n8,55,64\n7,130,200"
+
+
+VISITS_BY_HAND = {
+    "visits/0.0.0@counts": "ann was here 1 times",
+    "visits/1.0.0@counts": "bob was here 1 times",
+    "visits/2.0.0@counts": "ann was here 2 times",
+    "visits/3.1@unreadable": "read cannot read not a visit",
+    "visits/4.0.0@ended": "1 pages from 3 to 13",
+    "visits/4.0.0@counts": "bob was here 2 times",
+    "visits/5.0.0@ended": "2 pages from 1 to 15",
+    "visits/5.0.0@counts": "2 are forgotten",
+    "visits/5.0.1@counts": "ann was here 1 times",
+    "visits/6.0.0@ended": "1 pages from 28 to 38",
+    "visits/6.0.0@counts": "bob was here 3 times",
+    "visits/7.0.0@ended": "1 pages from 42 to 52",
+    "visits/7.0.0@counts": "1 are forgotten",
+    "visits/7.0.1@counts": "ann was here 1 times",
+}
+"""What the visits lead to, worked out with pencil and paper."""
+
+READINGS_BY_HAND = {
+    "readings/0@latest": _numbers(1),
+    "readings/1@latest": _numbers(1, 2),
+    "readings/1.0.0@windows": "from 0 to 2: 3",
+    "readings/2@latest": _numbers(1, 2, 4),
+    "readings/3@latest": _numbers(8),
+    "readings/4@latest": _numbers(2, 4, 16),
+    "readings/4.0.0@windows": "from 2 to 4: 20",
+    "readings/4.0.0.1@windows": "from 0 to 60: 7",
+    "readings/4.0.2@windows": "from 0 to 60: 7",
+    "readings/5@latest": _numbers(4, 16, 32),
+    "readings/5.0.2@windows": "from 0 to 60: 39",
+    "readings/6@latest": _numbers(8, 64),
+    "readings/6.0.0@windows": "from 0 to 2: 72",
+    "readings/6.0.3@windows": "from 5 to 25: 8",
+    "readings/7@latest": _numbers(16, 32, 200),
+    "readings/7.0.0@windows": "from 4 to 6: 232",
+    "readings/7.0.0.1@windows": "from 60 to 120: 48",
+    "readings/7.0.2@windows": "from 60 to 120: 16",
+    "readings/7.0.3@windows": "from 10 to 80: 55",
+    "readings/7.1.1976182093.372762906.1073741824.0.1@windows": "from 0 to 60: 72",
+}
+"""What the readings lead to: the pairs, the minutes and the runs of each sensor, the minutes with
+what came late; the last one by a tick. ``latest`` are the last three."""
 
 
 def large() -> bytes:
@@ -75,6 +130,16 @@ ROLLING = replace(
     batch=2,
     frame=1,
     options={"gateway": ("--segment-bytes", "1"), "receiver": ("--segment-bytes", "1")},
+)
+
+ROLLING_TWO = Scenario(
+    "merged_rolling",
+    "two streams in 3 batches, with a gateway whose journals begin a segment after each record",
+    "bettong.scenarios.applications.running_sum_merged:app",
+    lambda: merged(6, 6),
+    batch=2,
+    frame=1,
+    options={"gateway": ("--segment-bytes", "1")},
 )
 
 ON_CREDIT = replace(
@@ -131,6 +196,7 @@ VISITS = Scenario(
     stream="visits",
     batch=4,
     frame=4,
+    rows=VISITS_BY_HAND,
 )
 
 READINGS = Scenario(
@@ -141,6 +207,7 @@ READINGS = Scenario(
     stream="readings",
     batch=4,
     frame=4,
+    rows=READINGS_BY_HAND,
 )
 
 BETWEEN_FOLDERS = replace(
@@ -166,6 +233,7 @@ LARGE = Scenario(
 
 SCENARIOS: Sequence[Scenario] = (
     ROLLING,
+    ROLLING_TWO,
     ON_CREDIT,
     REPARTITIONED,
     CHANGED,

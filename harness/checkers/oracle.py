@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bettong.engine import Application
@@ -79,6 +80,17 @@ def as_noted(
         ends = dict(planned.ends)
         boundaries.append({s: min(end, whole[s]) for s, end in ends.items()})
     return [*boundaries, whole]
+
+
+def as_told(expected: Sequence[Record], rows: Mapping[str, str]) -> list[Record]:
+    """The outputs with the ids and contents that are told, in the order and with the keys of those
+    that were worked out."""
+    known = {str(record.id) for record in expected}
+    more = (Record(id, None, value) for id, value in rows.items() if id not in known)
+    return [
+        *(replace(r, value=rows[str(r.id)]) for r in expected if str(r.id) in rows),
+        *more,
+    ]
 
 
 def seen_outputs(rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[Record]:

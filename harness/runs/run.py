@@ -18,7 +18,7 @@ from pathlib import Path
 from bettong.engine import Application
 from bettong.harness.backends.base import Backend
 from bettong.harness.checkers import Judgement, Record, check_outputs, judge, stuck, undecided
-from bettong.harness.checkers.oracle import expected_outputs
+from bettong.harness.checkers.oracle import as_told, expected_outputs
 from bettong.harness.checkers.registry import History, check_history, checkers
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.conductor.moments import Moments
@@ -259,6 +259,8 @@ def _expected(
     expected = expected_outputs(application, messages, ends)
     if scenario.inputs == "kafka":  # a topic's one partition is a stream of its own
         expected = [replace(r, id=str(r.id).replace("/", "-0/", 1)) for r in expected]
+    if scenario.rows and messages == scenario.messages():
+        expected = as_told(expected, scenario.rows)
     return expected
 
 

@@ -11,17 +11,19 @@ import pytest
 
 from bettong.harness.api import run_scenario
 from bettong.harness.backends.local import LocalBackend
+from bettong.harness.checkers.oracle import by_number, expected_outputs
 from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import bounds_of
 from bettong.scenarios.benchmarks.mutants.executed import Executed
 from bettong.scenarios.benchmarks.mutants.overlay import source_of
-from bettong.scenarios.corners import SCENARIOS
+from bettong.scenarios.corners import READINGS, SCENARIOS, VISITS
 
 CORNERS = {
     "counting_rolling": [
         ("engine/storage/log.py", "self._begin(segment.number + 1)"),
         ("engine/receiver/ledger.py", "self._log.drop_before(self._log.segments[-1])"),
     ],
+    "merged_rolling": [("engine/storage/log.py", "self._begin(segment.number + 1)")],
     "counting_on_credit": [("engine/ingest/gateway.py", "sender.send(Credit(stream.limit))")],
     "counting_merging": [
         ("engine/state/compaction.py", "return write_rows(store, name, state.name, rows,"),
@@ -82,6 +84,14 @@ def test_the_right_ones_hold_without_faults(tmp_path: Path) -> None:
         for scenario in SCENARIOS:
             result = run_scenario(scenario, backend=backend, out=tmp_path / scenario.name)
             assert result.verdict == "valid", (scenario.name, result.reason)
+
+
+@pytest.mark.parametrize("scenario", [VISITS, READINGS], ids=lambda scenario: str(scenario.name))
+def test_the_interpreter_gives_what_was_worked_out_by_hand(scenario: Scenario) -> None:
+    messages = scenario.messages()
+    ends = by_number(messages, scenario.batch)
+    found = expected_outputs(scenario.load_application(), messages, ends)
+    assert {record.id: record.value for record in found} == scenario.rows
 
 
 @pytest.mark.slow

@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.engine.state.planned import PlannedBatch
-from bettong.harness.checkers.oracle import OracleError, as_noted, by_number, expected_outputs
+from bettong.harness.checkers import Record
+from bettong.harness.checkers.oracle import (
+    OracleError,
+    as_noted,
+    as_told,
+    by_number,
+    expected_outputs,
+)
 from bettong.scenarios.applications.readings import app as readings
 from bettong.scenarios.applications.running_sum import app as one_stream
 from bettong.scenarios.applications.running_sum_merged import app as two_streams
@@ -79,3 +86,9 @@ def test_keys_that_are_bytes_are_expected_as_sinks_show_them() -> None:
     rows = expected_outputs(readings, {"readings": [b"7,0,1"]}, [{"readings": 1}])
     latest = next(row for row in rows if str(row.id).endswith("@latest"))
     assert latest.key == "\x00\x07@latest"
+
+
+def test_what_is_told_counts_whatever_was_worked_out() -> None:
+    worked_out = [Record("a/0", "k", "1"), Record("a/1", "k", "2"), Record("a/2", "k", "3")]
+    told = as_told(worked_out, {"a/3": "9", "a/2": "3", "a/0": "7"})
+    assert told == [Record("a/0", "k", "7"), Record("a/2", "k", "3"), Record("a/3", None, "9")]
