@@ -140,7 +140,7 @@ def _serve(out: TextIO) -> None:
     try:
         spark, jvm = start_session(SessionConfig(**first["config"]), Path(first["home"]))
         spark.range(1).count()  # what every job would otherwise wait for
-        resetter = Resetter(spark)
+        resetter = Resetter(spark, jvm.pid)
     except Exception as e:
         answer({"ready": False, "error": f"{type(e).__name__}: {e}"})
         raise

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING
+
+import psutil
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.spark import instrument
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
 
 QUIET_S = 10.0
 _POLL_S = 0.01
+_GLOBAL_VIEWS = "global_temp"
 
 
 class NotCleanError(BettongError):
@@ -21,14 +25,20 @@ class NotCleanError(BettongError):
 
 
 class Resetter:
-    """Remembers how a session was at first, and brings it back there."""
+    """Remembers how a session was at first, and brings it back there.
 
-    def __init__(self, spark: SparkSession) -> None:
+    Args:
+        jvm: process id of its JVM.
+    """
+
+    def __init__(self, spark: SparkSession, jvm: int) -> None:
         self._spark = spark
+        self._jvm = jvm
         self._settings = dict(spark.conf.getAll)
 
     def reset(self) -> None:
-        """Stop queries and jobs, drop views and caches, restore settings, turn hooks off.
+        """Stop queries and jobs, drop views and caches, restore settings, turn hooks off, end
+        Python workers.
 
         Raises NotCleanError when tasks still run after 10 s: they could act in the next job.
         """
@@ -38,11 +48,12 @@ class Resetter:
             query.stop()
         spark.streams.resetTerminated()
         self.until_quiet()
+        self._end_workers()
         _state_stores(spark).stop()
         spark.catalog.clearCache()
-        for table in spark.catalog.listTables():
-            if table.isTemporary:
-                spark.catalog.dropTempView(table.name)
+        for view in spark.catalog.listTables(_GLOBAL_VIEWS):  # those of the session as well
+            spark.catalog.dropTempView(view.name)
+            spark.catalog.dropGlobalTempView(view.name)
         self._restore_settings()
         properties = spark.sparkContext._jvm.java.util.Properties()  # type: ignore[union-attr]
         spark.sparkContext._jsc.sc().setLocalProperties(properties)
@@ -57,6 +68,18 @@ class Resetter:
             if time.monotonic() > deadline:
                 raise NotCleanError(f"tasks of the last job still run after {QUIET_S:.0f} s")
             time.sleep(_POLL_S)
+
+    def _end_workers(self) -> None:
+        """Spark keeps idle workers for later tasks, and what a job's modules hold in their memory
+        with them: connections, what they have seen. The daemon forks new ones."""
+        workers = []
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for daemon in psutil.Process(self._jvm).children():
+                workers += daemon.children()
+        for worker in workers:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                worker.kill()
+        psutil.wait_procs(workers, QUIET_S)
 
     def _restore_settings(self) -> None:
         now = dict(self._spark.conf.getAll)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -113,22 +114,39 @@ def killed_unseen(spark: SparkSession) -> int:
 
 
 def litter(spark: SparkSession, workdir: str) -> None:
-    """Leave everything behind that a job should not: a query, a view, a setting, a property."""
+    """Leave everything behind that a job should not: a query, views, a setting, a property, a note
+    in the memory of a Python worker."""
     _rows(spark, 1000).writeStream.format("noop").option(
         "checkpointLocation", f"{workdir}/litter"
     ).start()
     spark.range(3).createTempView("litter")
+    spark.range(3).createGlobalTempView("litter")
+    _noted_in_worker(spark)
     spark.conf.set("spark.sql.shuffle.partitions", "7")
     spark.conf.set("spark.sql.litter", "yes")
     spark.sparkContext.setLocalProperty("bettong.litter", "yes")
     raise ValueError("and an error")
 
 
+def _noted_in_worker(spark: SparkSession) -> bool:
+    """Whether a task finds the note of an earlier one in its Python process."""
+
+    def note(_: Iterator[int]) -> Iterator[bool]:
+        import pyspark
+
+        yield hasattr(pyspark, "litter")
+        pyspark.litter = True  # type: ignore[attr-defined]
+
+    found: bool = spark.sparkContext.parallelize([0], 1).mapPartitions(note).first()
+    return found
+
+
 def look_for_litter(spark: SparkSession) -> dict[str, Any]:
     """What of :func:`litter` is still there."""
     return {
         "queries": len(spark.streams.active),
-        "views": [t.name for t in spark.catalog.listTables()],
+        "views": [t.name for t in spark.catalog.listTables("global_temp")],
+        "in worker": _noted_in_worker(spark),
         "partitions": spark.conf.get("spark.sql.shuffle.partitions"),
         "setting": spark.conf.get("spark.sql.litter", None),
         "property": spark.sparkContext.getLocalProperty("bettong.litter"),

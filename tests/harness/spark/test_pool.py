@@ -21,6 +21,7 @@ pytestmark = pytest.mark.spark
 CLEAN = {
     "queries": 0,
     "views": [],
+    "in worker": False,
     "partitions": "2",
     "setting": None,
     "property": None,
