@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from bettong.harness.spark.session import SessionConfig
 @pytest.fixture(scope="session")
 def pool() -> Iterator[DriverPool]:
     config = SessionConfig(master="local[2,4]")
-    here = {"PYTHONPATH": str(Path(__file__).parent)}
+    path = (str(Path(__file__).parent), *filter(None, (os.environ.get("PYTHONPATH"),)))
+    here = {"PYTHONPATH": os.pathsep.join(path)}
     with DriverPool(1, config, here) as pool:
         yield pool
 

@@ -134,8 +134,9 @@ def _noted_in_worker(spark: SparkSession) -> bool:
     def note(_: Iterator[int]) -> Iterator[bool]:
         import pyspark
 
-        yield hasattr(pyspark, "litter")
+        found = hasattr(pyspark, "litter")
         pyspark.litter = True  # type: ignore[attr-defined]
+        yield found
 
     found: bool = spark.sparkContext.parallelize([0], 1).mapPartitions(note).first()
     return found
