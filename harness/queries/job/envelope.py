@@ -88,7 +88,7 @@ def _with_columns_freed(
     varying = [f"the column {name} is another with {_listed(names)}" for name in freed]
     blind = ""
     if freed and not kept:
-        blind = "every column depends on how batches are cut: nothing of a row can be judged"
+        blind = f"every column is another with {_listed(names)}: nothing of a row can be judged"
     return Envelope(Expected(rows, free=free), tuple(varying), blind)
 
 
@@ -107,7 +107,11 @@ def _with_rows_freed(
     sizes = ", ".join(f"{len(rows)} with {name}" for name, rows in runs.items())
     some = "; ".join(shown(row, columns) for row in optional[:3])
     note = f"which rows there are varies: {sizes}; for instance {some}"
-    blind = "" if must else "no row is the same in all clean runs: nothing can be judged"
+    blind = ""
+    if not must:
+        plain, *others = counts
+        odd = [name for name in others if not counts[plain] & counts[name]] or others
+        blind = f"no row is the same with {_listed(odd)}: nothing can be judged"
     free = frozenset(compare.free)
     return Envelope(Expected(must, optional, free=free, open=True), (note,), blind)
 
@@ -151,11 +155,31 @@ def _of_tables(compare: Table, runs: Mapping[str, Sequence[Row]]) -> Envelope:
     ]
     blind = ""
     if not must or (judged and all(cell in free_cells for cell in judged)):
-        blind = "every value depends on how batches are cut: nothing of a row can be judged"
+        others = list(tables)[1:]
+        odd = [name for name in others if not _agree(compare, judged, plain, tables[name])]
+        blind = (
+            f"every value is another, or not there, with {_listed(odd or others)}: nothing of a "
+            "row can be judged"
+        )
     return Envelope(
         Expected(must, optional, free, frozenset(free_cells), open=bool(optional)),
         tuple(varying),
         blind,
+    )
+
+
+def _agree(
+    compare: Table,
+    judged: Sequence[tuple[Cell, str]],
+    plain: Mapping[Cell, Row],
+    other: Mapping[Cell, Row],
+) -> bool:
+    """Whether two tables have any value, or any key if nothing else is judged, in common."""
+    if not judged:
+        return not plain.keys().isdisjoint(other)
+    return any(
+        cell in other and near(plain[cell][name], other[cell].get(name), compare.tolerance)
+        for cell, name in judged
     )
 
 

@@ -34,6 +34,7 @@ class Judged:
         once: one row a key, among these given rows.
         columns: of the clean run's output.
         left: of an outer join, the columns of the side whose rows are all there.
+        blind: why an output in which nothing is wrong proves nothing, or empty.
     """
 
     compare: Compare
@@ -41,6 +42,7 @@ class Judged:
     once: tuple[OnePerKey, Sequence[Row]] | None = None
     columns: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    blind: str = ""
 
     def difference(self, seen: Sequence[Row]) -> Difference:
         """What is wrong with an output."""
@@ -76,7 +78,7 @@ class Judged:
             return SinkVerdict(
                 (), (), f"{some}: which rows there are depends on how batches are cut"
             )
-        return SinkVerdict(tuple(anomalies), ())
+        return SinkVerdict(tuple(anomalies), (), "" if anomalies else self.blind)
 
 
 def bag_of(expected: Mapping[str, Sequence[Row]], columns: Sequence[str]) -> Expected:

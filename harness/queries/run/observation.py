@@ -33,6 +33,7 @@ class QueryRun:
         id: the run's own name.
         facts: what each incarnation that ended reports of its query.
         outside: files that the sink's Python code wrote elsewhere than in its workdir.
+        cut: how its input was cut into batches, one part a batch.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -52,6 +53,7 @@ class QueryRun:
     id: str = ""
     facts: list[dict[str, Any]] = field(default_factory=list)
     outside: set[str] = field(default_factory=set)
+    cut: tuple[str, ...] = ()
     seconds: float = 0.0
 
     def write_trace(self, path: Path) -> None:

@@ -28,7 +28,7 @@ from bettong.harness.queries.run.environment import SparkEnvironment
 from bettong.harness.queries.run.incarnations import Incarnations, SinkError
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.queries.run.state import digest_state
+from bettong.harness.queries.run.state import batches_as_cut, digest_state
 from bettong.harness.queries.run.workload import Workload
 from bettong.harness.spark.driver import DriverDiedError, JobError
 from bettong.harness.spark.pool import DriverPool
@@ -156,6 +156,8 @@ class OneRun:
                 self._result.errors.append(f"incarnation {number} did not end")
             checkpoint = self._workload.checkpoint(self._state)
             self._result.checkpoint_used = bool(checkpoint and (checkpoint / "offsets").is_dir())
+            if checkpoint is not None:
+                self._result.cut = batches_as_cut(checkpoint, self._id)
             self._result.unused = tuple(self._proxies.unused())
             self._result.left = tuple(self._proxies.left())
             self._take_evidence()

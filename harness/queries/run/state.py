@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -58,6 +59,19 @@ def digest_state(folder: Path) -> str:
             (name, hashlib.sha256(_UNPINNED.sub(b"?", content.replace(run, b"?"))).digest())
         )
     return hashlib.sha256(repr(sorted(entries)).encode()).hexdigest()
+
+
+def batches_as_cut(checkpoint: Path, run: str) -> tuple[str, ...]:
+    """How Spark has cut the input of a query into batches: of each the watermark that it begins
+    with and the offsets up to which it reads, as planned last. ``run``: the run's name, in which
+    runs that read the same differ."""
+    logs = (path for path in (checkpoint / "offsets").glob("[0-9]*") if path.name.isdigit())
+    found = []
+    for log in sorted(logs, key=lambda path: int(path.name)):
+        _, about, *offsets = log.read_text(encoding="utf-8").splitlines()
+        watermark = json.loads(about)["batchWatermarkMs"]
+        found.append(f"{log.name} {watermark} {offsets}".replace(run, "?"))
+    return tuple(found)
 
 
 def _walk(folder: Path) -> Iterator[Path]:

@@ -230,7 +230,15 @@ def test_a_column_that_varies_is_free_and_reported_and_the_others_are_judged() -
 
 def test_where_every_column_varies_nothing_can_be_judged() -> None:
     found = envelope(Bag(), {"plain": rows(("a", 1)), "merged": rows(("b", 2))})
-    assert "nothing of a row can be judged" in found.blind
+    assert found.blind == "every column is another with merged: nothing of a row can be judged"
+
+
+def test_what_makes_every_row_vary_is_named() -> None:
+    a, b, other = rows(("a", 1)), rows(("b", 2)), rows(("c", 3), ("d", 4))
+    found = envelope(Bag(), {"plain": [*a, *b], "merged": [*a, *b, *b], "restart": other * 2})
+    assert found.blind == "no row is the same with restart: nothing can be judged"
+    table = envelope(Table("user"), {"plain": a, "merged": a, "restart": rows(("a", 2))})
+    assert table.blind.startswith("every value is another, or not there, with restart:")
 
 
 def test_rows_that_vary_in_number_are_reported_and_those_of_every_run_are_judged() -> None:
