@@ -198,6 +198,9 @@ class _Check:
         expect_empty(self._sink.name, self._lanes.first.left_by_setup())
         if first.outcome != "good":
             return first
+        if run.outside:
+            first = executor.look_elsewhere(first)
+            run = self._clean = executor.last
         again = executor.run()
         if again.fingerprint != first.fingerprint:
             raise VacuousError(

@@ -24,6 +24,7 @@ from bettong.lineage.search.findings import Findings
 _ANOMALIES_SHOWN = 50
 _ANOMALIES_OF_A_RUN = 5
 _SOME = 5
+_IN_THE_MIDST = "crashes were tried where Python's open() and sqlite3 change it, not in the midst "
 
 
 @dataclass(frozen=True)
@@ -200,8 +201,9 @@ class QueryVerdict:
             "of writing a file were tried where Python's open() writes it, not where other "
             "libraries do"
             if executor.why.seen
-            else "what the sink keeps is outside of env.workdir: no crash was tried in the midst "
-            "of writing it, and no fault set was taken to leave the same behind as another one",
+            else "what the sink keeps is outside of env.workdir: "
+            + (_IN_THE_MIDST if executor.why.elsewhere else "no crash was tried in the midst ")
+            + "of writing it, and no fault set was taken to leave the same behind as another one",
         ]
         reported += taken_for_granted(executor.why.wire)
         reported += self.subject.more

@@ -75,7 +75,7 @@ def incarnation(
     if {"look", "teardown"} <= set(parts):  # not at each restart: nobody asks what is there then
         done["looked"] = _looked(job, env)
     if "write" in parts:
-        probes.aim(workdir, steps.installed())
+        probes.aim(workdir, steps.installed(), elsewhere=target["elsewhere"])
         try:
             done["error"], done["facts"] = _write(job, env)
         finally:
@@ -247,14 +247,14 @@ def _until_done(query: StreamingQuery) -> None:
 
 
 def _facts(query: StreamingQuery) -> dict[str, Any]:
-    """What the plan and the progress of a query show of it."""
-    try:
-        execution = query._jsq.query() if hasattr(query._jsq, "query") else query._jsq
-        plan = str(execution.explainInternal(True))
-        progress = [p.json for p in query.recentProgress]
-    except Exception:
-        return {}
+    """What the plan and the progress of a query show of it; ``error``: why nothing is seen."""
     import json
+
+    try:
+        plan = str(query._jsq.explainInternal(True))
+        progress = [p.json for p in query.recentProgress]
+    except Exception as e:  # the query's own error, if there is one, says more
+        return {"error": f"{type(e).__name__}: {e}"[:_ERROR_CHARS]}
 
     dropped, rows = 0, 0
     for text in progress:

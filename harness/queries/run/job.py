@@ -24,11 +24,16 @@ _ERROR_CHARS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """How the host finds the sink."""
+    """How the host finds the sink.
+
+    Attributes:
+        elsewhere: whether what its code changes outside of its workdir is a step as well.
+    """
 
     name: str
     options: Mapping[str, str] = field(default_factory=dict)
     path: tuple[str, ...] = ()
+    elsewhere: bool = False
 
     def load(self) -> Sink:
         """The sink, freshly imported: a new process would know nothing either."""
@@ -52,7 +57,8 @@ def incarnation(
     ``error``: why the query failed, or None; ``rows``: what a reader sees at the end;
     ``outside``: files that Python changed elsewhere.
     """
-    sink = Target(**target).load()
+    wanted = Target(**target)
+    sink = wanted.load()
     workdir = Path(directory) / "work"
     workdir.mkdir(parents=True, exist_ok=True)
     env = Environment(
@@ -69,7 +75,7 @@ def incarnation(
     if "look" in parts:
         done["looked"] = _read(sink, env, tolerant=True)
     if "write" in parts:
-        probes.aim(workdir, steps.installed())
+        probes.aim(workdir, steps.installed(), elsewhere=wanted.elsewhere)
         try:
             done["error"] = _write(sink, Input(**source), env)
         finally:

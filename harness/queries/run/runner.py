@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bettong.harness.events import Handler, ignore
@@ -60,6 +61,11 @@ class QueryRunner:
         time is up.
         """
         return self._one(faults, replay_layout, real, hold).run()
+
+    def look_elsewhere(self, elsewhere: bool) -> None:
+        """Whether, from the next run on, what the query's code changes outside of its workdir is
+        a step as well."""
+        self._workload.target = replace(self._workload.target, elsewhere=elsewhere)
 
     def left_by_setup(self) -> list[dict[str, Any]]:
         """The rows that a reader sees when ``setup`` has made an empty target; no query is run.

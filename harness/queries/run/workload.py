@@ -19,12 +19,14 @@ class Workload(Protocol):
     """One query under test, with its input; used for one run after the other.
 
     Attributes:
+        target: how the host finds the query.
         call: ``module:function`` that does an incarnation in the driver host.
         most_incarnations: how often the query is started at most.
         patience_s: after so long without a word the query is taken to do nothing more.
         added: what was added to the topics that are read, in the present run.
     """
 
+    target: Target
     call: str
     most_incarnations: int
     patience_s: float

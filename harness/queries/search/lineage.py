@@ -50,6 +50,7 @@ class Why:
             those in which the sink's own files are changed in a way that no earlier batch knows.
         seen: whether what the query keeps is seen; if not, nothing is known of which faults leave
             the same behind, and whether tasks leave anything.
+        elsewhere: whether what the query's code changes where it is not seen to be is a step.
         known: the fault sets that some lineage has put up; a search tries all of them, save those
             that contain one that breaks the query.
         times: when each fault fires, in the order of the run in which it could.
@@ -61,6 +62,7 @@ class Why:
         self.batches = batches
         self.equivalence = FaultEquivalence()
         self.seen = True
+        self.elsewhere = False
         self.wire: list[WirePoint] = []
         self.endpoints: list[str] = []
         self.not_placeable: list[str] = []

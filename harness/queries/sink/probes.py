@@ -7,8 +7,8 @@ callback, what else changes by looking between the lines of a ``foreachBatch`` f
 nothing of the sink needs to be changed. Which run the process works for is read from a file, for
 processes live longer than runs.
 
-What the code changes elsewhere than in the run's folder is no step; it is noted, for runs that go
-on at the same time may share it.
+What the code changes elsewhere than in the run's folder is noted, for runs that go on at the same
+time may share it; it is a step only where that is asked for.
 """
 
 from __future__ import annotations
@@ -55,10 +55,24 @@ _OPEN = io.open
 _CHANGING_SQL = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER")
 
 
-def aim(folder: Path | None, instrumentation: Instrumentation, home: Path | None = None) -> None:
-    """Have the probes report what happens below ``folder``; None turns them off. ``home``: the
-    folder of temporary files of the processes concerned, when it is not this process's own."""
-    value = {"folder": folder and f"{folder}/", "instrumentation": asdict(instrumentation)}
+def aim(
+    folder: Path | None,
+    instrumentation: Instrumentation,
+    home: Path | None = None,
+    elsewhere: bool = False,
+) -> None:
+    """Have the probes report what happens below ``folder``; None turns them off.
+
+    Args:
+        home: the folder of temporary files of the processes concerned, when it is not this
+            process's own.
+        elsewhere: what the code changes in other places is a step as well.
+    """
+    value = {
+        "folder": folder and f"{folder}/",
+        "instrumentation": asdict(instrumentation),
+        "elsewhere": elsewhere,
+    }
     file = _aim_file() if home is None else home / _AIM
     temporary = file.with_suffix(".new")
     temporary.write_text(json.dumps(value))
@@ -97,6 +111,7 @@ class Probe:
         self._file = Path(file)
         self._known: tuple[int, int] | None = None
         self._folder: str | None = None
+        self._elsewhere = False
         self._node = ""
         self._incarnation = 1
         self._recorder: Recorder | None = None
@@ -121,7 +136,7 @@ class Probe:
             path = arguments[_CHANGING[event] - 1]
             # A name alone may be one within a folder that is given by its file descriptor.
             within = isinstance(path, str | bytes) and not os.path.isabs(path)  # noqa: PTH117
-            self._happens(event.partition(".")[2], path, noted=not within)
+            self._happens(event.partition(".")[2], path, named=not within)
 
     def _tie(self) -> None:
         """Have the lines of ``foreachBatch`` functions watched, once PySpark is there."""
@@ -187,16 +202,20 @@ class Probe:
             if verb in _DURABLE_SQL or verb == "BEGIN" or alone:
                 self._happens(verb.lower(), path)
 
-        if self._concerns(path):
-            self._lines.seen_otherwise.add(os.fsdecode(path))
-            connection.set_trace_callback(statement)
-        elif path != ":memory:":
+        if path != ":memory:":
+            if self._concerns(path):
+                self._lines.seen_otherwise.add(os.fsdecode(path))
+                connection.set_trace_callback(statement)
             self._note(path)
         return connection
 
     def _concerns(self, path: Any) -> bool:
         folder = self._aimed_at()
-        return folder is not None and os.fsdecode(path).startswith(folder)
+        if folder is None:
+            return False
+        return os.fsdecode(path).startswith(folder) or (
+            self._elsewhere and self._is_elsewhere(path) is not None
+        )
 
     def _aimed_at(self) -> str | None:
         """The folder whose changes are asked for, with a slash; None where there is none, or in
@@ -222,18 +241,22 @@ class Probe:
         self._known = version
         with open(self._file, encoding="utf-8") as file:  # noqa: PTH123 - it may be within a hook
             value: Mapping[str, Any] = json.load(file)
-        self._folder = value["folder"]
+        self._folder, self._elsewhere = value["folder"], value["elsewhere"]
         instrumentation = Instrumentation(**value["instrumentation"])
         self._node, self._incarnation = instrumentation.node, instrumentation.incarnation
         self._recorder = instrumentation.recorder()
 
-    def _happens(self, operation: str, path: Any, noted: bool = True) -> None:
-        """Ask the conductor; raises what it answers, in the midst of the sink's own call."""
-        if not self._concerns(path) or self._recorder is None or self._folder is None:
-            if noted:
-                self._note(path)
+    def _happens(self, operation: str, path: Any, named: bool = True) -> None:
+        """Ask the conductor; raises what it answers, in the midst of the sink's own call.
+        ``named``: the path is known as a whole."""
+        concerns = self._concerns(path)
+        if named:
+            self._note(path)
+        if not concerns or self._recorder is None or self._folder is None:
             return
-        detail = {"op": operation, "path": os.fsdecode(path)[len(self._folder) :]}
+        if not named and not os.fsdecode(path).startswith(self._folder):
+            return
+        detail = {"op": operation, "path": os.fsdecode(path).removeprefix(self._folder)}
         self._busy.now = True
         try:
             self._recorder.notify(
@@ -244,12 +267,23 @@ class Probe:
         finally:
             self._busy.now = False
 
-    def _note(self, path: Any) -> None:
-        if getattr(self._busy, "now", False) or not isinstance(path, str | bytes | os.PathLike):
-            return
+    def _is_elsewhere(self, path: Any) -> str | None:
+        """The whole path of a file that is neither in the run's folder nor one that the host or
+        Python itself changes."""
+        if not isinstance(path, str | bytes | os.PathLike):
+            return None
         full = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 - it resolves no links
-        own = f"{self._file.parent}/"
-        if full.startswith((own, *_NOBODYS)) or "/__pycache__/" in full:
+        nobodys = (f"{self._file.parent}/", *_NOBODYS)
+        # With a slash: temporary files are opened by the name of their folder.
+        if f"{full}/".startswith((self._folder, *nobodys) if self._folder else nobodys):
+            return None
+        return None if "/__pycache__/" in full else full
+
+    def _note(self, path: Any) -> None:
+        if getattr(self._busy, "now", False):
+            return
+        full = self._is_elsewhere(path)
+        if full is None:
             return
         self._busy.now = True
         try:

@@ -22,7 +22,7 @@ class Recorder:
         seen.append(f"{event.detail['op']} {event.detail['path'].strip('/')}")
 Instrumentation.recorder = lambda self: Recorder()
 probes.install()
-probes.aim(folder, Instrumentation())
+probes.aim(folder, Instrumentation(), elsewhere=len(sys.argv) > 4)
 path = folder / "a"
 exec(sys.argv[3])
 probes.aim(None, Instrumentation())
@@ -30,11 +30,11 @@ print(json.dumps(seen))
 """
 
 
-def moments(tmp_path: Path, code: str) -> list[str]:
+def moments(tmp_path: Path, code: str, *more: str) -> list[str]:
     own, aim = tmp_path / "own", tmp_path / "aim"
     own.mkdir(exist_ok=True)
     aim.mkdir(exist_ok=True)
-    command = [sys.executable, "-c", PROGRAM, str(own), str(aim), code]
+    command = [sys.executable, "-c", PROGRAM, str(own), str(aim), code, *more]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     found: list[str] = json.loads(done.stdout)
     return found
@@ -167,3 +167,28 @@ sys.audit""",
         "users.spark = object.__new__(py4j.clientserver.ClientServerConnection); each =",
     )
     assert moments(tmp_path, code) == []
+
+
+def test_what_is_changed_elsewhere_is_a_moment_where_that_is_asked(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    code = f"""
+other = Path({str(place)!r})
+db = sqlite3.connect(other / "d")
+db.execute("CREATE TABLE t (n)")
+db.execute("INSERT INTO t VALUES (1)")
+db.commit()
+(other / "a").write_text("x")
+(other / "a").rename(other / "b")
+tempfile.NamedTemporaryFile().close()
+sqlite3.connect(":memory:").execute("CREATE TABLE t (n)")
+path.write_text("x")
+"""
+    own = ["open a", "write a"]
+    assert moments(tmp_path, code) == own
+    for file in place.iterdir():
+        file.unlink()
+    at = str(place).strip("/")
+    elsewhere = [f"{op} {at}/d" for op in ("create", "begin", "commit")]
+    elsewhere += [f"open {at}/a", f"write {at}/a", f"rename {at}/b"]
+    assert moments(tmp_path, code, "elsewhere") == [*elsewhere, *own]

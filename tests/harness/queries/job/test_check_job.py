@@ -177,6 +177,69 @@ class AlwaysThere(Base):
 
     folder = Path(__file__).with_name("orders")
 
+class CountedInMemory(Distinct):
+    def write(self, df, env):
+        counted = []
+
+        def write(batch, batch_id):
+            lines = [json.dumps({**row.asDict(), "n": len(counted)}) for row in batch.collect()]
+            counted.extend(lines)
+            (env.workdir / f"{batch_id}.jsonl").write_text("".join(f"{l}\\n" for l in lines))
+
+        writer = df.writeStream.foreachBatch(write)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+class MarkerElsewhere(Base):
+    folder = Path(__file__).with_name("elsewhere")
+
+    def connect(self, env):
+        return sqlite3.connect(self.folder / f"{env.run_id}.db")
+
+    def setup(self, env):
+        self.folder.mkdir(exist_ok=True)
+        (self.folder / f"{env.run_id}.db").unlink(missing_ok=True)
+        with self.connect(env) as db:
+            db.execute("CREATE TABLE t (id, amount)")
+            db.execute("CREATE TABLE batches (id PRIMARY KEY)")
+        db.close()
+
+    def write(self, df, env):
+        def write(batch, batch_id):
+            rows = [tuple(row) for row in batch.collect()]
+            db = self.connect(env)
+            if not db.execute("SELECT 1 FROM batches WHERE id = ?", (batch_id,)).fetchone():
+                db.execute("INSERT INTO batches VALUES (?)", (batch_id,))
+                db.commit()
+                db.executemany("INSERT INTO t VALUES (?, ?)", rows)
+                db.commit()
+            db.close()
+
+        writer = df.writeStream.foreachBatch(write)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def read(self, env):
+        with self.connect(env) as db:
+            return [{"id": r[0], "amount": r[1]} for r in db.execute("SELECT id, amount FROM t")]
+
+class Pooled(Base):
+    def write(self, df, env):
+        folder, beside = env.workdir, str(Path(__file__).parent)
+
+        def put(rows):
+            import sys
+
+            sys.path.append(beside)
+            import pooled
+
+            with pooled.connection(folder / "orders.db") as db:
+                db.execute("CREATE TABLE IF NOT EXISTS t (id PRIMARY KEY, amount)")
+                db.executemany("INSERT OR REPLACE INTO t VALUES (?, ?)", map(tuple, rows))
+
+        writer = df.writeStream.foreachBatch(lambda batch, _: batch.foreachPartition(put))
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    read = Numbered.read
+
 class BatchesTold(Base):
     def write(self, df, env):
         def write(batch, batch_id):
@@ -185,6 +248,18 @@ class BatchesTold(Base):
 
         writer = df.writeStream.foreachBatch(write)
         return writer.option("checkpointLocation", env.checkpoint).start()
+"""
+
+
+POOLED = """
+import sqlite3
+
+pool = []
+
+def connection(path):
+    if not pool:
+        pool.append(sqlite3.connect(path))
+    return pool[0]
 """
 
 
@@ -200,6 +275,7 @@ def users(tmp_path: Path) -> str:
     path = tmp_path / "my_job.py"
     path.write_text(USERS)
     (tmp_path / "numbering.py").write_text("import itertools\nnumbers = itertools.count()\n")
+    (tmp_path / "pooled.py").write_text(POOLED)
     return str(path)
 
 
@@ -254,6 +330,36 @@ def test_what_spark_gives_up_is_the_jobs_to_hear_of(
     assert {a.kind for a in result.anomalies} == kinds
     (run,) = (run for run in result.runs if run.faults == (each,))
     assert run.evidence[each] == "the step failed with EIO, in 4 attempt(s)"
+
+
+def test_a_job_with_state_is_known_for_one(environments: SparkEnvironments, users: str) -> None:
+    result = check(environments, f"{users}:Distinct", clean_only=True)
+    (against,) = (x for x in result.assumptions if x.startswith("held against"))
+    assert "other shuffle partitions" in against
+    assert "RocksDB state" in against
+
+
+def test_what_restarts_change_of_a_job_with_state_no_crash_may_change(
+    environments: SparkEnvironments, users: str
+) -> None:
+    """Numbers from the driver's memory."""
+    result = check(environments, f"{users}:CountedInMemory", REPLAY)
+    assert "a restart between batches" in result.details["envelope"][0]
+    assert {a.kind for a in result.anomalies} == {"Corrupt"}
+
+
+def test_what_is_kept_elsewhere_is_broken_in_the_midst_too(
+    environments: SparkEnvironments, users: str
+) -> None:
+    between = "crash(driver, before batch=1/sink.file=4.commit)"
+    result = check(environments, f"{users}:MarkerElsewhere", between)
+    assert {a.kind for a in result.anomalies} == {"Loss"}, result.reason
+
+
+def test_what_a_python_worker_remembers_ends_with_its_driver(
+    environments: SparkEnvironments, users: str
+) -> None:
+    assert check(environments, f"{users}:Pooled", REPLAY).verdict == "valid"
 
 
 def test_rows_that_setup_leaves_would_hide_a_loss(
