@@ -104,6 +104,7 @@ class Request:
     Attributes:
         index: within its connection, from 1; log-ins, heartbeats and polls are not counted.
         order: within the run, over all endpoints.
+        alike: as :class:`~bettong.harness.wire.framing.base.Info` has it.
         size: bytes.
         reply_size: bytes of the reply, 0 when none came.
     """
@@ -117,6 +118,7 @@ class Request:
     size: int
     reply_size: int
     keys: Keys
+    alike: str = ""
 
     @property
     def id(self) -> str:

@@ -44,6 +44,7 @@ def _conversation(tunnel: RecordedTunnel, number: int) -> Conversation:
             logged.size,
             logged.reply_size,
             logged.keys,
+            logged.info.alike,
         )
         for index, logged in enumerate(counted, 1)
         if logged.keys is not None

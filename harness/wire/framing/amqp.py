@@ -15,6 +15,7 @@ from bettong.harness.wire.framing.paired import PairedFraming
 
 _METHOD, _HEADER, _BODY, _HEARTBEAT = 1, 2, 3, 8
 _FRAME_END = 0xCE
+_MAX_SHOWN = 100
 _MAX_FRAME = 1 << 28
 _CONNECTION = 10
 _PUBLISH, _ACK, _NACK = (60, 40), (60, 80), (60, 120)
@@ -41,6 +42,7 @@ _NAMES = {
     (90, 20): "tx.commit",
     (90, 30): "tx.rollback",
 }
+_NAMES_A_QUEUE = frozenset(((50, 10), (50, 20), (50, 30), (50, 40), (60, 20), (60, 70)))
 _LOGIN_METHODS = {10: "start", 11: "start-ok", 31: "tune-ok", 40: "open", 50: "close"}
 
 
@@ -71,6 +73,7 @@ class AmqpFraming(PairedFraming):
         self._method: tuple[int, int] | None = None  # whose content is still to come
         self._content_missing = 0
         self._content_channel = 0
+        self._where = ""  # what the method whose content is still to come names
         self._digest = hashlib.blake2b(digest_size=16)
 
     def measure_client(self, head: bytes) -> int | None:
@@ -99,6 +102,7 @@ class AmqpFraming(PairedFraming):
         self._digest.update(frame.digest)
         if kind == _METHOD and self._method is None:
             method = _method(frame)
+            self._where = _named(frame, method)
             if method in _CARRIES_CONTENT:
                 self._method, self._content_channel, self._content_missing = method, channel, -1
                 self.part(frame.size)
@@ -124,7 +128,8 @@ class AmqpFraming(PairedFraming):
         if role == "login":
             label = f"connection.{_LOGIN_METHODS.get(method[1], method[1])}"
         replied = method not in _UNANSWERED and (method != _PUBLISH or channel.confirming)
-        request = self.part(size, Info(label, "", role, content, replied))
+        detail = f"{label} {self._where}" if self._where else ""
+        request = self.part(size, Info(label, detail, role, content, replied))
         if method == _SELECT_CONFIRMS:
             channel.confirming = True
         if method == _PUBLISH:
@@ -178,3 +183,14 @@ def _body_size(frame: Frame) -> int:
     if frame.size < 20:
         raise FramingError("an AMQP content header without a size")
     return int(struct.unpack_from("!Q", frame.head, 11)[0])
+
+
+def _named(frame: Frame, method: tuple[int, int]) -> str:
+    """The exchange and routing key of a publish; the queue of a method that names one."""
+    count = 2 if method == _PUBLISH else 1 if method in _NAMES_A_QUEUE else 0
+    names, at = [], 13  # after frame header, method and a number that is reserved
+    for _ in range(count):
+        size = frame.head[at] if at < len(frame.head) else 0
+        names.append(frame.head[at + 1 : at + 1 + size].decode("utf-8", "replace"))
+        at += 1 + size
+    return " ".join(name for name in names if name)[:_MAX_SHOWN]

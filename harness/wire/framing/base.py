@@ -36,6 +36,8 @@ class Info:
         content: digest of what it asks, without what differs between equal requests (correlation
             ids); None where that cannot be known.
         replied: False when no reply is due.
+        alike: equal for requests with this label that do the same with other values; empty where
+            the detail tells that.
     """
 
     label: str
@@ -43,6 +45,7 @@ class Info:
     role: Role = "request"
     content: bytes | None = None
     replied: bool = True
+    alike: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ https://kafka.apache.org/protocol
 
 from __future__ import annotations
 
+import base64
 import struct
 
 from bettong.harness.wire.framing.base import Frame, FramingError, Info, Role
@@ -14,6 +15,8 @@ _MAX_SIZE = 1 << 30
 _MAX_API_KEY = 100
 _MAX_OPEN = 10_000
 _HEADER = 12  # length, API key, version, correlation id
+_PRODUCE, _FLEXIBLE, _BY_ID = 0, 9, 13
+"""Of Produce: from which version on lengths are varints, and topics have ids instead of names."""
 _NAMES = {
     0: "Produce",
     1: "Fetch",
@@ -74,9 +77,12 @@ class KafkaFraming(PairedFraming):
         return 8, _HEADER  # the correlation id
 
     def client_frame(self, frame: Frame) -> None:
-        key, _, correlation = struct.unpack_from("!hhi", frame.head, 4)
+        key, version, correlation = struct.unpack_from("!hhi", frame.head, 4)
         role: Role = "login" if key in _LOGIN else "noise" if key in _NOISE else "request"
-        number = self.part(frame.size, Info(_NAMES.get(key, f"API {key}"), "", role, frame.digest))
+        label = _NAMES.get(key, f"API {key}")
+        topic = _topic(frame.head, version) if key == _PRODUCE else ""
+        detail = f"{label} {topic}" if topic else ""
+        number = self.part(frame.size, Info(label, detail, role, frame.digest))
         if len(self._numbers) >= _MAX_OPEN:
             raise FramingError(f"{_MAX_OPEN} requests without an answer")
         self._numbers[correlation] = number
@@ -93,3 +99,59 @@ def _size(head: bytes) -> int:
     if not 4 <= size <= _MAX_SIZE:
         raise FramingError(f"a Kafka message of {size} bytes")
     return size + 4
+
+
+def _topic(head: bytes, version: int) -> str:
+    """The topic, or the first one, that records go to; empty where that cannot be told."""
+    try:
+        return _Fields(head, version).topic()
+    except (struct.error, IndexError):
+        return ""
+
+
+class _Fields:
+    """Reads a Produce from its client id on."""
+
+    def __init__(self, head: bytes, version: int) -> None:
+        self._head, self._version, self._at = head, version, _HEADER
+
+    def topic(self) -> str:
+        self._text(self._number("!h"))  # the client's id
+        if self._version >= _FLEXIBLE and self._varint():
+            return ""  # tagged fields, which no client sends here
+        if self._version >= 3:
+            self._name()  # the transactional id
+        self._number("!h")  # acks
+        self._number("!i")  # timeout
+        if self._count() < 1:
+            return ""
+        if self._version >= _BY_ID:
+            return base64.urlsafe_b64encode(self._bytes(16)).decode().rstrip("=")
+        return self._name()
+
+    def _name(self) -> str:
+        return self._text(self._varint() - 1 if self._version >= _FLEXIBLE else self._number("!h"))
+
+    def _count(self) -> int:
+        return self._varint() - 1 if self._version >= _FLEXIBLE else self._number("!i")
+
+    def _text(self, size: int) -> str:
+        return self._bytes(max(size, 0)).decode("utf-8", "replace")
+
+    def _bytes(self, size: int) -> bytes:
+        if self._at + size > len(self._head):
+            raise IndexError
+        self._at += size
+        return self._head[self._at - size : self._at]
+
+    def _number(self, kind: str) -> int:
+        return int(struct.unpack(kind, self._bytes(struct.calcsize(kind)))[0])
+
+    def _varint(self) -> int:
+        number = shift = 0
+        while True:
+            (byte,) = self._bytes(1)
+            number |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return number

@@ -14,6 +14,7 @@ from wire_samples import (
     READY,
     SAMPLES,
     Turn,
+    amqp,
     asks,
     kafka,
     my,
@@ -25,6 +26,7 @@ from wire_samples import (
 )
 
 from bettong.harness.wire.framing.adaptive import AdaptiveFraming
+from bettong.harness.wire.framing.base import Info
 from bettong.harness.wire.framing.paired import verb
 
 
@@ -338,3 +340,62 @@ def test_what_only_concerns_the_session_has_a_label_of_its_own(
     statement: bytes, reported: str
 ) -> None:
     assert verb(statement) == reported
+
+
+def infos(data: bytes, protocol: str) -> list[Info]:
+    parts = AdaptiveFraming(protocol).client(data)
+    return [part.request for part in parts if part.request and part.request.role == "request"]
+
+
+def posted(*bodies: str) -> list[str]:
+    head = "POST /rpc HTTP/1.1\r\nContent-Length: %d\r\n\r\n%s"
+    data = "".join(head % (len(body), body) for body in bodies)
+    return [info.alike for info in infos(data.encode(), "http")]
+
+
+def test_what_is_asked_for_at_one_target_is_told_by_the_beginning_of_its_body() -> None:
+    mark, row, other, longer = posted(
+        '{"call": "mark", "batch": 1}',
+        '{"call": "insert", "rows": [{"id": "m/000007", "value": 12}]}',
+        '{"call": "insert", "rows": [{"id": "m/000017", "value": 9}]}',
+        '{"call": "insert", "rows": [' + '{"id": "m/000017", "value": 9}, ' * 400,
+    )
+    assert row == other
+    assert len({mark, row, longer}) == 3
+    assert posted("a" * 200 + "b", "a" * 200 + "c")[0] == posted("a" * 200)[0]
+
+
+def produced(version: int, client: bytes, body: bytes) -> str:
+    tagged = b"\0" if version >= 9 else b""
+    data = struct.pack("!hhih", 0, version, 7, len(client)) + client + tagged + body
+    (info,) = infos(struct.pack("!i", len(data)) + data, "kafka")
+    return info.detail
+
+
+def test_a_produce_shows_the_topic_that_it_is_for() -> None:
+    asks_and_waits = struct.pack("!hi", -1, 30_000)
+    named = struct.pack("!ih", 1, 4) + b"rows" + struct.pack("!i", 1) + b"records" * 2000
+    assert produced(8, b"me", struct.pack("!h", -1) + asks_and_waits + named) == "Produce rows"
+    assert produced(3, b"", struct.pack("!h", 2) + b"tx" + asks_and_waits + named) == "Produce rows"
+    flexible = b"\x02" + b"\x05rows" + b"\x02 and records"
+    assert produced(9, b"me", b"\0" + asks_and_waits + flexible) == "Produce rows"
+    assert produced(12, b"me", b"\x03tx" + asks_and_waits + flexible) == "Produce rows"
+    by_id = b"\x02" + bytes(range(16)) + b"\x02 and records"
+    assert produced(13, b"me", b"\0" + asks_and_waits + by_id) == "Produce AAECAwQFBgcICQoLDA0ODw"
+    assert produced(9, b"me", b"\0" + asks_and_waits + b"\x01") == ""
+    assert produced(8, b"me", b"\xff") == ""
+
+
+def test_what_a_message_is_published_to_is_shown() -> None:
+    def publish(exchange: bytes, key: bytes) -> bytes:
+        names = b"".join(bytes([len(name)]) + name for name in (exchange, key))
+        header = struct.pack("!HHQH", 60, 0, 0, 0)
+        return amqp(1, 1, struct.pack("!HHH", 60, 40, 0) + names + b"\0") + amqp(2, 1, header)
+
+    declare = amqp(1, 1, struct.pack("!HHH", 50, 10, 0) + b"\x04rows\0" + bytes(4))
+    data = b"AMQP\x00\x00\x09\x01" + declare + publish(b"", b"rows") + publish(b"logs", b"a.b")
+    assert [info.detail for info in infos(data, "amqp")] == [
+        "queue.declare rows",
+        "basic.publish rows",
+        "basic.publish logs a.b",
+    ]
