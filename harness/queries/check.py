@@ -9,7 +9,7 @@ from bettong.harness.events import Handler, ignore
 from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.apart import REPLAYED, apart
 from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS, OperationalEvent
-from bettong.harness.queries.faults.wire import not_placeable, wire_points
+from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_points
 from bettong.harness.queries.lanes import Lanes
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
@@ -30,7 +30,6 @@ from bettong.harness.queries.sink.loading import load_target
 from bettong.harness.queries.sink.rows import Input
 from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
-from bettong.harness.wire import cut_points
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLEAN
 from bettong.lineage.results import Guarantee, Result
@@ -207,7 +206,8 @@ class _Check:
                 f"{self._sink.name}: two runs without faults differ: "
                 f"{difference(run, executor.last)}: nothing can be concluded"
             )
-        found, window = cut_points(run.recording, executor.last.recording), self._request.window
+        other, window = executor.last, self._request.window
+        found = placeable(run.recording, run.events, other.recording, other.events)
         servers = self._proxies.servers
         wire = wire_points(run.recording, found.points, run.events, window, run.id, servers)
         executor.why.read_clean(run, wire)

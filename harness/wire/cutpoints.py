@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
@@ -12,7 +12,7 @@ from bettong.lineage.errors import UsageError
 
 Kind = Literal["omit", "omit-reply", "cut"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-Match = Literal["content", "labels", "nth", "since"]
+Match = Literal["content", "labels", "nth", "batch", "since"]
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,12 @@ class CutPoint:
         request: id of the request in the recording.
         match: whether the request is told again by what its connection has asked or, where that
             differs between clean runs, by the labels of it; ``nth``: by its own label, counted over
-            the endpoint's connections, where these differ too; ``since``: the same, counted from
-            when the cut is armed.
+            the endpoint's connections, where these differ too; ``batch``: the same, counted within
+            a batch, where runs differ in how often they ask in all; ``since``: the same, counted
+            from when the cut is armed.
         key: the digest, or label, that tells it, ``occurrence`` which one of those, from 1.
         own: tells the request when it is sent again.
+        batch: within which it is counted; the cut is armed when it begins.
     """
 
     kind: Kind
@@ -38,17 +40,22 @@ class CutPoint:
     key: str
     occurrence: int
     own: str
+    batch: int | None = None
 
     @property
     def place(self) -> str:
         """The request by what is the same in every run: ``postgres/conn=1/request=3 INSERT``, or
-        ``kafka/Produce=3`` where it comes on one connection or another."""
-        return f"{self.endpoint}/{self.key}={self.occurrence}" if self.by_count else self.request
+        ``kafka/Produce=3`` where it comes on one connection or another, and
+        ``kafka/batch=1/Produce=2`` where its number in the run is chance."""
+        if not self.by_count:
+            return self.request
+        within = "" if self.batch is None else f"batch={self.batch}/"
+        return f"{self.endpoint}/{within}{self.key}={self.occurrence}"
 
     @property
     def by_count(self) -> bool:
-        """Whether it is told by its label and number over all connections of the run."""
-        return self.match == "nth"
+        """Whether it is told by its label and number over all connections of the run, or batch."""
+        return self.match in ("nth", "batch")
 
     @property
     def id(self) -> str:
@@ -80,6 +87,7 @@ class CutPoint:
             and all(isinstance(text, str) for text in texts)
             and type(point.occurrence) is int
             and point.occurrence > 0
+            and (type(point.batch) is int if point.match == "batch" else point.batch is None)
         )
         if not right:
             raise UsageError(f"no cut point: {dict(given)}")
@@ -124,8 +132,7 @@ def cut_points(first: Recording, second: Recording, kinds: Iterable[Kind] = KIND
         own = keys.own if place[0] == "content" else request.label
         points += [
             CutPoint(kind, request.endpoint, request.id, *place, own)
-            for kind in wanted
-            if _possible(kind, request)
+            for kind in possible(request, wanted)
         ]
     return CutPoints(tuple(points), tuple(unpinned))
 
@@ -136,7 +143,8 @@ def _counts(recording: Recording, by_content: bool) -> Counter[str | None]:
     )
 
 
-def _possible(kind: Kind, request: Request) -> bool:
-    if kind == "omit-reply":
-        return request.reply_size > 0
-    return kind == "omit" or request.size > 1
+def possible(request: Request, kinds: Iterable[Kind] = KINDS) -> Iterator[Kind]:
+    """Those kinds of cuts that a request can meet."""
+    for kind in kinds:
+        if kind == "omit" or (request.reply_size > 0 if kind == "omit-reply" else request.size > 1):
+            yield kind

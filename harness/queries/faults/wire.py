@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from bettong.harness.faults.step_ids import StepId
+from bettong.harness.queries.faults.alike import kind_of, telling
 from bettong.harness.queries.faults.crash_points import DURABLE
 from bettong.harness.queries.faults.read_only_requests import harmless
-from bettong.harness.queries.faults.wire_fault import WireFault
-from bettong.harness.wire import CutPoint, Keys, Recording, Request
+from bettong.harness.queries.faults.wire_fault import WireFault, in_batch
+from bettong.harness.wire import CutPoint, CutPoints, Keys, Recording, Request, cut_points
+from bettong.harness.wire.cutpoints import possible
 from bettong.lineage.trace import TraceEvent
 
 CLOCK = "clock"
 """In an event's detail: the wire's logical time when it arrived."""
 
-_VALUES = re.compile(r"'(?:[^'\\]|\\.|'')*(?:'|$)|[0-9a-f]*[0-9][0-9a-f]*|…$")
-_MOST_SHAPES = 6
 _TOO_SMALL = 64  # bytes; half of such a frame is never acted on
 
 
@@ -63,13 +62,12 @@ def wire_points(
     and in the others at requests of a kind that the last one does not have, such as those that
     make a table.
 
-    Of a batch's requests that follow each other with the same label on one connection, the first
-    and the last of each shape stand for all: an insert of many rows is a hundred requests that
-    differ in their row only, while a marker is another statement than the rows beside it.
+    Of a batch's requests that are alike those of :func:`~.alike.telling` stand for all.
     ``clean``: the run; ``pinned``: its requests that another clean run makes equally.
     ``servers``: endpoints whose servers are ours to restart and pause; it is done at the last
-    request of the batches that can change something. The last request of the last batch to each
-    endpoint, ours or not, may be slow as well, while nobody waits for it.
+    request of the batches that can change something, or, where no reply to that is due, at the
+    next one that is replied to: whoever has seen that goes on. The last request of the last batch
+    to each endpoint, ours or not, may be slow as well, while nobody waits for it.
     """
     by_request: dict[str, list[CutPoint]] = {}
     for point in pinned:
@@ -78,18 +76,24 @@ def wire_points(
     found: list[WirePoint] = []
     last: dict[str, tuple[Request, int, list[CutPoint]]] = {}
     unawaited: dict[str, tuple[Request, int, list[CutPoint]]] = {}
+    unreplied: set[str] = set()
     placed = [(request, batch_at(request.order, events)) for request in clean.requests]
-    known = {(r.endpoint, r.label) for r, batch in placed if batch == window - 1}
-    describing = {request.id for request in _telling(placed)}
+    known = {kind_of(r) for r, batch in placed if batch == window - 1}
+    describing = {request.id for request in telling(placed)}
     for request, batch in placed:
         before = request_digest(reported, run)
         reported.append((request.endpoint, request.label, request.keys))
         if batch is None or batch >= window or request.id not in by_request:
             continue
-        if batch < window - 1 and (request.endpoint, request.label) in known:
+        if batch < window - 1 and kind_of(request) in known:
             continue
         points = by_request[request.id]
-        if request.endpoint in servers and changes(request):
+        if not harmless(request.label) and not request.reply_size:
+            unreplied.add(request.endpoint)
+        elif request.endpoint in servers and (
+            changes(request) or (request.reply_size and request.endpoint in unreplied)
+        ):
+            unreplied.discard(request.endpoint)
             last[request.endpoint] = (request, batch, points)
         if batch == window - 1 and not harmless(request.label):
             unawaited[request.endpoint] = (request, batch, points)
@@ -97,13 +101,52 @@ def wire_points(
             files, after = files_at(request.order, events), request_digest(reported, run)
             faults = tuple(_faults(request, points, f"{files} {before}", f"{files} {after}"))
             if batch == window - 1 and changes(request):
-                faults += tuple(_own(WireFault(p, "late")) for p in points if p.kind == "omit")
+                arrives_late = [p for p in points if p.kind == "omit"]
+                faults += tuple(_own(WireFault(p, "always lost")) for p in arrives_late)
+                faults += tuple(_own(WireFault(p, "late")) for p in arrives_late)
             found.append(WirePoint(batch, faults, request.order))
     found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
     for request, batch, points in unawaited.values():
         slow = tuple(_own(WireFault(p, "unawaited")) for p in points if p.kind == "omit")
         found.append(WirePoint(batch, slow, request.order))
     return found
+
+
+def placeable(
+    first: Recording,
+    events: Sequence[TraceEvent],
+    second: Recording,
+    its_events: Sequence[TraceEvent],
+) -> CutPoints:
+    """Every point of the first clean run that the second one had as well. Where one asked once
+    more than the other, such as a client of a server that was not quite ready, what comes after
+    that is told within its batch."""
+    found = cut_points(first, second)
+    if not found.unpinned:
+        return found
+    left = {request.id for request in found.unpinned}
+    counts, asked = Counter[tuple[str, str, int]](), Counter[tuple[str, str, int]]()
+    for request in second.requests:
+        if (batch := batch_at(request.order, its_events)) is not None:
+            asked[request.endpoint, request.label, batch] += 1
+    points, unpinned = list(found.points), []
+    for request in first.requests:
+        batch = batch_at(request.order, events)
+        if batch is None:
+            unpinned += [request] if request.id in left else []
+            continue
+        place = (request.endpoint, request.label, batch)
+        counts[place] += 1
+        if request.id not in left:
+            continue
+        if counts[place] > asked[place]:
+            unpinned.append(request)
+            continue
+        points += [
+            in_batch(kind, request.endpoint, request.id, request.label, counts[place], batch)
+            for kind in possible(request)
+        ]
+    return CutPoints(tuple(points), tuple(unpinned))
 
 
 def not_placeable(
@@ -173,28 +216,6 @@ def _of_the_server(points: Iterable[CutPoint]) -> Iterator[tuple[WireFault, str]
 
 def _own(fault: WireFault) -> tuple[WireFault, str]:
     return fault, fault.id
-
-
-def _telling(placed: Iterable[tuple[Request, int | None]]) -> Iterator[Request]:
-    for _, group in groupby(
-        placed, key=lambda p: (p[0].endpoint, p[0].connection, p[0].label, p[1])
-    ):
-        members = [request for request, _ in group]
-        shapes: dict[str, list[Request]] = {}
-        for request in members:
-            shapes.setdefault(_shape(request.detail), []).append(request)
-        if len(shapes) > _MOST_SHAPES:  # what differs is the row after all
-            shapes = {"": members}
-        for alike in shapes.values():
-            yield alike[0]
-            if len(alike) > 1:
-                yield alike[-1]
-
-
-def _shape(detail: str) -> str:
-    """What a request does, without its values: quoted text, the rest of one that was shortened,
-    numbers."""
-    return _VALUES.sub("?", detail)
 
 
 def _around(order: int, events: Sequence[TraceEvent]) -> tuple[list[TraceEvent], TraceEvent | None]:

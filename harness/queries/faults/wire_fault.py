@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.query_fault import Injection, QueryFault
 from bettong.harness.queries.faults.wording import ordinal
 from bettong.harness.wire import CutPoint
 from bettong.harness.wire.conversation import RequestId
 from bettong.harness.wire.cutpoints import Kind
+from bettong.lineage.trace import TraceEvent
 
 How = Literal[
     "lost", "always lost", "crash", "unawaited", "restarted", "answered", "paused", "late"
@@ -37,7 +39,7 @@ _MECHANISM: Mapping[How, str] = {
 _NUMBERED = re.compile(
     r"(omit|omit-reply|cut|crash|restart|pause)"
     r"\((?:(driver|server), (before|after|answered|awaiting) )?"
-    r"([^/=]+)/(restarted/)?(.+)=(\d+)\)( and each time again)?$"
+    r"([^/=]+)/(?:(restarted)/|batch=(\d+)/)?(.+)=(\d+)\)( and each time again)?$"
 )
 
 
@@ -87,7 +89,7 @@ class WireFault(QueryFault):
         found = _NUMBERED.match(id)
         if found is None:
             return None
-        what, who, when, endpoint, restarted, label, number, again = found.groups()
+        what, who, when, endpoint, restarted, batch, label, number, again = found.groups()
         carried_out = what == "omit-reply" or when in ("after", "answered")
         kind: Kind = "omit-reply" if carried_out else "omit"
         if what == "cut":
@@ -95,6 +97,8 @@ class WireFault(QueryFault):
         how = _HOW.get((what, who, when), "always lost" if again else "lost")
         if restarted:
             fault = cls(at_request(kind, endpoint, label, int(number)), how)
+        elif batch:
+            fault = cls(in_batch(kind, endpoint, "", label, int(number), int(batch)), how)
         else:
             fault = cls(CutPoint(kind, endpoint, "", "nth", label, int(number), label), how)
         return fault if fault.id == id else None
@@ -149,6 +153,8 @@ class WireFault(QueryFault):
                     "ended the work; then the request arrived and the old one went on."
                 )
             case "always lost":
+                if not executed:
+                    return f"{what} was lost with its connection, each time it was sent."
                 return (
                     f"{what} was carried out, but its reply was lost with the connection, each "
                     "time it was sent."
@@ -166,7 +172,8 @@ class WireFault(QueryFault):
             nth = f"{ordinal(point.occurrence)} " if point.occurrence > 1 else ""
             return f"the {nth}{point.key} to {point.endpoint} after the restart"
         if point.by_count:
-            return f"the {ordinal(point.occurrence)} {point.key} to {point.endpoint}"
+            within = "" if point.batch is None else f" in batch {point.batch}"
+            return f"the {ordinal(point.occurrence)} {point.key} to {point.endpoint}{within}"
         request = RequestId.parse(point.request)
         if request is None:
             return point.request
@@ -174,11 +181,19 @@ class WireFault(QueryFault):
         return f"{request.label or 'request'} ({place} to {request.endpoint})"
 
     def arm(self, run: Injection, again: bool) -> None:
-        """Those after a restart wait until the query is started again."""
-        if again == (self.point.match == "since"):
-            lasts: Literal["once", "retries"] = "retries" if self.how == "always lost" else "once"
-            goes_on = self.how in ("answered", "paused", "late")
-            run.hit_request(self.id, self.point, lasts, self._action(run), close=not goes_on)
+        """Those after a restart wait until the query is started again, those that are counted
+        within a batch until it begins."""
+        if again == (self.point.match == "since") and self.point.batch is None:
+            self._hit(run)
+
+    def met(self, event: TraceEvent, run: Injection) -> None:
+        if self.point.batch is not None and _begins(self.point.batch).is_of(event):
+            self._hit(run)
+
+    def _hit(self, run: Injection) -> None:
+        lasts: Literal["once", "retries"] = "retries" if self.how == "always lost" else "once"
+        goes_on = self.how in ("answered", "paused", "late")
+        run.hit_request(self.id, self.point, lasts, self._action(run), close=not goes_on)
 
     def _action(self, run: Injection) -> Callable[[], object] | None:
         match self.how:
@@ -243,3 +258,14 @@ def at_request(kind: Kind, endpoint: str, label: str, number: int) -> CutPoint:
     """The request of that number, from 1, among those of its label since the restart."""
     request = f"{endpoint}/restarted/{label}={number}"
     return CutPoint(kind, endpoint, request, "since", label, number, label)
+
+
+def in_batch(
+    kind: Kind, endpoint: str, request: str, label: str, number: int, batch: int
+) -> CutPoint:
+    """The request of that number, from 1, among those of its label in a batch."""
+    return CutPoint(kind, endpoint, request, "batch", label, number, label, batch)
+
+
+def _begins(batch: int) -> Point:
+    return Point(f"batch={batch}/offsets", "after")

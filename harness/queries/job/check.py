@@ -15,7 +15,7 @@ from bettong.harness.events import Handler, Preparing, ignore
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.faults.query_fault import QueryFault
-from bettong.harness.queries.faults.wire import not_placeable, wire_points
+from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_points
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.envelope import differ, envelope
 from bettong.harness.queries.job.expectation import Facts, expectation
@@ -54,7 +54,6 @@ from bettong.harness.servers import ServerMissingError
 from bettong.harness.servers.kafka import kafka_connector
 from bettong.harness.spark.driver import DriverError
 from bettong.harness.spark.session import merged
-from bettong.harness.wire import cut_points
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLEAN
 from bettong.lineage.results import Guarantee, Result
@@ -302,7 +301,8 @@ class _Check:
         verdict = self._judged.run(run)
         if verdict.anomalies:
             return replace(first, outcome="violation", anomalies=verdict.anomalies)
-        points, window = cut_points(run.recording, other.recording), self._request.window
+        points = placeable(run.recording, run.events, other.recording, other.events)
+        window = self._request.window
         wire = wire_points(
             run.recording, points.points, run.events, window, run.id, self._proxies.servers
         )

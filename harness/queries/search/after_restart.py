@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from bettong.harness.queries.faults.alike import Kind, kind_of
 from bettong.harness.queries.faults.wire import (
     CLOCK,
     batch_at,
@@ -18,15 +19,13 @@ from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.wire import Keys
 
 
-def second_on_wire(
-    run: QueryRun, batch: int, pinned: set[tuple[str, str]]
-) -> Iterator[tuple[WireFault, str]]:
+def second_on_wire(run: QueryRun, batch: int, pinned: set[Kind]) -> Iterator[tuple[WireFault, str]]:
     """What can hit the last request to each endpoint that changes something while a batch is
     written again after a crash, with what is equal for all that leave the same behind; and the
     driver's death before each request of a kind that only the recovery makes, such as those that
     clear up.
 
-    ``pinned``: endpoints and labels of the requests that clean runs make equally.
+    ``pinned``: kinds of the requests that clean runs make equally.
     """
     if len(run.starts) < 2:
         return
@@ -43,12 +42,14 @@ def second_on_wire(
             continue
         counts[place] += 1
         writes = begun is not None and request.order > begun and changes(request)
-        if writes and place not in pinned and batch_at(request.order, run.events) == batch:
+        if not writes or batch_at(request.order, run.events) != batch:
+            continue
+        if kind_of(request) not in pinned:
             before = (
                 f"{files_at(request.order, run.events)} {request_digest(reported[:-1], run.id)}"
             )
             yield WireFault(at_request("omit", *place, counts[place]), "crash"), before
-        if writes and place in pinned and batch_at(request.order, run.events) == batch:
+        else:
             lost, reply = (
                 at_request(kind, *place, counts[place]) for kind in ("omit", "omit-reply")
             )

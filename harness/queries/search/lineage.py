@@ -12,6 +12,7 @@ from itertools import groupby
 
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
+from bettong.harness.queries.faults.alike import shape
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.failed_step import FailedTask
 from bettong.harness.queries.faults.kinds import (
@@ -206,7 +207,7 @@ class Why:
                         yield CandidateFault(
                             fault, self._left(fault, crash_point, run), batch, time
                         )
-        asked = {(f.point.endpoint, f.label) for point in self.wire for f, _ in point.faults}
+        asked = {(f.point.endpoint, shape(f.label)) for point in self.wire for f, _ in point.faults}
         for time, (on_wire, left) in enumerate(
             second_on_wire(run, batch, asked), len(run.crash_points)
         ):

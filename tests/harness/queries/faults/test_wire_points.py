@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,12 +18,13 @@ from bettong.harness.queries.faults.wire import (
     WirePoint,
     endpoints_asked,
     not_placeable,
+    placeable,
     taken_for_granted,
     wire_points,
 )
-from bettong.harness.queries.faults.wire_fault import How, WireFault
+from bettong.harness.queries.faults.wire_fault import How, WireFault, in_batch
 from bettong.harness.wire import CutPoint, Recording, cut_points
-from bettong.harness.wire.conversation import Conversation, History, Ledger, Request
+from bettong.harness.wire.conversation import Conversation, History, Ledger, Request, RequestId
 from bettong.harness.wire.cutpoints import Kind
 from bettong.harness.wire.framing.base import Info
 from bettong.lineage.trace import TraceEvent
@@ -55,16 +57,22 @@ def placed(
     return wire_points(clean, pinned, EVENTS, 2, "run1", servers)
 
 
-def placed_of(sent: Sequence[tuple[str, str]]) -> list[WirePoint]:
-    """The same of one batch, with what the requests say."""
+def placed_of(sent: Sequence[tuple[str, str]], own_connections: bool = False) -> list[WirePoint]:
+    """The same of one batch, with what the requests say, each on a connection of its own if so."""
     clean = recording([(1, label, detail) for label, detail in sent])
     (talk,) = clean.conversations
     told = [
-        replace(request, detail=detail)
-        for request, (_, detail) in zip(talk.requests, sent, strict=True)
+        replace(request, detail=detail, connection=number if own_connections else 1)
+        for number, (request, (_, detail)) in enumerate(zip(talk.requests, sent, strict=True))
     ]
     clean = Recording((replace(talk, requests=tuple(told)),))
     return wire_points(clean, cut_points(clean, clean).points, EVENTS, 2, "run1")
+
+
+def numbers(points: Sequence[WirePoint]) -> list[int]:
+    """Of the requests that are hit, in their order."""
+    found = {RequestId.parse(f.point.request) for point in points for f, _ in point.faults}
+    return sorted(request.number for request in found if request is not None)
 
 
 def ids(points: Sequence[WirePoint]) -> list[str]:
@@ -81,9 +89,10 @@ def test_a_request_that_changes_something_is_lost_and_repeated_in_every_way() ->
         f"omit-reply({request}) and each time again",
         f"crash(driver, after {request})",
         f"cut({request})",
+        f"omit({request}) and each time again",
         f"pause(driver, before {request})",
     ]
-    assert len({left for _, left in point.faults}) == 7
+    assert len({left for _, left in point.faults}) == 8
     assert ids([slow]) == [f"crash(driver, awaiting {request})"]
 
 
@@ -121,6 +130,32 @@ def test_requests_of_which_no_two_are_alike_count_as_one_kind() -> None:
     assert [r.partition("request=")[2].split()[0] for r in requests] == ["1", "10"]
 
 
+@pytest.mark.parametrize("own_connections", [False, True])
+def test_a_request_for_each_row_is_hit_the_first_and_the_last_time(own_connections: bool) -> None:
+    sent = [(f"PUT /rows/m-{n:06d}", "") for n in range(20)]
+    assert numbers(placed_of(sent, own_connections)) == [1, 20]
+
+
+def test_of_what_is_repeated_as_a_whole_the_first_and_the_last_time_stand_for_all() -> None:
+    row = [("INSERT", "INSERT INTO rows VALUES (1)"), ("COMMIT", "COMMIT")]
+    mark = [("INSERT", "INSERT INTO marks VALUES (1)"), ("COMMIT", "COMMIT")]
+    assert numbers(placed_of(row * 10)) == [1, 2, 19, 20]
+    assert numbers(placed_of(row * 4 + mark + row * 4)) == [1, 2, 7, 8, 9, 10, 11, 16, 17, 18]
+    assert numbers(placed_of(row * 2)) == [1, 2, 3, 4]
+
+
+def test_what_a_request_of_a_row_was_called_does_not_make_it_another_kind() -> None:
+    asked = [(n // 3, f"PUT /rows/{n}", "") for n in range(6)]
+    assert {point.batch for point in placed(asked)} == {1}
+
+
+@given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=30))
+def test_of_each_shape_there_is_one_that_stands_for_it(shapes: list[str]) -> None:
+    found = numbers(placed_of([("SET", x) for x in shapes]))
+    assert {shapes[n - 1] for n in found} == set(shapes)
+    assert not shapes or {1, len(shapes)} <= set(found)
+
+
 def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_only() -> None:
     points = placed([(0, "CREATE", ""), (1, "BEGIN", ""), (1, "INSERT", "a"), (1, "COMMIT", "")])
     held = [fault for point in points for fault, _ in point.faults if fault.takes_over]
@@ -142,6 +177,52 @@ def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:
         f"restart(server, answered {request})",
     ]
     assert placed([(1, "GET /rows", "")], servers=["db"])[-1].faults[0][0].how == "lost"
+
+
+def test_a_server_that_does_not_reply_is_killed_when_it_has_replied_to_what_came_next() -> None:
+    clean = recording([(1, "basic.publish", ""), (1, "channel.close", ""), (1, "GET /x", "")])
+    (talk,) = clean.conversations
+    unreplied = replace(talk.requests[0], reply_size=0)
+    clean = Recording((replace(talk, requests=(unreplied, *talk.requests[1:])),))
+    points = wire_points(clean, cut_points(clean, clean).points, EVENTS, 2, "run1", ["db"])
+    assert "restart(server, answered db/conn=1/request=2 channel.close)" in ids(points)
+    assert not any(id.startswith("restart") and "GET" in id for id in ids(points))
+
+
+def test_where_one_run_asked_once_more_requests_are_told_within_their_batch() -> None:
+    asked = [(0, "Init", "0"), (0, "Init", "0"), (0, "Produce", "1"), (0, "Produce", "2")]
+    later = [(1, "Produce", "3"), (1, "Produce", "4")]
+    first, second = recording(asked + later), recording(asked[1:3] + later)
+    assert len(cut_points(first, second).unpinned) > 3
+    found = placeable(first, EVENTS, second, EVENTS)
+    assert [r.id for r in found.unpinned] == [
+        "db/conn=1/request=2 Init",
+        "db/conn=1/request=4 Produce",
+    ]
+    points = wire_points(first, found.points, EVENTS, 2, "run1")
+    assert "crash(driver, before db/batch=1/Produce=2)" in ids(points)
+    assert placeable(first, EVENTS, first, EVENTS) == cut_points(first, first)
+
+
+class _Armed:
+    def __init__(self) -> None:
+        self.hit: list[str] = []
+
+    def hit_request(self, fault: str, *_: object, **more: object) -> None:
+        self.hit.append(fault)
+
+
+def test_a_request_told_within_a_batch_is_waited_for_when_that_begins() -> None:
+    fault, run = parse_fault("omit(db/batch=1/Produce=2)"), _Armed()
+    for again in (False, True):
+        fault.arm(run, again)  # type: ignore[arg-type]
+    for event in EVENTS[:3]:
+        assert run.hit == []
+        fault.met(event, run)  # type: ignore[arg-type]
+    assert run.hit == [fault.id]
+    assert fault.describe() == (
+        "The second Produce to db in batch 1 was lost with its connection before it arrived."
+    )
 
 
 def test_what_is_supposed_of_a_server_is_said() -> None:
@@ -217,11 +298,15 @@ def test_equal_runs_leave_the_same_behind(asked: list[Asked]) -> None:
 def test_faults_told_by_number_are_known_by_their_ids(
     kind: Kind, how: How, label: str, number: int
 ) -> None:
-    fault = WireFault(CutPoint(kind, "db", "db/conn=1/request=1", "nth", label, number, label), how)
-    found = parse_fault(fault.id)
-    assert isinstance(found, WireFault)
-    assert found.id == fault.id
-    assert (found.how, found.label, found.point.occurrence) == (how, label, number)
+    over_the_run = CutPoint(kind, "db", "db/conn=1/request=1", "nth", label, number, label)
+    for point in (over_the_run, in_batch(kind, "db", "db/conn=1/request=1", label, number, 1)):
+        fault = WireFault(point, how)
+        found = parse_fault(fault.id)
+        assert isinstance(found, WireFault)
+        assert found.id == fault.id
+        assert (found.how, found.label, found.point.occurrence) == (how, label, number)
+        assert found.point.batch == point.batch
+        assert CutPoint.from_json(point.to_json()) == point
 
 
 def test_ids_of_other_faults_are_not_taken_for_requests() -> None:
