@@ -12,8 +12,9 @@ from bettong.harness.wire.framing.paired import PairedFraming
 _REQUEST_LINE = re.compile(rb"([A-Z][A-Z-]{0,31}) (\S+) HTTP/1\.[01]$")
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] (\d{3})(?: .*)?$")
 _MAX_BODY = 1 << 40
-_BODY_HEAD, _TELLING = 512, 100
-"""So many bytes of a body are looked at, and so many tell, without numbers, what it asks for."""
+_BEGINNING, _TELLING = 512, 100
+"""So many bytes of a query and of a body are looked at, and so many tell, without numbers, what is
+asked for."""
 _NUMBERS = re.compile(rb"[0-9a-f]*[0-9][0-9a-f]*")
 _UNTIL_CLOSE = -1
 
@@ -80,13 +81,20 @@ def _head_size(head: bytes) -> int | None:
     return min(ends) if ends else None
 
 
+def _alike(*pieces: bytes) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for piece in pieces:
+        digest.update(_NUMBERS.sub(b"?", piece[:_BEGINNING])[:_TELLING] + b"\0")
+    return digest.hexdigest()
+
+
 _FIRST_LINE = re.compile(rb"(GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) \S")
 
 
 class Http1Framing(PairedFraming):
     """A request is a head and its body, whichever number of writes they come in. Its content is
     method, target and body: header fields carry dates, tokens and trace ids. Where all is asked
-    for at one target, the beginning of the body tells one thing from another."""
+    for at one path, query and beginning of the body tell one thing from another."""
 
     protocol = "http"
 
@@ -99,7 +107,7 @@ class Http1Framing(PairedFraming):
         self._asking = self._answering = _Body()
         self._info: Info | None = None
         self._digest = hashlib.blake2b(digest_size=16)
-        self._begins = b""  # the body
+        self._query = self._begins = b""  # the body's beginning
         self._methods: deque[bytes] = deque()
 
     def measure_client(self, head: bytes) -> int | None:
@@ -112,14 +120,15 @@ class Http1Framing(PairedFraming):
         if self._asking.awaited:
             self._asking.took(frame)
             self._digest.update(frame.digest)
-            if len(self._begins) < _BODY_HEAD:
-                self._begins += frame.head[: _BODY_HEAD - len(self._begins)]
+            if len(self._begins) < _BEGINNING:
+                self._begins += frame.head[: _BEGINNING - len(self._begins)]
         else:
             line, fields = _fields(frame.head)
             found = _REQUEST_LINE.match(line)
             if found is None or found[1] == b"CONNECT":
                 raise FramingError(f"no HTTP/1.1 request: {line[:40]!r}")
-            path = found[2].partition(b"?")[0].decode("ascii", "replace")[:100]
+            target, _, self._query = found[2].partition(b"?")
+            path = target.decode("ascii", "replace")[:100]
             self._digest = hashlib.blake2b(found[1] + b" " + found[2], digest_size=16)
             self._info = Info(f"{found[1].decode()} {path}")
             self._begins = b""
@@ -131,9 +140,8 @@ class Http1Framing(PairedFraming):
         if info is None or self._asking.awaited:
             self.part(frame.size)
         else:
-            alike = hashlib.blake2b(_NUMBERS.sub(b"?", self._begins)[:_TELLING], digest_size=8)
-            content = self._digest.digest()
-            self.part(frame.size, Info(info.label, content=content, alike=alike.hexdigest()))
+            content, alike = self._digest.digest(), _alike(self._query, self._begins)
+            self.part(frame.size, Info(info.label, content=content, alike=alike))
             self._info = None
 
     def server_frame(self, frame: Frame) -> None:

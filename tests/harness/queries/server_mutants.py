@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import time
+from typing import TYPE_CHECKING, Any
 
 import redis
+import requests
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from bettong.harness.queries.sink.contract import Environment
 from bettong.harness.servers import RedisServer
+from bettong.scenarios.sinks.http import PostWithKey
 from bettong.scenarios.sinks.redis import Push, Set
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_SECONDS = 5
 
 
 class ForgetfulRedis(RedisServer):
@@ -60,3 +69,61 @@ class RepairsOnce(Push):
             super().apply(db, batch_id, rows)
 
     _connect = staticmethod(SwallowingOnceSet._connect)
+
+
+class _Posting(PostWithKey):
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        def post(batch: DataFrame, batch_id: int) -> None:
+            found = [row.asDict() for row in batch.drop("ts").collect()]
+            if found:
+                self.post(env, batch_id, found)
+
+        writer = rows.writeStream.foreachBatch(post)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def post(self, env: Environment, batch_id: int, rows: list[dict[str, Any]]) -> None:
+        raise NotImplementedError
+
+
+class GivesUp(_Posting):
+    """Asks whether the service is there, then tries three times to post, then forgets the batch."""
+
+    def post(self, env: Environment, batch_id: int, rows: list[dict[str, Any]]) -> None:
+        requests.head(self._url(env), timeout=_SECONDS).raise_for_status()
+        for _ in range(3):
+            try:
+                answer = requests.post(
+                    self._url(env), json=rows, headers=self.headers(batch_id), timeout=_SECONDS
+                )
+            except requests.ConnectionError:
+                time.sleep(0.1)
+            else:
+                return answer.raise_for_status()
+        print(f"batch {batch_id} is given up")
+
+
+class MarksAmongPosts(_Posting):
+    """Says what it does, marks the batch, posts its rows and says that it is done: four POSTs to
+    the same place. A batch that is marked is skipped."""
+
+    def post(self, env: Environment, batch_id: int, rows: list[dict[str, Any]]) -> None:
+        with requests.Session() as session:
+            there = session.get(self._url(env), timeout=_SECONDS).text
+            if f'"marked-{batch_id}"' in there:
+                return
+            for word, what in (
+                ("begun", None),
+                ("marked", None),
+                ("rows", rows),
+                ("done", None),
+            ):
+                name = f"{word}-{batch_id}"
+                session.post(
+                    self._url(env),
+                    json=what or [{"id": name}],
+                    headers={"Idempotency-Key": name},
+                    timeout=_SECONDS,
+                ).raise_for_status()
+
+    def read(self, env: Environment) -> list[Any]:
+        return [row for row in super().read(env) if row["id"].startswith("m/")]

@@ -22,6 +22,7 @@ TWICE = {"Duplicate"}
         ("redis:Push", REPLAYED, TWICE),
         ("redis:MarksFirst", "crash(driver, after redis/conn=3/request=3 SET)", {"Loss"}),
         ("kafka:Transactional", REPLAYED, set()),
+        ("kafka:IdempotentProducer", "omit(kafka/batch=1/Produce=1) and each time again", set()),
         pytest.param("kafka:IdempotentProducer", REPLAYED, TWICE, marks=pytest.mark.slow),
     ],
 )

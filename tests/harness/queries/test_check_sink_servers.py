@@ -13,7 +13,7 @@ from line_server import LineServer
 
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.faults.kinds import refused, refused_once
-from bettong.harness.queries.faults.wire import wire_points
+from bettong.harness.queries.faults.wire import placeable, wire_points
 from bettong.harness.queries.faults.wire_fault import How
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.endpoints import EndpointProxies
@@ -25,7 +25,6 @@ from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.loading import load_target
 from bettong.harness.queries.sink.rows import Input
 from bettong.harness.servers import ServerMissingError
-from bettong.harness.wire import cut_points
 from bettong.lineage.errors import UsageError
 
 HERE = str(Path(__file__).with_name("server_mutants.py"))
@@ -64,7 +63,8 @@ def executor_on(
     again = executor.run()
     assert first.outcome == again.outcome == "good"
     assert first.fingerprint == again.fingerprint
-    pinned = cut_points(clean.recording, executor.last.recording).points
+    other = executor.last
+    pinned = placeable(clean.recording, clean.events, other.recording, other.events).points
     found = wire_points(clean.recording, pinned, clean.events, 2, clean.id, servers)
     executor.why.read_clean(clean, found)
     yield executor
@@ -95,6 +95,9 @@ def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
         ("redis:GuardedPush", "EXEC", "omit-reply", "crash", set()),
         ("http:Post", "POST /rows", "omit-reply", "lost", {"Duplicate"}),
         ("http:PostWithKey", "POST /rows", "omit-reply", "lost", set()),
+        (f"{HERE}:GivesUp", "POST /rows", "omit", "lost", set()),
+        (f"{HERE}:GivesUp", "POST /rows", "omit", "always lost", {"Loss"}),
+        ("http:PostWithKey", "POST /rows", "omit", "always lost", set()),
         ("postgres:SwallowsErrors", "COMMIT", "omit", "lost", {"Loss"}),
         ("postgres:OneTransaction", "COMMIT", "omit", "crash", set()),
         ("postgres:OneTransaction", "COMMIT", "omit-reply", "answered", set()),
@@ -144,6 +147,21 @@ def test_two_transactions_break_between_them(environments: SparkEnvironments) ->
     for name, seen in (("RowsThenMarker", {"Duplicate"}), ("MarkerThenRows", {"Loss"})):
         with executor_of(environments, f"postgres:{name}") as executor:
             assert kinds(executor, "COMMIT", "omit-reply", "crash") == seen
+
+
+def test_a_marker_among_posts_to_one_place_is_one_of_its_own(
+    environments: SparkEnvironments,
+) -> None:
+    with executor_of(environments, f"{HERE}:MarksAmongPosts") as executor:
+        faults = {
+            fault.point.request.partition("request=")[2]: fault
+            for point in executor.why.wire
+            for fault, _ in point.faults
+            if fault.how == "crash" and fault.point.kind == "omit-reply"
+        }
+        execution = executor.run(frozenset({faults["3 POST /rows"].id}))
+        assert execution.not_fired == ()
+        assert {a.kind for a in execution.anomalies} == {"Loss"}
 
 
 def test_a_failed_attempt_copies_twice(environments: SparkEnvironments) -> None:

@@ -365,6 +365,14 @@ def test_what_is_asked_for_at_one_target_is_told_by_the_beginning_of_its_body() 
     assert posted("a" * 200 + "b", "a" * 200 + "c")[0] == posted("a" * 200)[0]
 
 
+def test_what_is_asked_for_at_one_path_is_told_by_its_query() -> None:
+    targets = ("/api?do=mark&batch=1", "/api?do=mark&batch=12", "/api?do=insert", "/api")
+    data = "".join(f"POST {target} HTTP/1.1\r\n\r\n" for target in targets).encode()
+    mark, again, insert, plain = (info.alike for info in infos(data, "http"))
+    assert mark == again
+    assert len({mark, insert, plain}) == 3
+
+
 def produced(version: int, client: bytes, body: bytes) -> str:
     tagged = b"\0" if version >= 9 else b""
     data = struct.pack("!hhih", 0, version, 7, len(client)) + client + tagged + body
