@@ -54,8 +54,12 @@ class DriverPool:
         Raises DriverError when Spark cannot be started.
         """
         host = self._idle.pop(0) if self._idle else self._start()
+        try:
+            host.wait_ready(timeout, most)
+        except BaseException:
+            self._end(host)  # nobody else would: it is neither idle nor anybody's
+            raise
         self._busy.append(host)
-        host.wait_ready(timeout, most)
         self._refill()
         return host
 
@@ -74,7 +78,7 @@ class DriverPool:
             self._end(host)
         else:
             self._idle.insert(0, host)
-            while len(self._idle) + len(self._busy) > self._size + 1:
+            while self._idle and len(self._idle) + len(self._busy) > self._size + 1:
                 self._end(self._idle.pop())
         self._refill()
 
