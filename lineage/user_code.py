@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
+import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +18,7 @@ from pathlib import Path
 from bettong.lineage.errors import BettongError, UsageError
 
 _IMPORTLIB = str(Path(importlib.__file__).parent)
+_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib")})
 _OWN = str(Path(__file__).resolve().parent.parent)
 _observers: list[Callable[[str], None]] = []
 
@@ -69,7 +72,10 @@ def _place(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}:{error.lineno}: {' '.join((error.text or '').split())})"
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not f.filename.startswith((_OWN, _IMPORTLIB, "<frozen"))]
+    own = [f for f in frames if not f.filename.startswith((_IMPORTLIB, "<frozen"))]
+    own = [f for f in own if not os.path.realpath(f.filename).startswith(_OWN)]
     if not own:
         return ""
-    return f" ({own[-1].filename}:{own[-1].lineno}: {own[-1].line or ''})"
+    written = [f for f in own if not f.filename.startswith(_INSTALLED)]
+    last = (written or own)[-1]
+    return f" ({last.filename}:{last.lineno}: {last.line or ''})"

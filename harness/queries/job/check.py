@@ -16,6 +16,7 @@ from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_points
+from bettong.harness.queries.job.compare import expect_columns
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.envelope import differ, envelope
 from bettong.harness.queries.job.expectation import Facts, expectation
@@ -353,6 +354,8 @@ class _Check:
         if self._request.script is not None:
             expect_hooks(self._job.name, run)
         expect_sense(self._job.name, run)
+        if not isinstance(self._job.oracle, OnePerKey):
+            expect_columns(self._job.name, self._job.compare, run.rows)
         facts = self._facts(run)
         blind = next((each["error"] for each in facts if "error" in each), None)
         if blind is not None:

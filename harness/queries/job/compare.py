@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from bettong.lineage.errors import UsageError
+from bettong.lineage.nearest import one_of
 
 Names = str | tuple[str, ...] | list[str]
 
@@ -78,6 +81,19 @@ class OuterBag:
 
 
 Compare = Bag | Table | OuterBag
+
+
+def expect_columns(name: str, compare: Compare, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Raises UsageError when no row of a job's output has a column that is to be judged: it would
+    be equal in all of them."""
+    named: tuple[str, ...] = ()
+    if isinstance(compare, Bag):
+        named = compare.columns
+    elif isinstance(compare, Table):
+        named = (*compare.key, *filter(None, [compare.latest]))
+    seen = tuple(dict.fromkeys(column for row in rows for column in row))
+    for column in named:
+        one_of(column, seen, f"{name}: the column of compare =")
 
 
 def _names(given: Names) -> tuple[str, ...]:

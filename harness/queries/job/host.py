@@ -19,6 +19,7 @@ from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.script import load_reader
 from bettong.harness.queries.sink import probes
+from bettong.harness.queries.sink.rows import read_back
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,7 +82,7 @@ def incarnation(
         finally:
             probes.aim(None, Instrumentation())
     if "read" in parts:
-        done["rows"] = [plain(row) for row in job.read(env)]
+        done["rows"] = [plain(row) for row in read_back(job.read(env))]
     if "teardown" in parts:
         job.teardown(env)
     done["outside"] = probes.outside(Path(directory))
@@ -174,7 +175,7 @@ def read_script(
     workdir = Path(directory) / "work"
     reached = {name: (host, port) for name, (host, port) in addresses.items()}
     env = JobEnvironment(spark, str(workdir), workdir, run_id, reached)
-    return {"rows": [plain(row) for row in load_reader(reader)(env)]}
+    return {"rows": [plain(row) for row in read_back(load_reader(reader)(env))]}
 
 
 def _job(target: Mapping[str, Any]) -> Job:
@@ -234,7 +235,7 @@ def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
 def _looked(job: Job, env: JobEnvironment) -> list[dict[str, Any]]:
     """What is there when nothing was written; nothing where that cannot even be read."""
     try:
-        return [plain(row) for row in job.read(env)]
+        return [plain(row) for row in read_back(job.read(env))]
     except Exception:
         return []
 

@@ -75,7 +75,19 @@ class _Fed:
         at = next((name for name, kind in columns.items() if kind.startswith("timestamp")), None)
         if at is None:
             raise UsageError("closing= is a time, and no column is a TIMESTAMP: give a whole row")
-        return {**whole, at: as_text(self.closing)}
+        return {**whole, at: as_text(_time(self.closing))}
+
+
+def _time(closing: str | datetime) -> str | datetime:
+    """The same; raises UsageError for a text that Spark would read as no time at all."""
+    try:
+        if isinstance(closing, str):
+            datetime.fromisoformat(closing)
+    except ValueError:
+        raise UsageError(
+            f"closing={closing!r} is no time: write e.g. closing='2030-01-01', or a whole row"
+        ) from None
+    return closing
 
 
 Given = Any

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from bettong.harness.queries.job.compare import Bag, OuterBag, Table
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.inputs import Recorded, StepInput, Topic
 from bettong.harness.queries.job.oracles import Clean, OnePerKey
-from bettong.harness.queries.sink.loading import load_object
+from bettong.harness.queries.sink.loading import expect_attributes, load_object
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of
 
@@ -49,7 +50,8 @@ def _check(job: Job, target: str) -> None:
         raise UsageError(f"{target}: needs transform and write, or build: see bettong.harness.Job")
     if kind.read is Job.read:
         raise UsageError(f"{target}: has no method read, which returns the rows of its output")
-    if not job.inputs:
+    expect_attributes(job, target)
+    if not isinstance(job.inputs, Mapping) or not job.inputs:
         raise UsageError(
             f"{target}: has no inputs: write e.g. inputs = "
             '{"orders": Files("json", "id STRING, at TIMESTAMP")}'

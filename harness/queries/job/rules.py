@@ -280,6 +280,7 @@ def one_per_key(given: Sequence[Row], seen: Sequence[Row], key: Sequence[str]) -
     rows_of: dict[Cell, list[Row]] = defaultdict(list)
     for row in given:
         rows_of[cell_of(row, key)].append(row)
+    columns = {name for row in seen for name in row}
     found: dict[Cell, list[Row]] = defaultdict(list)
     for row in seen:
         found[cell_of(row, key)].append(row)
@@ -295,7 +296,7 @@ def one_per_key(given: Sequence[Row], seen: Sequence[Row], key: Sequence[str]) -
             times = {"times": len(rows)}
             result.anomalies.append(Anomaly("Duplicate", name, expected={"times": 1}, seen=times))
         for row in rows:
-            if not any(_agrees(one, row) for one in rows_of[cell]):
+            if not any(_agrees(one, row, columns) for one in rows_of[cell]):
                 note = "it is none of the rows of its key"
                 result.anomalies.append(
                     Anomaly(
@@ -305,8 +306,10 @@ def one_per_key(given: Sequence[Row], seen: Sequence[Row], key: Sequence[str]) -
     return result
 
 
-def _agrees(given: Row, seen: Row) -> bool:
-    return all(canonical(given[n]) == canonical(seen[n]) for n in given.keys() & seen.keys())
+def _agrees(given: Row, seen: Row, columns: set[str]) -> bool:
+    """Whether they are equal in what the output has; a row without one of its columns has a null
+    there."""
+    return all(canonical(given[n]) == canonical(seen.get(n)) for n in given.keys() & columns)
 
 
 def both_matched_and_not(seen: Sequence[Row], left: Sequence[str]) -> list[Anomaly]:

@@ -13,7 +13,7 @@ from bettong.engine.steps import Instrumentation
 from bettong.harness.queries.sink import probes
 from bettong.harness.queries.sink.contract import Environment, Sink
 from bettong.harness.queries.sink.loading import load_target
-from bettong.harness.queries.sink.rows import Input
+from bettong.harness.queries.sink.rows import Input, read_back
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -108,15 +108,14 @@ def _write(sink: Sink, source: Input, env: Environment) -> str | None:
 
 def _read(sink: Sink, env: Environment, tolerant: bool = False) -> list[dict[str, Any]] | None:
     try:
-        return [_plain(row) for row in sink.read(env)]
+        return [_plain(row) for row in read_back(sink.read(env))]
     except Exception:
         if tolerant:  # the target may not be there yet
             return None
         raise
 
 
-def _plain(row: Any) -> dict[str, Any]:
-    values = row.asDict() if hasattr(row, "asDict") else dict(row)
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = {n: str(values[n]) for n in ("id", "key") if values.get(n) is not None}
     return plain | {
         name: int(values[name]) for name in ("seq", "value") if values.get(name) is not None

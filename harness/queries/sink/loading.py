@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from bettong.engine.address import Address
 from bettong.harness.catalog import current_name
 from bettong.harness.queries.sink.contract import Sink, format_sink
 from bettong.lineage.errors import UsageError
@@ -47,7 +48,8 @@ def load_target(target: str, options: Mapping[str, str], *, fresh: bool = False)
         own = getattr(sink, method, None)
         if not callable(own) or getattr(own, "__func__", None) is getattr(Sink, method):
             raise UsageError(f"{target}: has no method {method}: see bettong.harness.Sink")
-    return _named(sink, name)
+    expect_attributes(_named(sink, name), target)
+    return sink
 
 
 def load_object(where: str, name: str, fresh: bool) -> Any:
@@ -59,6 +61,25 @@ def load_object(where: str, name: str, fresh: bool) -> Any:
     found = getattr(module, name)
     with guarded(f"{where}:{name}"):
         return found() if isinstance(found, type) else found
+
+
+def expect_attributes(found: Any, target: str) -> None:
+    """Raises UsageError for an attribute of a sink or a job that is of the wrong kind."""
+    for name in ("endpoints", "servers", "spark_config"):
+        value = getattr(found, name)
+        if not isinstance(value, Mapping):
+            raise UsageError(f"{target}: {name} is {value!r}: write {name} = {{NAME: …}}")
+    for name, address in found.endpoints.items():
+        try:
+            Address.parse(str(address))
+        except UsageError as e:
+            raise UsageError(f"{target}: the endpoint {name}: {e}") from e
+    for name, server in found.servers.items():
+        if not callable(server):
+            raise UsageError(
+                f"{target}: the server {name} is {server!r}: write a class of "
+                "bettong.harness.servers, such as PostgresServer"
+            )
 
 
 def source_of(target: str) -> str:

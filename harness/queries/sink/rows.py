@@ -15,6 +15,7 @@ FORMAT = "bettong.hooks.Rows"
 ODD = "\0" + "x" * 70_000
 """What the odd row's key ends with: many a target refuses it."""
 _JUDGED = ("key", "seq", "value")
+_ROWS = "it must return the rows that are there, dicts or Spark rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +71,23 @@ class Input:
         return number if 0 <= number < self.batches and number != self.empty else None
 
 
+def read_back(found: Any) -> Iterator[Mapping[str, Any]]:
+    """The rows that ``read`` returned, dicts or Rows or what a dict can be made of; raises
+    TypeError, in words, when it returned anything else."""
+    if found is None or isinstance(found, Mapping | str) or not isinstance(found, Iterable):
+        raise TypeError(f"read() returned {type(found).__name__}: {_ROWS}")
+    for row in found:
+        try:
+            yield row.asDict() if hasattr(row, "asDict") else dict(row)
+        except (TypeError, ValueError) as e:
+            raise TypeError(f"read() returned a row that is {type(row).__name__}: {_ROWS}") from e
+
+
 def judged_fields(seen: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """Those of key, seq and value that every row read has."""
-    common = set(_JUDGED)
-    for row in seen:
-        common &= row.keys()
-    return tuple(name for name in _JUDGED if name in common)
+    """Those of key, seq and value that any row read has: a row without one that others have, such
+    as one that was begun and never finished, has lost it."""
+    found = {name for row in seen for name in _JUDGED if name in row}
+    return tuple(name for name in _JUDGED if name in found)
 
 
 def records(rows: Iterable[Mapping[str, Any]], fields: tuple[str, ...]) -> list[Record]:
@@ -83,8 +95,8 @@ def records(rows: Iterable[Mapping[str, Any]], fields: tuple[str, ...]) -> list[
     return [
         Record(
             id=None if row.get("id") is None else str(row["id"]),
-            key=str(row["key"]) if "key" in fields else None,
-            value={name: row[name] for name in fields if name != "key"},
+            key=str(row.get("key")) if "key" in fields else None,
+            value={name: row.get(name) for name in fields if name != "key"},
         )
         for row in rows
     ]

@@ -26,7 +26,7 @@ from bettong.harness.queries.judge import cause, ids_in_words, judge_run
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.state import copy_state, digest_state, replace_state
 from bettong.harness.queries.sink.loading import load_target
-from bettong.harness.queries.sink.rows import Input
+from bettong.harness.queries.sink.rows import Input, read_back
 from bettong.harness.wire import CutPoint
 from bettong.lineage.errors import UsageError
 from bettong.lineage.secrets import masked
@@ -34,7 +34,7 @@ from bettong.lineage.trace import TraceEvent
 
 SOURCE = Input()
 SINK = """
-from bettong.harness import Sink
+from bettong.harness import Sink, foreach_batch_sink
 
 class Right(Sink):
     def write(self, rows, env): ...
@@ -45,6 +45,19 @@ class Heir(Sink):
 
 class Half:
     def write(self, rows, env): ...
+
+class NamesAServer(Right):
+    servers = {"db": "postgres"}
+
+class ListsEndpoints(Right):
+    endpoints = ["127.0.0.1:5432"]
+
+class NoPort(Right):
+    endpoints = {"db": "localhost"}
+
+class MadeOfNone(Right):
+    def __init__(self):
+        foreach_batch_sink(None, read=list)
 
 def broken():
     raise ValueError
@@ -93,6 +106,10 @@ def test_loading_afresh_forgets_what_stands_beside_the_module_and_nothing_else(
         ("nowhere.py:Sink", "there is no such Python file"),
         ("no.such.module:Sink", "cannot be loaded: ModuleNotFoundError"),
         ("format:parqet", "did you mean parquet"),
+        ("{file}:NamesAServer", "the server db is 'postgres': write a class"),
+        ("{file}:ListsEndpoints", "endpoints is "),
+        ("{file}:NoPort", "the endpoint db: 'localhost' is not an address"),
+        ("{file}:MadeOfNone", r"mine\.py:\d+: foreach_batch_sink\(None"),
     ],
 )
 def test_a_wrong_target_is_one_clear_line(file: Path, target: str, message: str) -> None:
@@ -340,6 +357,22 @@ def test_a_query_that_never_ends_is_stuck_and_says_why() -> None:
     verdict = judge_run(run, SOURCE, ordered=False)
     assert verdict.kinds == {"Loss", "Stuck"}
     assert cause(run.errors[0]) == "ValueError: no such table"
+
+
+@pytest.mark.parametrize("lost", ["key", "seq", "value"])
+def test_a_row_without_a_column_that_others_have_has_lost_it(lost: str) -> None:
+    """As a row that was begun in one transaction and never finished in the next one."""
+    rows = SOURCE.all()
+    del rows[3][lost]
+    assert judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False).kinds == {"Corrupt"}
+    without = [{name: row[name] for name in row if name != lost} for row in SOURCE.all()]
+    assert not judge_run(QueryRun(rows=without, drained=True), SOURCE, ordered=False).kinds
+
+
+@pytest.mark.parametrize("returned", [None, 5, "m/0", {"id": "m/0"}, ["m/0"], [7]])
+def test_what_is_no_rows_is_said_in_words(returned: object) -> None:
+    with pytest.raises(TypeError, match=r"read\(\) returned .* dicts or Spark rows"):
+        list(read_back(returned))
 
 
 def test_order_is_judged_only_when_the_sink_says_so() -> None:

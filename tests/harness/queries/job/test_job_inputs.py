@@ -63,6 +63,7 @@ def test_a_schema_is_read_by_columns() -> None:
         (lambda: Files("xml", "id STRING"), "format of files"),
         (lambda: Files("json", "id STRING", per_step=0), "at least one"),
         (lambda: Files("json", "id STRING", closing="2030-01-01"), "TIMESTAMP"),
+        (lambda: Files("json", "at TIMESTAMP", closing="tomorrow"), "is no time"),
         (lambda: Rows("id STRING", per_stap=2), "per_step"),
         (lambda: Topic("t", "id STRING", partitions=0), "partition"),
     ],
@@ -257,6 +258,11 @@ def test_a_scripts_folder_is_below_the_runs_own(tmp_path: Path) -> None:
     [
         ("    inputs = {}", "has no inputs"),
         ("    inputs = {'a': 1}", "write Files"),
+        ("    inputs = [Rows('id STRING')]", "has no inputs"),
+        (
+            "    inputs = {'a': Rows('id STRING')}\n    servers = {'db': 'postgres'}",
+            "the server db",
+        ),
         ("    inputs = {'a': Rows('id STRING')}\n    oracle = 'bach'", "oracle is 'bach'"),
         ("    inputs = {'a': Rows('id STRING')}\n    compare = OuterBag('b')", "OuterBag"),
         ("    inputs = {'a': Topic('t', 'id STRING')}", "server of a"),

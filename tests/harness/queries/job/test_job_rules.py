@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bettong.harness.queries.job.compare import Bag, OuterBag, Table
+from bettong.harness.queries.job.compare import Bag, OuterBag, Table, expect_columns
 from bettong.harness.queries.job.envelope import differ, envelope
 from bettong.harness.queries.job.expectation import seconds
 from bettong.harness.queries.job.judge import Judged, bag_of
@@ -24,6 +24,7 @@ from bettong.harness.queries.job.rules import (
     one_per_key,
     table_difference,
 )
+from bettong.lineage.errors import UsageError
 
 Row = dict[str, Any]
 
@@ -157,6 +158,26 @@ def test_deduplication_keeps_one_of_the_rows_of_each_key(seen: list[Row], wrong:
     assert kinds(one_per_key(offered, seen, ["id"])) == wrong
     judged = Judged(Bag(), Expected(()), (OnePerKey("id"), offered))
     assert kinds(judged.difference(seen)) == wrong
+
+
+def test_a_row_that_has_lost_a_column_is_none_of_the_rows_of_its_key() -> None:
+    offered = [{"id": "x", "at": 1}, {"id": "y", "at": 3}]
+    assert kinds(one_per_key(offered, [{"id": "x"}, {"id": "y"}], ["id"])) == []
+    assert kinds(one_per_key(offered, [{"id": "x", "at": 1}, {"id": "y"}], ["id"])) == ["Corrupt"]
+
+
+@pytest.mark.parametrize(
+    ("compare", "said"),
+    [
+        (Bag("user", "nn"), "did you mean n"),
+        (Table(key="usr"), "did you mean user"),
+        (Table(key="user", latest="batch"), "batch"),
+    ],
+)
+def test_a_column_that_no_row_has_is_not_equal_in_all_of_them(compare: Any, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        expect_columns("Mine", compare, rows(("a", 1)))
+    expect_columns("Mine", Bag("user", "n"), rows(("a", 1)))
 
 
 # --- outer joins
