@@ -109,6 +109,11 @@ class ScriptHost:
     def lose_executor(self, timeout: float = 60.0) -> None:
         """Not done to a script: its session is its own."""
 
+    def reset(self, timeout: float = 60.0) -> None:
+        """Each start of a script is a process of its own, which knows nothing of the one before:
+        all that is left of that one ends."""
+        self.kill()
+
     def kill(self) -> Ended:
         """SIGKILL every process of the script, if there is one."""
         return Ended(0, 0, 0) if self._session is None else self._session.kill()
