@@ -149,16 +149,16 @@ class _Check:
         """The verdict. Raises VacuousError, UsageError, SinkError, DisturbedError."""
         clean = self._clean_runs()
         executor = self._executor
+        if clean.outcome == "violation":
+            findings = Findings(clean, [clean])
+            findings.minimal = [CLEAN]
+            return self._answer.conclude(executor, findings)
         if self._request.only:
             chosen = frozenset(executor.fault(id).id for id in self._request.only)
             found = executor.run(chosen)
             only = Findings(clean, [found])
             only.minimal = [chosen] if found.outcome == "violation" else []
             return self._answer.conclude(executor, only)
-        if clean.outcome == "violation":
-            findings = Findings(clean, [clean])
-            findings.minimal = [CLEAN]
-            return self._answer.conclude(executor, findings)
         sampled: list[Execution] = []
         executor.keep = frozenset({REPLAYED.id})
         executor.widen(self._beside)
