@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bettong.engine import Application
 from bettong.engine.address import Address
+from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import GatewaySource, TcpSink, kept_as
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.names import load_object
@@ -70,6 +71,34 @@ def sink(app: Application, name: str, where: str, key: Key) -> TwoPhaseSink:
     if Address.is_meant(where):
         return TcpSink(Address.parse(where), kept_as(app, name), key)
     return FileSink(Path(where))
+
+
+def expect_folders_of_their_own(config: RunConfig, sinks: Mapping[str, str]) -> None:
+    """Raises UsageError when two sinks share a folder, or one begins with another run's batches.
+
+    A batch is made visible once, by its number: of two that have the same number in one folder,
+    the second would be taken for made already, and be lost without a word.
+    """
+    folders: dict[Path, str] = {}
+    for name, made in config.sinks.items():
+        if not isinstance(made, FileSink):
+            continue
+        other = folders.setdefault(made.directory.resolve(), name)
+        if other != name:
+            raise UsageError(
+                f"--sink {name}={sinks[name]}: the sink {other} has this folder too: "
+                "each needs its own"
+            )
+    begun = config.checkpoint.is_dir() and any(config.checkpoint.iterdir())
+    if begun or config.state is not None:
+        return
+    for folder, name in folders.items():
+        if any(folder.glob("batch-*.jsonl")):
+            raise UsageError(
+                f"--sink {name}={sinks[name]}: it has batches of an earlier run, and the "
+                f"checkpoint {config.checkpoint} is new and would number its own from 0 again: "
+                "take another folder, or the checkpoint of that run"
+            )
 
 
 def state(where: str | None) -> Store | None:

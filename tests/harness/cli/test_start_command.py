@@ -61,6 +61,30 @@ def test_without_resilience_it_says_what_it_gives_up(words: list[str]) -> None:
         bettong(*words)
 
 
+def test_a_new_checkpoint_does_not_begin_in_a_folder_with_batches(
+    words: list[str], tmp_path: Path
+) -> None:
+    """They would be taken for its own, which have the same numbers, and its own be lost."""
+    bettong(*words)
+    (tmp_path / "checkpoint").rename(tmp_path / "mislaid")
+    with pytest.raises(UsageError, match="has batches of an earlier run"):
+        bettong(*words)
+    assert not (tmp_path / "checkpoint").exists(), "nothing was begun, and it stays so"
+    (tmp_path / "mislaid").rename(tmp_path / "checkpoint")
+    assert bettong(*words).exit_code == 0
+
+
+def test_two_sinks_do_not_share_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "numbers.txt").write_text("1\n2\n")
+    with pytest.raises(UsageError, match="each needs its own"):
+        bettong(
+            *("start", "bettong.scenarios.applications.counting:app", "--runner", "in-process"),
+            *("--source", f"numbers={tmp_path / 'numbers.txt'}"),
+            *("--checkpoint", tmp_path / "checkpoint"),
+            *("--sink", f"doubled={tmp_path}/out", "--sink", f"counted={tmp_path}/./out"),
+        )
+
+
 @pytest.mark.parametrize(
     ("option", "why"),
     [
