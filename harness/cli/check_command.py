@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
@@ -13,7 +14,7 @@ from bettong.harness.checkers.levels import Judgement, Order
 from bettong.harness.cli.output import Output
 from bettong.harness.events import Finished, Started
 from bettong.harness.histories import StoredCheck, StoredHistory
-from bettong.harness.histories.columns import chosen_columns
+from bettong.harness.histories.columns import chosen_columns, not_compared
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import GUARANTEES, Guarantee, Result, begin_answer
 
@@ -98,10 +99,22 @@ def command(
         else:
             judgement = _on_spark(check, master)
         result = _result(check, judgement, expected, observed, started, time.monotonic() - begin)
+        if compare is None:
+            absent = not_compared(left, right, columns, _names(ignore))
+            result = _with_absent(result, absent, observed)
         if out is not None:
             result.write(out)
         output(Finished(result, out))
     ctx.exit(output.exit_code())
+
+
+def _with_absent(result: Result, absent: tuple[str, ...], observed: Path) -> Result:
+    if not absent:
+        return result
+    what = f"{observed.name} has no column {', '.join(absent)}: it was not compared"
+    if "key" in absent:
+        what += ", and no order per key was checked" * (result.ordering != "per-key")
+    return replace(result, reason=f"{result.reason}; {what}")
 
 
 def _on_spark(check: StoredCheck, master: str) -> Judgement:

@@ -120,6 +120,9 @@ def chosen_columns(
     if batch is not None:
         observed.require(batch, "--batch")
     known = {*ids, key, *ignore, batch}
+    both_ways = [name for name in (compare or "").split(",") if name in ignore]
+    if both_ways:
+        raise UsageError(f"--compare {both_ways[0]} --ignore {both_ways[0]}: say one of the two")
     for name in ignore:
         if name not in right:
             expected.require(name, "--ignore")
@@ -131,3 +134,13 @@ def chosen_columns(
             expected.require(name, "--compare")
             observed.require(name, "--compare")
     return Columns(ids, key, order, arrival, contents, batch)
+
+
+def not_compared(
+    expected: StoredHistory, observed: StoredHistory, columns: Columns, ignore: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Columns of the expected history that nobody has ruled out, and that say nothing because the
+    observed one has no such column: dropped on the way perhaps, or called something else."""
+    left, right = expected.columns(), observed.columns()
+    known = {*columns.id, columns.order, *ignore}
+    return tuple(name for name in left if right and name not in right and name not in known)

@@ -62,7 +62,13 @@ class StoredHistory:
         return cls(name, files)
 
     def columns(self) -> list[str]:
-        """Names of the columns of the first file."""
+        """Names of the columns of the first file; none where it cannot be read, which whoever
+        reads its records reports."""
+        with contextlib.suppress(MalformedHistoryError):
+            return self._columns()
+        return []
+
+    def _columns(self) -> list[str]:
         for file in self.files:
             kind = SUFFIXES[file.suffix]
             if kind == "parquet":

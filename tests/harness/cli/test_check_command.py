@@ -60,6 +60,25 @@ def test_contents_are_compared_unless_told_otherwise(expected: Path, tmp_path: P
     assert check(expected, observed, "--compare", "").exit_code == 0
 
 
+def test_a_column_that_was_dropped_on_the_way_is_named(expected: Path, tmp_path: Path) -> None:
+    observed = history(tmp_path / "o.jsonl", [{"id": row["id"]} for row in ROWS])
+    found = check(expected, observed)
+    assert found.exit_code == 0
+    assert "o.jsonl has no column key, value: it was not compared, and no order" in found.output
+    assert "not compared" not in check(expected, observed, "--ignore", "key,value").output
+    assert "not compared" not in check(expected, observed, "--compare", "").output
+    assert check(expected, expected, "--compare", "value", "--ignore", "value").exit_code == 2
+
+
+def test_a_line_that_cannot_be_read_concludes_nothing(expected: Path, tmp_path: Path) -> None:
+    observed = tmp_path / "o.jsonl"
+    observed.write_text("no record\n")
+    for words in ((expected, observed), (observed, expected)):
+        found = check(*words)
+        assert found.exit_code == 3
+        assert "o.jsonl:1: not JSON" in found.output
+
+
 def test_orders(expected: Path, tmp_path: Path) -> None:
     observed = history(tmp_path / "o.jsonl", ROWS[::-1])
     assert "27 Reorder" in check(expected, observed).output
