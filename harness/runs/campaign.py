@@ -313,7 +313,7 @@ def run_campaign(
                 kinds = ", ".join(sorted({a.kind for a in seen.anomalies}))
                 reason = f"{kinds} under {' and '.join(campaign.counterexamples[-1].faults)}"
                 return campaign.result("invalid", reason, expected, assumptions)
-        injected += sum(seen.outcome == "good" for seen in together)
+        injected += sum(seen.outcome == "good" and bool(seen.schedule.faults) for seen in together)
         failed = failed or next((seen for seen in together if seen.outcome != "good"), None)
     short = wanted is not None and injected < wanted
     if failed is not None and (wanted is None or short):
