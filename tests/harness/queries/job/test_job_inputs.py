@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -27,6 +28,7 @@ from bettong.harness.queries.job.inputs import Files, Rows, Topic
 from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.made_rows import columns_of, make_rows
 from bettong.harness.queries.job.script import ScriptJob, load_script
+from bettong.harness.queries.job.script_host import ScriptHost
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.workload import SinkWorkload
@@ -244,6 +246,13 @@ def test_a_script_that_cannot_be_used_is_one_clear_error(
 ) -> None:
     with pytest.raises(UsageError, match=says):
         loaded(script(tmp_path, **more))
+
+
+def test_a_script_that_has_ended_can_be_started_again() -> None:
+    """What a run asks of a host that it starts again, warm or a script's own."""
+    host = ScriptHost(Script("main.py"), Mock(), lambda: True)
+    host.reset()
+    host.close()
 
 
 def test_a_scripts_folder_is_below_the_runs_own(tmp_path: Path) -> None:
