@@ -64,12 +64,15 @@ def digest_state(folder: Path) -> str:
 def batches_as_cut(checkpoint: Path, run: str) -> tuple[str, ...]:
     """How Spark has cut the input of a query into batches: of each the watermark that it begins
     with and the offsets up to which it reads, as planned last. ``run``: the run's name, in which
-    runs that read the same differ."""
+    runs that read the same differ. A log that cannot be read is like no other."""
     logs = (path for path in (checkpoint / "offsets").glob("[0-9]*") if path.name.isdigit())
     found = []
     for log in sorted(logs, key=lambda path: int(path.name)):
-        _, about, *offsets = log.read_text(encoding="utf-8").splitlines()
-        watermark = json.loads(about)["batchWatermarkMs"]
+        try:
+            _, about, *offsets = log.read_text(encoding="utf-8").splitlines()
+            watermark = json.loads(about)["batchWatermarkMs"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return (f"{run}: batch {log.name} cannot be read",)
         found.append(f"{log.name} {watermark} {offsets}".replace(run, "?"))
     return tuple(found)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
-from bettong.harness.queries.run.state import copy_state, replace_state
+from bettong.harness.queries.run.state import batches_as_cut, copy_state, replace_state
 
 
 def test_what_still_tidies_up_in_the_dead_state_does_no_harm(tmp_path: Path) -> None:
@@ -32,3 +33,32 @@ def test_what_still_tidies_up_in_the_dead_state_does_no_harm(tmp_path: Path) -> 
         dying.join()
         assert (state / "kept").read_bytes() == b"kept"
         assert not kept.exists()
+
+
+def _planned(checkpoint: Path, batch: int, watermark: int, *offsets: str) -> None:
+    about = json.dumps({"batchWatermarkMs": watermark, "batchTimestampMs": id(offsets)})
+    log = checkpoint / "offsets" / str(batch)
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("\n".join(["v1", about, *offsets]))
+
+
+def test_runs_are_cut_alike_that_read_the_same_at_the_same_watermark(tmp_path: Path) -> None:
+    for run in ("run1", "run2", "without"):
+        for batch in (0, 1, 10):
+            if (run, batch) != ("without", 10):
+                _planned(tmp_path / run, batch, 5 * batch, f'{{"clicks-{run}":{{"0":{batch}}}}}')
+    first = batches_as_cut(tmp_path / "run1", "run1")
+    assert [part.split()[0] for part in first] == ["0", "1", "10"]
+    assert batches_as_cut(tmp_path / "run2", "run2") == first
+    assert batches_as_cut(tmp_path / "without", "without") == first[:2]
+    _planned(tmp_path / "run2", 10, 51, '{"clicks-run2":{"0":10}}')
+    assert batches_as_cut(tmp_path / "run2", "run2") != first
+
+
+def test_a_log_that_cannot_be_read_is_like_no_other(tmp_path: Path) -> None:
+    for run in ("run1", "run2"):
+        _planned(tmp_path / run, 0, 0)
+        (tmp_path / run / "offsets" / "1").write_text("v1")
+    first, second = (batches_as_cut(tmp_path / run, run) for run in ("run1", "run2"))
+    assert first != second
+    assert batches_as_cut(tmp_path / "none", "run1") == ()
