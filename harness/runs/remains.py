@@ -11,17 +11,25 @@ from bettong.harness.cluster.layout import Layout
 
 _BY_CHANCE = re.compile(rb"(?<=-)[0-9a-f]{12}(?=\.[a-z])")
 """What makes the name of a state file the only one of its kind."""
+_OF_SPARK = re.compile(rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\b1[0-9]{12}\b")
+"""What Spark's own notes have of a run that is chance: ids and times."""
 _NOT_READ = (".log", ".input")
 """Files of a run that no node reads what it has done from."""
+_CHECKSUM = ".crc"
 
 
 def remains(layout: Layout) -> bytes:
     """Equal for runs that have left the same files; parts of names that are chance stand for what
     is in the files."""
+    notes = layout.checkpoint / "spark"
     found = {
-        str(path.relative_to(layout.folder)).encode(): path.read_bytes()
+        str(path.relative_to(layout.folder)).encode(): (
+            _OF_SPARK.sub(b"?", path.read_bytes())
+            if path.is_relative_to(notes)
+            else path.read_bytes()
+        )
         for path in _files(layout)
-        if path.is_file()
+        if path.is_file() and not (path.suffix == _CHECKSUM and path.is_relative_to(notes))
     }
     chance = {
         token: blake2b(content, digest_size=6).hexdigest().encode()

@@ -44,3 +44,22 @@ def test_contents_names_and_damage_make_one(tmp_path: Path) -> None:
     (tmp_path / "d" / "checkpoint" / "temporary").write_bytes(b"")
     all_of_them.add(remains(Layout(tmp_path / "d")))
     assert len(all_of_them) == 5
+
+
+def noted(folder: Path, begun: str, end: int) -> bytes:
+    """What Spark notes of one batch."""
+    for log in ("offsets", "commits"):
+        (folder / "checkpoint" / "spark" / log).mkdir(parents=True)
+    offsets = folder / "checkpoint" / "spark" / "offsets"
+    (offsets / "0").write_text(f'v1\n{{"batchTimestampMs":{begun}}}\n{{"end":{end}}}')
+    (offsets / ".0.crc").write_text(begun[-4:])
+    (folder / "checkpoint" / "spark" / "metadata").write_text(
+        f'{{"id":"{begun[-8:]}-0000-4000-8000-000000000000"}}'
+    )
+    return remains(Layout(folder))
+
+
+def test_when_spark_began_makes_no_difference(tmp_path: Path) -> None:
+    first = noted(tmp_path / "a", "1763733208123", 5)
+    assert noted(tmp_path / "b", "1763733299999", 5) == first
+    assert noted(tmp_path / "c", "1763733208123", 6) != first
