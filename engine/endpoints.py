@@ -99,6 +99,16 @@ class TcpSink:
     key: Key = field(default_factory=Key)
     patience: Patience = field(default_factory=Patience)
 
+    def has_batches(self) -> bool:
+        """Whether the receiver has any batch of the application."""
+        client = ReceiverClient(
+            address_of("receiver", self.address), self.application, 0, self.key, self.patience
+        )
+        try:
+            return client.has_batches()
+        finally:
+            client.close()
+
     def open(self, application: str, epoch: int, noted: Noted) -> None:
         self._fenced(lambda: self._client(epoch).open(step=noted.step, causes=noted.causes))
 

@@ -12,8 +12,10 @@ from bettong.engine.net.names import check_name
 from bettong.engine.net.watched import known
 from bettong.engine.receiver.protocol import (
     CODEC,
+    Ask,
     Commit,
     Committed,
+    Held,
     Hello,
     Open,
     Opened,
@@ -54,6 +56,14 @@ class ReceiverClient(Client):
 
     def greet(self, connection: Connection) -> None:
         connection.request(Hello(self.application, self.key.token), Welcome)
+
+    def has_batches(self) -> bool:
+        """Whether any batch of the application has been committed."""
+
+        def ask(connection: Connection, watched: Watched) -> bool:
+            return connection.request(Ask(), Held).batches
+
+        return self.attempt(ask)
 
     def open(self, *, step: str = "", causes: Iterable[str] = ()) -> None:
         """Fence all older epochs; durable on return. Step ``epoch=E/sink.open``."""

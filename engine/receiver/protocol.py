@@ -1,8 +1,9 @@
 """The receiver's protocol: what drivers and executors say, and what it answers.
 
-A client's first frame is :class:`Hello`; then it asks :class:`Open`, :class:`Prepare` and
-:class:`Commit`, one at a time. All of them may be asked again. Every error is an ErrorReply,
-after which the receiver closes. ``cause`` and ``step`` as in :mod:`bettong.engine.ingest.frames`.
+A client's first frame is :class:`Hello`; then it asks :class:`Ask`, :class:`Open`,
+:class:`Prepare` and :class:`Commit`, one at a time. All of them may be asked again. Every error is
+an ErrorReply, after which the receiver closes. ``cause`` and ``step`` as in
+:mod:`bettong.engine.ingest.frames`.
 """
 
 from __future__ import annotations
@@ -113,4 +114,19 @@ class Committed:
     step: str
 
 
-CODEC = Codec(Hello, Welcome, Open, Opened, Prepare, Prepared, Commit, Committed)
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Has any batch been committed?"""
+
+    KIND: ClassVar[int] = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Whether it has."""
+
+    KIND: ClassVar[int] = 10
+    batches: bool
+
+
+CODEC = Codec(Hello, Welcome, Open, Opened, Prepare, Prepared, Commit, Committed, Ask, Held)

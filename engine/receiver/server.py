@@ -29,8 +29,10 @@ from bettong.engine.net.watched import if_watched, known
 from bettong.engine.receiver.ledger import Ledger
 from bettong.engine.receiver.protocol import (
     CODEC,
+    Ask,
     Commit,
     Committed,
+    Held,
     Hello,
     Open,
     Opened,
@@ -108,6 +110,8 @@ class Receiver(Server):
                 connection.send(self.commit(ledger, request))
             elif isinstance(request, Open):
                 connection.send(self.open(ledger, request))
+            elif isinstance(request, Ask):
+                connection.send(Held(bool(ledger.committed.ranges)))
             else:
                 raise RefusedError("frame", f"a client sent {type(request).__name__}")
 

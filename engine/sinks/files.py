@@ -38,6 +38,12 @@ class FileSink:
     directory: Path
     disk: Disk = OS_DISK
 
+    def has_batches(self) -> bool:
+        """Whether any batch is visible in the directory."""
+        return self.directory.is_dir() and any(
+            map(_BATCH.fullmatch, self.disk.names(self.directory))
+        )
+
     def open(self, application: str, epoch: int, noted: Noted) -> None:
         """Begin an epoch. Raises FencedError when a newer one has begun, UsageError when the
         directory is another application's."""

@@ -73,11 +73,13 @@ def sink(app: Application, name: str, where: str, key: Key) -> TwoPhaseSink:
     return FileSink(Path(where))
 
 
-def expect_folders_of_their_own(config: RunConfig, sinks: Mapping[str, str]) -> None:
+def expect_sinks_of_their_own(config: RunConfig, sinks: Mapping[str, str]) -> None:
     """Raises UsageError when two sinks share a folder, or one begins with another run's batches.
 
-    A batch is made visible once, by its number: of two that have the same number in one folder,
+    A batch is made visible once, by its number: of two that have the same number in one place,
     the second would be taken for made already, and be lost without a word.
+
+    Raises ConnectionLostError and RefusedError for a receiver that does not answer.
     """
     folders: dict[Path, str] = {}
     for name, made in config.sinks.items():
@@ -92,12 +94,12 @@ def expect_folders_of_their_own(config: RunConfig, sinks: Mapping[str, str]) -> 
     begun = config.checkpoint.is_dir() and any(config.checkpoint.iterdir())
     if begun or config.state is not None:
         return
-    for folder, name in folders.items():
-        if any(folder.glob("batch-*.jsonl")):
+    for name, made in config.sinks.items():
+        if isinstance(made, FileSink | TcpSink) and made.has_batches():
             raise UsageError(
                 f"--sink {name}={sinks[name]}: it has batches of an earlier run, and the "
                 f"checkpoint {config.checkpoint} is new and would number its own from 0 again: "
-                "take another folder, or the checkpoint of that run"
+                "take another folder or receiver, or the checkpoint of that run"
             )
 
 

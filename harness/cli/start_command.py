@@ -172,7 +172,7 @@ def command(
         health=None if health is None else replace(access, address=Address.parse(health)),
     )
     config.check(app)
-    launch.expect_folders_of_their_own(config, launch.named(sinks, "--sink"))
+    launch.expect_sinks_of_their_own(config, launch.named(sinks, "--sink"))
     service.log.info("starting", extra={"fields": {"application": app.name, "runner": runner}})
     if runner == "spark":
         from bettong.engine.spark.runner import run

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from bettong.engine import interpret
+from bettong.engine.address import Address
+from bettong.engine.net.access import ListenConfig
+from bettong.engine.receiver.server import Receiver
 from bettong.harness.cli import cli
 from bettong.lineage.errors import UsageError
 from bettong.scenarios.applications.word_count import app
@@ -72,6 +76,24 @@ def test_a_new_checkpoint_does_not_begin_in_a_folder_with_batches(
     assert not (tmp_path / "checkpoint").exists(), "nothing was begun, and it stays so"
     (tmp_path / "mislaid").rename(tmp_path / "checkpoint")
     assert bettong(*words).exit_code == 0
+
+
+def test_a_new_checkpoint_does_not_begin_with_a_receiver_that_has_batches(
+    words: list[str], tmp_path: Path
+) -> None:
+    receiver = Receiver(ListenConfig(Address("127.0.0.1", 0)), tmp_path / "receiver")
+    threading.Thread(target=receiver.run, daemon=True).start()
+    host, port = receiver.address
+    at_receiver = [*words[:-1], f"totals={host}:{port}"]
+    try:
+        assert bettong(*at_receiver).exit_code == 0
+        assert bettong(*at_receiver).exit_code == 0, "the same checkpoint goes on"
+        (tmp_path / "checkpoint").rename(tmp_path / "mislaid")
+        for _ in range(2):  # who is started again is not let in for that
+            with pytest.raises(UsageError, match=f"totals={host}:{port}: it has batches of an ear"):
+                bettong(*at_receiver)
+    finally:
+        receiver.close()
 
 
 def test_two_sinks_do_not_share_a_folder(tmp_path: Path) -> None:
