@@ -51,7 +51,7 @@ def _ends(members: Sequence[Request]) -> Iterator[Request]:
     """The first and the last of each shape."""
     shapes: dict[str, list[Request]] = {}
     for request in members:
-        shapes.setdefault(_shape(request), []).append(request)
+        shapes.setdefault(telling_shape(request), []).append(request)
     if len(shapes) > _MOST_SHAPES:  # what differs is the row after all
         shapes = {"": list(members)}
     for alike in shapes.values():
@@ -65,12 +65,12 @@ def _without_repeats(requests: Sequence[Request]) -> Iterator[Request]:
     ordered = sorted(requests, key=lambda request: request.order)
     shapes: dict[Kind, set[str]] = {}
     for request in ordered:
-        shapes.setdefault(kind_of(request), set()).add(_shape(request))
+        shapes.setdefault(kind_of(request), set()).add(telling_shape(request))
     connections = [request.connection for request in ordered]
     symbols = [
         (
             kind_of(r),
-            _shape(r) if len(shapes[kind_of(r)]) <= _MOST_SHAPES else "",
+            telling_shape(r) if len(shapes[kind_of(r)]) <= _MOST_SHAPES else "",
             r.connection == before,
         )
         for r, before in zip(ordered, connections[-1:] + connections[:-1], strict=True)
@@ -97,5 +97,5 @@ def _repeated(symbols: Sequence[object], at: int) -> tuple[int, int]:
     return 1, 1
 
 
-def _shape(request: Request) -> str:
+def telling_shape(request: Request) -> str:
     return request.alike or shape(request.detail)

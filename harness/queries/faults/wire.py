@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.queries.faults.alike import kind_of, telling
+from bettong.harness.queries.faults.alike import kind_of, telling, telling_shape
 from bettong.harness.queries.faults.crash_points import DURABLE
 from bettong.harness.queries.faults.read_only_requests import harmless
 from bettong.harness.queries.faults.wire_fault import WireFault, in_batch
@@ -66,8 +66,9 @@ def wire_points(
     ``clean``: the run; ``pinned``: its requests that another clean run makes equally.
     ``servers``: endpoints whose servers are ours to restart and pause; it is done at the last
     request of the batches that can change something, or, where no reply to that is due, at the
-    next one that is replied to: whoever has seen that goes on. The last request of the last batch
-    to each endpoint, ours or not, may be slow as well, while nobody waits for it.
+    next one that is replied to: whoever has seen that goes on. On each connection to an
+    endpoint, ours or not, the last request of the last batch may be slow as well, while nobody
+    waits for it: whoever asks more has had the reply.
     """
     by_request: dict[str, list[CutPoint]] = {}
     for point in pinned:
@@ -75,7 +76,7 @@ def wire_points(
     reported: list[tuple[str, str, Keys | None]] = []
     found: list[WirePoint] = []
     last: dict[str, tuple[Request, int, list[CutPoint]]] = {}
-    unawaited: dict[str, tuple[Request, int, list[CutPoint]]] = {}
+    ends: dict[tuple[str, int], tuple[Request, int, list[CutPoint]]] = {}
     unreplied: set[str] = set()
     placed = [(request, batch_at(request.order, events)) for request in clean.requests]
     known = {kind_of(r) for r, batch in placed if batch == window - 1}
@@ -96,7 +97,7 @@ def wire_points(
             unreplied.discard(request.endpoint)
             last[request.endpoint] = (request, batch, points)
         if batch == window - 1 and not harmless(request.label):
-            unawaited[request.endpoint] = (request, batch, points)
+            ends[request.endpoint, request.connection] = (request, batch, points)
         if request.id in describing:
             files, after = files_at(request.order, events), request_digest(reported, run)
             faults = tuple(_faults(request, points, f"{files} {before}", f"{files} {after}"))
@@ -106,6 +107,7 @@ def wire_points(
                 faults += tuple(_own(WireFault(p, "late")) for p in arrives_late)
             found.append(WirePoint(batch, faults, request.order))
     found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
+    unawaited = {(kind_of(r), telling_shape(r)): (r, b, p) for r, b, p in ends.values()}
     for request, batch, points in unawaited.values():
         slow = tuple(_own(WireFault(p, "unawaited")) for p in points if p.kind == "omit")
         found.append(WirePoint(batch, slow, request.order))

@@ -39,6 +39,7 @@ from bettong.harness.queries.run.environment import SparkEnvironments, spark_env
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
+from bettong.harness.queries.run.state import last_without_data
 from bettong.harness.queries.script import KAFKA
 from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.harness.queries.search.search import search
@@ -310,6 +311,7 @@ class _Check:
         self._why.batches = _batches(run)
         self._why.tail = frozenset({self._why.batches - 1}) if facts.stateful else frozenset()
         self._why.tail |= _others(run, window)
+        self._why.without_data = last_without_data(run.cut)
         self._why.read_clean(run, wire)
         self._why.not_placeable = not_placeable(points.unpinned, run.events, window)
         baseline = executor.prepared(first, run)

@@ -19,6 +19,9 @@ from bettong.harness.queries.faults.wire import WirePoint
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.lineage import Why
 
+_AROUND_PLANNING = (("commits", "after"), ("offsets", "before"))
+"""Of one batch, and of the one after it."""
+
 
 class JobWhy(Why):
     """Reads lineage out of runs of a job: its batches go through its source's log, its tasks, its
@@ -30,6 +33,8 @@ class JobWhy(Why):
     """Whether it is fed step by step: a source of its own gives all its rows at once."""
     topics = False
     """Whether it reads topics."""
+    without_data: int | None = None
+    """The last batch, if it has no data: it closes what is open."""
     own_session = False
     """Whether it is not Bettong that has its Spark session."""
 
@@ -40,8 +45,14 @@ class JobWhy(Why):
 
     def _batch_of(self, crash_point: CrashPoint) -> int | None:
         """A source's log entry belongs to the batch of its number, what a query writes once to
-        the first one."""
+        the first one. Before a last batch without data is planned nothing fires: a new driver makes
+        none until there is data, so that what it would close is late, and not lost."""
         step = StepId.parse(crash_point.point.step)
+        at = step.last, crash_point.point.phase
+        if step.batch is not None and self.without_data is not None and at in _AROUND_PLANNING:
+            planned = step.batch + (step.last == "commits")
+            if planned == self.without_data:
+                return None
         if step.source_log is not None:
             return step.source_log
         return 0 if step.is_written_once else step.batch

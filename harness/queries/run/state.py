@@ -8,7 +8,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 # Random ids with and without dashes, milliseconds since 1970, Python's names of temporary files.
@@ -75,6 +75,14 @@ def batches_as_cut(checkpoint: Path, run: str) -> tuple[str, ...]:
             return (f"{run}: batch {log.name} cannot be read",)
         found.append(f"{log.name} {watermark} {offsets}".replace(run, "?"))
     return tuple(found)
+
+
+def last_without_data(cut: Sequence[str]) -> int | None:
+    """The number of the last of such batches, if it reads nothing that the one before has not."""
+    if len(cut) < 2:
+        return None
+    (_, _, before), (number, _, last) = (batch.split(" ", 2) for batch in cut[-2:])
+    return int(number) if last == before else None
 
 
 def _walk(folder: Path) -> Iterator[Path]:

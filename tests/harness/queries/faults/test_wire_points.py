@@ -179,6 +179,16 @@ def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:
     assert placed([(1, "GET /rows", "")], servers=["db"])[-1].faults[0][0].how == "lost"
 
 
+def test_of_each_connection_the_last_request_may_be_slow_and_each_kind_once() -> None:
+    sent = [("POST /rows", ""), ("POST /rows", ""), ("POST /marks", ""), ("GET /marks", "")]
+    for own, expected in (
+        (True, ["conn=1/request=2 POST /rows", "conn=2/request=3 POST /marks"]),
+        (False, ["conn=1/request=3 POST /marks"]),
+    ):
+        slow = [id for id in ids(placed_of(sent, own)) if "awaiting" in id]
+        assert slow == [f"crash(driver, awaiting db/{request})" for request in expected]
+
+
 def test_a_server_that_does_not_reply_is_killed_when_it_has_replied_to_what_came_next() -> None:
     clean = recording([(1, "basic.publish", ""), (1, "channel.close", ""), (1, "GET /x", "")])
     (talk,) = clean.conversations

@@ -6,7 +6,12 @@ import json
 import threading
 from pathlib import Path
 
-from bettong.harness.queries.run.state import batches_as_cut, copy_state, replace_state
+from bettong.harness.queries.run.state import (
+    batches_as_cut,
+    copy_state,
+    last_without_data,
+    replace_state,
+)
 
 
 def test_what_still_tidies_up_in_the_dead_state_does_no_harm(tmp_path: Path) -> None:
@@ -53,6 +58,15 @@ def test_runs_are_cut_alike_that_read_the_same_at_the_same_watermark(tmp_path: P
     assert batches_as_cut(tmp_path / "without", "without") == first[:2]
     _planned(tmp_path / "run2", 10, 51, '{"clicks-run2":{"0":10}}')
     assert batches_as_cut(tmp_path / "run2", "run2") != first
+
+
+def test_a_batch_without_data_reads_nothing_that_the_one_before_has_not(tmp_path: Path) -> None:
+    for number, (watermark, end) in enumerate(((0, 5), (40, 9), (90, 9))):
+        _planned(tmp_path, number, watermark, f'{{"logOffset":{end}}}')
+    cut = batches_as_cut(tmp_path, "run1")
+    assert last_without_data(cut) == 2
+    assert last_without_data(cut[:2]) is None
+    assert last_without_data(cut[:1]) is None
 
 
 def test_a_log_that_cannot_be_read_is_like_no_other(tmp_path: Path) -> None:

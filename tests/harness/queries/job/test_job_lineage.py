@@ -1,0 +1,31 @@
+"""What can hit a run of a job."""
+
+from __future__ import annotations
+
+import pytest
+
+from bettong.harness.faults.point import Point
+from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.queries.job.lineage import JobWhy
+from bettong.harness.queries.run.observation import QueryRun
+
+
+@pytest.mark.parametrize(("without_data", "spared"), [(3, True), (None, False)])
+def test_before_a_last_batch_without_data_is_planned_nothing_fires(
+    without_data: int | None, spared: bool
+) -> None:
+    moments = [
+        CrashPoint(Point(f"batch={batch}/{step}", phase), 1, f"{batch} {step} {phase}")  # type: ignore[arg-type]
+        for batch in range(4)
+        for step in ("offsets", "commits")
+        for phase in ("before", "after")
+    ]
+    run = QueryRun(crash_points=moments)
+    why = JobWhy(4, 4, 2)
+    why.without_data = without_data
+    why.read_clean(run, [])
+    found = set(why.lineage([], run).faults)
+    late = {"crash(driver, after batch=2/commits)", "crash(driver, before batch=3/offsets)"}
+    assert found.isdisjoint(late) == spared
+    assert "crash(driver, after batch=3/offsets)" in found
+    assert "crash(driver, before batch=2/offsets)" in found
