@@ -22,9 +22,10 @@ SHIPPED = (
     _job("stateless:TwoSinksOneMarked", "two tables, one knows no batches", "at-least-once"),
     _job("windows:Counts", "files, window count, append mode, to Parquet"),
     _job("windows:CountsAppended", "files, window count, appended to a file", "at-least-once"),
-    _job("windows:Totals", "update mode, each update replaces its key's row"),
+    _job("windows:Totals", "update mode, each update replaces its key's row of earlier batches"),
+    _job("windows:TotalsOfWhoeverWritesLast", "update mode, each replaces its key's row", "none"),
     _job("windows:TotalsAdded", "sums of each batch, added to a table", "none"),
-    _job("windows:Overwritten", "complete mode, the table replaced as a whole"),
+    _job("windows:Overwritten", "complete mode, the table of an earlier batch replaced"),
     _job("windows:OverwrittenInTwo", "complete mode, emptied and filled apart", "at-most-once"),
     _job("deduplication:Distinct", "files, dropDuplicatesWithinWatermark, to Parquet"),
     _job(

@@ -60,7 +60,22 @@ class _Totals(ToSqlite):
 
 
 class Totals(_Totals):
-    """Totals by product in update mode; each update replaces the row of its key."""
+    """Totals by product in update mode; each update replaces the row of its key, unless that is of
+    a later batch."""
+
+    tables = ("CREATE TABLE totals (product TEXT PRIMARY KEY, total INTEGER, batch INTEGER)",)
+
+    def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        db.executemany(
+            "INSERT INTO totals VALUES (?, ?, ?) ON CONFLICT (product) DO UPDATE SET "
+            "total = excluded.total, batch = excluded.batch WHERE excluded.batch >= batch",
+            [(*row, batch_id) for row in rows],
+        )
+
+
+class TotalsOfWhoeverWritesLast(_Totals):
+    """Each update replaces the row of its key: a driver that was replaced, and goes on, puts back
+    the totals of its own batch."""
 
     def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
         db.executemany("INSERT OR REPLACE INTO totals VALUES (?, ?)", rows)
@@ -86,20 +101,22 @@ class TotalsAdded(_Totals):
 
 
 class Overwritten(_Totals):
-    """Complete mode: the table is replaced as a whole."""
+    """Complete mode: the table is replaced as a whole, unless it is of a later batch."""
 
     mode = "complete"
+    tables = (*_Totals.tables, "CREATE TABLE batches (id INTEGER PRIMARY KEY)")
 
     def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
-        db.execute("DELETE FROM totals")
-        db.executemany("INSERT INTO totals VALUES (?, ?)", rows)
+        db.execute("BEGIN IMMEDIATE")  # nobody else writes from before the look until after it
+        if not db.execute("SELECT 1 FROM batches WHERE id > ?", (batch_id,)).fetchone():
+            db.execute("INSERT OR IGNORE INTO batches VALUES (?)", (batch_id,))
+            db.execute("DELETE FROM totals")
+            db.executemany("INSERT INTO totals VALUES (?, ?)", rows)
 
 
 class OverwrittenInTwo(Overwritten):
     """Emptied in one transaction, filled in another, by batches that a marker lets in once: a
     crash between leaves the table of the batch before, or none."""
-
-    tables = (*_Totals.tables, "CREATE TABLE batches (id INTEGER PRIMARY KEY)")
 
     def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
         if db.execute("SELECT 1 FROM batches WHERE id = ?", (batch_id,)).fetchone():
