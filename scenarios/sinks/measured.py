@@ -39,7 +39,7 @@ MEASURED = {
     "mutants:OwnIdentity": Measured("at-least-once", 27, 50),
     "mutants:AcknowledgesEarly": Measured("at-most-once", 23, 39),
     "mutants:WritesInPlace": Measured("at-most-once", 28, 48),
-    "mutants:MarksBeforeArrow": Measured("at-most-once", 24, 50),
+    "mutants:MarksBeforeArrow": Measured("at-most-once", 24, 45),
     "mutants:MergesThirds": Measured("at-most-once", 66, 86),
     "mutants:AsksOutside": Measured("at-least-once", 26, 49),
     "postgres:PlainInsert": Measured("at-least-once", 40, 88),
