@@ -9,6 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from bettong.harness.events import Handler, RunJudged, ViolationConfirmed, ignore, search_progress
+from bettong.harness.queries.faults.crash_points import is_change
 from bettong.harness.queries.faults.kinds import parse_fault
 from bettong.harness.queries.faults.operations import event_of
 from bettong.harness.queries.faults.query_fault import QueryFault
@@ -218,7 +219,8 @@ class QueryExecutor:
         return run, f"read() failed: {cause(run.unreadable)}; after a SIGKILL it does not"
 
     def _replayed(self, faults: Sequence[QueryFault]) -> QueryRun:
-        return self._with_runner(faults, replay_layout=OTHER_LAYOUT, real=self.real)
+        real = self.real or any(map(_in_midst_of_library, faults))
+        return self._with_runner(faults, replay_layout=OTHER_LAYOUT, real=real)
 
     def _with_runner(
         self, faults: Sequence[QueryFault], *, replay_layout: int, real: bool
@@ -331,3 +333,9 @@ class SinkExecutor(QueryExecutor):
             return judge_run(run, event.expected(source), ordered, event.refusable)
 
         super().__init__(runner, why, judge, real=real, handler=handler, traces=traces)
+
+
+def _in_midst_of_library(fault: QueryFault) -> bool:
+    """Whether the driver dies where a library has changed files past Python: what that keeps in the
+    memory of a process that lives on, such as a database that is open, would be found again."""
+    return fault.crashes and fault.recovers_from is not None and is_change(fault.recovers_from)

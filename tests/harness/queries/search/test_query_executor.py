@@ -131,3 +131,20 @@ def test_a_violation_that_no_run_alone_shows_was_made_by_another_one() -> None:
 def test_a_violation_that_a_run_alone_shows_was_not() -> None:
     executor, found = beside(QueryRun(rows=whole().rows[1:], drained=True))
     executor.expect_alone(found)
+
+
+@pytest.mark.parametrize(
+    ("step", "real"), [("batch=1/sink.file=1.change", True), ("batch=1/sink.file=1.open", False)]
+)
+def test_a_crash_after_a_librarys_own_write_is_a_kill(step: str, real: bool) -> None:
+    asked = []
+
+    class Asked(Runs):
+        def run(self, faults: Sequence[object], **how: object) -> QueryRun:
+            asked.append(how["real"])
+            return super().run(faults, **how)
+
+    runner = Asked(whole(evidence={"it": "died"}))
+    executor = SinkExecutor(runner, SOURCE, False, Why(2, SOURCE.batches, 1))  # type: ignore[arg-type]
+    executor.run(frozenset({f"crash(driver, before {step})"}))
+    assert asked == [real]
