@@ -198,8 +198,8 @@ class QueryVerdict:
             "that changes something if at any",
             f"a crash is {'SIGKILL' if executor.real else kept}",
             "what the sink keeps is in env.workdir or behind its endpoints; crashes in the midst "
-            "of writing a file were tried where Python's open() writes it, not where other "
-            "libraries do"
+            "of writing a file were tried where Python's open() writes it; what other libraries "
+            "write was hit between the lines of a foreachBatch function, not within one"
             if executor.why.seen
             else "what the sink keeps is outside of env.workdir: "
             + (_IN_THE_MIDST if executor.why.elsewhere else "no crash was tried in the midst ")

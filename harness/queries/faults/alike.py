@@ -98,4 +98,5 @@ def _repeated(symbols: Sequence[object], at: int) -> tuple[int, int]:
 
 
 def telling_shape(request: Request) -> str:
+    """What it does, without its values, as far as its body or its statement tells that."""
     return request.alike or shape(request.detail)

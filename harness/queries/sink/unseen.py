@@ -8,6 +8,7 @@ moment however they do it.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import struct
 import sys
@@ -31,6 +32,8 @@ _LIBRARIES = f"{sysconfig.get_path('stdlib')}/"
 class FolderWatch:
     """What the kernel has seen change below a folder.
 
+    Raises OSError where the kernel lets nobody watch: what nobody sees must not count as tried.
+
     Args:
         seen_otherwise: the beginnings of paths whose changes are not told.
     """
@@ -38,9 +41,15 @@ class FolderWatch:
     def __init__(self, folder: str, seen_otherwise: Collection[str]) -> None:
         self._c = ctypes.CDLL(None, use_errno=True)
         self._fd = self._c.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._fd < 0:
+            raise _unwatched(folder)
         self._folders: dict[int, str] = {}
         self._seen_otherwise = seen_otherwise
-        self._add(folder.rstrip("/"))
+        try:
+            self._add(folder.rstrip("/"))
+        except BaseException:
+            self.close()
+            raise
 
     def changed(self) -> str | None:
         """What changed last since this was asked last; None where nothing did."""
@@ -60,8 +69,7 @@ class FolderWatch:
 
     def close(self) -> None:
         """Watch no more."""
-        if self._fd >= 0:
-            os.close(self._fd)
+        os.close(self._fd)
         self._fd = -1
 
     def _add(self, folder: str) -> None:
@@ -69,12 +77,23 @@ class FolderWatch:
             number = self._c.inotify_add_watch(self._fd, os.fsencode(path), _CHANGES)
             if number >= 0:
                 self._folders[number] = path
+            elif ctypes.get_errno() != errno.ENOENT:  # it may be gone by now
+                raise _unwatched(path)
 
     def _read(self) -> bytes:
         try:
             return os.read(self._fd, 1 << 16)
-        except OSError:  # nothing has happened, or the kernel lets nobody watch
+        except OSError:  # nothing has happened, or another batch's watch was closed meanwhile
             return b""
+
+
+def _unwatched(folder: str) -> OSError:
+    number = ctypes.get_errno()
+    return OSError(
+        number,
+        f"what changes in {folder} cannot be watched ({os.strerror(number)}): raise "
+        "fs.inotify.max_user_instances or fs.inotify.max_user_watches",
+    )
 
 
 class LineMoments:

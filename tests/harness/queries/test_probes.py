@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from bettong.harness.queries.sink import unseen
 
 PROGRAM = """
 import io, json, os, sqlite3, sys, tempfile
@@ -148,6 +152,22 @@ def test_after_each_change_there_is_a_moment_before_the_next_line(
     ]
     (tmp_path / "aim" / "users.py").write_text("\n".join(users))
     assert moments(tmp_path, BATCH) == expected
+
+
+@pytest.mark.parametrize("refused", ["inotify_init1", "inotify_add_watch"])
+def test_what_cannot_be_watched_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    c = ctypes.CDLL(None, use_errno=True)
+
+    def refuse(*_: object) -> int:
+        ctypes.set_errno(errno.ENOSPC)
+        return -1
+
+    monkeypatch.setattr(c, refused, refuse, raising=False)
+    monkeypatch.setattr(unseen.ctypes, "CDLL", lambda *_, **__: c)
+    with pytest.raises(OSError, match=r"fs\.inotify\.max_user"):
+        unseen.FolderWatch(f"{tmp_path}/", ())
 
 
 def test_what_spark_changes_in_a_call_is_no_moment(tmp_path: Path) -> None:
