@@ -26,6 +26,11 @@ CHECKPOINT_FILE_MANAGER = "bettong.hooks.CheckpointFiles"
 PLUGIN = "bettong.hooks.TaskAttempts"
 CONDUCTOR = "bettong.hooks.Conductor"
 QUERY_EVENTS = "bettong.hooks.QueryEvents"
+FILES = "bettong.hooks.LocalFiles"
+"""Hadoop's local files with checksums, made without a process for each of them."""
+RAW_FILES = "bettong.hooks.RawLocalFiles"
+"""The same without checksums."""
+FILES_SETTING = "spark.hadoop.fs.file.impl"
 _OPTIONS_ENTRY = "META-INF/jvm-options"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 

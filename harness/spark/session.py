@@ -95,6 +95,8 @@ class SessionConfig:
                 "spark.plugins": jar.PLUGIN,
                 "spark.sql.streaming.checkpointFileManagerClass": jar.CHECKPOINT_FILE_MANAGER,
             }
+            if self.master.startswith("local["):  # executors of their own may lack the jar
+                own[jar.FILES_SETTING] = jar.FILES
         return own
 
     def java_command(self, settings: Mapping[str, str], archive: Path | None) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bettong.engine.spark.settings import LOCAL_SETTINGS
+from bettong.harness.spark import jar
 from bettong.harness.spark.session import sockets_fit
 from bettong.lineage.errors import BettongError, UsageError
 
@@ -28,6 +29,20 @@ ends the query."""
 _ENDS_S = 5.0
 
 LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+
+
+def local_settings() -> dict[str, str]:
+    """Settings of a session on this machine alone: fast for applications, listening on loopback
+    only. To be given before its JVM starts."""
+    settings = {
+        **LOCAL_SETTINGS,
+        **LOOPBACK,
+        jar.FILES_SETTING: jar.RAW_FILES,
+        "spark.driver.extraClassPath": str(jar.hooks().path),
+    }
+    if not sockets_fit(Path(tempfile.gettempdir())):
+        del settings["spark.python.unix.domain.socket.enabled"]
+    return settings
 
 
 class JvmEndedError(BettongError):
@@ -49,9 +64,7 @@ def session(name: str, master: str, log: Path) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName(name).master(master)
-    local = {**LOCAL_SETTINGS, **LOOPBACK} if master.startswith("local") else {}
-    if not sockets_fit(Path(tempfile.gettempdir())):
-        local.pop("spark.python.unix.domain.socket.enabled", None)
+    local = local_settings() if master.startswith("local") else {}
     for setting, value in {**PATIENT, **local}.items():
         builder = builder.config(setting, value)
     try:

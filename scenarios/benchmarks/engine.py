@@ -31,7 +31,7 @@ from bettong.engine.in_process import run_in_process
 from bettong.engine.sinks.arrow import ArrowSink, read_batches
 from bettong.engine.sources.base import ArrowSource
 from bettong.engine.spark.runner import run
-from bettong.engine.spark.settings import LOCAL_SETTINGS
+from bettong.harness.spark.user_session import local_settings
 from bettong.lineage.results import environment
 from bettong.lineage.trace import MessageRange
 from bettong.scenarios.applications import running_sum, running_sum_arrays
@@ -89,7 +89,7 @@ def measure(events: int, keys: int, folder: Path) -> dict[str, Timing]:
     for name, app in APPLICATIONS.items():
         ways[f"{name}, in-process"] = partial(_engine, None, app, path, expected, folder)
     timings = {name: _timed(events, way) for name, way in ways.items()}
-    with local_session(LOCAL_SETTINGS) as spark:
+    with local_session(local_settings()) as spark:
         for name, app in APPLICATIONS.items():
             way = partial(_engine, spark, app, path, expected, folder)
             timings[f"{name}, Spark"] = _timed(events, way)

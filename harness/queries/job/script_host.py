@@ -50,6 +50,7 @@ def hook_settings() -> dict[str, str]:
         "spark.executor.extraClassPath": path,
         "spark.plugins": jar.PLUGIN,
         "spark.sql.streaming.checkpointFileManagerClass": jar.CHECKPOINT_FILE_MANAGER,
+        jar.FILES_SETTING: jar.FILES,
         "spark.sql.streaming.streamingQueryListeners": jar.QUERY_EVENTS,
         "spark.sql.streaming.noDataProgressEventInterval": "200",
     }

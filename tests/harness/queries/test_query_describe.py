@@ -264,6 +264,17 @@ def test_times_and_random_ids_do_not_distinguish_states(tmp_path: Path) -> None:
     assert digest_state(tmp_path / "one") == digest_state(tmp_path / "two")
 
 
+@pytest.mark.parametrize("store", ["", "left-keyToNumValues/"])
+def test_what_spark_had_begun_to_write_is_nothing_that_is_left(tmp_path: Path, store: str) -> None:
+    folder = tmp_path / "run" / "checkpoint" / "state" / "0" / "1" / store
+    folder.mkdir(parents=True)
+    before = digest_state(tmp_path / "run")
+    (folder / ".2.delta.0f.TID7.tmp").write_text("half")
+    assert digest_state(tmp_path / "run") == before
+    (folder / "2.delta").write_text("whole")
+    assert digest_state(tmp_path / "run") != before
+
+
 def test_a_request_that_nobody_waited_for_is_told_apart_from_one_that_was_skipped() -> None:
     slow = WireFault(at_request("omit", "api", "POST /rows", 2), "unawaited")
     assert parse_fault(slow.id) == slow

@@ -153,3 +153,21 @@ def look_for_litter(spark: SparkSession) -> dict[str, Any]:
         "property": spark.sparkContext.getLocalProperty("bettong.litter"),
         "instrumentation": spark.sparkContext.getLocalProperty("bettong.instrumentation"),
     }
+
+
+def modes_of_local_files(spark: SparkSession, workdir: str) -> list[str]:
+    """The class of Hadoop's local files, and the modes of a file that is made, of one whose mode is
+    set, and of a folder with the sticky bit."""
+    jvm, java = spark._jvm, spark._jsc
+    assert jvm is not None
+    assert java is not None
+    hadoop = jvm.org.apache.hadoop.fs
+    file, folder = Path(workdir) / "file", Path(workdir) / "folder"
+    files = hadoop.Path(str(file)).getFileSystem(java.hadoopConfiguration())
+    files.create(hadoop.Path(str(file))).close()
+    made = file.stat().st_mode
+    files.setPermission(hadoop.Path(str(file)), hadoop.permission.FsPermission("640"))
+    files.mkdirs(hadoop.Path(str(folder)))
+    files.setPermission(hadoop.Path(str(folder)), hadoop.permission.FsPermission("1750"))
+    modes = (made, file.stat().st_mode, folder.stat().st_mode)
+    return [files.getClass().getName(), *(f"{mode & 0o7777:o}" for mode in modes)]

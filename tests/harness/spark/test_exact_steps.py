@@ -18,6 +18,7 @@ from bettong.harness.faults.actuator import InjectionOutcome
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.spark import jar
 from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.lineage.trace import TraceEvent
@@ -202,3 +203,9 @@ def test_a_task_of_a_run_that_is_over_ends_when_it_is_killed_before_spark_knows_
 ) -> None:
     instrumentation = Instrumentation("nobody's", "driver", 1, conductor.address)
     assert driver.run("spark_jobs:killed_unseen", {}, instrumentation, timeout=90) == 0
+
+
+def test_local_files_are_made_with_their_modes(driver: DriverHost, tmp_path: Path) -> None:
+    args = {"workdir": str(tmp_path)}
+    found = driver.run("spark_jobs:modes_of_local_files", args, timeout=60)
+    assert found == [jar.FILES, "644", "640", "1750"]
