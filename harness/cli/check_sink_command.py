@@ -29,11 +29,6 @@ from bettong.lineage.search.loop import Budget
     type=click.Choice(["new-checkpoint"]),
     help="Ask this as well; reported apart.",
 )
-@click.option(
-    "--one-at-a-time",
-    is_flag=True,
-    help="Make no two runs at the same time, also where nothing shows that they share anything.",
-)
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -47,8 +42,8 @@ def command(
     first: bool,
     only: tuple[str, ...],
     real_kills: bool,
-    also: tuple[str, ...],
     one_at_a_time: bool,
+    also: tuple[str, ...],
     out: Path | None,
     as_json: bool,
     quiet: bool,

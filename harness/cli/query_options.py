@@ -66,6 +66,11 @@ _OPTIONS = (
     click.option("--only", multiple=True, metavar="FAULT", help="Run this one fault set (repeat)."),
     click.option("--real-kills", is_flag=True, help="Make every crash a SIGKILL: slow."),
     click.option(
+        "--one-at-a-time",
+        is_flag=True,
+        help="Make no two runs at the same time, also where they seem to share nothing.",
+    ),
+    click.option(
         "--out",
         type=click.Path(path_type=Path, file_okay=False),
         help="Folder for result, reports and counterexamples. Default: bettong-out/TARGET.",

@@ -1,6 +1,6 @@
-"""Whether two runs of a sink at the same time leave each other alone.
+"""Whether two runs of a query at the same time leave each other alone.
 
-What a run shows must come of its own faults. A sink that keeps its rows, or a note of its batches,
+What a run shows must come of its own faults. A query that keeps its rows, or a note of its batches,
 in a place that is the same in every run shows what another one did to it: rows that were taken
 away, or, worse, rows that make up for a loss. So before runs go on side by side two of them are
 interleaved on purpose, and compared with what they show alone.
@@ -9,23 +9,33 @@ interleaved on purpose, and compared with what they show alone.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.driver_crash import DriverCrash
-from bettong.harness.queries.judge import fingerprint
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
 from bettong.lineage.errors import BettongError
 from bettong.lineage.search.executor import BudgetSpentError
 from bettong.lineage.trace import TraceEvent
 
+Rows = Sequence[Mapping[str, Any]]
 REPLAYED = DriverCrash(Point("batch=1/commits"))
 _EARLIER = "batch=0/offsets"
 
 
-def apart(first: QueryRunner, second: QueryRunner, clean: QueryRun, replayed: QueryRun) -> bool:
+def apart(
+    first: QueryRunner,
+    second: QueryRunner,
+    clean: QueryRun,
+    replayed: QueryRun,
+    *,
+    fingerprint: Callable[[QueryRun], str],
+    same: Callable[[Rows, Rows], bool],
+    left: Rows = (),
+) -> bool:
     """Whether two runs, interleaved, show what they show alone.
 
     The first one is stopped where it dies, before ``commits/1``. Meanwhile the second one makes an
@@ -37,56 +47,63 @@ def apart(first: QueryRunner, second: QueryRunner, clean: QueryRun, replayed: Qu
     Args:
         clean: a run without faults, alone.
         replayed: a run under :data:`REPLAYED`, alone.
+        fingerprint: equal for runs without faults that are alike.
+        same: whether these are the same rows to who judges them.
+        left: the rows that every target begins with.
 
     Raises BudgetSpentError.
     """
     try:
-        return _Interleaved(first, second).like(clean, replayed)
+        replay, whole = _interleaved(first, second, left)
     except BudgetSpentError:
         raise
     except BettongError:  # setup() or read() failed, as they do not alone
         return False
+    return (
+        whole is not None
+        and fingerprint(whole) == fingerprint(clean)
+        and same(clean.rows, whole.rows)
+        # The steps of a replay beside another run are those of a race.
+        and _ended(replay) == _ended(replayed)
+        and same(replayed.rows, replay.rows)
+    )
 
 
-class _Interleaved:
-    def __init__(self, first: QueryRunner, second: QueryRunner) -> None:
-        self._first, self._second = first, second
-        self._dies, self._follows, self._over = (threading.Event() for _ in range(3))
+def _interleaved(
+    first: QueryRunner, second: QueryRunner, left: Rows
+) -> tuple[QueryRun, QueryRun | None]:
+    """The replay of the first one, and what the second one has done; None: there were other rows
+    than those that ``left`` says where setup() had made an empty target."""
+    dies, follows, over = (threading.Event() for _ in range(3))
 
-    def like(self, clean: QueryRun, replayed: QueryRun) -> bool:
-        with ThreadPoolExecutor(1) as beside:
-            other = beside.submit(self._run_second)
-            try:
-                replay = self._first.run(
-                    [REPLAYED],
-                    replay_layout=1,
-                    hold=_once("batch=1/commits", self._dies, self._follows),
-                )
-            finally:
-                self._dies.set()
-                self._over.set()
-            whole = other.result()
-        return (
-            whole is not None
-            and fingerprint(whole) == fingerprint(clean)
-            and _shown(replay) == _shown(replayed)
-        )
-
-    def _run_second(self) -> QueryRun | None:
-        """None: there were rows where setup() had made an empty target."""
-        self._dies.wait()
+    def run_second() -> QueryRun | None:
+        dies.wait()
         try:
-            if self._second.left_by_setup():
+            if second.left_by_setup() != list(left):
                 return None
-            return self._second.run(hold=_once(_EARLIER, self._follows, self._over))
+            return second.run(hold=_once(_EARLIER, follows, over))
         finally:
-            self._follows.set()
+            follows.set()
+
+    with ThreadPoolExecutor(1) as beside:
+        other = beside.submit(run_second)
+        try:
+            replay = first.run(
+                [REPLAYED], replay_layout=1, hold=_once("batch=1/commits", dies, follows)
+            )
+        finally:
+            dies.set()
+            over.set()
+        return replay, other.result()
 
 
-def _shown(run: QueryRun) -> object:
-    """What a run under a fault ended with; its steps are those of a race."""
-    rows = sorted(repr(sorted(row.items())) for row in run.rows)
-    return rows, run.drained, bool(run.errors), bool(run.unreadable)
+def _ended(run: QueryRun) -> object:
+    return run.drained, bool(run.errors), bool(run.unreadable)
+
+
+def same_rows(a: Rows, b: Rows) -> bool:
+    """Whether these are the same rows in any order."""
+    return sorted(repr(sorted(x.items())) for x in a) == sorted(repr(sorted(x.items())) for x in b)
 
 
 def _once(

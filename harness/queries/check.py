@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
 from bettong.harness.events import Handler, ignore
 from bettong.harness.queries.answer import answer, finish
-from bettong.harness.queries.apart import REPLAYED, apart
+from bettong.harness.queries.apart import REPLAYED, apart, same_rows
 from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS, OperationalEvent
 from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_points
-from bettong.harness.queries.lanes import Lanes
+from bettong.harness.queries.judge import fingerprint
+from bettong.harness.queries.lanes import Lanes, Links
 from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
+from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.queries.run.runner import QueryRunner
+from bettong.harness.queries.run.runner import QueryRunner, SinkRunner
 from bettong.harness.queries.search.executor import DisturbedError, SinkExecutor
 from bettong.harness.queries.search.lineage import Why
-from bettong.harness.queries.search.search import log_of, search
+from bettong.harness.queries.search.search import forget, search
 from bettong.harness.queries.sense import (
     VacuousError,
     difference,
@@ -76,11 +81,19 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
         try:
             sink = load_target(request.target, request.options)
             verdict = QueryVerdict(request, _subject(sink.name, bool(sink.ordered)))
-            lanes = Lanes(request, sink, environments, on_event, stack)
+            deadline = Deadline.after(request.budget.seconds)
+            given = {**sink.endpoints, **request.endpoints}
+            runner = partial(_runner, request, sink, environments, on_event, deadline)
+            lanes = Lanes(request, sink.servers, given, runner, stack, on_event)
+            check = partial(_Check, request, sink, verdict, lanes, deadline, on_event)
             try:
-                return _Check(request, sink, verdict, lanes, on_event).result()
+                return check().result()
             except DisturbedError as e:
-                return _again_alone(request, sink, verdict, lanes, on_event, e)
+                # Without a second lane, and without what rests on seeing all that the sink keeps,
+                # where it is not seen.
+                forget(request)
+                lanes.close(str(e))
+                return check(in_sight=e.in_sight).result()
         except ServerMissingError as e:
             return verdict.skipped(masked(str(e)))
         except VacuousError as e:
@@ -89,21 +102,24 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
             return verdict.unknown("the budget ended before two clean runs were made")
 
 
-def _again_alone(
+def _runner(
     request: Request,
     sink: Sink,
-    verdict: QueryVerdict,
-    lanes: Lanes,
+    environments: SparkEnvironments,
     on_event: Handler,
-    why: DisturbedError,
-) -> Result:
-    """The verdict without a second lane, and without what rests on seeing all that the sink keeps,
-    where it is not seen; what was found so far counts for nothing."""
-    log = log_of(request)
-    if log is not None:
-        log.unlink(missing_ok=True)
-    lanes.close(str(why))
-    return _Check(request, sink, verdict, lanes, on_event, why.in_sight).result()
+    deadline: Deadline,
+    lane: int,
+    links: Links,
+) -> SinkRunner:
+    return SinkRunner(
+        environments(sink.spark_config, beside=lane),
+        Target(request.target, dict(request.options), (str(Path.cwd()),)),
+        Input(),
+        links.proxies,
+        partial(environments, sink.spark_config, 2, lane),
+        on_event,
+        deadline,
+    )
 
 
 def _before_it_is_loaded(request: Request) -> QueryVerdict:
@@ -125,6 +141,7 @@ class _Check:
         sink: Sink,
         answer: QueryVerdict,
         lanes: Lanes,
+        deadline: Deadline,
         on_event: Handler,
         in_sight: bool = True,
     ) -> None:
@@ -133,13 +150,14 @@ class _Check:
         self._sink = sink
         self._answer = answer
         self._lanes = lanes
-        self._proxies = lanes.endpoint_proxies
+        self._deadline = deadline
         self._clean = QueryRun()
+        source = Input()
         self._executor = SinkExecutor(
             lanes.first,
-            lanes.source,
+            source,
             bool(sink.ordered),
-            Why(request.window, lanes.source.batches, request.faults),
+            Why(request.window, source.batches, request.faults),
             request.real,
             handler=on_event,
             traces=request.out,
@@ -162,7 +180,7 @@ class _Check:
         sampled: list[Execution] = []
         executor.keep = frozenset({REPLAYED.id})
         executor.widen(self._beside)
-        findings = search(executor, self._request, sampled.append, self._lanes.deadline)
+        findings = search(executor, self._request, sampled.append, self._deadline)
         return self._answer.conclude(executor, findings, sampled, self._anew())
 
     def _beside(self) -> Sequence[QueryRunner]:
@@ -171,7 +189,8 @@ class _Check:
         others = self._lanes.beside()
         for other in others:
             alone = self._executor.kept or self._lanes.first.run([REPLAYED], replay_layout=1)
-            if not apart(self._lanes.first, other, self._clean, alone):
+            pair = self._lanes.first, other
+            if not apart(*pair, self._clean, alone, fingerprint=fingerprint, same=same_rows):
                 reason = "two runs that were interleaved did not leave each other alone"
                 raise DisturbedError(reason, in_sight=False)
         return others
@@ -208,7 +227,7 @@ class _Check:
             )
         other, window = executor.last, self._request.window
         found = placeable(run.recording, run.events, other.recording, other.events)
-        servers = self._proxies.servers
+        servers = self._lanes.links.servers
         wire = wire_points(run.recording, found.points, run.events, window, run.id, servers)
         executor.why.read_clean(run, wire)
         executor.why.not_placeable = not_placeable(found.unpinned, run.events, window)

@@ -14,6 +14,7 @@ from typing import Any
 from bettong.harness.events import Handler, Preparing, ignore
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.answer import answer, finish
+from bettong.harness.queries.apart import REPLAYED, apart
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_points
 from bettong.harness.queries.job.compare import expect_columns
@@ -32,17 +33,17 @@ from bettong.harness.queries.job.script_host import script_environment
 from bettong.harness.queries.job.script_workload import ScriptWorkload
 from bettong.harness.queries.job.workload import OTHERS, PLAIN, JobWorkload, Variant
 from bettong.harness.queries.judge import SinkVerdict
+from bettong.harness.queries.lanes import Lanes, Links
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.deadline import Deadline
-from bettong.harness.queries.run.endpoints import EndpointProxies, start_servers
 from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
 from bettong.harness.queries.run.state import last_without_data
 from bettong.harness.queries.script import KAFKA
-from bettong.harness.queries.search.executor import QueryExecutor
-from bettong.harness.queries.search.search import search
+from bettong.harness.queries.search.executor import DisturbedError, QueryExecutor
+from bettong.harness.queries.search.search import forget, search
 from bettong.harness.queries.sense import (
     VacuousError,
     changes_in_sight,
@@ -100,8 +101,9 @@ def check_one_job(
 
 def _checked(request: Request, environments: SparkEnvironments, on_event: Handler) -> Result:
     if request.script is not None:
-        # Its process is its own, and there is no warm JVM to be spared.
-        request = replace(request, target=request.script.target, real=True)
+        # Its process is its own, and there is no warm JVM to be spared; where else it writes
+        # nobody knows.
+        request = replace(request, target=request.script.target, real=True, side_by_side=False)
     verdict = QueryVerdict(request, Subject(request.target.rpartition(":")[2], "job"))
     with contextlib.ExitStack() as stack:
         try:
@@ -109,27 +111,55 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
             verdict.subject = replace(
                 verdict.subject, name=job.name, own_session=request.script is not None
             )
-            given_addresses = {**job.endpoints, **request.endpoints}
-            endpoints, servers = start_servers(job.servers, given_addresses, stack, on_event)
-            proxies = stack.enter_context(EndpointProxies(endpoints, servers))
-            brokers = {
-                given.server: getattr(servers.get(given.server), "direct", endpoints[given.server])
-                for given in job.inputs.values()
-                if isinstance(given, Topic)
-            }
-            nonce = "" if brokers.keys() <= servers.keys() else secrets.token_hex(3)
-            target = Target(request.target, {}, (str(Path.cwd()),))
-            kind = ScriptWorkload if request.script else JobWorkload
-            if KAFKA in endpoints and request.script is not None:
-                brokers = {KAFKA: getattr(servers.get(KAFKA), "direct", endpoints[KAFKA])}
-            workload = kind(target, job, brokers, nonce)
-            return _Check(request, job, verdict, environments, on_event, proxies, workload).result()
+            deadline = Deadline.after(request.budget.seconds)
+            given = {**job.endpoints, **request.endpoints}
+            runner = partial(_runner, request, job, environments, on_event, deadline)
+            lanes = Lanes(request, job.servers, given, runner, stack, on_event)
+            check = partial(_Check, request, job, verdict, environments, lanes, deadline, on_event)
+            try:
+                return check().result()
+            except DisturbedError as e:
+                forget(request)
+                lanes.close(str(e))
+                return check(in_sight=e.in_sight).result()
         except ServerMissingError as e:
             return verdict.skipped(masked(str(e)))
         except VacuousError as e:
             return verdict.unknown(masked(str(e)))
         except BudgetSpentError:
             return verdict.unknown("the budget ended before its clean runs were made")
+
+
+def _runner(
+    request: Request,
+    job: Job,
+    environments: SparkEnvironments,
+    on_event: Handler,
+    deadline: Deadline,
+    lane: int,
+    links: Links,
+) -> QueryRunner:
+    workload = _workload(request, job, links)
+    settings = session_settings(job)
+    environment = environments(settings, beside=lane)
+    if request.script is not None:
+        assert isinstance(workload, ScriptWorkload)
+        environment = script_environment(request.script, environment, workload)
+    two_cores = partial(environments, settings, 2, lane)
+    return QueryRunner(environment, workload, links.proxies, two_cores, on_event, deadline)
+
+
+def _workload(request: Request, job: Job, links: Links) -> JobWorkload:
+    """The job with the brokers of its topics, past the proxies."""
+    names = {given.server for given in job.inputs.values() if isinstance(given, Topic)}
+    if request.script is not None:
+        names = {KAFKA} & links.endpoints.keys()
+    brokers = {
+        name: getattr(links.servers.get(name), "direct", links.endpoints[name]) for name in names
+    }
+    nonce = "" if brokers.keys() <= links.servers.keys() else secrets.token_hex(3)
+    kind = ScriptWorkload if request.script else JobWorkload
+    return kind(Target(request.target, {}, (str(Path.cwd()),)), job, brokers, nonce)
 
 
 def session_settings(job: Job) -> dict[str, str]:
@@ -159,40 +189,35 @@ class _Check:
         job: Job,
         answer: QueryVerdict,
         environments: SparkEnvironments,
+        lanes: Lanes,
+        deadline: Deadline,
         on_event: Handler,
-        proxies: EndpointProxies,
-        workload: JobWorkload,
+        in_sight: bool = True,
     ) -> None:
         self._request, self._job, self._answer = request, job, answer
-        self._on_event, self._proxies, self._workload = on_event, proxies, workload
+        self._lanes, self._deadline, self._on_event = lanes, deadline, on_event
+        self._in_sight = in_sight
+        assert isinstance(lanes.first.workload, JobWorkload)
+        self._workload = lanes.first.workload
         self._judged: Judged | None = None
         self._cut: tuple[str, ...] = ()
         self._cut_otherwise: Judged | None = None
-        self._deadline = Deadline.after(request.budget.seconds)
-        settings = session_settings(job)
-        self._warm = self._environment = environments(settings)
-        if request.script is not None:
-            assert isinstance(workload, ScriptWorkload)
-            self._environment = script_environment(request.script, self._warm, workload)
-        self._two = partial(environments, settings, 2)
+        self._clean = QueryRun()
+        self._left: Sequence[Row] = ()
+        self._warm = environments(session_settings(job))
         self._why = JobWhy(request.window, 0, request.faults)
         self._why.repeats = isinstance(job.oracle, OnePerKey)
         self._why.fed = any(isinstance(x, StepInput) for x in job.inputs.values())
         self._why.topics = any(isinstance(x, StepInput) and x.on_topic for x in job.inputs.values())
         self._why.own_session = request.script is not None
         self._executor = QueryExecutor(
-            self._runner(workload),
+            lanes.first,
             self._why,
             self._judge,
             fingerprint=_fingerprint,
             real=request.real,
             handler=on_event,
             traces=request.out,
-        )
-
-    def _runner(self, workload: JobWorkload) -> QueryRunner:
-        return QueryRunner(
-            self._environment, workload, self._proxies, self._two, self._on_event, self._deadline
         )
 
     def _judge(self, faults: Sequence[QueryFault], run: QueryRun) -> SinkVerdict:
@@ -219,8 +244,29 @@ class _Check:
             only.minimal = [chosen] if found.outcome == "violation" else []
             return self._answer.conclude(executor, only)
         sampled: list[Execution] = []
+        executor.keep = frozenset({REPLAYED.id})
+        executor.widen(self._beside)
         findings = search(executor, self._request, sampled.append, self._deadline)
         return self._answer.conclude(executor, findings, sampled)
+
+    def _beside(self) -> Sequence[QueryRunner]:
+        """Further runners, once they are there and are known to leave the first one alone. Raises
+        DisturbedError."""
+        others = self._lanes.beside()
+        for other in others:
+            alone = self._executor.kept or self._lanes.first.run([REPLAYED], replay_layout=1)
+            if not apart(
+                self._lanes.first,
+                other,
+                self._clean,
+                alone,
+                fingerprint=_fingerprint,
+                same=lambda a, b: not differ(self._job.compare, a, b),
+                left=self._left,
+            ):
+                reason = "two runs that were interleaved did not leave each other alone"
+                raise DisturbedError(reason, in_sight=False)
+        return others
 
     def _expect_the_same_rows(self) -> None:
         """Raises VacuousError when a source of the user's own does not give the same rows for the
@@ -250,13 +296,17 @@ class _Check:
         first = executor.run()
         run = executor.last
         self._expect_sense(run)
-        left = self._runner(self._workload).left_by_setup()
-        if all(row in left for row in run.rows):  # some may be what every target begins with
-            expect_empty(name, left)
+        self._left = self._lanes.first.left_by_setup()
+        if all(row in self._left for row in run.rows):  # some may be what every target begins with
+            expect_empty(name, self._left)
         if run.outside:
+            self._lanes.close(f"it writes outside its workdir, such as {min(run.outside)}")
             first = executor.look_elsewhere(first)
             run = executor.last
-        executor.why.seen = not run.outside and changes_in_sight(run)
+        elif not changes_in_sight(run):
+            self._lanes.close("its rows are kept neither in its workdir nor behind an endpoint")
+        self._clean = run
+        executor.why.seen = self._in_sight and not run.outside and changes_in_sight(run)
         # What is kept elsewhere cannot be put back as it was at a crash.
         executor.real = executor.real or not executor.why.seen
         again = executor.run()
@@ -306,7 +356,7 @@ class _Check:
         points = placeable(run.recording, run.events, other.recording, other.events)
         window = self._request.window
         wire = wire_points(
-            run.recording, points.points, run.events, window, run.id, self._proxies.servers
+            run.recording, points.points, run.events, window, run.id, self._lanes.links.servers
         )
         self._why.batches = _batches(run)
         self._why.tail = frozenset({self._why.batches - 1}) if facts.stateful else frozenset()
@@ -332,7 +382,7 @@ class _Check:
 
     def _varied(self, variant: Variant) -> list[Row]:
         self._on_event(Preparing(f"a run without faults, {variant.name}"))
-        run = self._runner(replace(self._workload, variant=variant)).run()
+        run = self._lanes.first.of(replace(self._workload, variant=variant)).run()
         try:
             self._expect_sense(run)
         except VacuousError as e:

@@ -37,22 +37,28 @@ class JobWhy(Why):
     """The last batch, if it has no data: it closes what is open."""
     own_session = False
     """Whether it is not Bettong that has its Spark session."""
+    _middle: frozenset[str] = frozenset()
 
     def read_clean(self, run: QueryRun, wire: list[WirePoint]) -> None:
         """Take in the clean run; to a session of somebody else less can be done."""
         super().read_clean(run, wire)
+        self._middle = _middle_stores(run)
         self.in_tasks = self.in_tasks and not self.own_session
 
     def _batch_of(self, crash_point: CrashPoint) -> int | None:
         """A source's log entry belongs to the batch of its number, what a query writes once to
         the first one. Before a last batch without data is planned nothing fires: a new driver makes
-        none until there is data, so that what it would close is late, and not lost."""
+        none until there is data, so that what it would close is late, and not lost. Of the state
+        stores that one task writes, such as the four of a join, the first and the last stand for
+        all: none of them counts before all are there."""
         step = StepId.parse(crash_point.point.step)
         at = step.last, crash_point.point.phase
         if step.batch is not None and self.without_data is not None and at in _AROUND_PLANNING:
             planned = step.batch + (step.last == "commits")
             if planned == self.without_data:
                 return None
+        if _store_of(step) in self._middle:
+            return None
         if step.source_log is not None:
             return step.source_log
         return 0 if step.is_written_once else step.batch
@@ -79,3 +85,23 @@ class JobWhy(Why):
             yield REPLAYED_PARTITIONS
         if self.repeats:
             yield REPEATED
+
+
+def _middle_stores(run: QueryRun) -> frozenset[str]:
+    """The state stores between the first and the last that a task writes."""
+    by_operator: dict[str, dict[str, None]] = {}
+    for moment in run.crash_points:
+        store = _store_of(StepId.parse(moment.point.step))
+        operator, _, name = store.partition(" ")
+        if name:
+            by_operator.setdefault(operator, {})[store] = None
+    return frozenset(store for stores in by_operator.values() for store in list(stores)[1:-1])
+
+
+def _store_of(step: StepId) -> str:
+    """Which of its operator's state stores it is of: ``op=0 left-keyToNumValues``, with no name
+    where an operator has only one."""
+    if not step.is_state_file:
+        return ""
+    _, _, operator, _, *store, _ = str(step).split("/")
+    return f"{operator} {'/'.join(store)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +24,9 @@ class QueryRunner:
     """Runs one query, again and again.
 
     ``two_cores`` gives the environment of runs in which two tasks are to be there at once.
+
+    Attributes:
+        workload: the query with its input.
     """
 
     def __init__(
@@ -35,7 +39,7 @@ class QueryRunner:
         deadline: Deadline = Deadline(),  # noqa: B008 - immutable
     ) -> None:
         self._environment = spark_environment
-        self._workload = workload
+        self.workload = workload
         self._proxies = endpoint_proxies
         self._on_event = on_event
         self._deadline = deadline
@@ -62,10 +66,16 @@ class QueryRunner:
         """
         return self._one(faults, replay_layout, real, hold).run()
 
+    def of(self, workload: Workload) -> QueryRunner:
+        """A runner of another workload in the same place."""
+        other = copy(self)
+        other.workload = workload
+        return other
+
     def look_elsewhere(self, elsewhere: bool) -> None:
         """Whether, from the next run on, what the query's code changes outside of its workdir is
         a step as well."""
-        self._workload.target = replace(self._workload.target, elsewhere=elsewhere)
+        self.workload.target = replace(self.workload.target, elsewhere=elsewhere)
 
     def left_by_setup(self) -> list[dict[str, Any]]:
         """The rows that a reader sees when ``setup`` has made an empty target; no query is run.
@@ -90,7 +100,7 @@ class QueryRunner:
         return OneRun(
             self._environment,
             (first, later),
-            self._workload,
+            self.workload,
             self._proxies,
             faults,
             replay_layout,

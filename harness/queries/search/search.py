@@ -34,7 +34,7 @@ def search(
     folded are run all the same, each given to ``sample``. Raises DisturbedError.
     """
     question = _question(request)
-    log = log_of(request)
+    log = _log_of(request)
     findings = loop.search(
         SideBySide(executor.attempt, executor.widened),
         Bounds({}, request.faults),
@@ -54,7 +54,14 @@ def search(
     return findings
 
 
-def log_of(request: Request) -> Path | None:
+def forget(request: Request) -> None:
+    """What was found so far counts for nothing."""
+    log = _log_of(request)
+    if log is not None:
+        log.unlink(missing_ok=True)
+
+
+def _log_of(request: Request) -> Path | None:
     """Where the search is noted, by which it goes on."""
     if request.out is None:
         return None

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from bettong.harness.queries.apart import REPLAYED, apart
+from bettong.harness.queries.apart import REPLAYED, apart, same_rows
+from bettong.harness.queries.judge import fingerprint
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.sense import expect_empty
 from bettong.lineage.errors import BettongError, UsageError
@@ -19,8 +20,9 @@ BATCHES = 4
 class Store:
     """Where sinks keep rows, and notes of the batches that they wrote."""
 
-    def __init__(self) -> None:
-        self.rows: list[str] = []
+    def __init__(self, seed: Sequence[str] = ()) -> None:
+        self.seed = seed
+        self.rows: list[str] = list(seed)
         self.marks: set[int] = set()
 
 
@@ -60,11 +62,11 @@ class Runner:
     def _set_up(self) -> None:
         self.marks.marks.clear()
         if self.clears:
-            self.rows.rows.clear()
+            self.rows.rows[:] = self.rows.seed
 
     def _tear_down(self) -> None:
         if self.clears:
-            self.rows.rows.clear()
+            self.rows.rows[:] = self.rows.seed
             self.marks.marks.clear()
 
     def _write(self, batch: int) -> None:
@@ -75,9 +77,17 @@ class Runner:
             self.rows.rows.append(f"m/{batch}")
 
 
-def held(first: Runner, second: Runner) -> bool:
+def held(first: Runner, second: Runner, left: Sequence[dict[str, str]] = ()) -> bool:
     clean, replayed = first.run(), first.run([REPLAYED])
-    return apart(first, second, clean, replayed)  # type: ignore[arg-type]
+    ways = first, second
+    return apart(
+        *ways,  # type: ignore[arg-type]
+        clean,
+        replayed,
+        fingerprint=fingerprint,
+        same=same_rows,
+        left=left,
+    )
 
 
 @pytest.mark.parametrize("marked", [True, False])
@@ -108,6 +118,13 @@ def test_rows_that_no_setup_takes_away_show_although_each_run_ends_with_the_same
     first, second = (
         Runner(place, Store(), marked=False, clears=False, by_key=True) for _ in range(2)
     )
+    assert not held(first, second)
+
+
+def test_rows_that_every_target_begins_with_are_nothing_of_another_run() -> None:
+    mine, other = Store(["m/old"]), Store(["m/old"])
+    first, second = Runner(mine, mine, marked=True), Runner(other, other, marked=True)
+    assert held(first, second, left=[{"id": "m/old"}])
     assert not held(first, second)
 
 

@@ -29,3 +29,22 @@ def test_before_a_last_batch_without_data_is_planned_nothing_fires(
     assert found.isdisjoint(late) == spared
     assert "crash(driver, after batch=3/offsets)" in found
     assert "crash(driver, before batch=2/offsets)" in found
+
+
+def test_of_the_stores_that_a_task_of_a_join_writes_the_first_and_the_last_are_hit() -> None:
+    stores = ["left-values", "left-counts", "right-values", "right-counts"]
+    moments = [
+        CrashPoint(Point(f"batch=1/state/op=0/p={p}/{store}/delta"), 1, f"{p} {store}")
+        for p in range(2)
+        for store in stores
+    ]
+    alone = CrashPoint(Point("batch=1/state/op=1/p=0/delta"), 1, "another operator")
+    recorded = CrashPoint(Point("batch=1/commits", "after"), 1, "recorded")
+    run = QueryRun(crash_points=[*moments, alone, recorded])
+    why = JobWhy(2, 2, 1)
+    why.read_clean(run, [])
+    found = " ".join(why.lineage([], run).faults)
+    steps = [moment.point.step for moment in (*moments, alone)]
+    assert [step for step in steps if f"crash(driver, before {step})" in found] == [
+        f"batch=1/state/op=0/p={p}/{store}/delta" for p in range(2) for store in stores[::3]
+    ] + [alone.point.step]
