@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from bettong.harness.queries.judge import cause
+from bettong.harness.queries.run.job import NO_QUERY
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.lineage.errors import BettongError, UsageError
 
@@ -16,6 +17,9 @@ class VacuousError(BettongError):
 
 def expect_sense(name: str, run: QueryRun) -> None:
     """Raises VacuousError or UsageError when a run without faults proves nothing."""
+    for error in run.errors:
+        if NO_QUERY in error:
+            raise UsageError(f"{name}: {error.partition(': ')[2]}")
     if not any(e.step == "batch=0/offsets" for e in run.events):
         raise VacuousError(
             f"{name}: no batch was begun: {run.errors[0] if run.errors else 'no error'}"

@@ -33,6 +33,16 @@ _LOOK_S = 1.0
 _TELLING = re.compile(
     r"^(?:Exception in thread \S+ |Caused by: |Error: |py4j\S+: )\s*(\S.*)$", re.MULTILINE
 )
+_RAISED = re.compile(r"^\s*: (\S.*(?:Exception|Error).*)$", re.MULTILINE)
+"""As py4j shows what Java has raised."""
+
+
+def told(error: str, log: str) -> str:
+    """The one line that tells most of why Spark has not started, given what was raised and the
+    log."""
+    lines = [*_TELLING.findall(log), *_RAISED.findall(error)]
+    said = lines or [line for line in f"{log}\n{error}".splitlines() if line.strip()]
+    return str(said[-1]).strip() if said else "it said nothing"
 
 
 class DriverError(BettongError):
@@ -193,8 +203,7 @@ class DriverHost:
 
     def _why(self, error: str) -> str:
         """The line of the log that tells most of why the session could not be started."""
-        found = _TELLING.findall(self.log_tail(1 << 20))
-        return str(found[-1]) if found else f"{error} {self.log_tail()}"
+        return told(error, self.log_tail(1 << 20))
 
     def _request(self, request: dict[str, Any]) -> Future[Any]:
         future: Future[Any] = Future()

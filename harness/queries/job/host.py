@@ -18,6 +18,7 @@ from bettong.harness.queries.job.contract import Job, JobEnvironment
 from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.script import load_reader
+from bettong.harness.queries.run.job import NoQueryError
 from bettong.harness.queries.sink import probes
 from bettong.harness.queries.sink.rows import read_back
 
@@ -218,10 +219,8 @@ def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
     try:
         query = job.build(env)
         if not hasattr(query, "processAllAvailable"):
-            found, query = type(query).__name__, None
-            raise TypeError(
-                f"it returned {found}: build() and write() return the query that start() gives"
-            )
+            found, query = query, None
+            raise NoQueryError(found)
         _until_done(query)
     except Exception as e:
         return f"{type(e).__name__}: {e}"[:_ERROR_CHARS], facts

@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CALL = f"{__name__}:incarnation"
+NO_QUERY = "write(), or build(), must return the query that start() gives"
 _ERROR_CHARS = 2_000
+
+
+class NoQueryError(TypeError):
+    """What should start a query and return it has returned something else; :data:`NO_QUERY` is in
+    its message."""
+
+    def __init__(self, found: object) -> None:
+        super().__init__(f"{type(found).__name__} was returned, and {NO_QUERY}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +102,8 @@ def _write(sink: Sink, source: Input, env: Environment) -> str | None:
     try:
         query = sink.write(source.stream(env.spark), env)
         if not hasattr(query, "processAllAvailable"):
-            found, query = type(query).__name__, None
-            raise TypeError(
-                f"write() returned {found}: it must return the query that start() gives"
-            )
+            found, query = query, None
+            raise NoQueryError(found)
         query.processAllAvailable()
     except Exception as e:
         return f"{type(e).__name__}: {e}"[:_ERROR_CHARS]

@@ -165,7 +165,6 @@ def test_a_query_that_fails_by_itself_says_why(environments: SparkEnvironments, 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Returnless", "write() returned NoneType: it must return the query that start() gives"),
         ("Nameless", "record 1 has no id: key None, value {'value': 1}: it must return dicts or"),
     ],
 )
@@ -175,6 +174,13 @@ def test_what_keeps_it_from_being_judged_is_said(
     result = check(environments, f"{users}:{name}")
     assert result.verdict == "unknown"
     assert message in result.reason
+
+
+def test_a_sink_that_returns_no_query_is_refused(
+    environments: SparkEnvironments, users: str
+) -> None:
+    with pytest.raises(UsageError, match=r"NoneType was returned, and write\(\), or build"):
+        check(environments, f"{users}:Returnless")
 
 
 def test_a_reader_that_fails_is_named(environments: SparkEnvironments, users: str) -> None:

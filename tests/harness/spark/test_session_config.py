@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.harness.spark import jar
+from bettong.harness.spark.driver import told
 from bettong.harness.spark.session import SessionConfig, merged, submit_settings
 from bettong.lineage.errors import UsageError
 
@@ -98,3 +99,20 @@ def test_sockets_are_used_where_their_paths_are_short_enough(length: int, fits: 
     home = Path("/" + "d" * (length - 1))
     settings = SessionConfig(hooks=False).settings(home)
     assert settings["spark.python.unix.domain.socket.enabled"] == fits
+
+
+@pytest.mark.parametrize(
+    ("error", "log", "line"),
+    [
+        ("Py4JError", "Caused by: x.NoSuchClass: a\n\tat b\n", "x.NoSuchClass: a"),
+        (
+            "An error occurred while calling o1.x.\n: x.SparkException: no such master\n\tat y",
+            "WARN something\n",
+            "x.SparkException: no such master",
+        ),
+        ("", "first\nlast\n\n", "last"),
+        ("", "", "it said nothing"),
+    ],
+)
+def test_why_spark_has_not_started_is_one_line(error: str, log: str, line: str) -> None:
+    assert told(error, log) == line
