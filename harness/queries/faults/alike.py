@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from bettong.harness.wire import Request
@@ -28,40 +29,59 @@ def shape(text: str) -> str:
     return _VALUES.sub("?", text)
 
 
-def telling(placed: Iterable[tuple[Request, int | None]]) -> Iterator[Request]:
+@dataclass
+class Telling:
+    """The requests of a conversation at which faults are placed.
+
+    Attributes:
+        all: the ids of those that stand for all.
+        between: of those after which a driver has done some of many that are alike, and not all:
+            it may die there.
+    """
+
+    all: set[str] = field(default_factory=set)
+    between: set[str] = field(default_factory=set)
+
+
+def telling(placed: Iterable[tuple[Request, int | None]]) -> Telling:
     """The requests that stand for all, given each with its batch.
 
     Of a batch's requests of one kind that follow each other the first and the last of each shape:
     an insert of many rows is a hundred requests that differ in their row only, while a marker is
     another statement than the rows beside it. And of some that are repeated as a whole, such as an
     insert and a commit for each row, or a connection for each, those of the first and of the last
-    time.
+    time. Between the first and the last there is the second, or the end of the second time.
     """
+    found = Telling()
     by_place: dict[tuple[str, int | None], list[Request]] = {}
     for request, batch in placed:
         by_place.setdefault((request.endpoint, batch), []).append(request)
     for requests in by_place.values():
-        following = (
-            list(group) for _, group in groupby(requests, key=lambda r: (r.connection, kind_of(r)))
-        )
-        yield from _without_repeats([kept for group in following for kept in _ends(group)])
+        kept: list[Request] = []
+        second: dict[str, str] = {}
+        for _, following in groupby(requests, key=lambda r: (r.connection, kind_of(r))):
+            for alike in _of_each_shape(list(following)):
+                kept += alike[:1] + alike[1:][-1:]
+                second.update((alike[0].id, request.id) for request in alike[1:-1][:1])
+        for times in _repetitions(kept):
+            found.all.update(request.id for time in (times[0], times[-1]) for request in time)
+            found.between.update(request.id for time in times[1:-1][:1] for request in time[-1:])
+        found.between.update(second[id] for id in second.keys() & found.all)
+    return found
 
 
-def _ends(members: Sequence[Request]) -> Iterator[Request]:
-    """The first and the last of each shape."""
+def _of_each_shape(members: Sequence[Request]) -> Iterable[list[Request]]:
+    """Those that are alike, together."""
     shapes: dict[str, list[Request]] = {}
     for request in members:
         shapes.setdefault(telling_shape(request), []).append(request)
     if len(shapes) > _MOST_SHAPES:  # what differs is the row after all
-        shapes = {"": list(members)}
-    for alike in shapes.values():
-        yield alike[0]
-        if len(alike) > 1:
-            yield alike[-1]
+        return [list(members)]
+    return shapes.values()
 
 
-def _without_repeats(requests: Sequence[Request]) -> Iterator[Request]:
-    """All but those between the first and the last time of what is repeated."""
+def _repetitions(requests: Sequence[Request]) -> Iterator[list[Sequence[Request]]]:
+    """The requests in their order, those together that are repeated as a whole: each time."""
     ordered = sorted(requests, key=lambda request: request.order)
     shapes: dict[Kind, set[str]] = {}
     for request in ordered:
@@ -79,9 +99,7 @@ def _without_repeats(requests: Sequence[Request]) -> Iterator[Request]:
     while at < len(ordered):
         length, times = _repeated(symbols, at)
         end = at + length * times
-        yield from ordered[at : at + length]
-        if times > 1:
-            yield from ordered[end - length : end]
+        yield [ordered[begin : begin + length] for begin in range(at, end, length)]
         at = end
 
 

@@ -62,7 +62,8 @@ def wire_points(
     and in the others at requests of a kind that the last one does not have, such as those that
     make a table.
 
-    Of a batch's requests that are alike those of :func:`~.alike.telling` stand for all.
+    Of a batch's requests that are alike those of :func:`~.alike.telling` stand for all; between
+    the first and the last of many a driver dies once.
     ``clean``: the run; ``pinned``: its requests that another clean run makes equally.
     ``servers``: endpoints whose servers are ours to restart and pause; it is done at the last
     request of the batches that can change something, or, where no reply to that is due, at the
@@ -80,7 +81,7 @@ def wire_points(
     unreplied: set[str] = set()
     placed = [(request, batch_at(request.order, events)) for request in clean.requests]
     known = {kind_of(r) for r, batch in placed if batch == window - 1}
-    describing = {request.id for request in telling(placed)}
+    told = telling(placed)
     for request, batch in placed:
         before = request_digest(reported, run)
         reported.append((request.endpoint, request.label, request.keys))
@@ -98,7 +99,7 @@ def wire_points(
             last[request.endpoint] = (request, batch, points)
         if batch == window - 1 and not harmless(request.label):
             ends[request.endpoint, request.connection] = (request, batch, points)
-        if request.id in describing:
+        if request.id in told.all:
             files, after = files_at(request.order, events), request_digest(reported, run)
             faults = tuple(_faults(request, points, f"{files} {before}", f"{files} {after}"))
             if batch == window - 1 and changes(request):
@@ -106,6 +107,10 @@ def wire_points(
                 faults += tuple(_own(WireFault(p, "always lost")) for p in arrives_late)
                 faults += tuple(_own(WireFault(p, "late")) for p in arrives_late)
             found.append(WirePoint(batch, faults, request.order))
+        elif request.id in told.between and not harmless(request.label):
+            left = f"{files_at(request.order, events)} {request_digest(reported, run)}"
+            done = [WireFault(p, "crash") for p in points if p.kind == "omit-reply"]
+            found.append(WirePoint(batch, tuple((f, left) for f in done), request.order))
     found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
     unawaited = {(kind_of(r), telling_shape(r)): (r, b, p) for r, b, p in ends.values()}
     for request, batch, points in unawaited.values():

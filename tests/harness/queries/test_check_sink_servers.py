@@ -164,6 +164,24 @@ def test_a_marker_among_posts_to_one_place_is_one_of_its_own(
         assert {a.kind for a in execution.anomalies} == {"Loss"}
 
 
+def test_between_its_first_and_its_last_row_a_driver_dies_too(
+    environments: SparkEnvironments,
+) -> None:
+    with executor_of(environments, f"{HERE}:KnowsItsEnds") as executor:
+        deaths = [
+            fault.id
+            for point in executor.why.wire
+            for fault, _ in point.faults
+            if fault.how == "crash" and fault.label == "RPUSH"
+        ]
+        found = {}
+        for id in deaths:
+            execution = executor.run(frozenset({id}))
+            assert execution.not_fired == ()
+            found[id.partition("request=")[2]] = {a.kind for a in execution.anomalies}
+        assert {id: kinds for id, kinds in found.items() if kinds} == {"3 RPUSH)": {"Duplicate"}}
+
+
 def test_a_failed_attempt_copies_twice(environments: SparkEnvironments) -> None:
     with executor_of(environments, "postgres:CopyPerPartition") as executor:
         failed = "storage(EIO, after batch=1/stage=0/p=0/a=0/task)"

@@ -69,10 +69,20 @@ def placed_of(sent: Sequence[tuple[str, str]], own_connections: bool = False) ->
     return wire_points(clean, cut_points(clean, clean).points, EVENTS, 2, "run1")
 
 
-def numbers(points: Sequence[WirePoint]) -> list[int]:
-    """Of the requests that are hit, in their order."""
-    found = {RequestId.parse(f.point.request) for point in points for f, _ in point.faults}
-    return sorted(request.number for request in found if request is not None)
+def numbers(points: Sequence[WirePoint], between: bool = False) -> list[int]:
+    """Of the requests that are hit, in their order; ``between``: of those after which the driver
+    dies and nothing else happens."""
+    found: dict[str, list[str]] = {}
+    for point in points:
+        for fault, _ in point.faults:
+            found.setdefault(fault.point.request, []).append(fault.id)
+    crash = "crash(driver, after "
+    hit = [
+        RequestId.parse(request)
+        for request, ids in found.items()
+        if (len(ids) == 1 and ids[0].startswith(crash)) == between
+    ]
+    return sorted(request.number for request in hit if request is not None)
 
 
 def ids(points: Sequence[WirePoint]) -> list[str]:
@@ -107,9 +117,21 @@ def test_losing_one_that_changes_nothing_leaves_the_same_behind_in_every_way() -
 
 def test_of_requests_that_are_alike_the_first_and_the_last_stand_for_all() -> None:
     asked = [(1, "BEGIN", "")] + [(1, "INSERT", str(n)) for n in range(5)] + [(1, "COMMIT", "")]
-    requests = dict.fromkeys(fault.point.request for p in placed(asked) for fault, _ in p.faults)
-    numbers = [request.partition("request=")[2] for request in requests]
-    assert numbers == ["1 BEGIN", "2 INSERT", "6 INSERT", "7 COMMIT"]
+    assert numbers(placed(asked)) == [1, 2, 6, 7]
+
+
+def test_between_requests_that_are_alike_the_driver_dies_once_the_second_was_answered() -> None:
+    rows = [("INSERT", f"INSERT INTO rows VALUES ({n})") for n in range(5)]
+    assert numbers(placed_of(rows), between=True) == [2]
+    assert numbers(placed_of(rows[:2]), between=True) == []
+    assert numbers(placed_of([("GET /rows", "")] * 5), between=True) == []
+    row = [("INSERT", "INSERT INTO rows VALUES (1)"), ("COMMIT", "COMMIT")]
+    assert numbers(placed_of(row * 5), between=True) == [4]
+    of_one_batch = [*rows, ("COMMIT", "COMMIT")]
+    assert numbers(placed_of(of_one_batch * 4), between=True) == [2, 12, 20]
+    each = [(f"PUT /rows/m-{n:06d}", "") for n in range(5)]
+    for own_connections in (True, False):
+        assert numbers(placed_of(each, own_connections), between=True) == [2]
 
 
 def test_a_marker_beside_rows_is_no_row() -> None:
@@ -119,15 +141,12 @@ def test_a_marker_beside_rows_is_no_row() -> None:
         ("INSERT", "INSERT INTO done VALUES (1)"),
         *(("INSERT", f"INSERT INTO audit VALUES ('k{n}', {n})") for n in range(2)),
     ]
-    requests = dict.fromkeys(f.point.request for p in placed_of(sent) for f, _ in p.faults)
-    numbers = [request.partition("request=")[2].split()[0] for request in requests]
-    assert numbers == ["1", "2", "5", "6", "7", "8"]
+    assert numbers(placed_of(sent)) == [1, 2, 5, 6, 7, 8]
 
 
 def test_requests_of_which_no_two_are_alike_count_as_one_kind() -> None:
     sent = [("SET", f"SET {'abcdefghij'[n] * 3} {n}") for n in range(10)]
-    requests = dict.fromkeys(f.point.request for p in placed_of(sent) for f, _ in p.faults)
-    assert [r.partition("request=")[2].split()[0] for r in requests] == ["1", "10"]
+    assert numbers(placed_of(sent)) == [1, 10]
 
 
 @pytest.mark.parametrize("own_connections", [False, True])
