@@ -21,6 +21,7 @@ from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner, SinkRunner
 from bettong.harness.queries.search.executor import DisturbedError, SinkExecutor
+from bettong.harness.queries.search.later_batches import later_batches
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.search.search import forget, search
 from bettong.harness.queries.sense import (
@@ -226,11 +227,12 @@ class _Check:
                 f"{difference(run, executor.last)}: nothing can be concluded"
             )
         other, window = executor.last, self._request.window
+        executor.why.tail = tail = later_batches(run, other, window)
         found = placeable(run.recording, run.events, other.recording, other.events)
         servers = self._lanes.links.servers
-        wire = wire_points(run.recording, found.points, run.events, window, run.id, servers)
+        wire = wire_points(run.recording, found.points, run.events, window, run.id, servers, tail)
         executor.why.read_clean(run, wire)
-        executor.why.not_placeable = not_placeable(found.unpinned, run.events, window)
+        executor.why.not_placeable = not_placeable(found.unpinned, run.events, window, tail)
         baseline = executor.prepared(first, run)
         executor.clean = [baseline, again]
         return baseline

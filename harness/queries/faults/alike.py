@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -83,16 +83,10 @@ def _of_each_shape(members: Sequence[Request]) -> Iterable[list[Request]]:
 def _repetitions(requests: Sequence[Request]) -> Iterator[list[Sequence[Request]]]:
     """The requests in their order, those together that are repeated as a whole: each time."""
     ordered = sorted(requests, key=lambda request: request.order)
-    shapes: dict[Kind, set[str]] = {}
-    for request in ordered:
-        shapes.setdefault(kind_of(request), set()).add(telling_shape(request))
+    shape_of = shapes_that_tell(ordered)
     connections = [request.connection for request in ordered]
     symbols = [
-        (
-            kind_of(r),
-            telling_shape(r) if len(shapes[kind_of(r)]) <= _MOST_SHAPES else "",
-            r.connection == before,
-        )
+        (shape_of(r), r.connection == before)
         for r, before in zip(ordered, connections[-1:] + connections[:-1], strict=True)
     ]
     at = 0
@@ -113,6 +107,20 @@ def _repeated(symbols: Sequence[object], at: int) -> tuple[int, int]:
         if times >= _OFTEN:
             return length, times
     return 1, 1
+
+
+def shapes_that_tell(requests: Iterable[Request]) -> Callable[[Request], tuple[Kind, str]]:
+    """Gives each of the requests its kind and its shape; where one kind has too many shapes, what
+    differs is the row after all, and they have none."""
+    shapes: dict[Kind, set[str]] = {}
+    for request in requests:
+        shapes.setdefault(kind_of(request), set()).add(telling_shape(request))
+
+    def shape_of(request: Request) -> tuple[Kind, str]:
+        kind = kind_of(request)
+        return kind, telling_shape(request) if len(shapes[kind]) <= _MOST_SHAPES else ""
+
+    return shape_of
 
 
 def telling_shape(request: Request) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bettong.harness.faults.step_ids import StepId
@@ -57,10 +57,11 @@ def wire_points(
     window: int,
     run: str,
     servers: Iterable[str] = (),
+    tail: Collection[int] = (),
 ) -> list[WirePoint]:
     """The places for faults on the wire within the first ``window`` batches: in the last of them,
     and in the others at requests of a kind that the last one does not have, such as those that
-    make a table.
+    make a table. Those of the batches of the ``tail`` are hit as those of the last one are.
 
     Of a batch's requests that are alike those of :func:`~.alike.telling` stand for all; between
     the first and the last of many a driver dies once.
@@ -76,8 +77,8 @@ def wire_points(
         by_request.setdefault(point.request, []).append(point)
     reported: list[tuple[str, str, Keys | None]] = []
     found: list[WirePoint] = []
-    last: dict[str, tuple[Request, int, list[CutPoint]]] = {}
-    ends: dict[tuple[str, int], tuple[Request, int, list[CutPoint]]] = {}
+    last: dict[tuple[str, bool], tuple[Request, int, list[CutPoint]]] = {}
+    ends: dict[tuple[str, int, bool], tuple[Request, int, list[CutPoint]]] = {}
     unreplied: set[str] = set()
     placed = [(request, batch_at(request.order, events)) for request in clean.requests]
     known = {kind_of(r) for r, batch in placed if batch == window - 1}
@@ -85,24 +86,26 @@ def wire_points(
     for request, batch in placed:
         before = request_digest(reported, run)
         reported.append((request.endpoint, request.label, request.keys))
-        if batch is None or batch >= window or request.id not in by_request:
+        if batch is None or request.id not in by_request:
             continue
-        if batch < window - 1 and kind_of(request) in known:
+        later = batch in tail
+        if not later and (batch >= window or (batch < window - 1 and kind_of(request) in known)):
             continue
         points = by_request[request.id]
+        in_full = later or batch == window - 1
         if not harmless(request.label) and not request.reply_size:
             unreplied.add(request.endpoint)
         elif request.endpoint in servers and (
             changes(request) or (request.reply_size and request.endpoint in unreplied)
         ):
             unreplied.discard(request.endpoint)
-            last[request.endpoint] = (request, batch, points)
-        if batch == window - 1 and not harmless(request.label):
-            ends[request.endpoint, request.connection] = (request, batch, points)
+            last[request.endpoint, later] = (request, batch, points)
+        if in_full and not harmless(request.label):
+            ends[request.endpoint, request.connection, later] = (request, batch, points)
         if request.id in told.all:
             files, after = files_at(request.order, events), request_digest(reported, run)
             faults = tuple(_faults(request, points, f"{files} {before}", f"{files} {after}"))
-            if batch == window - 1 and changes(request):
+            if in_full and changes(request):
                 arrives_late = [p for p in points if p.kind == "omit"]
                 faults += tuple(_own(WireFault(p, "always lost")) for p in arrives_late)
                 faults += tuple(_own(WireFault(p, "late")) for p in arrives_late)
@@ -112,7 +115,8 @@ def wire_points(
             done = [WireFault(p, "crash") for p in points if p.kind == "omit-reply"]
             found.append(WirePoint(batch, tuple((f, left) for f in done), request.order))
     found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
-    unawaited = {(kind_of(r), telling_shape(r)): (r, b, p) for r, b, p in ends.values()}
+    latest_first = sorted(ends.values(), key=lambda end: -end[1])
+    unawaited = {(kind_of(r), telling_shape(r)): (r, b, p) for r, b, p in latest_first}
     for request, batch, points in unawaited.values():
         slow = tuple(_own(WireFault(p, "unawaited")) for p in points if p.kind == "omit")
         found.append(WirePoint(batch, slow, request.order))
@@ -157,12 +161,15 @@ def placeable(
 
 
 def not_placeable(
-    unpinned: Iterable[Request], events: Sequence[TraceEvent], window: int
+    unpinned: Iterable[Request],
+    events: Sequence[TraceEvent],
+    window: int,
+    tail: Collection[int] = (),
 ) -> list[str]:
-    """Ids of the requests of the first ``window`` batches that are not pinned: no fault can be
-    placed there exactly."""
-    batches = [(request, batch_at(request.order, events)) for request in unpinned]
-    return [request.id for request, batch in batches if batch is not None and batch < window]
+    """Ids of the requests of the first ``window`` batches, and those of the ``tail``, that are not
+    pinned: no fault can be placed there exactly."""
+    hit = {*range(window), *tail}
+    return [request.id for request in unpinned if batch_at(request.order, events) in hit]
 
 
 def taken_for_granted(wire: Iterable[WirePoint]) -> list[str]:

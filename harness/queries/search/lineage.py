@@ -28,6 +28,7 @@ from bettong.harness.queries.faults.wire import WirePoint, endpoints_asked
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
+from bettong.harness.queries.search.later_batches import by_operation
 from bettong.harness.queries.sink.probes import CHANGED
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import Lineage
@@ -48,7 +49,7 @@ class Why:
         not_placeable: the requests of the clean runs that no fault can be placed at.
         in_tasks: whether the sink's tasks leave anything behind themselves.
         tail: batches after the window in which faults fire too: those that close what is open, and
-            those in which the sink's own files are changed in a way that no earlier batch knows.
+            those that do with files or servers what no earlier batch does.
         seen: whether what the query keeps is seen; if not, nothing is known of which faults leave
             the same behind, and whether tasks leave anything.
         elsewhere: whether what the query's code changes where it is not seen to be is a step.
@@ -243,7 +244,7 @@ class Why:
             and m.durable != begun_with(m, run.crash_points)
             for m in run.crash_points
         )
-        self.tail |= _unlike(run.crash_points, self.window)
+        self.tail |= by_operation(run.crash_points, self.window)
 
 
 def _is_between(around: Sequence[CrashPoint]) -> bool:
@@ -252,21 +253,6 @@ def _is_between(around: Sequence[CrashPoint]) -> bool:
     files = [StepId.parse(x.point.step).file for x in around]
     kinds = {None if file is None else file[1] for file in files}
     return len(files) == 4 and kinds in ({"write"}, {CHANGED})
-
-
-def _unlike(crash_points: Iterable[CrashPoint], window: int) -> frozenset[int]:
-    """The batches after the window with a file operation of a kind that no batch before them has,
-    such as those that merge what the others have written."""
-    known: set[str] = set()
-    found: set[int] = set()
-    for point in crash_points:
-        file = StepId.parse(point.point.step).file
-        if file is None or point.batch is None:
-            continue
-        if file[1] not in known and point.batch >= window:
-            found.add(point.batch)
-        known.add(file[1])
-    return frozenset(found)
 
 
 def begun_with(crash_point: CrashPoint, crash_points: Iterable[CrashPoint]) -> str | None:

@@ -21,6 +21,7 @@ from bettong.harness.queries.run.environment import SparkEnvironments
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.runner import SinkRunner
 from bettong.harness.queries.search.executor import SinkExecutor
+from bettong.harness.queries.search.later_batches import later_batches
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.loading import load_target
 from bettong.harness.queries.sink.rows import Input
@@ -65,7 +66,8 @@ def executor_on(
     assert first.fingerprint == again.fingerprint
     other = executor.last
     pinned = placeable(clean.recording, clean.events, other.recording, other.events).points
-    found = wire_points(clean.recording, pinned, clean.events, 2, clean.id, servers)
+    executor.why.tail = tail = later_batches(clean, other, 2)
+    found = wire_points(clean.recording, pinned, clean.events, 2, clean.id, servers, tail)
     executor.why.read_clean(clean, found)
     yield executor
 
@@ -180,6 +182,12 @@ def test_between_its_first_and_its_last_row_a_driver_dies_too(
             assert execution.not_fired == ()
             found[id.partition("request=")[2]] = {a.kind for a in execution.anomalies}
         assert {id: kinds for id, kinds in found.items() if kinds} == {"3 RPUSH)": {"Duplicate"}}
+
+
+def test_what_only_a_later_batch_asks_is_hit(environments: SparkEnvironments) -> None:
+    with executor_of(environments, f"{HERE}:ArchivesThirds") as executor:
+        assert executor.why.tail == {2}
+        assert kinds(executor, "DEL", "omit", "crash") == {"Duplicate"}
 
 
 def test_a_failed_attempt_copies_twice(environments: SparkEnvironments) -> None:

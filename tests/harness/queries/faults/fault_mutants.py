@@ -103,6 +103,40 @@ class PartPerCore(RenamesAtEnd):
         return f"-of-{batch.sparkSession.sparkContext.defaultParallelism}"
 
 
+class CompactsThirds(JsonBatchFiles):
+    """A file for each batch, and each third batch writes all rows so far into one more, unless it
+    is there: one that was begun is taken for the whole."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        folder = env.workdir / "out"
+
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            folder.mkdir(exist_ok=True)
+            found = batch.collect()
+            _put(folder / f"part-{batch_id}.jsonl", found)
+            compact = folder / f"compact-{batch_id}.jsonl"
+            if batch_id % 3 == 2 and not compact.exists():
+                parts = sorted(folder.glob("part-*"))
+                compact.write_text("".join(part.read_text() for part in parts))
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def read(self, env: Environment) -> list[Any]:
+        folder = env.workdir / "out"
+        compacts = {int(file.stem[8:]): file for file in folder.glob("compact-*")}
+        last = max(compacts, default=-1)
+        parts = [part for part in folder.glob("part-*") if int(part.stem[5:]) > last]
+        files = [*parts, compacts[last]] if compacts else parts
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+def _put(path: Path, rows: Iterable[Any]) -> None:
+    aside = path.with_name(f".{path.name}")
+    aside.write_text("".join(json.dumps(row.asDict(), default=str) + "\n" for row in rows))
+    aside.rename(path)
+
+
 class NeedsRows(JsonBatchFiles):
     """Names a batch's file by its first row."""
 

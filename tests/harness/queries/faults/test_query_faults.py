@@ -66,6 +66,12 @@ def nightly(target: str, fault: str, seen: set[str], evidence: str) -> Parameter
         nightly(f"{FILES}:SqliteOneTransaction", NEW_CHECKPOINT.id, set(), "started 2 time(s)"),
         (f"{FILES}:SqliteOneTransaction", NEW_ROWS.id, {"Loss"}, "started 2 time(s)"),
         nightly(f"{MUTANTS}:UpsertById", NEW_ROWS.id, set(), "started 2 time(s)"),
+        (
+            f"{MUTANTS}:CompactsThirds",
+            "crash(driver, before batch=2/sink.file=6.write)",
+            {"Loss"},
+            "incarnation 1 ends here",
+        ),
         (f"{FILES}:SqliteInsert", ZOMBIE, {"Duplicate"}, "driver(s) went on"),
         (f"{FILES}:SqliteOneTransaction", ZOMBIE, set(), "driver(s) went on"),
     ],

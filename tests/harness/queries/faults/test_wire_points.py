@@ -50,11 +50,14 @@ def recording(asked: Sequence[Asked], size: int = 100) -> Recording:
 
 
 def placed(
-    first: Sequence[Asked], second: Sequence[Asked] | None = None, servers: Sequence[str] = ()
+    first: Sequence[Asked],
+    second: Sequence[Asked] | None = None,
+    servers: Sequence[str] = (),
+    tail: Sequence[int] = (),
 ) -> list[WirePoint]:
     clean = recording(first)
     pinned = cut_points(clean, clean if second is None else recording(second)).points
-    return wire_points(clean, pinned, EVENTS, 2, "run1", servers)
+    return wire_points(clean, pinned, EVENTS, 2, "run1", servers, tail)
 
 
 def placed_of(sent: Sequence[tuple[str, str]], own_connections: bool = False) -> list[WirePoint]:
@@ -278,6 +281,18 @@ def test_what_is_done_once_only_is_hit_where_it_is_done() -> None:
     assert [point.batch for point in points] == [0, 1, 1]  # the last is slow as well
 
 
+def test_a_later_batch_that_does_what_none_before_does_is_hit_as_the_last_one_is() -> None:
+    asked = [(0, "INSERT", "a"), (1, "INSERT", "b"), (2, "INSERT", "c"), (2, "VACUUM", "")]
+    points = placed(asked, servers=["db"], tail=[2])
+    window, later = (
+        {id.replace(f"request={n} {label}", "it") for id in ids(points) if f"request={n}" in id}
+        for n, label in ((2, "INSERT"), (4, "VACUUM"))
+    )
+    assert window == later
+    assert {"pause(driver, before db/conn=1/it)", "restart(server, before db/conn=1/it)"} <= later
+    assert "crash(driver, after db/conn=1/request=3 INSERT)" in ids(points)
+
+
 def test_nothing_is_hit_before_the_first_batch() -> None:
     later = [TraceEvent(e.step, e.phase, e.node, detail={**e.detail, CLOCK: 999}) for e in EVENTS]
     clean = recording([(0, "CREATE", "")])
@@ -293,6 +308,10 @@ def test_requests_that_runs_do_not_make_equally_are_named() -> None:
     first, second = recording([(1, "A", ""), (1, "B", "")]), recording([(1, "A", ""), (1, "C", "")])
     assert not_placeable(cut_points(first, second).unpinned, EVENTS, 2) == ["db/conn=1/request=2 B"]
     assert not_placeable(cut_points(first, first).unpinned, EVENTS, 2) == []
+    later, other = recording([(2, "A", "")]), recording([])
+    unpinned = cut_points(later, other).unpinned
+    assert not_placeable(unpinned, EVENTS, 2) == []
+    assert not_placeable(unpinned, EVENTS, 2, tail=[2]) == ["db/conn=1/request=1 A"]
 
 
 @given(requests, requests)

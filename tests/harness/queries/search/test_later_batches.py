@@ -1,0 +1,89 @@
+"""Which batches after the window do what none before them does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from bettong.harness.queries.faults.crash_points import DURABLE, crash_points
+from bettong.harness.queries.faults.wire import CLOCK
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.search.later_batches import later_batches
+from bettong.harness.wire import Keys, Recording, Request
+from bettong.harness.wire.conversation import Conversation
+from bettong.lineage.trace import TraceEvent
+
+_KEYS = Keys("c", 1, "l", 1, "c")
+
+
+def run(
+    files: Sequence[tuple[int, str, str]] = (), asked: Sequence[tuple[int, str, str]] = ()
+) -> QueryRun:
+    """Of four batches; what each does with files (operation, path) and asks (label, detail)."""
+    events, requests = [], []
+    for batch in range(4):
+        at = {CLOCK: 100 * batch, DURABLE: f"{batch}"}
+        events.append(TraceEvent(f"batch={batch}/offsets", "after", "driver", detail=at))
+        of_batch = [(operation, path) for n, operation, path in files if n == batch]
+        for number, (operation, path) in enumerate(of_batch, 1):
+            step = f"batch={batch}/sink.file={number}.{operation}"
+            detail = {**at, DURABLE: f"{batch} {number}", "path": path}
+            events.append(TraceEvent(step, "before", "driver", detail=detail))
+    for index, (batch, label, detail_of) in enumerate(asked, 1):
+        order = 100 * batch + index
+        requests.append(Request("db", 1, index, order, label, detail_of, 9, 9, _KEYS))
+    talk = Conversation("db", 1, "test", tuple(requests), (), 1, 1, None)
+    return QueryRun(events=events, crash_points=crash_points(events), recording=Recording((talk,)))
+
+
+def found(
+    files: Sequence[tuple[int, str, str]] = (), asked: Sequence[tuple[int, str, str]] = ()
+) -> set[int]:
+    one = run(files, asked)
+    return set(later_batches(one, one, 2))
+
+
+PARTS = [(batch, "open", f"out/part-{batch}-f00d.json") for batch in range(4)]
+INSERTS = [(batch, "INSERT", f"INSERT INTO rows VALUES ({batch})") for batch in range(4)]
+
+
+def test_what_every_batch_does_is_nothing_new() -> None:
+    assert found(PARTS, INSERTS) == set()
+
+
+def test_a_file_of_another_name_is_new() -> None:
+    assert found([*PARTS, (2, "open", "out/compact-2.json")]) == {2}
+    known = (0, "open", "out/compact-0.json")
+    assert found([known, *PARTS, (2, "open", "out/compact-2.json")]) == set()
+
+
+def test_so_is_a_kind_of_operation() -> None:
+    assert found([*PARTS, (3, "remove", "out/part-0-f00d.json")]) == {3}
+
+
+@pytest.mark.parametrize(
+    ("label", "detail", "batches"),
+    [
+        ("DELETE", "DELETE FROM rows", {2}),
+        ("INSERT", "INSERT INTO sums SELECT 7 FROM rows", {2}),
+        ("INSERT", "INSERT INTO rows VALUES (99)", set()),
+        ("GET /rows", "", set()),  # it changes nothing
+    ],
+)
+def test_so_is_a_request_that_may_change_something(
+    label: str, detail: str, batches: set[int]
+) -> None:
+    assert found(asked=[*INSERTS, (2, label, detail)]) == batches
+
+
+def test_what_is_made_at_random_tells_nothing() -> None:
+    for batch in (2, 3):
+        one = run([*PARTS, (batch, "open", "tmp-qqq")], [(batch, "SET", "SET qqq")])
+        other = run([*PARTS, (batch, "open", "tmp-zzz")], [(batch, "SET", "SET zzz")])
+        assert later_batches(one, other, 2) == frozenset()
+
+
+def test_neither_do_requests_of_which_no_two_are_alike() -> None:
+    words = ["ape", "bat", "cow", "dog", "emu", "fox", "gnu", "hen"]
+    assert found(asked=[(n // 2, "SET", f"SET {word}") for n, word in enumerate(words)]) == set()
