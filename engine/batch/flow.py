@@ -120,13 +120,14 @@ class Flow:
         return Items(items.streams, items.numbers, paths, keys, items.values)
 
     def _keyed(self, number: int, items: Items) -> Items:
-        kept, keys = self._apply(number, items)
+        given, failures = self._call(number, items)
         try:
-            column = key_column(keys)
+            column = key_column(_without(given, failures))
         except KeyTypeError:
             extract = self._plan.call(number)
-            kept, keys = self._apply(number, items, lambda value: _checked(extract(value)))
-            column = key_column(keys)
+            given, failures = self._call(number, items, lambda value: _checked(extract(value)))
+            column = key_column(_without(given, failures))
+        kept, _ = self.settle(number, items, given, failures)
         return Items(kept.streams, kept.numbers, kept.paths, column, kept.values)
 
     def _apply(
@@ -134,22 +135,28 @@ class Flow:
     ) -> tuple[Items, Values]:
         """What a step's function gives for each message, and the messages without those on
         which it fails."""
+        return self.settle(number, items, *self._call(number, items, call))
+
+    def _call(
+        self, number: int, items: Items, call: Callable[[Any], Any] | None = None
+    ) -> tuple[Values, Failures]:
+        """What a step's function gives for each message, and where it fails."""
         function = self._plan.function(number)
         begin = perf_counter_ns()
         if function.arrays:
             given = run_on_arrays(function, len(items), as_array(items.values))
             self._took(number, items, begin)
-            return items, given
+            return given, {}
         results, failures = run(call or function.call, plain(items.values))
         self._took(number, items, begin)
-        return self.settle(number, items, results, failures)
+        return results, failures
 
     def _took(self, number: int, items: Items, begin: int) -> None:
         self.meter.step(self._plan.nodes[number].name, len(items), perf_counter_ns() - begin)
 
     def settle(
-        self, number: int, items: Items, results: list[Any], failures: Failures
-    ) -> tuple[Items, list[Any]]:
+        self, number: int, items: Items, results: Values, failures: Failures
+    ) -> tuple[Items, Values]:
         """Do what the application wants with the messages on which a function failed.
 
         Returns:
@@ -169,7 +176,7 @@ class Flow:
         if policy == "dead letter":
             self._record_failure(number, items, failures)
         kept = np.array([i for i in range(len(items)) if i not in failures], np.int64)
-        return items.take(kept), [results[i] for i in kept.tolist()]
+        return items.take(kept), _without(results, failures)
 
     def _record_failure(self, number: int, items: Items, failures: Failures) -> None:
         grave = self._plan.app.dead_letters
@@ -208,6 +215,11 @@ def run(call: Callable[..., Any], *arguments: Sequence[Any]) -> tuple[list[Any],
         except Exception as e:  # whatever a user's function raises, on the message after the last
             failures[len(results)] = e
             results.append(None)
+
+
+def _without(results: Values, failures: Failures) -> Values:
+    """The results of the messages on which the function did not fail."""
+    return [r for i, r in enumerate(results) if i not in failures] if failures else results
 
 
 def listed(call: Callable[..., Any]) -> Callable[..., list[Any]]:

@@ -17,6 +17,7 @@ from bettong.engine import (
     UserFunctionError,
     application,
     interpret,
+    key_extractor,
     sink,
     source,
 )
@@ -143,3 +144,19 @@ def test_what_becomes_of_messages_on_which_a_function_fails(policy: str) -> None
         assert b"step='in0', message='in0/1'" in parse.data
         assert b"value=b'no number'" in parse.data
         assert b"ArithmeticError: cannot take 1" in take.data
+
+
+@key_extractor
+def odd(value: int) -> Any:
+    if value == 1:
+        raise ArithmeticError("one has no key")
+    return "all" if value % 2 else 0.5
+
+
+def test_messages_without_a_key_fail_once_whatever_is_wrong_with_them() -> None:
+    """One key that is none has the whole batch looked at again, key by key."""
+    totals = source("in0", number).key_by(odd).to(fragile).to_sink(sink("out0", text))
+    app = application("keyless", totals, on_error=sink("dead", text))
+    check_batch(app, {"in0": [b"1", b"2", b"3"]})
+    simulation = Simulation(app, LocalStore(Path("/log"), SimulatedDisk()), {"in0": [b"1", b"2"]})
+    assert simulation.run([{"in0": 2}]).failed == {"odd": 2}
