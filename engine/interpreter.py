@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -37,10 +38,12 @@ class Interpretation:
     Attributes:
         outputs: in the order in which they came to be.
         state: for each state its entities by key.
+        failed: for each step on how many messages its function has failed.
     """
 
     outputs: list[Output]
     state: dict[str, dict[Key, Any]]
+    failed: Mapping[str, int]
 
 
 class _Item(NamedTuple):
@@ -75,7 +78,7 @@ def interpret(
     run = Interpreter(app)
     for stream, number in _order(names, streams, boundaries):
         run.message(stream, number, streams[stream][number])
-    return Interpretation(run.outputs, run.state)
+    return Interpretation(run.outputs, run.state, run.failed)
 
 
 def _order(
@@ -98,12 +101,14 @@ class Interpreter:
     Attributes:
         outputs: so far, in the order in which they came to be.
         state: for each state its entities by key.
+        failed: for each step on how many messages its function has failed.
     """
 
     def __init__(self, app: Application) -> None:
         self.app = app
         self.outputs: list[Output] = []
         self.state: dict[str, dict[Key, Any]] = {s.name: {} for s in app.states}
+        self.failed: Counter[str] = Counter()
 
     def message(self, stream: str, number: int, data: bytes) -> None:
         """Carry one message through the whole graph, step by step in the graph's order; a step
@@ -146,6 +151,7 @@ class Interpreter:
                     raise UserFunctionError.of(node.name, item.id, reported(item.key), e) from e
                 if item.key is not None and node.operation in STATEFUL:
                     self.state[node.state.name][item.key] = before
+                self.failed[node.name] += 1
                 self._record_failure(node, item, e)
         return found
 

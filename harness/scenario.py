@@ -65,6 +65,9 @@ class Scenario:
         rows: what the outputs of this input are, by their ids, found by other means than the
             functions of the engine, which interpreter and runner have in common. Without any the
             interpreter alone says it.
+        judges_state: whether the state that a run leaves is compared with the interpreter's too.
+            Not where it rightly is another one although the outputs are the same, such as that of
+            code that changes on the way.
         expect: whether the system is right.
         schedule: the faults that show what is wrong with a broken one.
         advice: what to repair in a broken one.
@@ -84,6 +87,7 @@ class Scenario:
     classes: Mapping[Component, str] = field(default_factory=dict)
     options: Mapping[Component, Sequence[str]] = field(default_factory=dict)
     rows: Mapping[str, str] = field(default_factory=dict)
+    judges_state: bool = True
     expect: Literal["valid", "invalid"] = "valid"
     schedule: Resource | None = None
     advice: str = ""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from bettong.engine import Application
-from bettong.engine.interpreter import interpret
+from bettong.engine.interpreter import Interpretation
 from bettong.engine.keys import key_text
 from bettong.engine.state.planned import PlannedBatch
 from bettong.harness.checkers import Record
@@ -23,19 +23,13 @@ class OracleError(BettongError):
     """What should be visible cannot be worked out."""
 
 
-def expected_outputs(
-    application: Application,
-    messages: Mapping[str, Sequence[bytes]],
-    boundaries: Sequence[Mapping[str, int]],
-) -> list[Record]:
+def expected_outputs(application: Application, found: Interpretation) -> list[Record]:
     """Every output, once, in the order in which a reader should see those of a key.
 
     Args:
-        boundaries: for each micro-batch how far each stream was read.
-
-    Raises UserFunctionError when a function of the application fails on a message.
+        found: what the interpreter makes of the messages, given for each micro-batch how far each
+            stream was read.
     """
-    found = interpret(application, messages, boundaries)
     several = len(application.sinks) > 1
     return [
         _record(o.id, key_text(o.key), _text(o.data), None, o.sink if several else "")

@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bettong.engine import Application
+from bettong.engine import Application, interpret
+from bettong.engine.interpreter import Interpretation
 from bettong.harness.backends.base import Backend
 from bettong.harness.checkers import Judgement, Record, check_outputs, judge, stuck, undecided
 from bettong.harness.checkers.oracle import as_told, expected_outputs
@@ -27,6 +28,7 @@ from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.stage_numbers import StageNumbers
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.course import BlindError, Course, Limits, StuckError
+from bettong.harness.runs.left_state import LeftState, check_left_state, left_state
 from bettong.harness.runs.observed import Observed, accepted, boundaries, visible
 from bettong.harness.runs.remains import remains
 from bettong.harness.runs.standing import standing
@@ -142,11 +144,16 @@ def run_once(
     until_drained: Sequence[TraceEvent] = ()
     died_before: Sequence[Anomaly] = ()
     left: bytes | None = None
+    states: list[LeftState] = []
     blind = ""
     unended: tuple[str, ...] = ()
 
     def seen() -> Observed:
         return visible(application, scenario, layout, run, backend)
+
+    def note_state() -> None:
+        if scenario.judges_state and course.all_sent:
+            states.append(left_state(application, layout))
 
     with backend.cluster(scenario, layout) as cluster:
         moments = Moments(scenario.moments)
@@ -162,12 +169,14 @@ def run_once(
                 course.begin()
                 clock.lap("start")
                 course.until_drained()
+                note_state()
                 clock.lap("run")
                 if course.all_sent and (replay or again is not None):
                     drained, until_drained = seen(), tuple(control.events)
                     died_before = tuple(course.died.values())
                 if course.all_sent and replay:
                     course.replay()
+                    note_state()
                     clock.lap("replay")
                 if course.all_sent and again is not None:
                     cluster.kill_servers()
@@ -181,6 +190,7 @@ def run_once(
                     courses.append(course)
                     backend.conductor.begin(control)
                     course.again()
+                    note_state()
                     clock.lap("again")
             except StuckError as e:
                 if limits.over:
@@ -202,17 +212,23 @@ def run_once(
     except BettongError as e:
         also.append(Anomaly("StateDivergence", seen=str(e)))
         ends = [{stream: len(sent) for stream, sent in taken_in.items()}]
-    expected = _expected(application, scenario, taken_in, ends)
+    interpreted = interpret(application, taken_in, ends)
+    expected = _expected(application, scenario, taken_in, interpreted)
+    wrong = [check_left_state(application, interpreted, state) for state in states]
     last = seen()
     judgement = (
-        undecided(blind) if blind else _judge(History(expected, last.records, events), last, also)
+        undecided(blind)
+        if blind
+        else _judge(
+            History(expected, last.records, events), last, also, next(filter(None, wrong), ())
+        )
     )
     if unended:
         judgement = _all_the_same(judgement, unended)
     before = judgement
     if drained is not None:
         history = History(expected, drained.records, until_drained)
-        before = _judge(history, drained, died_before)
+        before = _judge(history, drained, died_before, wrong[0] if wrong else ())
     changed = before.verdict == "valid" and judgement.verdict != "valid"
     clock.lap("judge")
     judged = judgement if schedule.faults or again is not None else before
@@ -254,9 +270,9 @@ def _expected(
     application: Application,
     scenario: Scenario,
     messages: Messages,
-    ends: Sequence[Mapping[str, int]],
+    interpreted: Interpretation,
 ) -> list[Record]:
-    expected = expected_outputs(application, messages, ends)
+    expected = expected_outputs(application, interpreted)
     if scenario.inputs == "kafka":  # a topic's one partition is a stream of its own
         expected = [replace(r, id=str(r.id).replace("/", "-0/", 1)) for r in expected]
     if scenario.rows and messages == scenario.messages():
@@ -264,10 +280,14 @@ def _expected(
     return expected
 
 
-def _judge(history: History, seen: Observed, also: Sequence[Anomaly]) -> Judgement:
+def _judge(
+    history: History, seen: Observed, also: Sequence[Anomaly], state: Sequence[Anomaly]
+) -> Judgement:
     found, failures = check_history(history, checkers())
     also = [*seen.unreadable, *also, *found]
     judgement = check_outputs(history.expected, history.observed, also=also)
+    if state and judgement.guarantee == "effectively-once":
+        judgement = check_outputs(history.expected, history.observed, also=[*also, *state])
     return (
         undecided("; ".join(failures)) if failures and judgement.verdict == "valid" else judgement
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bettong.harness.scenario import Scenario
-from bettong.scenarios.corners import MERGING
+from bettong.scenarios.corners import MERGING, VISITS
 from bettong.scenarios.counting import COUNTING
 from bettong.scenarios.mutants.definition import mutant
 from bettong.scenarios.showcase import ALERTS
@@ -29,7 +30,7 @@ MUTANTS: Sequence[Scenario] = (
         "Compute batch N from the state after batch N-1, by version, never from the newest.",
     ),
     mutant(
-        WORD_COUNT,
+        replace(WORD_COUNT, judges_state=False),  # which lacks the last batch without any fault
         "state_published_late",
         "the state of a batch is published after the batch counts as done",
         "protocol",
@@ -115,6 +116,22 @@ MUTANTS: Sequence[Scenario] = (
         "protocol",
         "protocols:TakesEpochBlindly",
         "Take an epoch by a create that fails when it is there, and take the next one then.",
+    ),
+    mutant(
+        COUNTING,
+        "last_state_left_out",
+        "a batch that is done again has its outputs, and leaves the state as it was before it",
+        "protocol",
+        "protocols:LeavesLastStateOut",
+        "Publish the state of a batch each time that it is done, whatever stands there already.",
+    ),
+    mutant(
+        VISITS,
+        "failures_counted_twice",
+        "failures of a batch that is done again are added to a count that has them already",
+        "protocol",
+        "protocols:CountsFailuresTwice",
+        "Count from the state after the batch before, by version, never from the newest.",
     ),
     mutant(
         MERGING,

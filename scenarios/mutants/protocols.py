@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import cast
@@ -145,6 +146,31 @@ class GivesUpCommits(BatchProtocol):
         for _ in range(2):
             with contextlib.suppress(ConnectionLostError):
                 return super().commit(replace(job, sinks=sinks), manifest)
+
+
+class LeavesLastStateOut(BatchProtocol):
+    """Leaves what has changed out of the state when it takes the newest batch for one that it has
+    done: its outputs are prepared and committed all the same."""
+
+    def manifest(self, job: Job, reports: Sequence[Report]) -> Manifest:
+        manifest = super().manifest(job, reports)
+        known = max((batch for batch, _ in stored(job.store)), default=-1) >= job.batch
+        return replace(manifest, files=job.base.files) if known else manifest
+
+
+class CountsFailuresTwice(BatchProtocol):
+    """Counts the messages on which a function failed from the newest count there is, in which a
+    batch that is done again is counted already."""
+
+    def manifest(self, job: Job, reports: Sequence[Report]) -> Manifest:
+        manifest = super().manifest(job, reports)
+        before = [version for version in stored(job.store) if version[0] == job.batch]
+        if not before:
+            return manifest
+        newest = Counter(read_version(job.store, *before[-1]).failed)
+        return replace(
+            manifest, failed=newest + Counter(manifest.failed) - Counter(job.base.failed)
+        )
 
 
 class _TakesNewest(LevelTask):

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from bettong.engine import interpret
 from bettong.harness.api import run_scenario
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.checkers.oracle import by_number, expected_outputs
@@ -90,7 +91,8 @@ def test_the_right_ones_hold_without_faults(tmp_path: Path) -> None:
 def test_the_interpreter_gives_what_was_worked_out_by_hand(scenario: Scenario) -> None:
     messages = scenario.messages()
     ends = by_number(messages, scenario.batch)
-    found = expected_outputs(scenario.load_application(), messages, ends)
+    application = scenario.load_application()
+    found = expected_outputs(application, interpret(application, messages, ends))
     assert {record.id: record.value for record in found} == scenario.rows
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bettong.engine import interpret
 from bettong.engine.state.planned import PlannedBatch
 from bettong.harness.checkers import Record
 from bettong.harness.checkers.oracle import (
@@ -36,7 +37,9 @@ def notes(*ends: tuple[int, int]) -> list[PlannedBatch]:
 
 def expected(*ends: tuple[int, int]) -> list[tuple[str, str]]:
     sent = {"amounts": A, "corrections": B}
-    found = expected_outputs(two_streams, sent, as_noted(sent, notes(*ends)))
+    found = expected_outputs(
+        two_streams, interpret(two_streams, sent, as_noted(sent, notes(*ends)))
+    )
     return [(str(r.id), str(r.value)) for r in found]
 
 
@@ -78,12 +81,13 @@ def test_notes_that_do_not_follow_on_each_other_tell_no_order() -> None:
 def test_of_one_stream_notes_change_nothing() -> None:
     sent = {"amounts": A}
     wrong = [PlannedBatch(4, {"amounts": 2}, {"amounts": 9})]
-    by_notes = expected_outputs(one_stream, sent, as_noted(sent, wrong))
-    assert by_notes == expected_outputs(one_stream, sent, by_number(sent, 2))
+    by_notes = interpret(one_stream, sent, as_noted(sent, wrong))
+    by_numbers = interpret(one_stream, sent, by_number(sent, 2))
+    assert expected_outputs(one_stream, by_notes) == expected_outputs(one_stream, by_numbers)
 
 
 def test_keys_that_are_bytes_are_expected_as_sinks_show_them() -> None:
-    rows = expected_outputs(readings, {"readings": [b"7,0,1"]}, [{"readings": 1}])
+    rows = expected_outputs(readings, interpret(readings, {"readings": [b"7,0,1"]}))
     latest = next(row for row in rows if str(row.id).endswith("@latest"))
     assert latest.key == "\x00\x07@latest"
 
