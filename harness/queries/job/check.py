@@ -15,6 +15,7 @@ from bettong.harness.events import Handler, Preparing, ignore
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.apart import REPLAYED, apart
+from bettong.harness.queries.faults.operations import event_of
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_points
 from bettong.harness.queries.job.compare import expect_columns
@@ -223,9 +224,9 @@ class _Check:
     def _judge(self, faults: Sequence[QueryFault], run: QueryRun) -> SinkVerdict:
         if self._judged is None:
             return SinkVerdict((), ())
-        if self._cut_otherwise is not None and run.cut != self._cut:
-            return self._cut_otherwise.run(run)
-        return self._judged.run(run)
+        otherwise = self._cut_otherwise is not None and run.cut != self._cut
+        judged = (self._cut_otherwise if otherwise else None) or self._judged
+        return (judged.fed_again() if event_of(faults).repeat is not None else judged).run(run)
 
     def result(self) -> Result:
         """The verdict. Raises VacuousError, UsageError, SinkError."""
@@ -332,11 +333,9 @@ class _Check:
         warm = partial(self._warm.ask, deadline=self._deadline)
         # What is another with two steps a batch or after a restart is reported, but no fault may
         # change it: a step is a batch, and who is started again has to come to the same.
-        kept = envelope(
-            self._job.compare,
-            {name: found for name, found in rows.items() if name not in _TOLD_ONLY},
-        )
-        judging = expectation(self._job, self._workload, facts, kept, warm, rows[PLAIN.name])
+        strict = {name: found for name, found in rows.items() if name not in _TOLD_ONLY}
+        kept = envelope(self._job.compare, strict)
+        judging = expectation(self._job, self._workload, facts, kept, warm, list(strict.values()))
         self._answer.subject = replace(
             self._answer.subject,
             batches=_batches(run),
@@ -345,11 +344,9 @@ class _Check:
             more=(*self._assumptions(rows, facts), *judging.assumptions),
         )
         self._judged, self._cut = judging.judged, run.cut
-        if facts.stateful and isinstance(self._job.oracle, Clean):
+        if facts.stateful and isinstance(self._job.oracle, Clean | OnePerKey):
             # After a restart a batch without data may be there or not, and timers see it.
-            self._cut_otherwise = replace(
-                judging.judged, expected=found.expected, blind=found.blind
-            )
+            self._cut_otherwise = judging.judged.cut_otherwise(found, list(rows.values()))
         verdict = self._judged.run(run)
         if verdict.anomalies:
             return replace(first, outcome="violation", anomalies=verdict.anomalies)

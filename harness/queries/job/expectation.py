@@ -18,6 +18,7 @@ from bettong.harness.queries.job.inputs import StepInput
 from bettong.harness.queries.job.judge import Judged, bag_of
 from bettong.harness.queries.job.loading import given_of
 from bettong.harness.queries.job.made_rows import columns_of as schema_columns
+from bettong.harness.queries.job.once import Once, one_of_each_key
 from bettong.harness.queries.job.oracles import OnePerKey
 from bettong.harness.queries.job.rules import Expected, Row, late
 from bettong.harness.queries.job.workload import JobWorkload
@@ -85,22 +86,21 @@ def expectation(
     facts: Facts,
     clean: Envelope,
     ask: Ask,
-    rows: Sequence[Row],
+    runs: Sequence[Sequence[Row]],
 ) -> Expectation:
-    """What is expected; raises VacuousError where nothing can say what is right."""
-    columns = tuple(columns_of(job.compare, rows))
+    """What is expected, given the rows of clean runs, of the plain one first; raises VacuousError
+    where nothing can say what is right."""
+    columns = tuple(columns_of(job.compare, runs[0]))
     left: tuple[str, ...] = ()
     if isinstance(job.compare, OuterBag):
         given = job.inputs[job.compare.left]
         names = schema_columns(given.schema) if isinstance(given, StepInput) else {}
         left = tuple(name for name in columns if name in names)
     if isinstance(job.oracle, OnePerKey):
-        name = given_of(job, job.oracle)
-        given = job.inputs[name]
-        assert isinstance(given, StepInput)
-        every = [row for step in given.steps for row in step]
-        judged = Judged(job.compare, clean.expected, (job.oracle, every), columns, left)
-        return Expectation(judged, f"one row of each {', '.join(job.oracle.key)} among {name}")
+        once = _once(job, job.oracle, workload, ask, columns, runs)
+        judged = Judged(job.compare, clean.expected, once, columns, left)
+        among = given_of(job, job.oracle)
+        return Expectation(judged, f"one row of each {', '.join(once.key)} among {among}")
     if callable(job.oracle):
         inputs = {n: g.rows for n, g in job.inputs.items() if isinstance(g, StepInput)}
         function = job.oracle.__func__ if hasattr(job.oracle, "__func__") else job.oracle
@@ -129,6 +129,43 @@ def expectation(
     return Expectation(
         Judged(job.compare, clean.expected, None, columns, left), "the envelope of clean runs"
     )
+
+
+def _once(
+    job: Job,
+    oracle: OnePerKey,
+    workload: JobWorkload,
+    ask: Ask,
+    columns: Sequence[str],
+    runs: Sequence[Sequence[Row]],
+) -> Once:
+    among = given_of(job, oracle)
+    given = job.inputs[among]
+    assert isinstance(given, StepInput)
+    every = [row for step in given.steps for row in step]
+    free = frozenset(job.compare.free)
+    latest = job.compare.latest if isinstance(job.compare, Table) else ""
+    own = [n for n in columns if n != latest and n not in schema_columns(given.schema)]
+    once = Once(oracle.key, every, free=free, tolerance=job.compare.tolerance)
+    once = once.held_against(runs, own)
+    if not once.own or not _is_fed(job) or not job.has_transform:
+        return once
+    others = {
+        name: [row for step in one.steps for row in step]
+        for name, one in job.inputs.items()
+        if isinstance(one, StepInput)
+    }
+    made: list[Row] = []
+    try:
+        for alone in one_of_each_key(every, oracle.key):
+            made += _batch(workload, ask, {**others, among: alone}, job)
+    except VacuousError:  # what it does cannot be done to plain frames
+        return once
+    return once.asked(made)
+
+
+def _is_fed(job: Job) -> bool:
+    return all(isinstance(given, StepInput) for given in job.inputs.values())
 
 
 def _by_batch(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bettong.harness.checkers import stuck
 from bettong.harness.queries.job.compare import Bag, Compare, OuterBag, Table
-from bettong.harness.queries.job.envelope import columns_of
-from bettong.harness.queries.job.oracles import OnePerKey
+from bettong.harness.queries.job.envelope import Envelope, columns_of
+from bettong.harness.queries.job.once import Once
 from bettong.harness.queries.job.rules import (
     Difference,
     Expected,
@@ -16,7 +16,6 @@ from bettong.harness.queries.job.rules import (
     bag_difference,
     both_matched_and_not,
     latest_of_each,
-    one_per_key,
     table_difference,
 )
 from bettong.harness.queries.judge import SinkVerdict, cause
@@ -31,7 +30,7 @@ class Judged:
     Attributes:
         compare: how.
         expected: by the batch form, the user's function or the envelope of clean runs.
-        once: one row a key, among these given rows.
+        once: one row a key.
         columns: of the clean run's output.
         left: of an outer join, the columns of the side whose rows are all there.
         blind: why an output in which nothing is wrong proves nothing, or empty.
@@ -39,16 +38,26 @@ class Judged:
 
     compare: Compare
     expected: Expected
-    once: tuple[OnePerKey, Sequence[Row]] | None = None
+    once: Once | None = None
     columns: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     blind: str = ""
 
+    def cut_otherwise(self, clean: Envelope, runs: Sequence[Sequence[Row]]) -> Judged:
+        """The same, for batches cut in other ways: held against what all clean runs have in
+        common."""
+        if self.once is None:
+            return replace(self, expected=clean.expected, blind=clean.blind)
+        return replace(self, once=self.once.held_against(runs, self.once.own))
+
+    def fed_again(self) -> Judged:
+        """The same, for rows that are fed once more than in the clean runs."""
+        return self if self.once is None else replace(self, once=self.once.fed_again())
+
     def difference(self, seen: Sequence[Row]) -> Difference:
         """What is wrong with an output."""
         if self.once is not None:
-            oracle, given = self.once
-            return one_per_key(given, seen, oracle.key)
+            return self.once.difference(seen)
         if isinstance(self.compare, Table):
             if self.compare.latest:
                 seen = latest_of_each(seen, self.compare.key, self.compare.latest)

@@ -273,45 +273,6 @@ def _after(a: Any, b: Any) -> bool:
     return b is None or (a is not None and bool(a > b))
 
 
-def one_per_key(given: Sequence[Row], seen: Sequence[Row], key: Sequence[str]) -> Difference:
-    """Deduplication: one row of each key, and it is one of the given rows of that key; which one
-    is free."""
-    result = Difference()
-    rows_of: dict[Cell, list[Row]] = defaultdict(list)
-    for row in given:
-        rows_of[cell_of(row, key)].append(row)
-    columns = {name for row in seen for name in row}
-    found: dict[Cell, list[Row]] = defaultdict(list)
-    for row in seen:
-        found[cell_of(row, key)].append(row)
-    for cell, rows in rows_of.items():
-        if cell not in found:
-            result.anomalies.append(Anomaly("Loss", (shown(rows[0], key),), expected=dict(rows[0])))
-    for cell, rows in found.items():
-        name = (shown(rows[0], key),)
-        if cell not in rows_of:
-            result.anomalies.append(Anomaly("Phantom", name, seen=dict(rows[0])))
-            continue
-        if len(rows) > 1:
-            times = {"times": len(rows)}
-            result.anomalies.append(Anomaly("Duplicate", name, expected={"times": 1}, seen=times))
-        for row in rows:
-            if not any(_agrees(one, row, columns) for one in rows_of[cell]):
-                note = "it is none of the rows of its key"
-                result.anomalies.append(
-                    Anomaly(
-                        "Corrupt", name, expected=dict(rows_of[cell][0]), seen=dict(row), note=note
-                    )
-                )
-    return result
-
-
-def _agrees(given: Row, seen: Row, columns: set[str]) -> bool:
-    """Whether they are equal in what the output has; a row without one of its columns has a null
-    there."""
-    return all(canonical(given[n]) == canonical(seen.get(n)) for n in given.keys() & columns)
-
-
 def both_matched_and_not(seen: Sequence[Row], left: Sequence[str]) -> list[Anomaly]:
     """Outer joins: rows of the left side that have a match and a row without one, or two rows
     without one."""

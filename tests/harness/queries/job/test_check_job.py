@@ -23,7 +23,7 @@ import json
 import sqlite3
 from pathlib import Path
 
-from bettong.harness import Bag, Files, Job, Recorded
+from bettong.harness import Bag, Files, Job, OnePerKey, Recorded
 
 class Base(Job):
     inputs = {"orders": Files("json", "id STRING, amount INT", steps=3)}
@@ -144,6 +144,9 @@ class HowManyBefore(Base):
 
         writer = df.writeStream.foreachBatch(write)
         return writer.option("checkpointLocation", env.checkpoint).start()
+
+class HowManyBeforeEachId(HowManyBefore):
+    oracle = OnePerKey("id")
 
 class Swallows(Base):
     def write(self, df, env):
@@ -309,7 +312,12 @@ def test_a_replay_reads_files_in_other_parts(environments: SparkEnvironments) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "kinds"), [("Numbered", {"Loss"}), ("HowManyBefore", {"Corrupt"})]
+    ("name", "kinds"),
+    [
+        ("Numbered", {"Loss"}),
+        ("HowManyBefore", {"Corrupt"}),
+        ("HowManyBeforeEachId", {"Corrupt"}),
+    ],
 )
 def test_what_a_new_driver_sees_or_knows_otherwise_is_found(
     environments: SparkEnvironments, users: str, name: str, kinds: set[str]

@@ -13,7 +13,6 @@ from bettong.harness.queries.job.compare import Bag, OuterBag, Table, expect_col
 from bettong.harness.queries.job.envelope import differ, envelope
 from bettong.harness.queries.job.expectation import seconds
 from bettong.harness.queries.job.judge import Judged, bag_of
-from bettong.harness.queries.job.oracles import OnePerKey
 from bettong.harness.queries.job.rules import (
     Expected,
     bag_difference,
@@ -21,7 +20,6 @@ from bettong.harness.queries.job.rules import (
     both_matched_and_not,
     late,
     latest_of_each,
-    one_per_key,
     table_difference,
 )
 from bettong.lineage.errors import UsageError
@@ -137,33 +135,6 @@ def test_two_different_last_updates_of_a_key_are_a_duplicate() -> None:
     assert len(latest_of_each(updates, ["user"], "batch")) == 2
     judged = Judged(Table("user", latest="batch"), Expected([{"user": "a", "n": 3}]))
     assert "Duplicate" in kinds(judged.difference(updates))
-
-
-# --- deduplication
-
-
-@pytest.mark.parametrize(
-    ("seen", "wrong"),
-    [
-        ([{"id": "x", "at": 1}, {"id": "y", "at": 3}], []),
-        ([{"id": "x", "at": 2}, {"id": "y", "at": 3}], []),
-        ([{"id": "x", "at": 1}, {"id": "x", "at": 2}, {"id": "y", "at": 3}], ["Duplicate"]),
-        ([{"id": "x", "at": 1}], ["Loss"]),
-        ([{"id": "x", "at": 9}, {"id": "y", "at": 3}], ["Corrupt"]),
-        ([{"id": "x", "at": 1}, {"id": "y", "at": 3}, {"id": "z", "at": 1}], ["Phantom"]),
-    ],
-)
-def test_deduplication_keeps_one_of_the_rows_of_each_key(seen: list[Row], wrong: list[str]) -> None:
-    offered = [{"id": "x", "at": 1}, {"id": "x", "at": 2}, {"id": "y", "at": 3}]
-    assert kinds(one_per_key(offered, seen, ["id"])) == wrong
-    judged = Judged(Bag(), Expected(()), (OnePerKey("id"), offered))
-    assert kinds(judged.difference(seen)) == wrong
-
-
-def test_a_row_that_has_lost_a_column_is_none_of_the_rows_of_its_key() -> None:
-    offered = [{"id": "x", "at": 1}, {"id": "y", "at": 3}]
-    assert kinds(one_per_key(offered, [{"id": "x"}, {"id": "y"}], ["id"])) == []
-    assert kinds(one_per_key(offered, [{"id": "x", "at": 1}, {"id": "y"}], ["id"])) == ["Corrupt"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,199 @@
+"""Deduplication: one row of each key. Which of the key's rows it is, is free; what the job makes of
+that row is not."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from bettong.harness.queries.job.rules import (
+    Cell,
+    Difference,
+    Row,
+    canonical,
+    cell_of,
+    near,
+    shown,
+)
+from bettong.lineage.results import Anomaly
+
+
+@dataclass(frozen=True)
+class Once:
+    """What a deduplicated output is held against.
+
+    Attributes:
+        key: the columns that rows are deduplicated by.
+        given: the rows of the input.
+        own: columns that the job makes itself and that are judged.
+        clean: the rows of the runs without a fault.
+        made: what the job's transform makes of rows of the input, where it can be asked.
+        free: columns that are not compared.
+        tolerance: floating-point numbers that differ by at most so much are equal.
+    """
+
+    key: tuple[str, ...]
+    given: Sequence[Row]
+    own: tuple[str, ...] = ()
+    clean: Sequence[Row] = ()
+    made: Sequence[Row] = ()
+    free: frozenset[str] = frozenset()
+    tolerance: float = 0.0
+
+    def held_against(self, runs: Iterable[Sequence[Row]], own: Sequence[str]) -> Once:
+        """With rows of clean runs: of the job's ``own`` columns those are judged that are the same
+        in all runs that keep the same row."""
+        clean = [row for rows in runs for row in rows]
+        values: dict[tuple[Cell, str], Any] = {}
+        free = set()
+        for row in clean:
+            kept = cell_of(row, (*self.key, *self._inputs))
+            for name in own:
+                first = values.setdefault((kept, name), row.get(name))
+                if not near(first, row.get(name), self.tolerance):
+                    free.add(name)
+        return replace(self, own=tuple(n for n in own if n not in free), clean=clean)
+
+    def asked(self, made: Sequence[Row]) -> Once:
+        """With what ``transform`` makes of rows, if that is how the clean runs' rows are: what is
+        written may be another thing, or a text of it."""
+        asked = replace(self, made=made)
+        alike = all(
+            any(asked._vouches(one, row) for one in asked._like(row, asked._made_of))
+            for row in self.clean
+        )
+        return asked if alike else self
+
+    def fed_again(self) -> Once:
+        """For rows that are fed once more than in the clean runs: of a row that comes later again
+        the transform alone can say what the job makes."""
+        known = {name for row in self.made for name in row}
+        return replace(self, own=tuple(n for n in self.own if n in known), clean=())
+
+    def difference(self, seen: Sequence[Row]) -> Difference:
+        """One row of each key, it is one of the rows of that key, and the job's own columns are
+        what the job makes of it."""
+        result = Difference()
+        rows_of = _by_key(self.given, self.key)
+        found = _by_key(seen, self.key)
+        columns = {name for row in seen for name in row} - self.free
+        for cell, rows in rows_of.items():
+            if cell not in found:
+                name = (shown(rows[0], self.key),)
+                result.anomalies.append(Anomaly("Loss", name, expected=dict(rows[0])))
+        for cell, rows in found.items():
+            name = (shown(rows[0], self.key),)
+            if cell not in rows_of:
+                result.anomalies.append(Anomaly("Phantom", name, seen=dict(rows[0])))
+                continue
+            if len(rows) > 1:
+                times = {"times": len(rows)}
+                result.anomalies.append(
+                    Anomaly("Duplicate", name, expected={"times": 1}, seen=times)
+                )
+            for row in rows:
+                like = [one for one in rows_of[cell] if _agrees(one, row, columns)]
+                if like and self.own:
+                    self._judge_own(row, like, result)
+                elif not like:
+                    note = "it is none of the rows of its key"
+                    right = dict(rows_of[cell][0])
+                    result.anomalies.append(
+                        Anomaly("Corrupt", name, expected=right, seen=dict(row), note=note)
+                    )
+        return result
+
+    def _judge_own(self, row: Row, like: Sequence[Row], result: Difference) -> None:
+        """Whether the job's own columns are what a clean run has, or its transform makes, of that
+        row. Where no clean run kept it, or rows that differ in what the output does not have could
+        be it, only the transform can say what is right."""
+        clean, made = self._like(row, self._clean_of), self._like(row, self._made_of)
+        vouching = [one for one in (*clean, *made) if self._vouches(one, row)]
+        if any(set(self.own) <= one.keys() for one in vouching):
+            return
+        differ = {cell_of(one, sorted(one)) for one in like}
+        if (len(differ) > 1 or not clean) and (vouching or not made):
+            result.unjudged.append(shown(row))
+            return
+        rights = clean or made
+        odd = [n for n in self.own if not near(rights[0].get(n), row.get(n), self.tolerance)]
+        result.anomalies.append(
+            Anomaly(
+                "Corrupt",
+                (shown(row, self.key),),
+                expected={n: rights[0].get(n) for n in odd},
+                seen={n: row.get(n) for n in odd},
+                note=f"{', '.join(odd)} made otherwise than without a fault",
+            )
+        )
+
+    def _like(self, row: Row, known: Mapping[Cell, Sequence[Row]]) -> list[Row]:
+        """The known rows of the same key that are equal in all that the job does not make."""
+        among = known.get(cell_of(row, self.key), ())
+        return [
+            one
+            for one in among
+            if all(_same(one[n], row[n]) for n in self._inputs if n in one and n in row)
+        ]
+
+    def _vouches(self, known: Row, row: Row) -> bool:
+        """Whether a row has the job's own columns as one that is known to be right, in what that
+        one has of them."""
+        names = [n for n in self.own if n in known]
+        return all(near(known[n], row.get(n), self.tolerance) for n in names)
+
+    @cached_property
+    def _inputs(self) -> tuple[str, ...]:
+        return tuple(sorted({name for row in self.given for name in row} - self.free))
+
+    @cached_property
+    def _clean_of(self) -> dict[Cell, list[Row]]:
+        return _by_key(self.clean, self.key)
+
+    @cached_property
+    def _made_of(self) -> dict[Cell, list[Row]]:
+        return _by_key(self.made, self.key)
+
+
+def one_of_each_key(rows: Sequence[Row], key: Sequence[str]) -> list[list[Row]]:
+    """Different rows in sets with at most one of each key: a row's own outcome is known in each."""
+    sets: list[list[Row]] = []
+    for same in _by_key(rows, key).values():
+        different = {cell_of(row, sorted(row)): row for row in same}
+        for number, row in enumerate(different.values()):
+            if number == len(sets):
+                sets.append([])
+            sets[number].append(row)
+    return sets
+
+
+def _by_key(rows: Sequence[Row], key: Sequence[str]) -> dict[Cell, list[Row]]:
+    found: dict[Cell, list[Row]] = defaultdict(list)
+    for row in rows:
+        found[cell_of(row, key)].append(row)
+    return found
+
+
+def _agrees(given: Row, seen: Row, columns: set[str]) -> bool:
+    """Whether they are equal in what the output has; a row without one of its columns has a null
+    there."""
+    return all(_same(given[n], seen.get(n)) for n in given.keys() & columns)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equality, in which a time may be written in several ways."""
+    if canonical(a) == canonical(b):
+        return True
+    return isinstance(a, str) and isinstance(b, str) and _time(a) == _time(b) is not None
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
