@@ -9,15 +9,17 @@ clean runs cannot be a fault's doing.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 from bettong.harness.queries.job.compare import Bag, Compare, OuterBag, Table
 from bettong.harness.queries.job.rules import (
     Cell,
     Expected,
     Row,
+    canonical,
     cell_of,
     latest_of_each,
     near,
@@ -89,7 +91,20 @@ def _with_columns_freed(
     blind = ""
     if freed and not kept:
         blind = f"every column is another with {_listed(names)}: nothing of a row can be judged"
-    return Envelope(Expected(rows, free=free), tuple(varying), blind)
+    expected = Expected(rows, free=free, dealt=_dealt(runs.values(), freed))
+    return Envelope(expected, tuple(varying), blind)
+
+
+def _dealt(runs: Iterable[Sequence[Row]], freed: Iterable[str]) -> dict[str, frozenset[Any]]:
+    """The columns that are free only in which row has which value, such as a number that rows get
+    in the order in which they come: every run has the same values, all of them different."""
+    found = {}
+    for name in freed:
+        dealt = [Counter(canonical(row.get(name)) for row in rows) for rows in runs]
+        exact = not any(isinstance(value, float) for value in dealt[0])
+        if exact and set(dealt[0].values()) == {1} and all(one == dealt[0] for one in dealt):
+            found[name] = frozenset(dealt[0])
+    return found
 
 
 def _with_rows_freed(
@@ -161,8 +176,10 @@ def _of_tables(compare: Table, runs: Mapping[str, Sequence[Row]]) -> Envelope:
             f"every value is another, or not there, with {_listed(odd or others)}: nothing of a "
             "row can be judged"
         )
+    folded = [list(table.values()) for table in tables.values()]
+    dealt = _dealt(folded, by_column)
     return Envelope(
-        Expected(must, optional, free, frozenset(free_cells), open=bool(optional)),
+        Expected(must, optional, free, frozenset(free_cells), dealt, open=bool(optional)),
         tuple(varying),
         blind,
     )

@@ -30,6 +30,8 @@ class Expected:
         optional: further rows that may be there.
         free: columns whose values are not judged.
         free_cells: (key, column) whose value is not judged, in tables.
+        dealt: columns of which it is free which row has which value, with their values: each of
+            them has to be there once.
         open: other rows may be there too, and nothing is known of them.
         between: in tables, numbers may lie between those of the rows given for a key, some of which
             count rows that may be dropped.
@@ -39,6 +41,7 @@ class Expected:
     optional: Sequence[Row] = ()
     free: frozenset[str] = frozenset()
     free_cells: frozenset[tuple[Cell, str]] = frozenset()
+    dealt: Mapping[str, frozenset[Any]] = field(default_factory=dict)
     open: bool = False
     between: bool = False
 
@@ -136,7 +139,35 @@ def bag_difference(
             result.unjudged.append(shown(row, names))
         else:
             result.anomalies.append(Anomaly("Phantom", (shown(row, names),), seen=dict(row)))
+    result.anomalies += [] if result.anomalies else _dealt_otherwise(expected, seen)
     return result
+
+
+def _dealt_otherwise(expected: Expected, seen: Sequence[Row]) -> list[Anomaly]:
+    """The rows are right in all that is judged of them: what shows one that stands in another's
+    place is a value that is there twice or not at all."""
+    found = []
+    for name, values in expected.dealt.items():
+        times = Counter(canonical(row.get(name)) for row in seen)
+        note = f"each run without a fault has each {name} once"
+        for value in sorted(values - times.keys(), key=str):
+            lost = {name: value}
+            found.append(Anomaly("Loss", (shown(lost),), expected=lost, note=note))
+        for value, number in times.items():
+            if value not in values:
+                other = {name: value}
+                found.append(Anomaly("Phantom", (shown(other),), seen=other, note=note))
+            elif number > 1:
+                found.append(
+                    Anomaly(
+                        "Duplicate",
+                        (shown({name: value}),),
+                        expected={"times": 1},
+                        seen={"times": number},
+                        note=note,
+                    )
+                )
+    return found
 
 
 def _matched(
@@ -241,6 +272,7 @@ def table_difference(
                     note=f"{', '.join(differ)} differ(s)",
                 )
             )
+    result.anomalies += [] if result.anomalies else _dealt_otherwise(expected, seen)
     return result
 
 

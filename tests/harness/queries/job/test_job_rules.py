@@ -252,6 +252,40 @@ def test_of_a_table_single_cells_are_freed() -> None:
     assert kinds(judged.difference([{**a, "n": 5}, b])) == ["Corrupt"]
 
 
+@pytest.mark.parametrize("compare", [Bag(), Table("user")])
+@pytest.mark.parametrize(
+    ("seen", "wrong"),
+    [
+        (rows(("a", 3), ("b", 1), ("c", 2)), []),
+        (rows(("a", 2), ("b", 2), ("c", 3)), ["Duplicate", "Loss"]),
+        (rows(("a", 1), ("b", 2), ("c", 4)), ["Loss", "Phantom"]),
+        (rows(("a", 1), ("b", 2)), ["Loss"]),
+    ],
+)
+def test_values_that_every_run_deals_to_its_rows_are_there_once(
+    compare: Any, seen: list[Row], wrong: list[str]
+) -> None:
+    """Which row has which number is free; a number that is there twice is another row's."""
+    a, b = rows(("a", 1), ("b", 2), ("c", 3)), rows(("a", 2), ("b", 3), ("c", 1))
+    found = envelope(compare, {"plain": a, "partitions": b})
+    assert found.varying
+    assert kinds(Judged(compare, found.expected, None, ("user", "n")).difference(seen)) == wrong
+
+
+@pytest.mark.parametrize(
+    ("plain", "other"), [([1, 2, 3], [2, 3, 4]), ([1, 1, 2], [2, 1, 1]), ([1.5, 2, 3], [3, 2, 1.5])]
+)
+def test_values_that_are_not_dealt_are_free(plain: list[float], other: list[float]) -> None:
+    """Others than before, one for several rows, sums that depend on their order."""
+
+    def output(values: list[float]) -> list[Row]:
+        return [{"n": n, "user": user} for n, user in zip(values, "abc", strict=True)]
+
+    found = envelope(Bag(), {"plain": output(plain), "partitions": output(other)})
+    assert found.expected.free == {"n"}
+    assert kinds(bag_difference(found.expected, output([9, 9, 9]), ["n", "user"])) == []
+
+
 def test_two_runs_of_the_same_variant_that_differ_are_named_unless_declared() -> None:
     assert differ(Bag(), rows(("a", 1)), rows(("a", 2)))
     assert not differ(Bag("user"), rows(("a", 1)), rows(("a", 2)))
