@@ -4,7 +4,19 @@ driver there, leaves the same behind."""
 from __future__ import annotations
 
 _SQL = {"BEGIN", "SET SESSION", "SHOW", "ping"}
-_REDIS = {"PING", "MULTI", "WATCH", "UNWATCH", "GET", "MGET", "HGET", "HGETALL", "EXISTS", "LRANGE"}
+_REDIS = {
+    *("PING", "ECHO", "TIME", "INFO", "DBSIZE", "MULTI", "WATCH", "UNWATCH", "DISCARD"),
+    *("EXISTS", "TYPE", "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "KEYS", "SCAN", "RANDOMKEY"),
+    *("GET", "MGET", "GETRANGE", "STRLEN", "GETBIT", "BITCOUNT", "BITPOS", "LCS"),
+    *("HGET", "HMGET", "HGETALL", "HEXISTS", "HKEYS", "HVALS", "HLEN", "HSTRLEN", "HSCAN"),
+    *("LRANGE", "LLEN", "LINDEX", "LPOS"),
+    *("SISMEMBER", "SMISMEMBER", "SMEMBERS", "SCARD", "SRANDMEMBER", "SSCAN"),
+    *("SINTER", "SINTERCARD", "SUNION", "SDIFF"),
+    *("ZSCORE", "ZMSCORE", "ZRANGE", "ZREVRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"),
+    *("ZRANGEBYLEX", "ZCARD", "ZCOUNT", "ZLEXCOUNT", "ZRANK", "ZREVRANK", "ZSCAN"),
+    *("XLEN", "XRANGE", "XREVRANGE", "XREAD", "XPENDING", "XINFO", "PFCOUNT"),
+}
+"""Not those that can store what they find (SORT, GEORADIUS) or change an expiry (GETEX)."""
 _AMQP = {"channel.open", "channel.close", "basic.qos", "confirm.select", "tx.select"}
 _LABELS = frozenset(_SQL | _REDIS | _AMQP)
 _HTTP = ("GET ", "HEAD ", "OPTIONS ")  # safe methods: RFC 9110, 9.2.1

@@ -118,6 +118,19 @@ def test_losing_one_that_changes_nothing_leaves_the_same_behind_in_every_way() -
     assert left[f"crash(driver, before {request})"] == left[f"crash(driver, after {request})"]
 
 
+@pytest.mark.parametrize(
+    ("label", "changes"),
+    [
+        *((label, False) for label in ("SISMEMBER", "HEXISTS", "ZRANGE", "XLEN", "TTL", "STRLEN")),
+        *((label, True) for label in ("GETDEL", "GETEX", "SORT", "SELECT", "XREADGROUP", "SPOP")),
+    ],
+)
+def test_commands_of_redis_that_only_read_change_nothing(label: str, changes: bool) -> None:
+    assert any(fault.takes_over for p in placed([(1, label, "a")]) for fault, _ in p.faults) == (
+        changes
+    )
+
+
 def test_of_requests_that_are_alike_the_first_and_the_last_stand_for_all() -> None:
     asked = [(1, "BEGIN", "")] + [(1, "INSERT", str(n)) for n in range(5)] + [(1, "COMMIT", "")]
     assert numbers(placed(asked)) == [1, 2, 6, 7]
