@@ -98,19 +98,24 @@ class QueryVerdict:
         kinds = {a.kind for e, _ in shown for a in e.anomalies}
         guarantee = guarantee_of(kinds)
         unsure = [_unjudged(e) for e in executions if e.blind]
+        missed = [e for e, c in zip(chosen, confirmed, strict=True) if not (c.shown or c.in_time)]
         unsure += [
             f"{named(e.schedule)}: a SIGKILL does not show it"
             for e, reported in ways
-            if reported is None
+            if reported is None and e not in missed
         ]
         verdict: Verdict = "valid" if satisfies(guarantee, self.request.expect) else "invalid"
         left = not (findings.complete or self.request.only or violations == [findings.baseline])
-        if verdict == "valid" and (unsure or left):
+        if verdict == "valid" and (unsure or missed or left):
             verdict = "unknown"
+        if verdict == "unknown":
+            guarantee = guarantee_of(kinds | {a.kind for e in missed for a in e.anomalies})
         torn = [seen for e in executions for seen in e.details.get("torn", ())]
         return self._result(
             verdict,
-            self._reason(guarantee, len(violations), unsure, left),
+            self._reason(guarantee, len(violations), unsure, left)
+            if verdict != "unknown" or not missed
+            else _unconfirmed(self.subject.name, missed),
             guarantee=guarantee,
             ordering="per-key" if self.subject.ordered and "Reorder" not in kinds else "none",
             anomalies=shown[0][0].anomalies[:_ANOMALIES_SHOWN] if shown else (),
@@ -121,6 +126,7 @@ class QueryVerdict:
             details={
                 "atomic": "torn" if torn else "no part of a batch was seen",
                 "torn": torn[:3],
+                **({"unconfirmed": [sorted(e.schedule) for e in missed]} if missed else {}),
                 "folded": _folded(executor),
                 "folded_and_run": [named(e.schedule) for e in sampled],
                 **self._anew(anew),
@@ -282,6 +288,16 @@ def _unjudged(execution: Execution) -> str:
     """Which run showed nothing of its faults, and why."""
     missing = f"{' and '.join(execution.not_fired)} did not fire" if execution.not_fired else ""
     return f"{named(execution.schedule)}: {'; '.join(filter(None, (missing, execution.note)))}"
+
+
+def _unconfirmed(name: str, missed: Sequence[Execution]) -> str:
+    """What was seen, and nobody had the time to show again."""
+    seen = ", ".join(sorted({a.kind for e in missed for a in e.anomalies}))
+    return (
+        f"{name}: a counterexample was seen and not confirmed, for the budget ended before a "
+        f"SIGKILL could show it again: {'; '.join(named(e.schedule) for e in missed)} ({seen}); "
+        "give it more time"
+    )
 
 
 def _folded(executor: QueryExecutor) -> dict[str, list[str]]:

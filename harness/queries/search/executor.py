@@ -55,10 +55,12 @@ class Confirmation:
 
     Attributes:
         layout: only when the replay's rows are dealt out in another way.
+        in_time: whether there was time to see.
     """
 
     shown: bool
     layout: bool = False
+    in_time: bool = True
 
 
 @dataclass
@@ -264,7 +266,7 @@ class QueryExecutor:
             try:
                 known = self._confirmations[execution.schedule] = self._confirm(execution)
             except BudgetSpentError:
-                return Confirmation(shown=False)
+                return Confirmation(shown=False, in_time=False)
             if known.shown:
                 kinds = frozenset(a.kind for a in execution.anomalies)
                 self.confirmed.append(execution.schedule)
@@ -275,12 +277,17 @@ class QueryExecutor:
 
     def expect_alone(self, execution: Execution) -> None:
         """Raises DisturbedError when a violation that no SIGKILL has shown is none either while
-        nothing else goes on: what goes on beside it has made it. Nothing may be under way."""
+        nothing else goes on: what goes on beside it has made it. Nothing may be under way. Where
+        the time is up it is not asked."""
         if self.parallel == 1 or self.real:
             return
         faults = [self.fault(id) for id in sorted(execution.schedule)]
         kinds = frozenset(a.kind for a in execution.anomalies)
-        if self.judge(faults, self._replayed(faults)).kinds != kinds:
+        try:
+            alone = self.judge(faults, self._replayed(faults))
+        except BudgetSpentError:
+            return
+        if alone.kinds != kinds:
             named = " + ".join(sorted(execution.schedule))
             reason = f"what {named} shows beside another run it does not show alone"
             raise DisturbedError(reason, in_sight=True)
