@@ -30,6 +30,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bettong.engine.steps import Instrumentation, Recorder
+from bettong.harness.queries.sink.commits import ask, connect_refusable, verb
 from bettong.harness.queries.sink.unseen import LineMoments
 from bettong.lineage.trace import TraceEvent
 
@@ -191,22 +192,24 @@ class Probe:
 
     def _connect(self, *arguments: Any, **named: Any) -> sqlite3.Connection:
         """``sqlite3.connect``, with the connection's statements watched."""
-        connection: sqlite3.Connection = _CONNECT(*arguments, **named)
         path = os.fspath(arguments[0] if arguments else named["database"])
         if named.get("uri") and isinstance(path, str) and path.startswith("file:"):
             path = unquote(urlsplit(path).path)
+        if path == ":memory:" or not self._concerns(path):
+            if path != ":memory:":
+                self._note(path)
+            return _CONNECT(*arguments, **named)
 
         def statement(sql: str) -> None:
-            verb = sql.lstrip().split(None, 1)[0].upper().rstrip(";") if sql.strip() else ""
-            alone = verb in _CHANGING_SQL and not connection.in_transaction
-            if verb in _DURABLE_SQL or verb == "BEGIN" or alone:
-                self._happens(verb.lower(), path)
+            first = verb(sql)
+            alone = first in _CHANGING_SQL and not connection.in_transaction
+            if first in _DURABLE_SQL or first == "BEGIN" or alone:
+                self._happens(first.lower(), path)
 
-        if path != ":memory:":
-            if self._concerns(path):
-                self._lines.seen_otherwise.add(os.fsdecode(path))
-                connection.set_trace_callback(statement)
-            self._note(path)
+        connection = connect_refusable(_CONNECT, *arguments, **named)
+        self._lines.seen_otherwise.add(os.fsdecode(path))
+        ask(connection, statement)
+        self._note(path)
         return connection
 
     def _concerns(self, path: Any) -> bool:

@@ -1,0 +1,138 @@
+"""SQLite connections whose COMMIT fails where the conductor says so. SQLite takes no notice of what
+its trace callback raises, so it is asked before; what a whole script commits fails after it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+_ENDING = ("COMMIT", "END")
+_FACTORY_AT = 5
+"""Where ``sqlite3.connect`` has the class of connections among its arguments."""
+
+
+def verb(sql: str) -> str:
+    """What a statement begins with, in capitals."""
+    return sql.lstrip().split(None, 1)[0].upper().rstrip(";") if sql.strip() else ""
+
+
+class RefusableConnection(sqlite3.Connection):
+    """A connection that asks at each statement. Where the answer to the end of a transaction is an
+    OSError, the transaction is rolled back, and the caller gets what SQLite raises then."""
+
+    _asks: Callable[[str], None] | None = None
+    _asked = False
+    _refused = False
+
+    def ask(self, asks: Callable[[str], None]) -> None:
+        """From now on it is called with each statement, as it is run."""
+        self._asks = asks
+        self.set_trace_callback(self._traced)
+
+    def _traced(self, sql: str) -> None:
+        if self._asks is None or (self._asked and verb(sql) in _ENDING):
+            return
+        try:
+            self._asks(sql)
+        except OSError:
+            self._refused = True
+
+    def ended_by(self, end: Callable[..., Any], *arguments: Any) -> Any:
+        """End the transaction by this call, unless that is refused."""
+        if self._asks is None or not self.in_transaction:
+            return end(*arguments)
+        try:
+            self._asks("COMMIT")
+        except OSError:
+            self.rollback()  # as SQLite does by itself when the disk fails
+            raise disk_error() from None
+        self._asked = True
+        try:
+            return end(*arguments)
+        finally:
+            self._asked = False
+
+    def scripted(self, run: Callable[..., Any], script: str) -> Any:
+        """Run a script, which fails at its end if any commit in it was refused."""
+        self._refused = False
+        done = run(script)
+        if self._refused:
+            raise disk_error()
+        return done
+
+    def commit(self) -> None:
+        self.ended_by(super().commit)
+
+    def __exit__(self, *raised: Any) -> Any:
+        leave = super().__exit__
+        return leave(*raised) if raised[0] is not None else self.ended_by(leave, *raised)
+
+    def cursor(self, factory: Any = sqlite3.Cursor) -> Any:
+        return super().cursor(_refusable_cursor(factory))
+
+    def execute(self, sql: str, *parameters: Any) -> Any:
+        return self.cursor().execute(sql, *parameters)
+
+    def executescript(self, script: str) -> Any:
+        return self.cursor().executescript(script)
+
+
+class _RefusableCursor(sqlite3.Cursor):
+    def execute(self, sql: str, *parameters: Any) -> Any:
+        run = super().execute
+        if verb(sql) in _ENDING and isinstance(self.connection, RefusableConnection):
+            return self.connection.ended_by(run, sql, *parameters)
+        return run(sql, *parameters)
+
+    def executescript(self, script: str) -> Any:
+        run = super().executescript
+        if isinstance(self.connection, RefusableConnection):
+            return self.connection.scripted(run, script)
+        return run(script)
+
+
+def disk_error() -> sqlite3.OperationalError:
+    """What SQLite raises when the disk fails."""
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+    error.sqlite_errorname = "SQLITE_IOERR"
+    return error
+
+
+def connect_refusable(
+    connect: Callable[..., Any], *arguments: Any, **named: Any
+) -> sqlite3.Connection:
+    """``sqlite3.connect``, of a connection of the user's own kind that can be refused."""
+    given, place = list(arguments), _FACTORY_AT
+    if len(given) > place:
+        given[place] = _refusable(given[place])
+    else:
+        named["factory"] = _refusable(named.get("factory", sqlite3.Connection))
+    connection: sqlite3.Connection = connect(*given, **named)
+    return connection
+
+
+def ask(connection: sqlite3.Connection, asks: Callable[[str], None]) -> None:
+    """Have it called with each statement of a connection, as it is run."""
+    if isinstance(connection, RefusableConnection):
+        connection.ask(asks)
+    else:  # what a function has made
+        connection.set_trace_callback(asks)
+
+
+@lru_cache
+def _refusable(kind: Any) -> Any:
+    return _mixed(RefusableConnection, kind, sqlite3.Connection)
+
+
+@lru_cache
+def _refusable_cursor(kind: Any) -> Any:
+    return _mixed(_RefusableCursor, kind, sqlite3.Cursor)
+
+
+def _mixed(ours: type, kind: Any, usual: type) -> Any:
+    if kind is usual:
+        return ours
+    return type(kind.__name__, (ours, kind), {}) if isinstance(kind, type) else kind
