@@ -27,6 +27,7 @@ from bettong.harness.queries.job.inputs import Recorded, StepInput, Topic
 from bettong.harness.queries.job.judge import Judged
 from bettong.harness.queries.job.lineage import JobWhy
 from bettong.harness.queries.job.loading import load_job
+from bettong.harness.queries.job.numbering import begins_anew
 from bettong.harness.queries.job.oracles import VARIANTS, Clean, OnePerKey
 from bettong.harness.queries.job.rules import Row
 from bettong.harness.queries.job.script import expect_hooks, facts_of, load_script
@@ -358,6 +359,8 @@ class _Check:
         self._why.batches = _batches(run)
         self._why.tail = frozenset({self._why.batches - 1}) if facts.stateful else frozenset()
         self._why.tail |= _others(run, window)
+        if self._anew:
+            self._why.tail |= {self._why.batches - 1}
         self._why.without_data = last_without_data(run.cut)
         self._why.read_clean(run, wire)
         self._why.not_placeable = not_placeable(points.unpinned, run.events, window)
@@ -366,6 +369,8 @@ class _Check:
         return baseline
 
     _runs: int = 0
+    _anew: bool = False
+    """Whether its query begins its checkpoint anew when it is started again."""
 
     def _variants(self, facts: Facts) -> list[Variant]:
         """Those that the oracle asks for and that can change something."""
@@ -384,6 +389,7 @@ class _Check:
             self._expect_sense(run)
         except VacuousError as e:
             raise VacuousError(f"{e} (with {variant.name})") from e
+        self._anew = self._anew or begins_anew(run.events)
         return list(run.rows)
 
     def _assumptions(self, rows: Mapping[str, Sequence[Row]], facts: Facts) -> tuple[str, ...]:
