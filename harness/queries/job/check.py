@@ -406,7 +406,8 @@ class _Check:
         return facts_of(run) if self._request.script is not None else run.facts
 
     def _expect_sense(self, run: QueryRun) -> None:
-        if self._request.script is not None:
+        if isinstance(self._workload, ScriptWorkload):
+            self._workload.expect_checkpoint()
             expect_hooks(self._job.name, run)
         expect_sense(self._job.name, run)
         if not isinstance(self._job.oracle, OnePerKey):

@@ -15,6 +15,7 @@ from bettong.harness.queries.job.feed import LineSender, Sender, TopicSender
 from bettong.harness.queries.job.script import Lines
 from bettong.harness.queries.job.workload import JobWorkload
 from bettong.harness.queries.script import KAFKA
+from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import TraceEvent
 
 IDLE = "query.idle"
@@ -70,6 +71,18 @@ class ScriptWorkload(JobWorkload):
     def finished(self) -> bool:
         """Whether the query has nothing left to do for now."""
         return self._idle.is_set()
+
+    def expect_checkpoint(self) -> None:
+        """Raises UsageError when the script keeps its checkpoint where it outlives the run: the
+        next run would go on from there."""
+        found = self.feed.checkpoint
+        work = self._state / "work"
+        if found is not None and not found.resolve().is_relative_to(work.resolve()):
+            raise UsageError(
+                f"{self.job.name}: its checkpoint is {found}, not below {{work}}, the empty folder "
+                "of each run: have the script take its checkpointLocation from an environment "
+                "variable, and set that: --set CKPT={work}/ckpt"
+            )
 
     def checkpoint(self, state: Path) -> Path | None:
         """Where the script keeps it, once that is known."""
