@@ -30,7 +30,10 @@ KINDS: tuple[type[QueryFault], ...] = (
 )
 """In the order in which they are asked for an id."""
 _FAIL_ATTEMPTS = (("before", "source.middle"), ("after", "task"))
-_RAISING = ("open", "rename", "remove", "mkdir", "link", "commit", "end")
+_RAISING = (
+    *("open", "connect", "rename", "remove", "mkdir", "rmdir", "link", "symlink", "truncate"),
+    *("commit", "end"),
+)
 
 
 def faults_at(crash_point: CrashPoint) -> Iterator[QueryFault]:

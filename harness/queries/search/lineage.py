@@ -29,11 +29,12 @@ from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
 from bettong.harness.queries.search.later_batches import by_operation
-from bettong.harness.queries.sink.probes import CHANGED
+from bettong.harness.queries.sink.probes import CHANGED, STATEMENTS
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import Lineage
 
-_BEGINS = ("open", "begin")
+_BEGINS = ("open", "begin", "connect")
+_SHOWS = ("rename", "link", "symlink")
 
 
 class Why:
@@ -179,14 +180,16 @@ class Why:
 
     def _held_at(self, batch: int) -> Iterable[str]:
         """Where a driver stands still within what the sink's own code does, until its successor has
-        gone on: at the renames by which what was written becomes visible, for a late one may take
-        the other's work away; and the first and the last time that it begins to write, for what it
-        has seen before may no longer hold."""
+        gone on: at the renames and links by which what was written becomes visible, for a late one
+        may take the other's work away; and the first and the last time that it begins to write, and
+        that it changes a database in one statement, for what it has seen before may no longer
+        hold."""
         found = (m.point.step for m in self.clean_crash_points if m.batch == batch)
         files = [(step, file[1]) for step in found if (file := StepId.parse(step).file)]
         begins = [step for step, kind in files if kind in _BEGINS]
-        renames = (step for step, kind in files if kind == "rename")
-        return dict.fromkeys((*begins[:1], *renames, *begins[-1:]))
+        alone = [step for step, kind in files if kind in STATEMENTS]
+        shows = (step for step, kind in files if kind in _SHOWS)
+        return dict.fromkeys((*begins[:1], *alone[:1], *shows, *begins[-1:], *alone[-1:]))
 
     def _events(self) -> Iterator[QueryFault]:
         """Operational events."""
@@ -248,11 +251,11 @@ class Why:
 
 
 def _is_between(around: Sequence[CrashPoint]) -> bool:
-    """Whether these are a write of the sink's with two before and one after it: of the writes that
-    follow each other the first two and the last stand for all."""
+    """Whether these are a write of the sink's with two before and one after it: of the writes, or
+    statements, that follow each other the first two and the last stand for all."""
     files = [StepId.parse(x.point.step).file for x in around]
     kinds = {None if file is None else file[1] for file in files}
-    return len(files) == 4 and kinds in ({"write"}, {CHANGED})
+    return len(files) == 4 and len(kinds) == 1 and kinds <= {"write", CHANGED, *STATEMENTS}
 
 
 def begun_with(crash_point: CrashPoint, crash_points: Iterable[CrashPoint]) -> str | None:

@@ -3,19 +3,23 @@ its trace callback raises, so it is asked before; what a whole script commits fa
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+_COMMENTS = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$))*", re.DOTALL)
 _ENDING = ("COMMIT", "END")
 _FACTORY_AT = 5
 """Where ``sqlite3.connect`` has the class of connections among its arguments."""
 
 
 def verb(sql: str) -> str:
-    """What a statement begins with, in capitals."""
-    return sql.lstrip().split(None, 1)[0].upper().rstrip(";") if sql.strip() else ""
+    """The first word of a statement, in capitals."""
+    found = _COMMENTS.match(sql)
+    words = sql[found.end() if found else 0 :].split(None, 1)
+    return words[0].upper().rstrip(";") if words else ""
 
 
 class RefusableConnection(sqlite3.Connection):

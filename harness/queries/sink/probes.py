@@ -3,9 +3,9 @@ something durable, the conductor is asked.
 
 Installed at the start of the driver host and of every Python process of Spark (``site/``). Files
 are seen by Python's audit events, writes to them by an ``open`` of ours, SQLite by its trace
-callback, what else changes by looking between the lines of a ``foreachBatch`` function, so that
-nothing of the sink needs to be changed. Which run the process works for is read from a file, for
-processes live longer than runs.
+callback, DuckDB where it connects, what else changes by looking between the lines of a
+``foreachBatch`` function, so that nothing of the sink needs to be changed. Which run the process
+works for is read from a file, for processes live longer than runs.
 
 What the code changes elsewhere than in the run's folder is noted, for runs that go on at the same
 time may share it; it is a step only where that is asked for.
@@ -31,6 +31,7 @@ from urllib.parse import unquote, urlsplit
 
 from bettong.engine.steps import Instrumentation, Recorder
 from bettong.harness.queries.sink.commits import ask, connect_refusable, verb
+from bettong.harness.queries.sink.imports import when_imported
 from bettong.harness.queries.sink.unseen import LineMoments
 from bettong.lineage.trace import TraceEvent
 
@@ -53,7 +54,12 @@ CHANGED = "change"
 _DURABLE_SQL = ("COMMIT", "END", "RELEASE")
 _CONNECT = sqlite3.connect
 _OPEN = io.open
-_CHANGING_SQL = ("INSERT", "UPDATE", "DELETE", "REPLACE", "CREATE", "DROP", "ALTER")
+_CHANGING_SQL = (
+    *("INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"),
+    *("CREATE", "DROP", "ALTER", "VACUUM", "REINDEX", "SAVEPOINT"),
+)
+STATEMENTS = frozenset(verb.lower() for verb in _CHANGING_SQL)
+"""The operations of moments before a statement that is a transaction of its own, or begins one."""
 
 
 def aim(
@@ -125,6 +131,7 @@ class Probe:
         sys.addaudithook(self._audit)
         sqlite3.connect = sqlite3.dbapi2.connect = self._connect  # type: ignore[assignment]
         io.open = builtins.open = self._open
+        when_imported("duckdb", self._watch_duckdb)
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "socket.connect" and not self._is_tied:
@@ -212,6 +219,18 @@ class Probe:
         self._note(path)
         return connection
 
+    def _watch_duckdb(self, module: Any) -> None:
+        """Ask before a database is opened to be written: what a driver has seen before may no
+        longer hold then, and it has locked nothing yet."""
+        connect = module.connect
+
+        def asked(database: Any = ":memory:", read_only: bool = False, **named: Any) -> Any:
+            if _is_file(database) and not read_only:
+                self._happens("connect", database)
+            return connect(database, read_only, **named)
+
+        module.connect = asked
+
     def _concerns(self, path: Any) -> bool:
         folder = self._aimed_at()
         if folder is None:
@@ -296,6 +315,13 @@ class Probe:
             pass
         finally:
             self._busy.now = False
+
+
+def _is_file(database: Any) -> bool:
+    if not isinstance(database, str | bytes | os.PathLike):
+        return False
+    name = os.fsdecode(database)
+    return bool(name) and not name.startswith((":", "md:", "motherduck:"))
 
 
 def _task() -> str:

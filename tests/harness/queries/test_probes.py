@@ -100,6 +100,46 @@ for name in (str(path), f"file:{path}?mode=rwc"):
     assert found == ["create a", "begin a", "commit a"] * 2
 
 
+def test_a_statement_that_is_its_own_transaction_is_a_moment(tmp_path: Path) -> None:
+    code = """
+db = sqlite3.connect(path, isolation_level=None)
+db.execute("CREATE TABLE t (x)")
+db.executescript("/* two */ INSERT INTO t VALUES (1); -- and one\\n UPDATE t SET x = 2;")
+db.executemany("INSERT INTO t VALUES (?)", [(3,), (4,)])
+db.execute("WITH n AS (SELECT 5) INSERT INTO t SELECT * FROM n")
+db.execute("SELECT * FROM t").fetchall()
+db.execute("SAVEPOINT s"); db.execute("DELETE FROM t"); db.execute("RELEASE s")
+db.close()
+"""
+    found = [m for m in moments(tmp_path, code) if not m.startswith("open")]
+    verbs = ("create", "insert", "update", "insert", "insert", "with", "savepoint", "release")
+    assert found == [f"{verb} a" for verb in verbs]
+
+
+def test_a_link_is_a_moment(tmp_path: Path) -> None:
+    code = "path.touch(); os.link(path, folder / 'b'); (folder / 'c').symlink_to(path)"
+    assert moments(tmp_path, code) == ["open a", "link b", "symlink c"]
+
+
+@pytest.mark.parametrize(
+    ("imported", "connect"),
+    [("import duckdb", "duckdb.connect"), ("from duckdb import connect", "connect")],
+)
+def test_duckdb_asks_where_it_connects_to_a_file(
+    tmp_path: Path, imported: str, connect: str
+) -> None:
+    pytest.importorskip("duckdb")
+    code = f"""
+{imported}
+{connect}(path).execute("CREATE TABLE t (x INTEGER)").close()
+{connect}(str(path), read_only=True).close()
+{connect}(database=path, config={{}}).close()
+{connect}().close(); {connect}(":memory:").close()
+"""
+    found = [m for m in moments(tmp_path, code) if m.startswith("connect")]
+    assert found == ["connect a", "connect a"]
+
+
 BATCH = """
 import pyspark.sql.utils
 import py4j.clientserver

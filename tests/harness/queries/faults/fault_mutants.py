@@ -131,6 +131,56 @@ class CompactsThirds(JsonBatchFiles):
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
+class AsksThenInserts(SqliteOneTransaction):
+    """Asks whether the batch is there, and writes it in one statement, its own transaction: right
+    as long as there is one driver."""
+
+    def setup(self, env: Environment) -> None:
+        with self._connect(env) as db:
+            db.execute("CREATE TABLE rows (id TEXT, key TEXT, seq INTEGER, value INTEGER)")
+        db.close()
+
+    def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        known = db.execute("SELECT 1 FROM rows WHERE id = ?", (rows[0][0],)).fetchall()
+        db.isolation_level = None
+        if not known:
+            places = ", ".join(["(?, ?, ?, ?)"] * len(rows))
+            db.execute(f"INSERT INTO rows VALUES {places}", [x for row in rows for x in row])
+
+
+class AsksThenConnects(JsonBatchFiles):
+    """Asks DuckDB whether the batch is there, and connects once more to write it: right as long as
+    there is one driver."""
+
+    def setup(self, env: Environment) -> None:
+        with self._connect(env) as db:
+            db.execute("CREATE TABLE rows (batch BIGINT, id TEXT)")
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            found = [(batch_id, row.id) for row in batch.collect()]
+            with self._connect(env) as db:
+                known = db.execute("SELECT 1 FROM rows WHERE batch = ?", [batch_id]).fetchall()
+            if not known:
+                with self._connect(env) as db:
+                    db.begin()
+                    db.executemany("INSERT INTO rows VALUES (?, ?)", found)
+                    db.commit()
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def read(self, env: Environment) -> list[Any]:
+        with self._connect(env) as db:
+            return [{"id": id} for (id,) in db.execute("SELECT id FROM rows").fetchall()]
+
+    @staticmethod
+    def _connect(env: Environment) -> Any:
+        import duckdb
+
+        return duckdb.connect(env.workdir / "sink.duckdb")
+
+
 def _put(path: Path, rows: Iterable[Any]) -> None:
     aside = path.with_name(f".{path.name}")
     aside.write_text("".join(json.dumps(row.asDict(), default=str) + "\n" for row in rows))

@@ -34,6 +34,7 @@ MIDDLE = "batch=1/p=0/a=0/source.middle"
 TWICE = f"lost-executor(before {MIDDLE}, goes on)"
 LOST = f"lost-executor(before {MIDDLE})"
 LOST_AT_END = "lost-executor(after batch=1/stage=0/p=0/a=0/task)"
+LATE = "pause(driver, from batch=1/sink.file={} until after batch=3/commits)"
 ZOMBIE = "pause(driver, from batch=1/commits until after batch=3/commits)"
 
 
@@ -72,6 +73,8 @@ def nightly(target: str, fault: str, seen: set[str], evidence: str) -> Parameter
             {"Loss"},
             "incarnation 1 ends here",
         ),
+        (f"{MUTANTS}:AsksThenInserts", LATE.format("1.insert"), {"Duplicate"}, "went on"),
+        (f"{MUTANTS}:AsksThenConnects", LATE.format("2.connect"), {"Duplicate"}, "went on"),
         (f"{FILES}:SqliteInsert", ZOMBIE, {"Duplicate"}, "driver(s) went on"),
         (f"{FILES}:SqliteOneTransaction", ZOMBIE, set(), "driver(s) went on"),
     ],
@@ -79,6 +82,8 @@ def nightly(target: str, fault: str, seen: set[str], evidence: str) -> Parameter
 def test_a_fault_fires(
     environments: SparkEnvironments, target: str, fault: str, seen: set[str], evidence: str
 ) -> None:
+    if "Connects" in target:
+        pytest.importorskip("duckdb")
     with EndpointProxies({}) as endpoint_proxies:
         two_cores = partial(environments, {}, 2)
         runner = SinkRunner(environments({}), Target(target), Input(), endpoint_proxies, two_cores)

@@ -131,6 +131,8 @@ def found_in(seen: QueryRun) -> set[str]:
         (("open", "rename", "open", "rename"), {1, 2, 3, 4}),
         (("open", "write", "open", "write", "open"), {1, 5}),
         (("begin", "commit", "begin", "commit"), {1, 3}),
+        (("insert", "insert", "insert", "link", "symlink"), {1, 3, 4, 5}),
+        (("connect", "connect"), {1, 2}),
         (("write",), set[int]()),
     ],
 )
@@ -150,10 +152,13 @@ def test_a_driver_is_held_where_it_begins_to_write_and_makes_visible(
     assert held.isdisjoint(tried_first)  # seldom what breaks a sink, and slow
 
 
-def test_of_writes_that_follow_each_other_the_first_two_and_the_last_stand_for_all() -> None:
-    found = found_in(with_files("open", *["write"] * 6, "rename"))
-    crashes = {f"crash(driver, before batch=0/sink.file={n}.write)" for n in range(2, 8)}
-    kept = {f"crash(driver, before batch=0/sink.file={n}.write)" for n in (2, 3, 7)}
+@pytest.mark.parametrize("kind", ["write", "insert"])
+def test_of_writes_that_follow_each_other_the_first_two_and_the_last_stand_for_all(
+    kind: str,
+) -> None:
+    found = found_in(with_files("open", *[kind] * 6, "rename"))
+    crashes = {f"crash(driver, before batch=0/sink.file={n}.{kind})" for n in range(2, 8)}
+    kept = {f"crash(driver, before batch=0/sink.file={n}.{kind})" for n in (2, 3, 7)}
     assert found & crashes == kept
 
 
