@@ -41,6 +41,11 @@ _ACKNOWLEDGED = (
     "The server answered before the rows were safe: have it confirm only what survives its own "
     "crash (acks=all, fsync, a durable queue or table)."
 )
+_UNAVAILABLE = (
+    "An answer of 5xx says that nothing was done and nothing is known: raise it (requests: "
+    "raise_for_status()), so that the query fails and the batch is replayed, or ask again until "
+    "there is another one."
+)
 _REPLY = (
     "When a reply is lost nobody knows whether the request was carried out, and whoever sends it "
     "again does it twice: make each request idempotent, by a key or a condition that the server "
@@ -72,6 +77,8 @@ def advise(
         return _UNFINISHED
     if "Stuck" in kinds:
         return _STUCK
+    if any(x.mechanism == "unavailable" for x in faults) and not (crashed or failed):
+        return _UNAVAILABLE
     if "Loss" in kinds:
         if any(x.forgets_answered for x in faults):
             return _ACKNOWLEDGED

@@ -39,12 +39,14 @@ class ArmedCut:
             fate; ``down``: from then on no connection to the endpoint works.
         action: called at the point, in a thread of its own, while the connection's flow is held.
         close: whether the connection is closed at the point; if not, its flow goes on.
+        answer: what the client is told, before the connection is closed, instead of a reply.
     """
 
     point: CutPoint
     lasts: Lasts = "once"
     action: Callable[[], object] | None = None
     close: bool = True
+    answer: bytes = b""
     times: int = 0
     healed: bool = False
     _request: str = ""

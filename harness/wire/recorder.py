@@ -198,6 +198,7 @@ class WireRecorder:
         lasts: Lasts = "once",
         action: Callable[[], object] | None = None,
         close: bool = True,
+        answer: bytes = b"",
     ) -> Armed:
         """Put a cut in force, for requests that are made from now on in the present run.
 
@@ -207,9 +208,11 @@ class WireRecorder:
             action: called at the point, in a thread, while the connection's flow is held: to pause
                 or restart the server, kill the client, disable a proxy.
             close: whether the connection is closed at the point, after the action.
+            answer: of a request that is lost before it arrives: what its client is told before the
+                connection is closed.
         """
         one_of(point.endpoint, tuple(self._relays), f"{point.id}: endpoint")
-        cut = ArmedCut(point, lasts, action, close)
+        cut = ArmedCut(point, lasts, action, close, answer)
         self.call(lambda: self.run.cuts.append(cut))
         return Armed(self, cut)
 

@@ -26,6 +26,8 @@ class Hit(Protocol):
     def kind(self) -> Kind: ...
     @property
     def close(self) -> bool: ...
+    @property
+    def answer(self) -> bytes: ...
     def missed(self, why: str) -> None: ...
 
 
@@ -167,8 +169,8 @@ class Session:
         if direction.sent > stop:
             hit.missed("part of it had passed before it could be told")
             return []
-        steps = [*direction.forward(stop), Fire(hit, logged)]
-        return steps + self._close(hit)
+        answered: list[Step] = [Forward("downstream", hit.answer)] if hit.answer else []
+        return [*direction.forward(stop), Fire(hit, logged), *answered, *self._close(hit)]
 
     def server(self, data: bytes) -> list[Step]:
         """The server has sent ``data``."""

@@ -42,8 +42,10 @@ class Injection(Protocol):
         lasts: Lasts,
         action: Callable[[], object] | None,
         close: bool,
+        answer: bytes = b"",
     ) -> None:
-        """A request meets its fate; ``action`` is called there, and its connection closed."""
+        """A request meets its fate; ``action`` is called there, and its connection closed, after
+        ``answer`` was given instead of the server's."""
 
     def restart_server(self, endpoint: str) -> None:
         """The server of an endpoint is killed and started again."""

@@ -62,6 +62,7 @@ def wire_points(
     """The places for faults on the wire within the first ``window`` batches: in the last of them,
     and in the others at requests of a kind that the last one does not have, such as those that
     make a table. Those of the batches of the ``tail`` are hit as those of the last one are.
+    Requests of HTTP are refused as well.
 
     Of a batch's requests that are alike those of :func:`~.alike.telling` stand for all; between
     the first and the last of many a driver dies once.
@@ -83,6 +84,7 @@ def wire_points(
     placed = [(request, batch_at(request.order, events)) for request in clean.requests]
     known = {kind_of(r) for r, batch in placed if batch == window - 1}
     told = telling(placed)
+    http = {(t.endpoint, t.number) for t in clean.conversations if t.protocol == "http"}
     for request, batch in placed:
         before = request_digest(reported, run)
         reported.append((request.endpoint, request.label, request.keys))
@@ -109,6 +111,9 @@ def wire_points(
                 arrives_late = [p for p in points if p.kind == "omit"]
                 faults += tuple(_own(WireFault(p, "always lost")) for p in arrives_late)
                 faults += tuple(_own(WireFault(p, "late")) for p in arrives_late)
+            if in_full and (request.endpoint, request.connection) in http:
+                never = (p for p in points if p.kind == "omit")
+                faults += tuple(_own(WireFault(p, "unavailable")) for p in never)
             found.append(WirePoint(batch, faults, request.order))
         elif request.id in told.between and not harmless(request.label):
             left = f"{files_at(request.order, events)} {request_digest(reported, run)}"

@@ -16,7 +16,15 @@ from bettong.harness.wire.cutpoints import Kind
 from bettong.lineage.trace import TraceEvent
 
 How = Literal[
-    "lost", "always lost", "crash", "unawaited", "restarted", "answered", "paused", "late"
+    "lost",
+    "always lost",
+    "crash",
+    "unawaited",
+    "restarted",
+    "answered",
+    "paused",
+    "late",
+    "unavailable",
 ]
 _HOW: Mapping[tuple[str, str, str], How] = {
     ("crash", "driver", "before"): "crash",
@@ -35,9 +43,11 @@ _MECHANISM: Mapping[How, str] = {
     "answered": "server",
     "paused": "server",
     "late": "zombie",
+    "unavailable": "unavailable",
 }
+_UNAVAILABLE = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _NUMBERED = re.compile(
-    r"(omit|omit-reply|cut|crash|restart|pause)"
+    r"(omit|omit-reply|cut|crash|restart|pause|unavailable)"
     r"\((?:(driver|server), (before|after|answered|awaiting) )?"
     r"([^/=]+)/(?:(restarted)/|batch=(\d+)/)?(.+)=(\d+)\)( and each time again)?$"
 )
@@ -57,7 +67,7 @@ class WireFault(QueryFault):
             ``answered``: the same, but its reply arrives: what it kept in memory alone is lost;
             ``paused``: it stands still there until the client gives up; ``late``: the driver
             stands still there, and its request is on its way until another driver has ended the
-            work.
+            work; ``unavailable``: the answer is 503 of HTTP, and the server knows of nothing.
     """
 
     on_wire: ClassVar[bool] = True
@@ -80,6 +90,8 @@ class WireFault(QueryFault):
             return f"pause(server, before {request})"
         if self.how == "late":
             return f"pause(driver, before {request})"
+        if self.how == "unavailable":
+            return f"unavailable({request})"
         return self.point.id + (" and each time again" if self.how == "always lost" else "")
 
     @classmethod
@@ -95,6 +107,8 @@ class WireFault(QueryFault):
         if what == "cut":
             kind = "cut"
         how = _HOW.get((what, who, when), "always lost" if again else "lost")
+        if what == "unavailable":
+            how = "unavailable"
         if restarted:
             fault = cls(at_request(kind, endpoint, label, int(number)), how)
         elif batch:
@@ -152,6 +166,8 @@ class WireFault(QueryFault):
                     f"The driver stood still when it had sent {what}, a new one took over and "
                     "ended the work; then the request arrived and the old one went on."
                 )
+            case "unavailable":
+                return f"{what} was answered with 503 (Service Unavailable) and not carried out."
             case "always lost":
                 if not executed:
                     return f"{what} was lost with its connection, each time it was sent."
@@ -193,7 +209,8 @@ class WireFault(QueryFault):
     def _hit(self, run: Injection) -> None:
         lasts: Literal["once", "retries"] = "retries" if self.how == "always lost" else "once"
         goes_on = self.how in ("answered", "paused", "late")
-        run.hit_request(self.id, self.point, lasts, self._action(run), close=not goes_on)
+        answer = _UNAVAILABLE if self.how == "unavailable" else b""
+        run.hit_request(self.id, self.point, lasts, self._action(run), not goes_on, answer)
 
     def _action(self, run: Injection) -> Callable[[], object] | None:
         match self.how:
@@ -209,7 +226,7 @@ class WireFault(QueryFault):
                 return lambda: run.hold_driver(self.id)
             case "always lost":
                 return lambda: run.outlast_client(self.id)
-            case "lost":
+            case "lost" | "unavailable":
                 return None
 
     @property
@@ -251,6 +268,8 @@ class WireFault(QueryFault):
     def doubled(self) -> str:
         if self.how == "late":
             return "Both drivers wrote them."
+        if self.how == "unavailable":
+            return "Whoever was refused took that for another answer."
         return "Whoever did not see the reply sent its rows again."
 
 

@@ -97,11 +97,12 @@ class FaultInjector:
         lasts: Lasts,
         action: Callable[[], object] | None,
         close: bool,
+        answer: bytes = b"",
     ) -> None:
         if fault in self._armed:
             return  # a batch that is begun again
         recorder = self.endpoint_proxies.recorder
-        self._armed[fault] = recorder.arm(point, lasts, action, close=close)
+        self._armed[fault] = recorder.arm(point, lasts, action, close=close, answer=answer)
 
     def crash_when_recorded(self) -> None:
         self._recorded.clear()

@@ -100,6 +100,8 @@ def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
         (f"{HERE}:GivesUp", "POST /rows", "omit", "lost", set()),
         (f"{HERE}:GivesUp", "POST /rows", "omit", "always lost", {"Loss"}),
         ("http:PostWithKey", "POST /rows", "omit", "always lost", set()),
+        (f"{HERE}:TakesAnyAnswer", "POST /rows", "omit", "unavailable", {"Loss"}),
+        ("http:PostWithKey", "POST /rows", "omit", "unavailable", set()),
         ("postgres:SwallowsErrors", "COMMIT", "omit", "lost", {"Loss"}),
         ("postgres:OneTransaction", "COMMIT", "omit", "crash", set()),
         ("postgres:OneTransaction", "COMMIT", "omit-reply", "answered", set()),

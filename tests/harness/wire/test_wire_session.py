@@ -23,6 +23,7 @@ class Cut:
     kind: Kind = "omit"
     nth: int = 0  # none
     close: bool = True
+    answer: bytes = b""
     why: str = ""
     seen: int = 0
     keys: list[Keys] = field(default_factory=list)
@@ -84,6 +85,18 @@ def test_a_cut_that_is_not_met_changes_no_byte(sample: tuple[str, list[Turn]]) -
     played = Played(turns, Cut(nth=999))
     assert played.up == joined(turns, client=True)
     assert played.down == joined(turns, client=False)
+
+
+@given(split_turns())
+def test_a_request_that_is_lost_may_be_answered_all_the_same(
+    sample: tuple[str, list[Turn]],
+) -> None:
+    _, turns = sample
+    whole = Played(turns, Cut())
+    played = Played(turns, Cut(nth=1, answer=b"no"))
+    assert (played.fired, played.closed) == (1, 1)
+    assert played.down.endswith(b"no") and whole.down.startswith(played.down[:-2])
+    assert whole.up.startswith(played.up) and len(played.up) < len(whole.up)
 
 
 @given(split_turns(), st.sampled_from(KINDS), st.data())

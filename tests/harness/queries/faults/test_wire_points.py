@@ -39,14 +39,14 @@ LABELS = ("BEGIN", "INSERT", "COMMIT", "GET /rows", "POST /rows")
 Asked = tuple[int, str, str]  # batch, label, content
 
 
-def recording(asked: Sequence[Asked], size: int = 100) -> Recording:
+def recording(asked: Sequence[Asked], size: int = 100, protocol: str = "test") -> Recording:
     history, counts, requests = History("db", Ledger()), Counter[int](), []
     for index, (batch, label, content) in enumerate(asked, 1):
         counts[batch] += 1
         order = 100 * batch + counts[batch]
         keys = history.add(Info(label, content=content.encode()))
         requests.append(Request("db", 1, index, order, label, "", size, 9, keys))
-    return Recording((Conversation("db", 1, "test", tuple(requests), (), 1, 1, None),))
+    return Recording((Conversation("db", 1, protocol, tuple(requests), (), 1, 1, None),))
 
 
 def placed(
@@ -107,6 +107,15 @@ def test_a_request_that_changes_something_is_lost_and_repeated_in_every_way() ->
     ]
     assert len({left for _, left in point.faults}) == 8
     assert ids([slow]) == [f"crash(driver, awaiting {request})"]
+
+
+def test_a_request_of_http_is_refused_whatever_it_asks_for() -> None:
+    asked = [(0, "POST /rows", "a"), (1, "GET /rows", ""), (1, "POST /rows", "b")]
+    for protocol, refused in (("test", set[str]()), ("http", {"2 GET /rows", "3 POST /rows"})):
+        clean = recording(asked, protocol=protocol)
+        found = wire_points(clean, cut_points(clean, clean).points, EVENTS, 2, "run1")
+        expected = {f"unavailable(db/conn=1/request={request})" for request in refused}
+        assert {id for id in ids(found) if id.startswith("unavailable")} == expected
 
 
 def test_losing_one_that_changes_nothing_leaves_the_same_behind_in_every_way() -> None:

@@ -49,9 +49,16 @@ class Proxies:
         return self
 
     def arm(
-        self, point: Any, lasts: str, action: Callable[[], object] | None, *, close: bool
+        self,
+        point: Any,
+        lasts: str,
+        action: Callable[[], object] | None,
+        *,
+        close: bool,
+        answer: bytes,
     ) -> Armed:
-        self.armed.append(Armed((point.kind, point.match, lasts, close), action))
+        told = (answer.split(b"\r\n")[0].decode(),) if answer else ()
+        self.armed.append(Armed((point.kind, point.match, lasts, close, *told), action))
         return self.armed[-1]
 
     def refuse_once(self, endpoint: str) -> Armed:
@@ -119,6 +126,11 @@ def event(step: str, phase: str = "before", **detail: Any) -> TraceEvent:
             ["restart"],
         ),
         ("pause(server, before db/COMMIT=1)", ("omit", "nth", "once", False), ["pause", "resume"]),
+        (
+            "unavailable(db/POST /rows=1)",
+            ("omit", "nth", "once", True, "HTTP/1.1 503 Service Unavailable"),
+            [],
+        ),
     ],
 )
 def test_a_fault_on_the_wire_is_in_force_from_the_beginning(
