@@ -205,7 +205,8 @@ class Probe:
         if path == ":memory:" or not self._concerns(path):
             if path != ":memory:":
                 self._note(path)
-            return _CONNECT(*arguments, **named)
+            plain: sqlite3.Connection = _CONNECT(*arguments, **named)
+            return plain
 
         def statement(sql: str) -> None:
             first = verb(sql)
