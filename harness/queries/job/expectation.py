@@ -19,7 +19,7 @@ from bettong.harness.queries.job.judge import Judged, bag_of
 from bettong.harness.queries.job.loading import given_of
 from bettong.harness.queries.job.made_rows import columns_of as schema_columns
 from bettong.harness.queries.job.once import Once, one_of_each_key
-from bettong.harness.queries.job.oracles import OnePerKey
+from bettong.harness.queries.job.oracles import Clean, OnePerKey
 from bettong.harness.queries.job.rules import Expected, Row, late
 from bettong.harness.queries.job.workload import JobWorkload
 from bettong.harness.queries.sense import VacuousError
@@ -38,13 +38,13 @@ class Facts:
         watermarks: event-time columns with their delay in seconds.
         stateful: its stateful operators.
         dropped: rows that were dropped because they came after the watermark.
-        processing_time: whether the clock decides what it puts out.
+        by_the_clock: where the clock decides which rows it puts out.
     """
 
     watermarks: Mapping[str, float]
     stateful: tuple[str, ...]
     dropped: int
-    processing_time: bool
+    by_the_clock: tuple[str, ...]
 
     @classmethod
     def of(cls, facts: Sequence[Mapping[str, Any]]) -> Facts:
@@ -56,7 +56,7 @@ class Facts:
             marks,
             tuple(sorted({op for each in facts for op in each.get("stateful", ())})),
             sum(each.get("dropped", 0) for each in facts),
-            any(each.get("processing_time") for each in facts),
+            tuple(sorted({part for each in facts for part in each.get("by_the_clock", ())})),
         )
 
 
@@ -96,6 +96,11 @@ def expectation(
         given = job.inputs[job.compare.left]
         names = schema_columns(given.schema) if isinstance(given, StepInput) else {}
         left = tuple(name for name in columns if name in names)
+    if facts.by_the_clock and isinstance(job.oracle, str | Clean | OnePerKey):
+        raise VacuousError(
+            f"{job.name}: it goes by the clock ({', '.join(facts.by_the_clock)}), which decides "
+            "which rows it puts out: give an oracle of your own, a function of the input's rows"
+        )
     if isinstance(job.oracle, OnePerKey):
         once = _once(job, job.oracle, workload, ask, columns, runs)
         judged = Judged(job.compare, clean.expected, once, columns, left)
@@ -111,11 +116,6 @@ def expectation(
         return Expectation(
             Judged(job.compare, Expected(must, free=free), None, columns, left),
             "the job's own oracle",
-        )
-    if facts.processing_time:
-        raise VacuousError(
-            f"{job.name}: the clock decides what it puts out (processing time): give an oracle of "
-            "your own, a function of the input's rows"
         )
     if job.oracle == "batch":
         return _by_batch(job, workload, facts, clean, ask, columns, left)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bettong.engine import steps
 from bettong.engine.steps import Instrumentation
+from bettong.harness.queries.job.clock import by_the_clock
 from bettong.harness.queries.job.contract import Job, JobEnvironment
 from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
@@ -265,7 +266,10 @@ def _facts(query: StreamingQuery) -> dict[str, Any]:
     return {
         "watermarks": sorted(set(_WATERMARK.findall(plan))),
         "stateful": sorted(set(_STATEFUL.findall(plan))),
-        "processing_time": "ProcessingTime" in plan,
+        "by_the_clock": [
+            *by_the_clock(plan),
+            *(["processing time"] if "ProcessingTime" in plan else []),
+        ],
         "dropped": dropped,
         "rows": rows,
     }
