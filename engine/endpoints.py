@@ -20,6 +20,7 @@ from bettong.engine.net.client import Client, Patience
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.peers import address_of
 from bettong.engine.receiver.client import ReceiverClient
+from bettong.engine.receiver.rows import PART_BYTES
 from bettong.engine.receiver.rows import Row as ReceiverRow
 from bettong.engine.sinks.base import Noted, Row
 from bettong.engine.sources.base import Extent
@@ -91,9 +92,11 @@ class TcpSink:
         application: under which name it keeps the outputs.
         key: the token or certificate that the receiver asks for.
         patience: how long a lost connection is tried again.
+        part_bytes: how much of a task's outputs is handed over at a time.
     """
 
     promises: ClassVar[str] = "effectively-once"
+    part_bytes: ClassVar[int] = PART_BYTES
     address: Address
     application: str
     key: Key = field(default_factory=Key)
@@ -128,6 +131,7 @@ class TcpSink:
                 partition,
                 attempt,
                 staged,
+                part_bytes=self.part_bytes,
                 step=noted.step,
                 causes=noted.causes,
                 carries=noted.carries,

@@ -7,9 +7,12 @@ import base64
 import struct
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Settings
+from bettong.engine.endpoints import TcpSink
+from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.state.inline import InlineExecutor
 from bettong.engine.state.manifest import Manifest, current_epoch
 from bettong.harness.catalog import CatalogEntry, given
@@ -112,6 +115,18 @@ class MergingFiles(BatchProtocol):
         )
 
 
+class SmallReplies(Gateway):
+    """Answers readers with one record of the journal at a time."""
+
+    reply_bytes: ClassVar[int] = 1
+
+
+class SmallParts(TcpSink):
+    """Hands over one row at a time."""
+
+    part_bytes: ClassVar[int] = 1
+
+
 class OtherCode(BatchProtocol):
     """Takes up its work after each restart with the next version of the application's code, and
     with one state partition more."""
@@ -189,6 +204,19 @@ CHANGED = replace(
     judges_state=False,  # what a version has not counted yet depends on when it was started
 )
 
+IN_PARTS = replace(
+    COUNTING,
+    name="counting_in_parts",
+    title="sums in 2 batches, the first of which is read and handed over in several parts",
+    input=lambda: b"all,5\nall,10\nall,15\nall,5",
+    frame=1,
+    partitions=1,
+    classes={
+        "gateway": "bettong.scenarios.corners:SmallReplies",
+        "sink": "bettong.scenarios.corners:SmallParts",
+    },
+)
+
 VISITS = Scenario(
     "visits",
     "sessions, ticks, state that is forgotten and a dead letter: 8 lines in 2 batches",
@@ -240,6 +268,7 @@ SCENARIOS: Sequence[Scenario] = (
     CHANGED,
     MERGING,
     ON_ARRAYS,
+    IN_PARTS,
     VISITS,
     READINGS,
     BETWEEN_FOLDERS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from bettong.engine.address import Address
 from bettong.engine.ingest.frames import (
@@ -22,7 +22,7 @@ from bettong.engine.net.client import Client, Patience, Watched
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.errors import FrameError
 from bettong.engine.net.names import check_name
-from bettong.engine.net.watched import known
+from bettong.engine.net.watched import known, part_of
 from bettong.lineage.trace import MessageRange
 
 _FRAME_BYTES = 64 << 20
@@ -79,24 +79,31 @@ class RangeClient(Client):
         self, start: int, stop: int, *, step: str = "", causes: Iterable[str] = ()
     ) -> list[Block]:
         """Messages ``start`` up to but not including ``stop``, in blocks in their order.
-        ``block.payloads()`` gives bytes, ``block.to_arrow()`` a binary array."""
-        return self.attempt(
-            lambda connection, watched: list(self._blocks(connection, watched, start, stop, step)),
-            step,
-            causes,
-            [MessageRange(self.stream, start, stop)],
-        )
+        ``block.payloads()`` gives bytes, ``block.to_arrow()`` a binary array. What one answer does
+        not hold is asked for in further parts, each a step ``part=K`` within the step."""
 
-    def _blocks(
+        def ask(connection: Connection, watched: Watched) -> list[Block]:
+            blocks = [self._block(connection, watched, start, stop, step)] if start < stop else []
+            at = start + sum(map(len, blocks))
+            while at < stop:
+                rest = [MessageRange(self.stream, at, stop)]
+                name = part_of(step, len(blocks))
+                with self.part(step, len(blocks), rest) as part:
+                    blocks.append(self._block(connection, part, at, stop, name))
+                watched.caused_by(*known(name))
+                at += len(blocks[-1])
+            return blocks
+
+        return self.attempt(ask, step, causes, [MessageRange(self.stream, start, stop)])
+
+    def _block(
         self, connection: Connection, watched: Watched, start: int, stop: int, step: str
-    ) -> Iterator[Block]:
-        while start < stop:
-            reply = connection.request(Read(start, stop, step), Batch)
-            if reply.start != start or not 0 < len(reply.messages) <= stop - start:
-                raise FrameError(f"the gateway sent other messages than {start} to {stop}")
-            watched.caused_by(*known(*reply.steps))
-            yield reply.messages
-            start += len(reply.messages)
+    ) -> Block:
+        reply = connection.request(Read(start, stop, step), Batch)
+        if reply.start != start or not 0 < len(reply.messages) <= stop - start:
+            raise FrameError(f"the gateway sent other messages than {start} to {stop}")
+        watched.caused_by(*known(*reply.steps))
+        return reply.messages
 
     def release(self, upto: int, *, step: str = "", causes: Iterable[str] = ()) -> None:
         """Let the gateway drop the messages below ``upto``; durable on return."""

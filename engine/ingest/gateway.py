@@ -10,6 +10,7 @@ import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from bettong.engine import steps
 from bettong.engine.ingest.frames import (
@@ -53,7 +54,6 @@ from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import MessageRange
 
-_REPLY_BYTES = 4 << 20
 _GATHER_BYTES = 1 << 20
 
 
@@ -73,6 +73,9 @@ class Arrived:
 class Gateway(Server):
     """One gateway process.
 
+    Attributes:
+        reply_bytes: how much one answer to a reader holds, or one message that is longer.
+
     Args:
         directory: where the journals are, one directory for each stream; this process' own.
         max_unreleased: messages of a stream that may wait to be released before its sender gets
@@ -85,6 +88,7 @@ class Gateway(Server):
 
     stream_class: type[Stream] = Stream
     journal_class: type[Journal] = Journal
+    reply_bytes: ClassVar[int] = 4 << 20
 
     def __init__(
         self,
@@ -253,7 +257,7 @@ class Gateway(Server):
             if is_watched():
                 steps_.append(append_step(stream.journal.stream, piece.last))
             size += len(piece.messages.data) + 4 * len(piece.messages)
-            if size >= _REPLY_BYTES:
+            if size >= self.reply_bytes:
                 break
         return Batch(request.start, Block.join(blocks), tuple(steps_))
 

@@ -6,6 +6,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -15,6 +16,7 @@ from bettong.engine.net.access import Key
 from bettong.engine.net.codec import Codec
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.errors import STORAGE, ConnectionLostError, RefusedError
+from bettong.engine.net.watched import part_of
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import MessageRange
 
@@ -100,7 +102,6 @@ class Client(ABC):
         Raises RefusedError for what the server refuses, ConnectionLostError when patience ends.
         A server whose disk fails is asked again too.
         """
-        link = f"{steps.installed().node}->{self.peer}"
         lost: BettongError | None = None
         with self._lock:
             for _ in back_off(self.patience.give_up_s):
@@ -108,7 +109,7 @@ class Client(ABC):
                     if not step:
                         return action(self._connected(), _Unwatched())
                     unconnected = self._try_to_connect()
-                    with steps.step(step, causes=causes, carries=carries, link=link) as s:
+                    with steps.step(step, causes=causes, carries=carries, link=self._link) as s:
                         if unconnected is not None:
                             raise unconnected
                         return action(self._connected(), s)
@@ -126,6 +127,19 @@ class Client(ABC):
         if isinstance(lost, RefusedError):
             raise lost
         raise ConnectionLostError(f"gave up after {self.patience.give_up_s:g} s: {lost}")
+
+    def part(
+        self, step: str, number: int, carries: Iterable[MessageRange] = ()
+    ) -> AbstractContextManager[Watched]:
+        """What an action asks for when one request does not hold it all: each further part, by its
+        number, is a step of its own within the action's step, which asks for part 0."""
+        if not step:
+            return nullcontext(_Unwatched())
+        return steps.step(part_of(step, number), causes=[step], carries=carries, link=self._link)
+
+    @property
+    def _link(self) -> str:
+        return f"{steps.installed().node}->{self.peer}"
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""

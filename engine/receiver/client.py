@@ -9,7 +9,7 @@ from bettong.engine.net.access import Key
 from bettong.engine.net.client import Client, Patience, Watched
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.names import check_name
-from bettong.engine.net.watched import known
+from bettong.engine.net.watched import known, part_of
 from bettong.engine.receiver.protocol import (
     CODEC,
     Ask,
@@ -23,7 +23,7 @@ from bettong.engine.receiver.protocol import (
     Prepared,
     Welcome,
 )
-from bettong.engine.receiver.rows import Columns, Row
+from bettong.engine.receiver.rows import PART_BYTES, Columns, Row
 from bettong.lineage.trace import MessageRange
 
 _FRAME_BYTES = 1 << 20
@@ -82,26 +82,37 @@ class ReceiverClient(Client):
         attempt: int,
         rows: Sequence[Row] | Columns,
         *,
+        part_bytes: int = PART_BYTES,
         step: str = "",
         causes: Iterable[str] = (),
         carries: Iterable[MessageRange] = (),
     ) -> bool:
         """Stage an attempt's rows; durable on return. Returns True when the batch has been
-        committed before and nothing needs to be done. Step ``batch=N/p=P/a=A/sink.prepare``."""
+        committed before and nothing needs to be done. Step ``batch=N/p=P/a=A/sink.prepare``; what
+        follows the first ``part_bytes`` is handed over in further parts, each a step ``part=K``
+        within it."""
         step = step or f"batch={batch}/p={partition}/a={attempt}/sink.prepare"
 
         columns = rows if isinstance(rows, Columns) else Columns.of(rows)
-        parts = list(columns.parts())
+        parts = list(columns.parts(part_bytes))
+
+        def hand_over(connection: Connection, watched: Watched, number: int, name: str) -> bool:
+            last = number == len(parts) - 1
+            place = self.epoch, batch, partition, attempt, number, last
+            reply = connection.request(Prepare(*place, *parts[number], name), Prepared)
+            watched.caused_by(*known(reply.step))
+            return reply.recorded
 
         def ask(connection: Connection, watched: Watched) -> bool:
-            for number, part in enumerate(parts):
-                last = number == len(parts) - 1
-                request = Prepare(self.epoch, batch, partition, attempt, number, last, *part, step)
-                reply = connection.request(request, Prepared)
-                watched.caused_by(*known(reply.step))
-                if reply.recorded:
+            recorded = hand_over(connection, watched, 0, step)
+            for number in range(1, len(parts)):
+                if recorded:
                     break
-            return reply.recorded
+                name = part_of(step, number)
+                with self.part(step, number) as part:
+                    recorded = hand_over(connection, part, number, name)
+                watched.caused_by(name)
+            return recorded
 
         return self.attempt(ask, step, causes, carries)
 

@@ -20,9 +20,11 @@ def open_step(epoch: int) -> str:
     return f"receiver.open/epoch={epoch}"
 
 
-def prepare_step(batch: int, partition: int, attempt: int) -> str:
-    """The receiver's step that stages what an attempt has made."""
-    return f"receiver.prepare/batch={batch}/p={partition}/a={attempt}"
+def prepare_step(batch: int, partition: int, attempt: int, part: int | None = None) -> str:
+    """The receiver's step that stages what an attempt has made, or that stages a part of it which
+    is not the last."""
+    whole = f"receiver.prepare/batch={batch}/p={partition}/a={attempt}"
+    return whole if part is None else f"{whole}/part={part}"
 
 
 def at_sink(step: str, cause: str) -> str:

@@ -13,7 +13,7 @@ from bettong.engine.net.block import Block
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.frame import Buffer
 
-_PART_BYTES = 4 << 20
+PART_BYTES = 4 << 20
 _MANY = 500
 _PLAIN = bytes(set(range(0x20, 0x80)) - set(b'"\\'))
 
@@ -50,15 +50,15 @@ class Columns(NamedTuple):
             Block.of([row.data for row in rows]),
         )
 
-    def parts(self) -> Iterator[Columns]:
-        """The same rows in as many parts as fit into frames; at least one."""
+    def parts(self, part_bytes: int = PART_BYTES) -> Iterator[Columns]:
+        """The same rows in as many parts of about so many bytes as hold them; at least one."""
         count = len(self.keyed)
         sizes = 16 * np.arange(count + 1)
         for block in (self.ids, self.keys, self.data):
             sizes += block.offsets
         start = 0
         while start < count or not start:
-            stop = int(np.searchsorted(sizes, sizes[start] + _PART_BYTES, "right")) - 1
+            stop = int(np.searchsorted(sizes, sizes[start] + part_bytes, "right")) - 1
             stop = min(max(stop, start + 1), count)
             yield Columns(
                 self.ids.slice(start, stop),

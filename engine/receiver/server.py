@@ -123,13 +123,14 @@ class Receiver(Server):
         return Opened(if_watched(step))
 
     def prepare(self, ledger: Ledger, request: Prepare) -> Prepared:
-        """Stage one part of an attempt's rows; the last one is the step."""
+        """Stage one part of an attempt's rows: the last one is the step of the whole, and each one
+        before it a step ``part=K``."""
         rows = lines(request.batch, Columns(request.ids, request.keys, request.keyed, request.data))
-        if not request.last:
-            return Prepared(self.stage(ledger, request, rows), "")
         cause = request.cause
-        step = at_sink(prepare_step(request.batch, request.partition, request.attempt), cause)
-        causes = [*known(cause), at_sink(open_step(request.epoch), cause)]
+        whole = request.batch, request.partition, request.attempt
+        step = at_sink(prepare_step(*whole, None if request.last else request.part), cause)
+        before = (at_sink(prepare_step(*whole, part), cause) for part in range(request.part))
+        causes = [*known(cause), at_sink(open_step(request.epoch), cause), *before]
         with steps.step(step, causes=causes) as s:
             recorded = self.stage(ledger, request, rows)
             s.note(recorded=recorded)

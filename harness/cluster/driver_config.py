@@ -69,7 +69,8 @@ def configure(
             return ArrowSink(Path(shared) / name)
         if outputs == "kafka":
             return KafkaSink(servers["kafka"], f"{topics}.{name}", Path(shared) / name)
-        return TcpSink(Address.parse(servers["receiver"]), kept_as(app, name))
+        found = load_class(classes.get("sink", TcpSink), TcpSink)
+        return found(Address.parse(servers["receiver"]), kept_as(app, name))
 
     return app, RunConfig(
         Path(checkpoint),

@@ -59,7 +59,9 @@ _STORED = re.compile(
 _SINK = re.compile(r"batch=\d+/.*\bsink\.")
 
 # What a process only learns is gone with it.
-_READS = re.compile(r"batch=\d+/(?:source\.plan.*|p=\d+/a=\d+/source\.read|stage=.*/task)$")
+_READS = re.compile(
+    r"batch=\d+/(?:source\.plan.*|p=\d+/a=\d+/(?:part=\d+/)?source\.read|stage=.*/task)$"
+)
 
 _WITHIN_TASK = re.compile(r"batch=\d+/(?:level=\d+/)?p=\d+/a=\d+/\S+$")
 _LOGS = ("offsets", "commits", "_spark_metadata")
@@ -116,6 +118,11 @@ class StepId:
     def attempt(self) -> int | None:
         """The attempt at that."""
         return self.number("a")
+
+    @cached_property
+    def part(self) -> int | None:
+        """The part of what it moves, where one request does not hold it all."""
+        return self.number("part")
 
     def of_attempt(self, number: int) -> str:
         """The same step of another attempt at its task."""

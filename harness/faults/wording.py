@@ -21,10 +21,17 @@ _STEPS: Mapping[str, str] = {
     "batch=N/offsets": "Spark had noted the offsets of batch {batch}",
     "batch=N/stage=N/p=N/a=N/task": "task {part} of stage {stage} of batch {batch} ran",
     "batch=N/p=N/a=N/source.read": "part {part} of batch {batch} was read",
+    "batch=N/p=N/a=N/part=N/source.read": "piece {piece} of part {part} of batch {batch} was read",
     "batch=N/p=N/a=N/state.write": "the state of part {part} of batch {batch} was written",
     "batch=N/level=N/p=N/a=N/state.write": "the state of part {part} of batch {batch} was written",
     "batch=N/p=N/a=N/sink.prepare": "part {part} of batch {batch} was handed over",
     "batch=N/level=N/p=N/a=N/sink.prepare": "part {part} of batch {batch} was handed over",
+    "batch=N/p=N/a=N/part=N/sink.prepare": "piece {piece} of part {part} of batch {batch} was \
+handed over",
+    "batch=N/level=N/p=N/a=N/part=N/sink.prepare": "piece {piece} of part {part} of batch {batch} \
+was handed over",
+    "receiver.prepare/batch=N/p=N/a=N/part=N": "the receiver had staged piece {piece} of part \
+{part} of batch {batch}",
     "receiver.prepare/batch=N/p=N/a=N": "the receiver had staged part {part} of batch {batch}",
     "batch=N/state.manifest": "version {batch} of the state was named",
     "batch=N/sink.commit": "the receiver was told to commit batch {batch}",
@@ -47,6 +54,7 @@ def moment(point: Point) -> str:
         batch=id.batch,
         stage=id.stage,
         part=id.partition,
+        piece=id.part,
     )
     reported = f"{point.phase} {happened}" + (f" ({id.name})" if id.name else "")
     return reported if point.occurrence == 1 else f"{reported} (time {point.occurrence})"

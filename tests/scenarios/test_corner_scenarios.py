@@ -56,8 +56,8 @@ CORNERS = {
         ),
     ],
     "large_messages": [
-        ("engine/ingest/gateway.py", "if size >= _REPLY_BYTES:\n                break"),
-        ("engine/receiver/server.py", 'return Prepared(self.stage(ledger, request, rows), "")'),
+        ("engine/ingest/gateway.py", "if size >= self.reply_bytes:\n                break"),
+        ("engine/receiver/client.py", "recorded = hand_over(connection, part, number, name)"),
     ],
 }
 

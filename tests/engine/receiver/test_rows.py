@@ -48,9 +48,7 @@ def test_both_ways_of_writing_lines_agree(rows: list[Row], keyed: bool) -> None:
 
 @given(made(text), st.integers(1, 200))
 def test_parts_hold_all_rows_in_order(rows: list[Row], size: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_PART_BYTES", size)
-        parts = list(Columns.of(rows).parts())
+    parts = list(Columns.of(rows).parts(size))
     assert parts
     assert b"".join(bytes(lines(7, part)) for part in parts) == bytes(lines(7, Columns.of(rows)))
     assert all(part.keyed for part in parts) or not rows

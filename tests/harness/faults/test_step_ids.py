@@ -99,6 +99,7 @@ def test_what_lasts_is_what_later_processes_read() -> None:
         "gateway.release/STREAM/N",
         "receiver.open/epoch=N",
         "receiver.prepare/batch=N/p=N/a=N",
+        "receiver.prepare/batch=N/p=N/a=N/part=N",
         "receiver.commit/batch=N",
         "batch=N/source.note",
         "batch=N/offsets",
