@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from bettong.engine import Application
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Settings
 from bettong.engine.endpoints import TcpSink
@@ -17,7 +18,7 @@ from bettong.engine.state.inline import InlineExecutor
 from bettong.engine.state.manifest import Manifest, current_epoch
 from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Scenario
-from bettong.scenarios.applications import changing_sum
+from bettong.scenarios.applications import changing_sum, renamed_sum
 from bettong.scenarios.counting import COUNTING
 from bettong.scenarios.live import merged
 
@@ -129,12 +130,24 @@ class SmallParts(TcpSink):
 
 class OtherCode(BatchProtocol):
     """Takes up its work after each restart with the next version of the application's code, and
-    with one state partition more."""
+    with one state partition more.
+
+    Attributes:
+        versions: of the code, the first one first; the last one stays.
+    """
+
+    versions: ClassVar[Sequence[Application]] = changing_sum.versions
 
     def __init__(self, settings: Settings) -> None:
         start = current_epoch(settings.store)
-        app = changing_sum.versions[min(start, len(changing_sum.versions) - 1)]
+        app = self.versions[min(start, len(self.versions) - 1)]
         super().__init__(replace(settings, app=app, partitions=settings.partitions + start))
+
+
+class OtherNames(OtherCode):
+    """Takes up its work after the first restart with code whose steps and fields are renamed."""
+
+    versions = renamed_sum.versions
 
 
 ROLLING = replace(
@@ -217,6 +230,18 @@ IN_PARTS = replace(
     },
 )
 
+RENAMED = replace(
+    COUNTING,
+    name="counting_renamed",
+    title="sums in 2 batches, with steps and state fields renamed after the first restart",
+    application="bettong.scenarios.applications.renamed_sum:app",
+    input=lambda: b"one,5\ntwo,10\none,15",
+    batch=2,
+    frame=2,
+    partitions=1,
+    classes={"protocol": "bettong.scenarios.corners:OtherNames"},
+)
+
 VISITS = Scenario(
     "visits",
     "sessions, ticks, state that is forgotten and a dead letter: 8 lines in 2 batches",
@@ -266,6 +291,7 @@ SCENARIOS: Sequence[Scenario] = (
     ON_CREDIT,
     REPARTITIONED,
     CHANGED,
+    RENAMED,
     MERGING,
     ON_ARRAYS,
     IN_PARTS,

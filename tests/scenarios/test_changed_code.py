@@ -14,7 +14,7 @@ from bettong.harness.backends.local import LocalBackend
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.run import run_once
-from bettong.scenarios.corners import CHANGED
+from bettong.scenarios.corners import CHANGED, RENAMED
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +46,18 @@ def test_it_goes_on_with_the_state_that_is_there(
     store = LocalStore(Layout(tmp_path / "run").checkpoint / "state")
     found = {open_rows(store, entry).version for entry in version(store).files}
     assert found == written, "versions of the state's codec"
+
+
+@pytest.mark.parametrize(
+    ("at", "written"),
+    [("batch=0/state.manifest", {2}), ("batch=1/state.manifest", {1, 2})],
+    ids=["a crash before there is state to go on with", "a crash in the middle of the change"],
+)
+def test_what_is_renamed_goes_on_with_its_state(
+    backend: LocalBackend, tmp_path: Path, at: str, written: set[int]
+) -> None:
+    schedule = Schedule.parse(f"faults: [{{crash: {{node: driver, after: {at}}}}}]")
+    seen = run_once(backend, RENAMED, schedule, tmp_path / "run", replay=False)
+    assert (seen.outcome, seen.not_fired) == ("good", ()), seen.note
+    store = LocalStore(Layout(tmp_path / "run").checkpoint / "state")
+    assert {open_rows(store, entry).version for entry in version(store).files} == written
