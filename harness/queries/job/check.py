@@ -28,6 +28,7 @@ from bettong.harness.queries.job.judge import Judged
 from bettong.harness.queries.job.lineage import JobWhy
 from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.numbering import begins_anew
+from bettong.harness.queries.job.one_query import expect_one_query
 from bettong.harness.queries.job.oracles import VARIANTS, Clean, OnePerKey
 from bettong.harness.queries.job.rules import Row
 from bettong.harness.queries.job.script import expect_hooks, facts_of, load_script
@@ -406,6 +407,7 @@ class _Check:
         return facts_of(run) if self._request.script is not None else run.facts
 
     def _expect_sense(self, run: QueryRun) -> None:
+        expect_one_query(self._job.name, self._workload.queries(run.facts))
         if isinstance(self._workload, ScriptWorkload):
             self._workload.expect_checkpoint()
             expect_hooks(self._job.name, run)

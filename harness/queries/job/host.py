@@ -222,13 +222,17 @@ def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
         if not hasattr(query, "processAllAvailable"):
             found, query = query, None
             raise NoQueryError(found)
+        facts["queries"] = len(env.spark.streams.active)
+        if facts["queries"] > 1:
+            raise RuntimeError("it has more than one streaming query")
         _until_done(query)
     except Exception as e:
         return f"{type(e).__name__}: {e}"[:_ERROR_CHARS], facts
     finally:
         if query is not None:
             facts.update(_facts(query))
-            query.stop()
+            for each in {query, *env.spark.streams.active}:
+                each.stop()
     return None, facts
 
 

@@ -4,7 +4,7 @@ nothing left to do."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,14 @@ class ScriptWorkload(JobWorkload):
 
     patience_s: float = _PATIENCE_S
     _idle: threading.Event = field(default_factory=threading.Event)
+    _checkpoints: set[Path] = field(default_factory=set)
+    _most_queries: int = 0
 
     def begin(self, run: str, state: Path, event: OperationalEvent) -> None:
         """A new run: nothing is fed yet, and nothing is known of the checkpoint."""
         super().begin(run, state, event)
         self.feed.checkpoint = None
+        self._most_queries = 0
 
     def senders(self) -> dict[str, Sender]:
         """Lines go to the topic or folder that the script reads."""
@@ -49,6 +52,7 @@ class ScriptWorkload(JobWorkload):
     def starts(self, incarnation: int) -> None:
         """The new process has not told yet that it is idle."""
         self._idle.clear()
+        self._checkpoints.clear()
         super().starts(incarnation)
 
     def arguments(self, incarnation: int, layout: int, anew: bool) -> Mapping[str, Any]:
@@ -57,16 +61,26 @@ class ScriptWorkload(JobWorkload):
         return {"settings": found["settings"]}
 
     def observe(self, event: TraceEvent) -> None:
-        """Where the checkpoint is, is learned from the first file of it that is written."""
+        """Where the checkpoint is, is learned from the first file of it that is written; a second
+        one is another query's, which nothing would feed."""
         path = event.detail.get("path")
-        if self.feed.checkpoint is None and path is not None:
+        if path is not None:
             if event.step == "metadata":
-                self.feed.checkpoint = Path(path).parent
+                self._learn(Path(path).parent)
             elif StepId.parse(event.step).last == "offsets":
-                self.feed.checkpoint = Path(path).parent.parent
+                self._learn(Path(path).parent.parent)
         super().observe(event)
-        if event.step == IDLE and self.feed.satisfied:
+        if self._most_queries > 1 or (event.step == IDLE and self.feed.satisfied):
             self._idle.set()
+
+    def _learn(self, checkpoint: Path) -> None:
+        self.feed.checkpoint = self.feed.checkpoint or checkpoint
+        self._checkpoints.add(checkpoint)
+        self._most_queries = max(self._most_queries, len(self._checkpoints))
+
+    def queries(self, facts: Iterable[Mapping[str, Any]]) -> int:
+        """How many streaming queries one process of it has started, each with a checkpoint."""
+        return self._most_queries
 
     def finished(self) -> bool:
         """Whether the query has nothing left to do for now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -180,6 +180,10 @@ class JobWorkload:
             self._crashed = True
         if event.phase == "after" and StepId.parse(event.step).ends_batch:
             self.feed.advance()
+
+    def queries(self, facts: Iterable[Mapping[str, Any]]) -> int:
+        """How many streaming queries it has had at once, by what its incarnations report."""
+        return max((each.get("queries", 1) for each in facts), default=1)
 
     def drained(self, committed: int, failed: bool) -> bool:
         """All was consumed, and the query went on until it had nothing left to do."""

@@ -63,6 +63,16 @@ class Deaf(Base):
         rows = env.spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
         return self.write(rows.selectExpr("CAST(value AS STRING) AS id").limit(3), env)
 
+class Two(Base):
+    def build(self, env):
+        beside = env.input("orders").writeStream.format("noop")
+        beside.option("checkpointLocation", str(env.workdir / "beside")).start()
+        return super().build(env)
+
+class ByNow(Base):
+    def transform(self, env):
+        return env.input("orders").where("current_timestamp() > '2024-01-01'")
+
 class WrongOracle(Base):
     oracle = staticmethod(lambda inputs: [{**row, "amount": 7} for row in inputs["orders"]])
 
@@ -383,6 +393,8 @@ def test_rows_that_setup_leaves_would_hide_a_loss(
         ("Random", "two runs without faults differ"),
         ("Empty", "read() returned nothing"),
         ("Blind", "read() returned nothing"),
+        ("Two", "it starts 2 streaming queries"),
+        ("ByNow", "it goes by the clock (filter)"),
     ],
 )
 def test_what_proves_nothing_is_unknown(

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from bettong.harness.queries.faults.operations import ORDINARY
+from bettong.harness.queries.job.one_query import expect_one_query
 from bettong.harness.queries.job.script import ScriptJob, load_script
 from bettong.harness.queries.job.script_workload import ScriptWorkload
+from bettong.harness.queries.job.workload import JobWorkload
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.script import Script
+from bettong.harness.queries.sense import VacuousError
 from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import TraceEvent
 
@@ -35,8 +38,9 @@ def begun(job: ScriptJob, folder: Path) -> ScriptWorkload:
     return workload
 
 
-def written(path: Path) -> TraceEvent:
-    return TraceEvent("metadata", "before", "driver", 1, detail={"path": str(path / "metadata")})
+def written(checkpoint: Path, file: str = "metadata") -> TraceEvent:
+    step = "metadata" if file == "metadata" else "batch=0/offsets"
+    return TraceEvent(step, "before", "driver", 1, detail={"path": str(checkpoint / file)})
 
 
 @pytest.mark.parametrize("inside", [True, False])
@@ -51,3 +55,37 @@ def test_a_scripts_checkpoint_is_below_the_runs_own_folder(
     else:
         with pytest.raises(UsageError, match=r"--set CKPT=\{work\}/ckpt"):
             workload.expect_checkpoint()
+
+
+def test_a_script_with_two_queries_ends_at_once_and_is_not_judged(
+    job: ScriptJob, tmp_path: Path
+) -> None:
+    workload, work = begun(job, tmp_path), tmp_path / "run-1" / "work"
+    workload.starts(1)
+    for file in ("metadata", "offsets/0"):
+        workload.observe(written(work / "one", file))
+    assert not workload.finished()
+    expect_one_query(job.name, workload.queries(()))
+    workload.observe(written(work / "other", "offsets/0"))
+    assert workload.finished()
+    with pytest.raises(VacuousError, match="2 streaming queries, and one is judged at a time"):
+        expect_one_query(job.name, workload.queries(()))
+
+
+def test_a_script_that_takes_another_checkpoint_when_it_is_started_again_has_one_query(
+    job: ScriptJob, tmp_path: Path
+) -> None:
+    workload = begun(job, tmp_path)
+    for incarnation in (1, 2):
+        workload.starts(incarnation)
+        workload.observe(written(tmp_path / "run-1" / "work" / str(incarnation)))
+    assert (workload.queries(()), workload.finished()) == (1, False)
+
+
+def test_the_queries_of_a_job_are_counted_in_each_incarnation(job: ScriptJob) -> None:
+    workload = JobWorkload(Target("jobs.py:Mine"), job, {})
+    assert [workload.queries(facts) for facts in ([], [{"queries": 1}], [{}, {"queries": 2}])] == [
+        1,
+        1,
+        2,
+    ]
