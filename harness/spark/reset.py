@@ -35,10 +35,11 @@ class Resetter:
         self._spark = spark
         self._jvm = jvm
         self._settings = dict(spark.conf.getAll)
+        self._listeners = list(_query_manager(spark).listListeners())
 
     def reset(self) -> None:
-        """Stop queries and jobs, drop views and caches, restore settings, turn hooks off, end
-        Python workers.
+        """Stop queries and jobs, remove their listeners, drop views and caches, restore settings,
+        turn hooks off, end Python workers.
 
         Raises NotCleanError when tasks still run after 10 s: they could act in the next job.
         """
@@ -47,6 +48,7 @@ class Resetter:
         for query in spark.streams.active:
             query.stop()
         spark.streams.resetTerminated()
+        self._remove_listeners()
         self.until_quiet()
         self._end_workers()
         _state_stores(spark).stop()
@@ -81,6 +83,13 @@ class Resetter:
                 worker.kill()
         psutil.wait_procs(workers, QUIET_S)
 
+    def _remove_listeners(self) -> None:
+        """What a job's own listener keeps, and does when it is told of a query, ends with it."""
+        manager = _query_manager(self._spark)
+        for listener in manager.listListeners():
+            if listener not in self._listeners:
+                manager.removeListener(listener)
+
     def _restore_settings(self) -> None:
         now = dict(self._spark.conf.getAll)
         for name in now.keys() - self._settings.keys():
@@ -88,6 +97,10 @@ class Resetter:
         for name, value in self._settings.items():
             if now.get(name) != value:
                 self._spark.conf.set(name, value)
+
+
+def _query_manager(spark: SparkSession):  # type: ignore[no-untyped-def]  # a py4j view
+    return spark._jsparkSession.streams()
 
 
 def _state_stores(spark: SparkSession):  # type: ignore[no-untyped-def]  # a py4j view

@@ -11,6 +11,7 @@ from typing import Any
 from pyspark import InheritableThread
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.streaming.listener import StreamingQueryListener
 
 ROWS_PER_BATCH = 20
 
@@ -114,8 +115,11 @@ def killed_unseen(spark: SparkSession) -> int:
 
 
 def litter(spark: SparkSession, workdir: str) -> None:
-    """Leave everything behind that a job should not: a query, views, a setting, a property, a note
-    in the memory of a Python worker."""
+    """Leave everything behind that a job should not: a query, its listener, views, a setting, a
+    property, a note in the memory of a Python worker."""
+    told = ("onQueryStarted", "onQueryProgress", "onQueryIdle", "onQueryTerminated")
+    hears_nothing = dict.fromkeys(told, lambda self, event: None)
+    spark.streams.addListener(type("Own", (StreamingQueryListener,), hears_nothing)())
     _rows(spark, 1000).writeStream.format("noop").option(
         "checkpointLocation", f"{workdir}/litter"
     ).start()
@@ -146,6 +150,7 @@ def look_for_litter(spark: SparkSession) -> dict[str, Any]:
     """What of :func:`litter` is still there."""
     return {
         "queries": len(spark.streams.active),
+        "listeners": len(spark.streams._jsqm.listListeners()),
         "views": [t.name for t in spark.catalog.listTables("global_temp")],
         "in worker": _noted_in_worker(spark),
         "partitions": spark.conf.get("spark.sql.shuffle.partitions"),

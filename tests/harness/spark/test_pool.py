@@ -20,6 +20,7 @@ pytestmark = pytest.mark.spark
 
 CLEAN = {
     "queries": 0,
+    "listeners": 0,
     "views": [],
     "in worker": False,
     "partitions": "2",
