@@ -217,12 +217,14 @@ def _stream(env: JobEnvironment, name: str, given: StepInput | Recorded) -> Data
 def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
     query = None
     facts: dict[str, Any] = {}
+    streams = env.spark.streams
+    before = {each.runId for each in streams.active}  # one that a crash has left may be ending
     try:
         query = job.build(env)
         if not hasattr(query, "processAllAvailable"):
             found, query = query, None
             raise NoQueryError(found)
-        facts["queries"] = len(env.spark.streams.active)
+        facts["queries"] = len({each.runId for each in streams.active} - before)
         if facts["queries"] > 1:
             raise RuntimeError("it has more than one streaming query")
         _until_done(query)
@@ -231,7 +233,7 @@ def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
     finally:
         if query is not None:
             facts.update(_facts(query))
-            for each in {query, *env.spark.streams.active}:
+            for each in (query, *(x for x in streams.active if x.runId not in before)):
                 each.stop()
     return None, facts
 
