@@ -38,8 +38,9 @@ def _numbers(*values: int) -> str:
 
 def visits() -> bytes:
     """Two users with a silence between, and a line that is none. One silence is just not too long
-    for what is remembered, another one is just too long for a session."""
-    return b"1,ann\n3,bob\n5,ann\nnot a visit\n28,bob\n42,ann\n38,bob\n90,ann"
+    for what is remembered, another one is just too long for a session. One visit is just too late,
+    by all that a session takes up; and a third user's visit tells the time to all."""
+    return b"1,ann\n3,bob\n5,ann\nnot a visit\n28,bob\n42,ann\n38,bob\n90,ann\n80,ann\n71,eve"
 
 
 def readings() -> bytes:
@@ -63,8 +64,14 @@ VISITS_BY_HAND = {
     "visits/7.0.0@ended": "1 pages from 42 to 52",
     "visits/7.0.0@counts": "1 are forgotten",
     "visits/7.0.1@counts": "ann was here 1 times",
+    "visits/8.0.0@counts": "ann was here 2 times",
+    "visits/9.0.0@counts": "eve was here 1 times",
+    "visits/9.1.368341355.1757475340.1610612736.0@ended": "1 pages from 38 to 48",
+    "visits/9.1.556715632.966238044.1073741824.0@ended": "1 pages from 71 to 81",
+    "visits/9.1.368341355.1757475340.1610612736.0@counts": "3 are forgotten",
 }
-"""What the visits lead to, worked out with pencil and paper."""
+"""What the visits lead to, worked out with pencil and paper; the last three by a tick, for bob and
+for eve. Of the one that is late no session knows."""
 
 READINGS_BY_HAND = {
     "readings/0@latest": _numbers(1),
@@ -244,12 +251,14 @@ RENAMED = replace(
 
 VISITS = Scenario(
     "visits",
-    "sessions, ticks, state that is forgotten and a dead letter: 8 lines in 2 batches",
+    "sessions, ticks, state that is forgotten and a dead letter: 10 lines in 2 batches, with one "
+    "state partition more after each restart",
     "bettong.scenarios.applications.visits:app",
     visits,
     stream="visits",
-    batch=4,
-    frame=4,
+    batch=5,
+    frame=5,
+    classes={"protocol": "bettong.scenarios.corners:OtherPartitions"},
     rows=VISITS_BY_HAND,
 )
 

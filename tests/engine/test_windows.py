@@ -108,6 +108,15 @@ def test_sessions_end_after_a_gap_and_are_joined() -> None:
     assert fired(step, 0, 60, 5) == [(0, 10, [0])]
 
 
+def test_a_message_is_late_for_sessions_when_its_own_would_be_over() -> None:
+    step = session("visits", Times, add, itself, 10, join)
+    entity = step.state.cls()
+    for at, dropped in ((20.0, 0), (10.0, 1), (40.0, 1), (30.0, 2)):
+        step.call(at, entity)
+        assert entity.dropped == dropped
+    assert fired(step, 20, 10.5, 40) == [(10.5, 30, [20, 10.5])]
+
+
 def test_lengths_are_checked() -> None:
     with pytest.raises(UsageError, match="window w: size must be more than 0, got 0"):
         tumbling("w", Times, add, itself, 0)
