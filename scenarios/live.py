@@ -54,11 +54,20 @@ SILENT = Scenario(
     frame=1,
 )
 
+
+def of_one_key(count: int, corrections: int) -> Messages:
+    """As many of each stream, all of them of one key: the least in which their order shows."""
+    return {
+        "amounts": [b"all,%d" % n for n in range(1, count + 1)],
+        "corrections": [b"all,%d00" % n for n in range(1, corrections + 1)],
+    }
+
+
 STALL = Scenario(
     "live_stall",
     "two streams of which one stands still for a while: the order in which they meet is noted",
     _MERGED,
-    lambda: merged(6, 3),
+    lambda: of_one_key(6, 3),
     batch=4,
     moments=(
         {"amounts": 1, "corrections": 1},
@@ -66,6 +75,7 @@ STALL = Scenario(
         {"amounts": 5, "corrections": 2},
     ),
     frame=1,
+    partitions=1,
 )
 
 SCENARIOS: Sequence[Scenario] = (TRICKLE, SILENT, BURST, STALL)
