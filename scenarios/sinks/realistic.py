@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
+from uuid import uuid4
 
 import psycopg
 import requests
@@ -27,6 +28,8 @@ _TABLE = """CREATE TABLE IF NOT EXISTS events
 (batch bigint, id text, key text, seq bigint, value bigint{unique})"""
 _INSERT = "INSERT INTO events VALUES (%s, %s, %s, %s, %s)"
 _UPSERT = f"{_INSERT} ON CONFLICT (id) DO UPDATE SET value = excluded.value"
+_MERGE_OWN = """INSERT INTO events
+SELECT batch, id, key, seq, value FROM staged WHERE attempt = %s"""
 _TRIES, _PAUSE_S = 3, 0.2
 Row = tuple[int, str, str, int, int]
 
@@ -139,9 +142,10 @@ class DeletesFirst(_Postgres):
 
 
 class StagesThenMerges(_Postgres):
-    """Rows go into a table aside, and from there by key into the target, in two transactions."""
+    """Rows go into a table aside, and from there by key into the target, in two transactions. A
+    driver that was thought dead puts its rows in the place of its successor's."""
 
-    level = "effectively-once"
+    level = "at-most-once"
     unique = ", UNIQUE (id)"
 
     def send(self, rows: list[Row], env: Environment) -> None:
@@ -152,6 +156,32 @@ class StagesThenMerges(_Postgres):
             db.cursor().executemany(_INSERT.replace("events", "staged"), rows)
         with self.connect(env) as db:
             db.execute("INSERT INTO events SELECT * FROM staged ON CONFLICT (id) DO NOTHING")
+
+
+class StagesForItself(_Postgres):
+    """The same, with rows aside that each attempt names for itself, and the batch's mark in one
+    transaction with the rows that it takes from there."""
+
+    level = "effectively-once"
+
+    def setup(self, env: Environment) -> None:
+        super().setup(env)
+        with self.connect(env) as db:
+            db.execute("DROP TABLE IF EXISTS applied")
+            db.execute("CREATE TABLE applied (batch bigint PRIMARY KEY)")
+            db.execute(_TABLE.format(unique=""))
+            db.execute("CREATE TABLE staged (LIKE events, attempt text)")
+
+    def send(self, rows: list[Row], env: Environment) -> None:
+        attempt, batch = uuid4().hex, rows[0][0] if rows else -1
+        with self.connect(env) as db:
+            statement = "INSERT INTO staged VALUES (%s, %s, %s, %s, %s, %s)"
+            db.cursor().executemany(statement, [(*row, attempt) for row in rows])
+        with self.connect(env) as db:
+            marked = db.execute("INSERT INTO applied VALUES (%s) ON CONFLICT DO NOTHING", (batch,))
+            if marked.rowcount:
+                db.execute(_MERGE_OWN, (attempt,))
+            db.execute("DELETE FROM staged WHERE attempt = %s", (attempt,))
 
 
 class KeepsConnection(_Postgres):
@@ -238,6 +268,7 @@ REALISTIC: tuple[type[Published], ...] = (
     TriesAgainByKey,
     DeletesFirst,
     StagesThenMerges,
+    StagesForItself,
     KeepsConnection,
     HttpTriesAgain,
     HttpTriesAgainByKey,

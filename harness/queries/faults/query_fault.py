@@ -57,6 +57,10 @@ class Injection(Protocol):
         """The driver stands still, with what it has sent last on its way, until another one that
         has taken over is done or cannot go on without it. Returns then."""
 
+    def wake_amid(self, fault: str, until: CutPoint) -> None:
+        """When the driver that has taken over makes this request the one that stands still goes
+        on, and the request waits until that has come to its end."""
+
     def outlast_client(self, fault: str) -> None:
         """What hits a request has fired, and ends when the client gives up."""
 

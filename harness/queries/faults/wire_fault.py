@@ -24,6 +24,7 @@ How = Literal[
     "answered",
     "paused",
     "late",
+    "amid",
     "unavailable",
 ]
 _HOW: Mapping[tuple[str, str, str], How] = {
@@ -43,6 +44,7 @@ _MECHANISM: Mapping[How, str] = {
     "answered": "server",
     "paused": "server",
     "late": "zombie",
+    "amid": "zombie",
     "unavailable": "unavailable",
 }
 _UNAVAILABLE = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -51,6 +53,10 @@ _NUMBERED = re.compile(
     r"\((?:(driver|server), (before|after|answered|awaiting) )?"
     r"([^/=]+)/(?:(restarted)/|batch=(\d+)/)?(.+)=(\d+)\)( and each time again)?$"
 )
+_AMID = re.compile(r"(pause\(driver, before .+) until ([^/=]+)/batch=(\d+)/(.+)=(\d+)\)$")
+WOKEN = "the one that took over was amid its next batch"
+WAITED = "the one that took over waited for it"
+"""The evidence of what a driver that had stood still went on at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +73,10 @@ class WireFault(QueryFault):
             ``answered``: the same, but its reply arrives: what it kept in memory alone is lost;
             ``paused``: it stands still there until the client gives up; ``late``: the driver
             stands still there, and its request is on its way until another driver has ended the
-            work; ``unavailable``: the answer is 503 of HTTP, and the server knows of nothing.
+            work; ``amid``: the same until that one is about to make a request of a later batch, and
+            waits there until what the first one does has come to its end; ``unavailable``: the
+            answer is 503 of HTTP, and the server knows of nothing.
+        until: the later request, of ``amid``.
     """
 
     on_wire: ClassVar[bool] = True
@@ -75,6 +84,7 @@ class WireFault(QueryFault):
 
     point: CutPoint
     how: How
+    until: CutPoint | None = None
 
     @property
     def id(self) -> str:
@@ -90,6 +100,8 @@ class WireFault(QueryFault):
             return f"pause(server, before {request})"
         if self.how == "late":
             return f"pause(driver, before {request})"
+        if self.until is not None:
+            return f"pause(driver, before {request} until {self.until.place})"
         if self.how == "unavailable":
             return f"unavailable({request})"
         return self.point.id + (" and each time again" if self.how == "always lost" else "")
@@ -98,6 +110,11 @@ class WireFault(QueryFault):
     def parse(cls, id: str) -> WireFault | None:
         """Of an id that names its request by label and number, over the run or since the restart:
         in another run it may come on another connection."""
+        if (amid := _AMID.match(id)) is not None:
+            held, endpoint, batch, label, number = amid.groups()
+            late = cls.parse(f"{held})")
+            until = in_batch("omit", endpoint, "", label, int(number), int(batch))
+            return None if late is None else cls(late.point, "amid", until)
         found = _NUMBERED.match(id)
         if found is None:
             return None
@@ -166,6 +183,14 @@ class WireFault(QueryFault):
                     f"The driver stood still when it had sent {what}, a new one took over and "
                     "ended the work; then the request arrived and the old one went on."
                 )
+            case "amid":
+                assert self.until is not None
+                nth = ordinal(self.until.occurrence)
+                return (
+                    f"The driver stood still when it had sent {what}, and a new one took over; "
+                    f"when that was about to send the {nth} {self.until.key} of batch "
+                    f"{self.until.batch} the request arrived, and the old one went on."
+                )
             case "unavailable":
                 return f"{what} was answered with 503 (Service Unavailable) and not carried out."
             case "always lost":
@@ -205,10 +230,16 @@ class WireFault(QueryFault):
     def met(self, event: TraceEvent, run: Injection) -> None:
         if self.point.batch is not None and _begins(self.point.batch).is_of(event):
             self._hit(run)
+        if self.until is not None and _begins(self.until.batch).is_of(event):
+            run.wake_amid(self.id, self.until)
+
+    def proven(self, evidence: str) -> bool:
+        """A driver that had to wait for the first one could not come to its next batch."""
+        return self.until is None or WOKEN in evidence or WAITED in evidence
 
     def _hit(self, run: Injection) -> None:
         lasts: Literal["once", "retries"] = "retries" if self.how == "always lost" else "once"
-        goes_on = self.how in ("answered", "paused", "late")
+        goes_on = self.takes_over or self.how in ("answered", "paused")
         answer = _UNAVAILABLE if self.how == "unavailable" else b""
         run.hit_request(self.id, self.point, lasts, self._action(run), not goes_on, answer)
 
@@ -222,7 +253,7 @@ class WireFault(QueryFault):
                 return lambda: run.restart_server(self.point.endpoint)
             case "paused":
                 return lambda: run.pause_server(self.id, self.point.endpoint)
-            case "late":
+            case "late" | "amid":
                 return lambda: run.hold_driver(self.id)
             case "always lost":
                 return lambda: run.outlast_client(self.id)
@@ -231,7 +262,9 @@ class WireFault(QueryFault):
 
     @property
     def bound(self) -> str:
-        return {"crash": "crash", "unawaited": "crash", "late": "pause"}.get(self.how, "loss")
+        return {"crash": "crash", "unawaited": "crash", "late": "pause", "amid": "pause"}.get(
+            self.how, "loss"
+        )
 
     @property
     def place(self) -> str:
@@ -249,7 +282,7 @@ class WireFault(QueryFault):
 
     @property
     def takes_over(self) -> bool:
-        return self.how == "late"
+        return self.how in ("late", "amid")
 
     @property
     def crashes(self) -> bool:
@@ -262,11 +295,11 @@ class WireFault(QueryFault):
 
     @property
     def swallowable(self) -> bool:
-        return self.how != "late"
+        return not self.takes_over
 
     @property
     def doubled(self) -> str:
-        if self.how == "late":
+        if self.takes_over:
             return "Both drivers wrote them."
         if self.how == "unavailable":
             return "Whoever was refused took that for another answer."
@@ -286,5 +319,5 @@ def in_batch(
     return CutPoint(kind, endpoint, request, "batch", label, number, label, batch)
 
 
-def _begins(batch: int) -> Point:
+def _begins(batch: int | None) -> Point:
     return Point(f"batch={batch}/offsets", "after")

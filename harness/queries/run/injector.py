@@ -17,6 +17,7 @@ from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.lost_executor import SECOND, attempt_of
 from bettong.harness.queries.faults.query_fault import QueryFault
+from bettong.harness.queries.faults.wire_fault import WAITED, WOKEN
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.wire import Armed, CutPoint
 from bettong.harness.wire.armed import Lasts
@@ -29,6 +30,9 @@ _HELD_S = 100.0
 _ANSWER_S = 5.0
 """A request of a driver that has taken over and gets no answer for so long waits for what the one
 that stands still has locked."""
+_AMID_S = 8.0
+"""A request of a driver that has taken over waits so long for the other one to come to its end;
+many a client gives up after ten seconds."""
 _UNAWAITED_S = 2.0
 """A driver that has not recorded a batch for so long waits for the reply to its request."""
 _POLL_S = 0.02
@@ -44,14 +48,19 @@ class Pausable(Protocol):
 
 @dataclass
 class _Hold:
-    """A driver that stands still until the one that takes over has come to its end.
+    """A driver that stands still until the one that takes over has come to its end, or is amid a
+    batch.
 
     Attributes:
         successor: which start of a driver the one is that takes over.
+        over: the one that stands still may go on; ``ended``: it has come to its end.
+        woken: it goes on amid the other's batch.
     """
 
     successor: int
     over: threading.Event = field(default_factory=threading.Event)
+    ended: threading.Event = field(default_factory=threading.Event)
+    woken: bool = False
 
 
 @dataclass
@@ -75,7 +84,8 @@ class FaultInjector:
     _armed: dict[str, Armed] = field(default_factory=dict)
     _begun: set[str] = field(default_factory=set)
     _lasting: dict[str, Callable[[], object]] = field(default_factory=dict)
-    _holds: list[_Hold] = field(default_factory=list)
+    _holds: dict[str, _Hold] = field(default_factory=dict)
+    _amid: dict[str, Armed] = field(default_factory=dict)
     _started: int = 0
     _over: threading.Event = field(default_factory=threading.Event)
     _recorded: threading.Event = field(default_factory=threading.Event)
@@ -118,8 +128,7 @@ class FaultInjector:
         self._last(fault, server.resume)
 
     def hold_driver(self, fault: str) -> None:
-        hold = _Hold(self._started + 1)
-        self._holds.append(hold)
+        hold = self._holds[fault] = _Hold(self._started + 1)
         since = self.endpoint_proxies.clock()
         told = self.driver.pause(DRIVER)
         waits = self._until_over(hold, since)
@@ -132,13 +141,33 @@ class FaultInjector:
             now, met = time.monotonic(), self.endpoint_proxies.unanswered(since)
             waiting = {order: waiting.get(order, now) for order in met}
             if any(now - begun > _ANSWER_S for begun in waiting.values()):
-                return "the one that took over waited for it"
-        return "the one that took over was done"
+                return WAITED
+        return WOKEN if hold.woken else "the one that took over was done"
+
+    def wake_amid(self, fault: str, until: CutPoint) -> None:
+        hold = self._holds.get(fault)
+        if hold is None or hold.over.is_set() or fault in self._amid:
+            return
+
+        def wake() -> None:
+            hold.woken = True
+            hold.over.set()
+            hold.ended.wait(_AMID_S)
+
+        recorder = self.endpoint_proxies.recorder
+        self._amid[fault] = recorder.arm(until, "once", wake, close=False, answer=b"")
+
+    def ended(self, incarnation: int) -> None:
+        """A driver that another one has taken over from has come to its end."""
+        for hold in self._holds.values():
+            if hold.successor == incarnation + 1:
+                hold.ended.set()
 
     def let_go(self) -> None:
         """No driver takes over from another any more: those that stand still go on."""
-        for hold in self._holds:
+        for hold in self._holds.values():
             hold.over.set()
+            hold.ended.set()
 
     def outlast_client(self, fault: str) -> None:
         self._last(fault, self._armed[fault].heal)
@@ -203,7 +232,7 @@ class FaultInjector:
         """A new incarnation meets only what has not fired yet."""
         self.heal()
         self._started += 1
-        for hold in self._holds:
+        for hold in self._holds.values():
             if hold.successor < self._started:
                 hold.over.set()
         if self._started == 2:
@@ -226,6 +255,8 @@ class FaultInjector:
     def end(self) -> tuple[str, ...]:
         """Nothing lasts any longer; the ids of those that have not fired."""
         self.heal()
+        for armed in self._amid.values():
+            armed.heal()
         for id, armed in self._armed.items():
             found = armed.heal()
             if found.fired:

@@ -238,7 +238,8 @@ class OneRun:
             elif signal == "expired":
                 self._expect_time()
             elif number != self._driver.incarnation or self._driver.has_crashed(number):
-                continue  # a zombie; or one whose links were cut before its crash was reported
+                # A zombie; or one whose links were cut before its crash was reported.
+                self._injector.ended(number)
             elif self._take_result(number):
                 committed, before = self._commits(), self._ended_at
                 failed = len(self._result.errors) > errors

@@ -147,6 +147,27 @@ def test_a_request_comes_late_from_a_driver_that_was_thought_dead(
         assert {a.kind for a in execution.anomalies} == seen
 
 
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [
+        ("realistic:StagesThenMerges", {"Loss"}),
+        ("realistic:StagesForItself", set()),
+        ("postgres:OneTransaction", set()),
+    ],
+)
+def test_a_driver_that_was_thought_dead_wakes_amid_the_next_batch(
+    environments: SparkEnvironments, name: str, seen: set[str]
+) -> None:
+    with executor_of(environments, name) as executor:
+        fault = next(
+            fault for point in executor.why.wire for fault, _ in point.faults if fault.how == "amid"
+        )
+        execution = executor.run(frozenset({fault.id}))
+        assert execution.not_fired == ()
+        assert "was amid its next batch" in execution.evidence[fault.id]
+        assert {a.kind for a in execution.anomalies} == seen
+
+
 def test_two_transactions_break_between_them(environments: SparkEnvironments) -> None:
     for name, seen in (("RowsThenMarker", {"Duplicate"}), ("MarkerThenRows", {"Loss"})):
         with executor_of(environments, f"postgres:{name}") as executor:

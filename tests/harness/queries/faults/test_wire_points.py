@@ -93,7 +93,7 @@ def ids(points: Sequence[WirePoint]) -> list[str]:
 
 
 def test_a_request_that_changes_something_is_lost_and_repeated_in_every_way() -> None:
-    point, slow = placed([(0, "INSERT", "a"), (1, "INSERT", "b"), (2, "INSERT", "c")])
+    point, held, slow = placed([(0, "INSERT", "a"), (1, "INSERT", "b"), (2, "INSERT", "c")])
     request = "db/conn=1/request=2 INSERT"
     assert [fault.id for fault, _ in point.faults] == [
         f"omit({request})",
@@ -106,6 +106,7 @@ def test_a_request_that_changes_something_is_lost_and_repeated_in_every_way() ->
         f"pause(driver, before {request})",
     ]
     assert len({left for _, left in point.faults}) == 8
+    assert ids([held]) == [f"pause(driver, before {request} until db/batch=2/INSERT=1)"]
     assert ids([slow]) == [f"crash(driver, awaiting {request})"]
 
 
@@ -209,6 +210,40 @@ def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_only() -> 
     }
 
 
+@pytest.mark.parametrize(
+    ("batch", "held"),
+    [
+        (
+            ["BEGIN", "DROP", "INSERT", "INSERT", "COMMIT", "BEGIN", "INSERT", "COMMIT"],
+            [
+                "request=2 DROP until db/batch=2/BEGIN=2",
+                "request=5 COMMIT until db/batch=2/BEGIN=2",
+            ],
+        ),
+        (
+            ["BEGIN", "INSERT", "COMMIT"],
+            [
+                "request=2 INSERT until db/batch=2/COMMIT=1",
+                "request=3 COMMIT until db/batch=2/COMMIT=1",
+            ],
+        ),
+        (
+            ["POST /rows", "GET /rows", "POST /rows"],
+            ["request=1 POST /rows until db/batch=2/GET /rows=1"],
+        ),
+        (["HSET"], ["request=1 HSET until db/batch=2/HSET=1"]),
+        (["GET /rows"], []),
+    ],
+)
+def test_a_driver_wakes_before_the_last_transaction_of_its_successors_next_batch(
+    batch: list[str], held: list[str]
+) -> None:
+    asked = [(n, label, str(n)) for n in (1, 2) for label in batch]
+    found = [id for id in ids(placed(asked)) if " until " in id]
+    assert found == [f"pause(driver, before db/conn=1/{request})" for request in held]
+    assert not [id for id in ids(placed(asked[: len(batch)])) if " until " in id]
+
+
 def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:
     points = placed([(1, "BEGIN", ""), (1, "COMMIT", ""), (1, "GET /rows", "")], servers=["db"])
     request = "db/conn=1/request=2 COMMIT"
@@ -300,14 +335,16 @@ def test_what_is_done_once_only_is_hit_where_it_is_done() -> None:
     points = placed(asked)
     requests = dict.fromkeys(fault.point.request for p in points for fault, _ in p.faults)
     assert list(requests) == ["db/conn=1/request=1 CREATE", "db/conn=1/request=3 INSERT"]
-    assert [point.batch for point in points] == [0, 1, 1]  # the last is slow as well
+    # One is held until amid the next batch, the last is slow as well.
+    assert [point.batch for point in points] == [0, 1, 1, 1]
 
 
 def test_a_later_batch_that_does_what_none_before_does_is_hit_as_the_last_one_is() -> None:
     asked = [(0, "INSERT", "a"), (1, "INSERT", "b"), (2, "INSERT", "c"), (2, "VACUUM", "")]
     points = placed(asked, servers=["db"], tail=[2])
+    alone = [id for id in ids(points) if " until " not in id]
     window, later = (
-        {id.replace(f"request={n} {label}", "it") for id in ids(points) if f"request={n}" in id}
+        {id.replace(f"request={n} {label}", "it") for id in alone if f"request={n}" in id}
         for n, label in ((2, "INSERT"), (4, "VACUUM"))
     )
     assert window == later
@@ -369,12 +406,14 @@ def test_faults_told_by_number_are_known_by_their_ids(
     kind: Kind, how: How, label: str, number: int
 ) -> None:
     over_the_run = CutPoint(kind, "db", "db/conn=1/request=1", "nth", label, number, label)
+    until = in_batch("omit", "api", "", "POST /marks", 2, 2) if how == "amid" else None
     for point in (over_the_run, in_batch(kind, "db", "db/conn=1/request=1", label, number, 1)):
-        fault = WireFault(point, how)
+        fault = WireFault(point, how, until)
         found = parse_fault(fault.id)
         assert isinstance(found, WireFault)
         assert found.id == fault.id
         assert (found.how, found.label, found.point.occurrence) == (how, label, number)
+        assert found.until == until
         assert found.point.batch == point.batch
         assert CutPoint.from_json(point.to_json()) == point
 

@@ -190,6 +190,61 @@ def test_it_goes_on_when_the_one_that_takes_over_waits_for_what_it_has_locked(
     assert "the one that took over waited for it" in run.evidence[LATE]
 
 
+AMID = "pause(driver, before db/COMMIT=1 until db/batch=2/INSERT=1)"
+
+
+@pytest.mark.parametrize("end", ["ended", "released"])
+def test_a_driver_wakes_amid_a_batch_of_its_successor_which_waits_for_its_end(end: str) -> None:
+    proxies = Proxies()
+    run = injector(proxies, AMID)
+    run.arm()
+    run.starts()
+    run.met(event("batch=2/offsets", "after"))  # nobody stands still yet
+    (at,) = proxies.armed
+    assert at.action is not None
+    held = threading.Thread(target=at.action)
+    at.fired = 1
+    held.start()
+    while not proxies.done:
+        assert held.is_alive()
+    run.starts()
+    run.met(event("batch=1/offsets", "after"))
+    assert proxies.armed == [at]
+    for _ in range(2):
+        run.met(event("batch=2/offsets", "after"))
+    _, until = proxies.armed
+    assert until.what == ("omit", "batch", "once", False)
+    assert until.action is not None
+    assert run.end() == (AMID,)
+    waits = threading.Thread(target=until.action)
+    waits.start()
+    held.join(10)
+    assert proxies.done == ["driver stops", "driver goes on"]
+    run.ended(2)
+    assert waits.is_alive()
+    {"ended": lambda: run.ended(1), "released": run.release}[end]()
+    waits.join(5)
+    assert not waits.is_alive()
+    assert run.end() == ()
+    assert "was amid its next batch; went on" in run.evidence[AMID]
+
+
+def test_a_driver_that_woke_when_all_was_done_was_not_amid_a_batch() -> None:
+    proxies = Proxies()
+    run = injector(proxies, AMID)
+    run.arm()
+    run.let_go()
+    (at,) = proxies.armed
+    at.fired = 1
+    held = threading.Thread(target=run.hold_driver, args=(AMID,))
+    held.start()
+    while not proxies.done:
+        assert held.is_alive()
+    run.let_go()
+    held.join(10)
+    assert run.end() == (AMID,)
+
+
 def test_a_fault_after_a_restart_waits_for_it() -> None:
     proxies = Proxies()
     run = injector(proxies, "omit(db/restarted/COMMIT=1)")

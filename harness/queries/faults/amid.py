@@ -1,0 +1,54 @@
+"""Where a driver wakes amid a batch of its successor: two drivers then share what is meant for one,
+such as a table aside."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from bettong.harness.queries.faults.read_only_requests import harmless
+from bettong.harness.queries.faults.wire_fault import in_batch
+from bettong.harness.wire import CutPoint, Request
+
+_ENDS = frozenset({"COMMIT", "EXEC", "EndTxn", "tx.commit"})
+"""What ends a transaction; where there is none each request that changes something is one."""
+
+
+def amid(
+    placed: Sequence[tuple[Request, int | None]], pinned: Collection[str], batch: int
+) -> Iterator[tuple[Request, CutPoint]]:
+    """Requests of a batch at which a driver stands still, each with the one of the next batch at
+    which it wakes: of each endpoint the first that changes something, and the first that ends a
+    transaction; until the last transaction is about to begin or, where there is one only, to end.
+
+    ``pinned``: ids of the requests that can be told again.
+    """
+    for endpoint in dict.fromkeys(request.endpoint for request, _ in placed):
+        own, following = (
+            [r for r, at in placed if r.endpoint == endpoint and at == n]
+            for n in (batch, batch + 1)
+        )
+        changing = [r for r in own if _changes(r) and r.id in pinned]
+        until = _last_begins(following)
+        if until is None or until.id not in pinned or not changing:
+            continue
+        number = sum(r.label == until.label for r in following if r.order <= until.order)
+        woken = in_batch("omit", endpoint, until.id, until.label, number, batch + 1)
+        for request in dict.fromkeys((changing[0], *_ends(changing)[:1])):
+            yield request, woken
+
+
+def _changes(request: Request) -> bool:
+    return not harmless(request.label) and request.reply_size > 0
+
+
+def _ends(changing: Sequence[Request]) -> Sequence[Request]:
+    return [r for r in changing if r.label in _ENDS] or changing
+
+
+def _last_begins(requests: Sequence[Request]) -> Request | None:
+    """The request with which the last transaction begins; where it is the only one, with which it
+    ends."""
+    ends = _ends([r for r in requests if _changes(r)])
+    if len(ends) < 2:
+        return ends[0] if ends else None
+    return next(r for r in requests if r.order > ends[-2].order)
