@@ -41,7 +41,8 @@ _SERVERS: Mapping[str, Callable[[], Server]] = {
 _HOOKS = {
     "/offsets": "spark.sql.streaming.checkpointFileManagerClass",
     "/task": "spark.plugins",
-    "query.idle": "spark.sql.streaming.streamingQueryListeners",
+    # Not "idle", which a query that ends by itself (availableNow) never is.
+    "query.started": "spark.sql.streaming.streamingQueryListeners",
 }
 
 

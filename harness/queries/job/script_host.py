@@ -112,8 +112,9 @@ class ScriptHost:
 
     def reset(self, timeout: float = 60.0) -> None:
         """Each start of a script is a process of its own, which knows nothing of the one before:
-        all that is left of that one ends."""
+        all that is left of that one ends, and its temporary files go."""
         self.kill()
+        shutil.rmtree(self._temporary, ignore_errors=True)
 
     def kill(self) -> Ended:
         """SIGKILL every process of the script, if there is one."""
@@ -136,6 +137,11 @@ class ScriptHost:
         assert self._session is not None
         self._session.resume()
 
+    @property
+    def _temporary(self) -> Path:
+        """Where Spark and its JVM keep what they would clear up if they were not killed."""
+        return self.home / "spark"
+
     def _command(self) -> list[str]:
         if self._script.starter == "spark-submit":
             return [str(jar.spark_home() / "bin" / "spark-submit"), self._script.path]
@@ -144,6 +150,7 @@ class ScriptHost:
     def _environment(
         self, args: Mapping[str, Any], work: Path, who: Instrumentation
     ) -> dict[str, str]:
+        self._temporary.mkdir(exist_ok=True)
         return {
             **os.environ,
             "SPARK_CONF_DIR": str(self._configuration(args["settings"])),
@@ -152,6 +159,7 @@ class ScriptHost:
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "PYTHONPATH": python_path(),
             "TMPDIR": str(self.home),
+            "SPARK_LOCAL_DIRS": str(self._temporary),
             "BETTONG_CONDUCTOR": str(who.conductor),
             "BETTONG_RUN": who.run,
             "BETTONG_NODE": who.node,
@@ -175,7 +183,8 @@ class ScriptHost:
             if name and not name.startswith("#"):
                 theirs[name] = value.strip()
         connector = kafka_connector() if KAFKA in self._script.endpoints else {}
-        everything = merged(theirs, connector, hook_settings(), settings)
+        aside = {"spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={self._temporary}"}
+        everything = merged(theirs, connector, hook_settings(), aside, settings)
         lines = [f"{name} {value}\n" for name, value in everything.items()]
         file.write_text("".join(lines), encoding="utf-8")
         return folder

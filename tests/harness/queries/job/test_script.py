@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from bettong.harness.queries.faults.operations import ORDINARY
-from bettong.harness.queries.job.one_query import expect_one_query
-from bettong.harness.queries.job.script import ScriptJob, load_script
+from bettong.harness.queries.job.inputs import Files, Topic
+from bettong.harness.queries.job.query_sense import expect_one_query, expect_topics_read
+from bettong.harness.queries.job.script import ScriptJob, expect_hooks, load_script
+from bettong.harness.queries.job.script_host import ScriptHost
 from bettong.harness.queries.job.script_workload import ScriptWorkload
 from bettong.harness.queries.job.workload import JobWorkload
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.job import Target
+from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.script import Script
 from bettong.harness.queries.sense import VacuousError
 from bettong.lineage.errors import UsageError
@@ -89,3 +93,40 @@ def test_the_queries_of_a_job_are_counted_in_each_incarnation(job: ScriptJob) ->
         1,
         2,
     ]
+
+
+def run_of(*steps: str) -> QueryRun:
+    return QueryRun(events=[TraceEvent(step, "before", "driver", 1) for step in steps])
+
+
+def test_a_query_that_ends_by_itself_is_never_idle_and_has_its_hooks() -> None:
+    """As with trigger(availableNow=True)."""
+    hooked = ("query.started", "batch=0/offsets", "batch=0/stage=0/p=0/a=0/task")
+    expect_hooks("main.py", run_of(*hooked))
+    with pytest.raises(VacuousError, match="streamingQueryListeners did not report"):
+        expect_hooks("main.py", run_of(*hooked[1:]))
+
+
+def test_a_topic_that_is_read_from_its_end_is_named() -> None:
+    topic, files = Topic("t", "id STRING"), Files("json", "id STRING")
+    with pytest.raises(VacuousError, match=r'\.option\("startingOffsets", "earliest"\)'):
+        expect_topics_read("main.py", [topic], run_of("metadata"))
+    expect_topics_read("main.py", [files], run_of("metadata"))
+    expect_topics_read("main.py", [topic], run_of("metadata", "batch=0/offsets"))
+    expect_topics_read("main.py", [topic], run_of())  # it was not even started
+
+
+def test_what_a_killed_process_has_put_aside_is_gone_when_the_next_one_starts(
+    tmp_path: Path,
+) -> None:
+    script = Script("main.py", starter="python")
+    host = ScriptHost(script, Mock(), lambda: True)
+    arguments = {"directory": str(tmp_path), "settings": {}, "addresses": {}}
+    host.submit("", arguments).result(60)
+    aside = host.home / "spark"
+    (aside / "blockmgr-1").mkdir()
+    defaults = (host.home / "conf" / "spark-defaults.conf").read_text()
+    assert f"-Djava.io.tmpdir={aside}" in defaults
+    host.reset()
+    assert not aside.exists()
+    host.close()
