@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bettong.harness.events import Handler, ignore
 from bettong.harness.queries.answer import answer, finish
-from bettong.harness.queries.apart import REPLAYED, apart, same_rows
+from bettong.harness.queries.apart import REPLAYED, same_rows
 from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS, OperationalEvent
 from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_points
 from bettong.harness.queries.judge import fingerprint
@@ -185,16 +185,7 @@ class _Check:
         return self._answer.conclude(executor, findings, sampled, self._anew())
 
     def _beside(self) -> Sequence[QueryRunner]:
-        """Further runners, once they are there and are known to leave the first one alone. Raises
-        DisturbedError."""
-        others = self._lanes.beside()
-        for other in others:
-            alone = self._executor.kept or self._lanes.first.run([REPLAYED], replay_layout=1)
-            pair = self._lanes.first, other
-            if not apart(*pair, self._clean, alone, fingerprint=fingerprint, same=same_rows):
-                reason = "two runs that were interleaved did not leave each other alone"
-                raise DisturbedError(reason, in_sight=False)
-        return others
+        return self._lanes.beside(self._clean, self._executor.kept, fingerprint, same_rows)
 
     def _clean_runs(self) -> Execution:
         """Two runs without faults, which must be alike; the search takes them as its own."""

@@ -15,9 +15,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from bettong.harness.events import Handler, Warned
+from bettong.harness.queries.apart import REPLAYED, Rows, apart
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.endpoints import EndpointProxies, start_servers
+from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
+from bettong.harness.queries.search.executor import DisturbedError
 from bettong.harness.servers.server import Server
 
 MOST = 2
@@ -76,9 +79,27 @@ class Lanes:
             starter = stack.enter_context(ThreadPoolExecutor(1))
             self._further = starter.submit(lambda: runner(1, links()))
 
-    def beside(self) -> list[QueryRunner]:
-        """The runners beside the first one; waits until they are there."""
-        return [] if self._further is None else [self._further.result()]
+    def beside(
+        self,
+        clean: QueryRun,
+        replayed: QueryRun | None,
+        fingerprint: Callable[[QueryRun], str],
+        same: Callable[[Rows, Rows], bool],
+        left: Rows = (),
+    ) -> list[QueryRunner]:
+        """The runners beside the first one, once they are there and are known to leave it alone;
+        what is given is that of :func:`~.apart.apart`, with None for a run that is still to be
+        made. Raises DisturbedError."""
+        if self._further is None:
+            return []
+        other = self._further.result()
+        alone = replayed or self.first.run([REPLAYED], replay_layout=1)
+        if not apart(
+            self.first, other, clean, alone, fingerprint=fingerprint, same=same, left=left
+        ):
+            reason = "two runs that were interleaved did not leave each other alone"
+            raise DisturbedError(reason, in_sight=False)
+        return [other]
 
     def close(self, why: str) -> None:
         """There is one lane from now on."""

@@ -14,7 +14,7 @@ from typing import Any
 from bettong.harness.events import Handler, Preparing, ignore
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.answer import answer, finish
-from bettong.harness.queries.apart import REPLAYED, apart
+from bettong.harness.queries.apart import REPLAYED
 from bettong.harness.queries.faults.operations import event_of
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_points
@@ -253,23 +253,10 @@ class _Check:
         return self._answer.conclude(executor, findings, sampled)
 
     def _beside(self) -> Sequence[QueryRunner]:
-        """Further runners, once they are there and are known to leave the first one alone. Raises
-        DisturbedError."""
-        others = self._lanes.beside()
-        for other in others:
-            alone = self._executor.kept or self._lanes.first.run([REPLAYED], replay_layout=1)
-            if not apart(
-                self._lanes.first,
-                other,
-                self._clean,
-                alone,
-                fingerprint=_fingerprint,
-                same=lambda a, b: not differ(self._job.compare, a, b),
-                left=self._left,
-            ):
-                reason = "two runs that were interleaved did not leave each other alone"
-                raise DisturbedError(reason, in_sight=False)
-        return others
+        def same(a: Sequence[Row], b: Sequence[Row]) -> bool:
+            return not differ(self._job.compare, a, b)
+
+        return self._lanes.beside(self._clean, self._executor.kept, _fingerprint, same, self._left)
 
     def _expect_the_same_rows(self) -> None:
         """Raises VacuousError when a source of the user's own does not give the same rows for the
