@@ -18,6 +18,7 @@ from bettong.engine import (
 )
 from bettong.engine.codecs.state import DataclassCodec
 from bettong.scenarios.applications.running_sum import Sum, amount, line, name
+from bettong.scenarios.applications.running_sum import messages as messages
 
 NAME, STATE = "renamed_sum", "Sum"
 
