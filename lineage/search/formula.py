@@ -99,7 +99,8 @@ class Formula:
 
     def chosen(self) -> list[int]:
         """The variables of the faults in the set that was found last."""
-        return [v for v in self._solver.get_model() or () if v in self.known]
+        model = self._solver.get_model() or ()
+        return [v for v in self.known if v <= len(model) and model[v - 1] > 0]
 
     def core(self) -> list[int]:
         """Assumptions that cannot hold together, when none was found."""

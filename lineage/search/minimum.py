@@ -45,6 +45,11 @@ class CoreGuided:
         for variable in variables:
             self.soft[-variable] = None
 
+    def counters(self) -> list[int]:
+        """The literals that bound the size of a set. Every smallest set has them all, and none of
+        the faults that are still among the soft literals: with one it would be larger."""
+        return [literal for literal, counter in self.soft.items() if counter is not None]
+
     def take_in(self, formula: Formula) -> None:
         """Have as few as can be of the faults that became known."""
         self.avoid(islice(formula.known, self.known, None))
@@ -90,14 +95,19 @@ class Minimum:
             later: dict[int, list[int]] = {}
             for other, candidate in known.items():
                 same = fault.group and fault.group == candidate.group
-                if candidate.time > fault.time and (search.late or same):
+                smallest = -other not in search.soft
+                if candidate.time > fault.time and (search.late or same) and smallest:
                     later.setdefault(candidate.time, []).append(other)
+            rest = chosen - {variable}
             times = sorted(later)
-            for time in reversed(times[: self._reach(search, chosen - {variable}, later, times)]):
-                moved = self._moved(search, chosen, variable, later[time])
+            left = times[: self._reach(search, rest, later, times)]
+            while left:
+                moved = self._moved(search, rest, set(later[left.pop()]) - chosen)
                 if moved is not None:
                     chosen = moved
                     break
+                needed = self._needed()
+                left = [time for time in left if not needed.isdisjoint(later[time])]
         return chosen
 
     def _reach(
@@ -109,42 +119,42 @@ class Minimum:
     ) -> int:
         """How many of these times come up to the last one at which, or after which, there is
         something to choose beside the rest: found by halving, as what may be chosen from a time on
-        holds what may be from a later one on."""
+        holds what may be from a later one on. What a solution has chosen holds up to the earliest
+        of it; where there is none, there is none up to the latest that would have to be free."""
+        place = {v: n for n, time in enumerate(times, 1) for v in later[time] if v not in rest}
         low, high = 0, len(times)
         while low < high:
             middle = (low + high + 1) // 2
-            free = {v for time in times[middle - 1 :] for v in later[time]} - rest
+            free = {v for v, n in place.items() if n >= middle}
             if self._holds_with(search, rest, free):
-                low = middle
+                taken = (place[v] for v in free.intersection(self._formula.chosen()))
+                low = min(taken, default=high)
             else:
-                high = middle - 1
+                high = max((place[v] for v in self._needed() if v in place), default=0)
         return low
 
-    def _moved(
-        self, search: CoreGuided, chosen: set[int], variable: int, candidates: list[int]
-    ) -> set[int] | None:
-        """The set with one of the candidates in place of a variable, or None."""
-        rest = chosen - {variable}
-        free = set(candidates) - chosen
-        if not self._holds_with(search, rest, free):
-            return None
-        proposed = free.intersection(self._formula.chosen())
-        for other in sorted(proposed):
-            moved = rest | {other}
-            if self._limits.allow(moved) and (
-                len(proposed) == 1 or self._holds_with(search, moved)
-            ):
+    def _moved(self, search: CoreGuided, rest: set[int], free: set[int]) -> set[int] | None:
+        """The rest with one of those that are free, within the limits; or None."""
+        while self._holds_with(search, rest, free):
+            moved = rest | free.intersection(self._formula.chosen())
+            if not self._limits.enforce(sorted(moved)):
                 return moved
         return None
 
     def _holds_with(
         self, search: CoreGuided, chosen: set[int], free: AbstractSet[int] = frozenset()
     ) -> bool:
-        """Whether there is a set with all of these, any of those that are free, and no other."""
+        """Whether there is a smallest set with all of these, any of those that are free, and no
+        other."""
         decided = [v if v in chosen else -v for v in self._formula.known if v not in free]
-        return self._formula.holds(*search.fixed, *decided)
+        return self._formula.holds(*search.fixed, *search.counters(), *decided)
 
     # cores
+
+    def _needed(self) -> set[int]:
+        """Variables of which one would have to be free, where there was no solution: any other
+        choice of those that are leaves as little."""
+        return {-literal for literal in self._formula.core() if literal < 0}
 
     def _trimmed(self, search: CoreGuided, core: list[int]) -> list[int]:
         """A core with each part left out that is quickly seen not to be needed; the parts of a

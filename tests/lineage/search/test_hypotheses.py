@@ -105,6 +105,26 @@ def _all(hypotheses: Hypotheses) -> list[FaultSet]:
     return minimal(found)
 
 
+@settings(max_examples=60, deadline=None)
+@given(lineages(), bounds)
+def test_of_the_smallest_sets_the_latest_comes_first(lineage: Lineage, bound: Bounds) -> None:
+    """And all of a size come, though one after the other is put off as long as may be."""
+    found: list[FaultSet] = []
+    with Hypotheses(lineage, bound) as hypotheses:
+        while (schedule := hypotheses.smallest("hunt")) is not None and len(schedule) < 3:
+            assert hypotheses.admits(schedule, "hunt")
+            found.append(schedule)
+            if len(schedule) == 1:
+                (fault,) = (lineage.faults[f] for f in schedule)
+                later = [f for f in lineage.faults.values() if f.time > fault.time]
+                assert not any(hypotheses.admits(frozenset({f.id}), "hunt") for f in later)
+            hypotheses.exclude(schedule)
+        left = any(hypotheses.admits(frozenset({f}), "hunt") for f in lineage.faults)
+    assert [len(s) for s in found] == sorted(len(s) for s in found)
+    assert len(set(found)) == len(found)
+    assert not left
+
+
 def test_a_set_that_is_excluded_comes_with_another_fault_only() -> None:
     lineage = Lineage()
     leaf = lineage.leaf("leaf", FAULTS[:2])
