@@ -13,17 +13,17 @@ from bettong.harness.queries.apart import REPLAYED, same_rows
 from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS, OperationalEvent
 from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_points
 from bettong.harness.queries.judge import fingerprint
-from bettong.harness.queries.lanes import Lanes, Links
+from bettong.harness.queries.lanes import Lanes, Links, undisturbed
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner, SinkRunner
-from bettong.harness.queries.search.executor import DisturbedError, SinkExecutor
+from bettong.harness.queries.search.executor import SinkExecutor
 from bettong.harness.queries.search.later_batches import later_batches
 from bettong.harness.queries.search.lineage import Why
-from bettong.harness.queries.search.search import forget, search
+from bettong.harness.queries.search.search import search
 from bettong.harness.queries.sense import (
     VacuousError,
     difference,
@@ -87,14 +87,7 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
             runner = partial(_runner, request, sink, environments, on_event, deadline)
             lanes = Lanes(request, sink.servers, given, runner, stack, on_event)
             check = partial(_Check, request, sink, verdict, lanes, deadline, on_event)
-            try:
-                return check().result()
-            except DisturbedError as e:
-                # Without a second lane, and without what rests on seeing all that the sink keeps,
-                # where it is not seen.
-                forget(request)
-                lanes.close(str(e))
-                return check(in_sight=e.in_sight).result()
+            return undisturbed(request, lanes, lambda in_sight: check(in_sight).result())
         except ServerMissingError as e:
             return verdict.skipped(masked(str(e)))
         except VacuousError as e:
@@ -144,7 +137,7 @@ class _Check:
         lanes: Lanes,
         deadline: Deadline,
         on_event: Handler,
-        in_sight: bool = True,
+        in_sight: bool,
     ) -> None:
         self._request = request
         self._in_sight = in_sight

@@ -21,7 +21,9 @@ from bettong.harness.queries.run.endpoints import EndpointProxies, start_servers
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
 from bettong.harness.queries.search.executor import DisturbedError
+from bettong.harness.queries.search.search import forget
 from bettong.harness.servers.server import Server
+from bettong.lineage.results import Result
 
 MOST = 2
 
@@ -106,3 +108,14 @@ class Lanes:
         if self._further is not None:
             self._further = None
             self._on_event(Warned(f"runs are made one at a time: {why}"))
+
+
+def undisturbed(request: Request, lanes: Lanes, judge: Callable[[bool], Result]) -> Result:
+    """What ``judge`` says, given whether what the query keeps is seen. Where runs disturb each
+    other it is asked once more, with one lane and without what was found before."""
+    try:
+        return judge(True)
+    except DisturbedError as e:
+        forget(request)
+        lanes.close(str(e))
+        return judge(e.in_sight)

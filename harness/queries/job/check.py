@@ -36,7 +36,7 @@ from bettong.harness.queries.job.script_host import script_environment
 from bettong.harness.queries.job.script_workload import ScriptWorkload
 from bettong.harness.queries.job.workload import OTHERS, PLAIN, JobWorkload, Variant
 from bettong.harness.queries.judge import SinkVerdict
-from bettong.harness.queries.lanes import Lanes, Links
+from bettong.harness.queries.lanes import Lanes, Links, undisturbed
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
@@ -45,8 +45,8 @@ from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
 from bettong.harness.queries.run.state import last_without_data
 from bettong.harness.queries.script import KAFKA
-from bettong.harness.queries.search.executor import DisturbedError, QueryExecutor
-from bettong.harness.queries.search.search import forget, search
+from bettong.harness.queries.search.executor import QueryExecutor
+from bettong.harness.queries.search.search import search
 from bettong.harness.queries.sense import (
     VacuousError,
     changes_in_sight,
@@ -119,12 +119,7 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
             runner = partial(_runner, request, job, environments, on_event, deadline)
             lanes = Lanes(request, job.servers, given, runner, stack, on_event)
             check = partial(_Check, request, job, verdict, environments, lanes, deadline, on_event)
-            try:
-                return check().result()
-            except DisturbedError as e:
-                forget(request)
-                lanes.close(str(e))
-                return check(in_sight=e.in_sight).result()
+            return undisturbed(request, lanes, lambda in_sight: check(in_sight).result())
         except ServerMissingError as e:
             return verdict.skipped(masked(str(e)))
         except VacuousError as e:
@@ -195,7 +190,7 @@ class _Check:
         lanes: Lanes,
         deadline: Deadline,
         on_event: Handler,
-        in_sight: bool = True,
+        in_sight: bool,
     ) -> None:
         self._request, self._job, self._answer = request, job, answer
         self._lanes, self._deadline, self._on_event = lanes, deadline, on_event
