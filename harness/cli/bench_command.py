@@ -41,7 +41,7 @@ def command(name: str, as_json: bool, **options: Any) -> None:
     """Measure; figures are ratios to a peer or a plain way of doing the same.
 
     NAME is one of: check, disk, engine, ingest, latency, ldfi, market-spread, mutants, price,
-    proxies, shipped-mutants, sinks, spark-latency, state-size, steps.
+    proxies, shipped-mutants, sinks, spark-latency, state-size, steps, workers.
     """
     found = _measured(name, options)
     if as_json:

@@ -23,6 +23,7 @@ _TITLES: Mapping[str, str] = {
     "spark-latency": "latency on Spark, sender to reader",
     "state-size": "what a batch costs by how much is stored",
     "steps": "what a step costs, idle and under test",
+    "workers": "throughput by number of workers, each on a machine of its own",
     "mutants": "mutants of the engine and of right sinks, each searched until a fault shows it",
     "shipped-mutants": "the search beside random and each-step on the mutants that ship",
 }
