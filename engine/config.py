@@ -18,9 +18,11 @@ from bettong.engine.names import load_class
 from bettong.engine.net.access import ListenConfig
 from bettong.engine.resilience import UnsyncedDisk, begin
 from bettong.engine.sinks.base import TwoPhaseSink
+from bettong.engine.sinks.formats import FormatSink
 from bettong.engine.sources.base import StreamSource
 from bettong.engine.sources.kafka import KafkaSource
 from bettong.engine.state.compatible import check_compatible
+from bettong.engine.state.manifest import current_epoch
 from bettong.engine.state.store import LocalStore, Store
 from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import UsageError
@@ -109,6 +111,7 @@ class RunConfig:
         """
         cls = self.check(app)
         check_compatible(app, self.store)
+        self._expect_new_targets(app)
         settings = self.settings(app)
         try:
             begin(self.checkpoint, self.store, self.resilience)
@@ -119,6 +122,12 @@ class RunConfig:
                 settings.health.close()
             raise
         return cls(settings)
+
+    def _expect_new_targets(self, app: Application) -> None:
+        if current_epoch(self.store) == 0:
+            for sink in self.sinks.values():
+                if isinstance(sink, FormatSink):
+                    sink.expect_new(app.name)
 
     def settings(self, app: Application) -> Settings:
         """What the protocol of a batch is told."""

@@ -45,14 +45,16 @@ class Staging:
         self.disk.sync_directory(self.directory)
         self.disk.sync_directory(self.directory.parent)
         for name in filter(_EPOCH.fullmatch, self.disk.names(self._epochs)):
-            path = self._epochs / name
-            with self.disk.open(path) as file:
-                owner = unsealed(file.read(), str(path), _REMEDY)
+            owner = self._owner(self._epochs / name)
             if owner != application:
                 raise UsageError(f"{self.directory} holds the output of {owner}: take another")
         self.check_epoch(epoch)
         replace_file(self._epochs / f"epoch-{epoch}", sealed(application), self.disk)
         self._sweep(lambda name: not name.startswith(f"e{epoch}-"))
+
+    def application(self, epoch: int) -> str:
+        """Whose an epoch is that has been opened."""
+        return self._owner(self._epochs / f"epoch-{epoch}")
 
     def check_epoch(self, epoch: int) -> None:
         """Raises FencedError for an epoch that is over."""
@@ -74,16 +76,25 @@ class Staging:
 
         Raises BettongError for one that has not been staged.
         """
+        for path in self.paths(epoch, batch, winners):
+            with self.disk.open(path) as file:
+                yield file.read()
+
+    def paths(self, epoch: int, batch: int, winners: Mapping[int, int]) -> Iterator[Path]:
+        """The files of the winning attempts, partition by partition.
+
+        Raises BettongError for one that has not been staged.
+        """
         for partition, attempt in sorted(winners.items()):
             path = self._attempt(epoch, batch, partition, attempt)
             try:
-                with self.disk.open(path) as file:
-                    yield file.read()
+                self.disk.size(path)
             except FileNotFoundError as e:
                 raise BettongError(
                     f"batch {batch} cannot be committed: partition {partition}, attempt {attempt} "
                     f"has not been prepared ({path} is missing)"
                 ) from e
+            yield path
 
     def joined(self, epoch: int, batch: int, winners: Mapping[int, int]) -> Path:
         """A file of this epoch's own with all of ``staged``."""
@@ -94,6 +105,10 @@ class Staging:
     def forget(self, batch: int) -> None:
         """Drop what was staged for a batch."""
         self._sweep(lambda name: f"-b{batch}-" in name)
+
+    def _owner(self, epoch: Path) -> str:
+        with self.disk.open(epoch) as file:
+            return str(unsealed(file.read(), str(epoch), _REMEDY))
 
     @property
     def _staged(self) -> Path:
