@@ -75,16 +75,6 @@ class RunConfig:
     health: ListenConfig | None = None
 
     @property
-    def streams(self) -> dict[str, StreamSource]:
-        """The sources that the engine reads by itself."""
-        return {n: s for n, s in self.sources.items() if not isinstance(s, KafkaSource)}
-
-    @property
-    def kafka(self) -> dict[str, KafkaSource]:
-        """The sources that Spark reads."""
-        return {n: s for n, s in self.sources.items() if isinstance(s, KafkaSource)}
-
-    @property
     def spark_checkpoint(self) -> Path:
         return self.checkpoint / "spark"
 
@@ -129,8 +119,26 @@ class RunConfig:
                 if isinstance(sink, FormatSink):
                     sink.expect_new(app.name)
 
+    def streams(self) -> dict[str, StreamSource]:
+        """The streams that the sources are: one each, or one for each partition of a topic.
+
+        Raises:
+            UsageError: there is no such topic, or two streams have one name.
+        """
+        found: dict[str, StreamSource] = {}
+        for name, source in self.sources.items():
+            if not isinstance(source, KafkaSource):
+                found[name] = source
+                continue
+            partitions = source.partitions(name, self.store)
+            if clash := sorted(partitions.keys() & {*self.sources, *found}):
+                raise UsageError(f"{clash[0]} is a source and a partition of {name}: rename one")
+            found |= partitions
+        return found
+
     def settings(self, app: Application) -> Settings:
-        """What the protocol of a batch is told."""
+        """What the protocol of a batch is told; see :meth:`streams` for the errors."""
+        streams = self.streams()
         return Settings(
             app,
             self.store,
@@ -139,8 +147,9 @@ class RunConfig:
             self.instrumentation,
             self.options,
             self.keep_versions if self.resilience else 2,
-            observer=None if self.metrics is None else Observer(self.metrics, self.streams),
-            health=None if self.health is None else Health(self.health, self.streams),
+            streams=streams,
+            observer=None if self.metrics is None else Observer(self.metrics, streams),
+            health=None if self.health is None else Health(self.health, streams),
         )
 
     def check(self, app: Application) -> type[BatchProtocol]:
@@ -159,11 +168,6 @@ class RunConfig:
                     f"application {app.name} has the {what} {sorted(wanted)}, "
                     f"the run was given {sorted(given)}"
                 )
-        if self.kafka and (self.streams or len({s.end for s in self.kafka.values()}) > 1):
-            raise UsageError(
-                f"application {app.name}: sources of Kafka go together with each other alone, and "
-                "all end or none does"
-            )
         for state in app.states:
             if state.consistency == "available":
                 raise UsageError(

@@ -18,8 +18,8 @@ from bettong.engine.batch.planning import come_to
 from bettong.engine.batch.protocol import BatchProtocol, Report
 from bettong.engine.config import RunConfig
 from bettong.engine.graph import Application
+from bettong.engine.sources.base import beginnings
 from bettong.engine.state.manifest import read_manifest, stored
-from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import MessageRange
 
 
@@ -38,11 +38,6 @@ def run_in_process(app: Application, config: RunConfig, stop: threading.Event | 
         UserFunctionError: a user's function failed, and the application does not go on.
         FencedError: the application has been started again elsewhere.
     """
-    if config.kafka:
-        raise UsageError(
-            f"source {next(iter(config.kafka))} is read by Spark's connector for Kafka: run the "
-            "application on Spark, or send its messages through the gateway"
-        )
     protocol = config.begin(app)
     steps.install(config.instrumentation)
     try:
@@ -64,8 +59,9 @@ class _Runner:
         self._config = config
         self._protocol = protocol
         self._stop = stop
+        self._streams = protocol.settings.streams
         self._planner = protocol.planner(
-            config.streams, config.store, config.batching(app), config.poll_s
+            self._streams, config.store, config.batching(app), config.poll_s
         )
 
     def drain(self) -> int:
@@ -81,7 +77,7 @@ class _Runner:
 
     def _resume(self) -> tuple[int, Mapping[str, int]]:
         """The number of the next batch and where it begins."""
-        start = dict.fromkeys(self._config.streams, 0)
+        start = beginnings(self._streams)
         done = max((batch for batch, _ in stored(self._config.store)), default=-1)
         if done < 0:
             return 0, start
@@ -97,7 +93,7 @@ class _Runner:
     def _is_gone(self, before: Mapping[str, int], ends: Mapping[str, int]) -> bool:
         """Whether messages of the last batch are no longer there. Then they were released, which
         is done when every sink has committed the batch: it need not be done again."""
-        streams = self._config.streams.items()
+        streams = self._streams.items()
         return any(come_to(name, s, ends[name]).begin > before[name] for name, s in streams)
 
     def _offsets(self, batch: int) -> dict[str, int]:
@@ -109,7 +105,7 @@ class _Runner:
                 self._protocol,
                 job,
                 _ranges(before, ends),
-                self._config.streams,
+                self._streams,
                 self._config.read_slices,
             )
 
@@ -122,10 +118,10 @@ class _Runner:
         for stream, stop in ends.items():
             if stop:
                 step = self._planner.step_id(batch, "source.commit", stream)
-                self._config.streams[stream].release(stop, step, causes)
+                self._streams[stream].release(stop, step, causes)
 
     def _ended(self, ends: Mapping[str, int]) -> bool:
-        extents = (s.extent(ends[n] + 1, 0) for n, s in self._config.streams.items())
+        extents = (s.extent(ends[n] + 1, 0) for n, s in self._streams.items())
         return all(
             extent.ended and extent.end == end
             for extent, end in zip(extents, ends.values(), strict=True)

@@ -29,6 +29,7 @@ class Job:
         instrumentation: how tasks record their steps.
         options: for tasks of the user's own classes.
         measure: whether tasks report how long they took.
+        streams: how many there are.
     """
 
     app: Application
@@ -41,6 +42,7 @@ class Job:
     instrumentation: steps.Instrumentation
     options: Mapping[str, Any] = field(default_factory=dict)
     measure: bool = False
+    streams: int = 1
 
     def step_id(self, partition: int, attempt: int, name: str, level: int = 1) -> str:
         """Step id of what one task attempt does; levels after the first are named."""

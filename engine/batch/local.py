@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from bettong.engine.batch.blocks import Block, unpack
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.plan import Plan
-from bettong.engine.batch.planning import slices
+from bettong.engine.batch.planning import parts
 from bettong.engine.batch.protocol import BatchProtocol, Report
 from bettong.engine.batch.tasks import Reader
 from bettong.lineage.trace import MessageRange
@@ -34,8 +34,8 @@ def execute(
     moved: list[tuple[int, bytes | Block]] = []
     partition = 0
     for whole in planned:
-        for place, part in enumerate(slices(whole, read_slices)):
-            reader = readers[part.stream]
+        reader = readers[whole.stream]
+        for place, part in parts(whole, reader, read_slices):
             task = protocol.read_task(job, reader, place, partition, 0)
             task.packs = packs
             moved += task.run(part)

@@ -16,7 +16,7 @@ from typing import Any
 from bettong.engine.batching import Batching
 from bettong.engine.errors import MissingError
 from bettong.engine.net.watched import is_watched
-from bettong.engine.sources.base import Extent, StreamSource
+from bettong.engine.sources.base import Extent, StreamSource, ends_with_run
 from bettong.engine.state.planned import PlannedBatch, PlannedError, note, noted
 from bettong.engine.state.store import Store
 from bettong.engine.steps import installed, step
@@ -56,9 +56,10 @@ class Planner:
         self._silent_at = -float("inf")
         self._answer: tuple[int, Any] = (-1, None)
         self._by_time = False
+        self._ends_with_run = any(map(ends_with_run, sources.values()))
 
     def plan(self, batch: int, ends: Ends) -> dict[str, int] | None:
-        """Where a batch ends in each stream; durably noted if time has closed it.
+        """Where a batch ends in each stream; durably noted if time or the run's end has closed it.
 
         Args:
             batch: its number.
@@ -85,8 +86,8 @@ class Planner:
         planned = PlannedBatch(batch, dict(ends), found)
         for part in planned.ranges if is_watched() else ():  # a step, and a request, of its own
             self.sources[part.stream].plan(part, self.step_id(batch, "source.plan", part.stream))
-        if not self._by_time:
-            return found
+        if not (self._by_time or self._ends_with_run):
+            return found  # whoever plans it again finds the same
         return self._closed_by_time(planned)
 
     def plan_nothing(self, batch: int, ends: Ends) -> dict[str, int]:
@@ -237,6 +238,14 @@ def source_step(batch: int, name: str, stream: str, streams: int) -> str:
     """Step id of what is done for a stream, which is named when there are several."""
     step = f"batch={batch}/{name}"
     return step if streams == 1 else f"{step}/{stream}"
+
+
+def parts(planned: MessageRange, source: object, count: int) -> list[tuple[int, MessageRange]]:
+    """What tasks read of a range, each with its place: slices, or a whole partition, whose place
+    is its number."""
+    if isinstance(partition := getattr(source, "partition", None), int):
+        return [(partition, planned)] if planned.start < planned.stop else []
+    return list(enumerate(slices(planned, count)))
 
 
 def slices(planned: MessageRange, count: int) -> list[MessageRange]:

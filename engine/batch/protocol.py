@@ -30,6 +30,7 @@ from bettong.engine.graph import Application
 from bettong.engine.health import Health
 from bettong.engine.metrics.observer import Observer, Watch
 from bettong.engine.sinks.base import Noted, TwoPhaseSink
+from bettong.engine.sources.base import StreamSource
 from bettong.engine.state.files import FileEntry
 from bettong.engine.state.housekeeping import Housekeeper, merged_in
 from bettong.engine.state.manifest import (
@@ -55,8 +56,8 @@ class BatchError(BettongError):
 @dataclass(frozen=True)
 class Settings:
     """What all batches of one start of a query share; see :class:`Job` and
-    :class:`Housekeeper` for the attributes. Observer and health are told of every batch that is
-    done."""
+    :class:`Housekeeper` for the attributes. Streams are what the application's sources are read as;
+    without any given, each is one. Observer and health are told of every batch that is done."""
 
     app: Application
     store: Store
@@ -67,6 +68,7 @@ class Settings:
     keep_versions: int = 10
     fan_in: int = 8
     housekeeping: Executor | None = None
+    streams: Mapping[str, StreamSource] = field(default_factory=dict)
     observer: Observer | None = None
     health: Health | None = None
 
@@ -171,6 +173,7 @@ class BatchProtocol:
             s.instrumentation,
             s.options,
             s.observer is not None,
+            len(s.streams or s.app.sources),
         )
 
     def manifest(self, job: Job, reports: Sequence[Report]) -> Manifest:

@@ -28,6 +28,7 @@ from bettong.engine.functions import State
 from bettong.engine.keys import bounds
 from bettong.engine.metrics.meter import meter, timed
 from bettong.engine.sinks.base import Noted, Row, Rows
+from bettong.engine.sources.base import Records
 from bettong.engine.state.entities import FileCache, load_column, save
 from bettong.engine.state.files import FileEntry
 from bettong.engine.state.housekeeping import file_name
@@ -44,7 +45,7 @@ Moved = Iterator[tuple[int, bytes | Block]]
 class Reader(Protocol):
     """A source as tasks see it."""
 
-    def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Values:
+    def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Values | Records:
         """The messages of a range, all of them, as bytes or as an Arrow array of bytes; the
         reader takes the step of the trace."""
         ...
@@ -55,7 +56,7 @@ class ReadTask:
 
     Args:
         job: the batch; its base and sinks are not used.
-        reader: the stream; None when its messages are read by others.
+        reader: the stream.
         slice_: the range's place among those of its stream.
 
     Attributes:
@@ -64,9 +65,7 @@ class ReadTask:
 
     packs = True
 
-    def __init__(
-        self, job: Job, reader: Reader | None, slice_: int, partition: int, attempt: int
-    ) -> None:
+    def __init__(self, job: Job, reader: Reader, slice_: int, partition: int, attempt: int) -> None:
         self.job = job
         self.reader = reader
         self.slice = slice_
@@ -78,10 +77,13 @@ class ReadTask:
 
     def run(self, planned: MessageRange) -> Moved:
         """Blocks and the state partitions that they go to."""
-        streams = len(self.job.app.sources)
-        causes = [source_step(self.job.batch, "source.plan", planned.stream, streams)]
+        causes = [source_step(self.job.batch, "source.plan", planned.stream, self.job.streams)]
         with timed(self.meter, "source.read"):
             messages = self.read(planned, self.origin, causes)
+        if isinstance(messages, Records):
+            source, part, numbers, values = messages
+            yield from self.forward(source, part, numbers, values, planned)
+            return
         numbers = np.arange(planned.start, planned.stop, dtype=np.int64)
         data = messages if isinstance(messages, pa.Array) else list(messages)
         yield from self.forward(planned.stream, None, numbers, data, planned)
@@ -126,11 +128,10 @@ class ReadTask:
         """The step that reads the range."""
         return self.job.step_id(self.partition, self.attempt, "source.read")
 
-    def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Values:
+    def read(self, planned: MessageRange, step: str, causes: Sequence[str]) -> Values | Records:
         """The messages of a range."""
-        assert self.reader is not None
         messages = self.reader.read(planned, step, causes)
-        if len(messages) != planned.stop - planned.start:
+        if not isinstance(messages, Records) and len(messages) != planned.stop - planned.start:
             raise BettongError(
                 f"source {planned.stream} gave {len(messages)} messages for "
                 f"[{planned.start}, {planned.stop})"

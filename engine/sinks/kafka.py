@@ -19,13 +19,12 @@ from typing import Any, ClassVar
 from bettong.engine import steps
 from bettong.engine.errors import FencedError
 from bettong.engine.keys import key_text
-from bettong.engine.net.client import Patience, back_off
+from bettong.engine.net.client import Patience
 from bettong.engine.receiver.batches import Batches
 from bettong.engine.sinks.base import Noted, Row
-from bettong.engine.sinks.kafka_client import Record, kafka, newest_note, producer
+from bettong.engine.sinks.kafka_client import Record, attempted, newest_note, producer
 from bettong.engine.sinks.staging import Staging
 from bettong.engine.storage.disk import OS_DISK
-from bettong.lineage.errors import BettongError
 
 
 @dataclass(frozen=True)
@@ -224,15 +223,12 @@ _lock = threading.Lock()
 def _try(action: Callable[[], None], noted: Noted, patience: Patience) -> None:
     """Run an action that is safe to repeat; each time is an occurrence of the step."""
     link = f"{steps.installed().node}->kafka"
-    failed: Exception | None = None
-    for _ in back_off(patience.give_up_s):
-        try:
-            with steps.step(noted.step, causes=noted.causes, carries=noted.carries, link=link):
-                action()
-            return
-        except kafka().errors.KafkaError as e:
-            failed = e
-    raise BettongError(f"Kafka: gave up after {patience.give_up_s:g} s: {failed}") from failed
+
+    def act() -> None:
+        with steps.step(noted.step, causes=noted.causes, carries=noted.carries, link=link):
+            action()
+
+    attempted(act, patience)
 
 
 def _records(staged: Iterator[bytes]) -> Iterator[Record]:

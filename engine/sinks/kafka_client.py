@@ -1,13 +1,17 @@
-"""What the Kafka sinks need of a Kafka client, which is installed only where it is wanted."""
+"""What sources and sinks need of a Kafka client, which is installed only where it is wanted."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from bettong.lineage.errors import UsageError
+from bettong.engine.net.client import Patience, back_off
+from bettong.lineage.errors import BettongError, UsageError
+
+T = TypeVar("T")
 
 
 class Record(NamedTuple):
@@ -30,7 +34,19 @@ def kafka() -> ModuleType:
         import_module("kafka.errors")
         return import_module("kafka")
     except ImportError as e:
-        raise UsageError("Kafka sinks need a client: pip install 'bettong[kafka]'") from e
+        raise UsageError("Kafka needs a client: pip install 'bettong[kafka]'") from e
+
+
+def attempted(action: Callable[[], T], patience: Patience) -> T:
+    """What an action gives that is safe to repeat; raises BettongError when the brokers go on
+    without an answer."""
+    failed: Exception | None = None
+    for _ in back_off(patience.give_up_s):
+        try:
+            return action()
+        except kafka().errors.KafkaError as e:
+            failed = e
+    raise BettongError(f"Kafka: gave up after {patience.give_up_s:g} s: {failed}") from failed
 
 
 def producer(servers: str, transactional_id: str | None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -15,6 +15,8 @@ from bettong.lineage.trace import MessageRange
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from bettong.engine.batch.items import IntArray
 
 _LOOK_S = 0.02
 """How often a source that nobody wakes is looked at."""
@@ -34,6 +36,22 @@ class Extent(NamedTuple):
     begin: int = 0
 
 
+class Records(NamedTuple):
+    """Messages of a partition of a source, whose numbers have gaps.
+
+    Attributes:
+        source: the name of the application's source.
+        partition: which one of it.
+        numbers: of the messages, ascending.
+        values: of the messages.
+    """
+
+    source: str
+    partition: int
+    numbers: IntArray
+    values: list[bytes]
+
+
 class StreamSource(Protocol):
     """A stream of messages that are numbered from 0 and can be read again.
 
@@ -47,9 +65,9 @@ class StreamSource(Protocol):
 
     def read(
         self, planned: MessageRange, step: str, causes: Sequence[str]
-    ) -> Sequence[bytes] | pa.Array:
+    ) -> Sequence[bytes] | pa.Array | Records:
         """The messages of a range, all of them, as bytes or as a binary array; takes the named
-        step of the trace, once for each attempt."""
+        step of the trace, once for each attempt. Only of a partition they are records."""
         ...
 
     def plan(self, planned: MessageRange, step: str) -> None:
@@ -105,6 +123,17 @@ class FileSource(PreparedSource):
         count = index.complete
         last = index.read(count - 1, count) if count and self.end is not None else []
         return Extent(count, last == [self.end])
+
+
+def beginnings(sources: Mapping[str, StreamSource]) -> dict[str, int]:
+    """The number of each stream's first message: 0, unless it is a partition that had lost some
+    before the application saw it."""
+    return {name: getattr(source, "first", 0) for name, source in sources.items()}
+
+
+def ends_with_run(source: StreamSource) -> bool:
+    """Whether its end is that of one run: the next may find more of it."""
+    return getattr(source, "until", None) is not None
 
 
 def awaited(look: Callable[[], Extent], upto: int, wait: float) -> Extent:

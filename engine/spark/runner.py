@@ -15,8 +15,7 @@ from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig as RunConfig
 from bettong.engine.graph import Application
-from bettong.engine.sources.base import Extent
-from bettong.engine.spark import kafka
+from bettong.engine.sources.base import Extent, beginnings
 from bettong.engine.spark.execution import execute
 from bettong.engine.spark.notes import SparkNotes
 from bettong.engine.spark.shipping import ship_modules, use_this_python
@@ -98,16 +97,11 @@ class RunningPipeline:
             .writeStream.foreachBatch(self._run_batch)
             .option("checkpointLocation", str(config.spark_checkpoint))
         )
-        if any(source.end == "now" for source in config.kafka.values()):
-            writer = writer.trigger(availableNow=True)
         self._writer = writer
         self.query: StreamingQuery = writer.start()
 
     def _messages(self, app: Application, spark: SparkSession) -> DataFrame:
         """The blocks of all sources."""
-        config = self._config
-        if config.kafka:
-            return kafka.frame(spark, self._spec.job, config.kafka, self._spec.batching)
         name = f"bettong_{app.name}_{uuid.uuid4().hex[:8]}"
         spark.dataSource.register(data_source(name, self._spec))
         return spark.readStream.format(name).load()
@@ -144,11 +138,7 @@ class RunningPipeline:
         """
         until = stop or threading.Event()
         try:
-            if self._config.kafka:
-                while not until.is_set() and not self._is_over(_POLL_S):
-                    pass
-            else:
-                self._until_drained(until)
+            self._until_drained(until)
             if until.is_set():
                 self._finish_batch()
         except BaseException as e:
@@ -157,8 +147,6 @@ class RunningPipeline:
             raise
         finally:
             self.stop()
-        if self._config.kafka:
-            return self._notes.last_done + 1
         done = self._notes.done()
         if done is None:
             return 0
@@ -167,7 +155,8 @@ class RunningPipeline:
 
     def _until_drained(self, until: threading.Event) -> None:
         ends: dict[str, int] = {}
-        for name, source in self._config.streams.items():
+        streams = self._protocol.settings.streams
+        for name, source in streams.items():
             extent = Extent(0, False)
             while not extent.ended:
                 extent = source.extent(_FOREVER, self._config.poll_s)
@@ -175,9 +164,9 @@ class RunningPipeline:
                 if until.is_set():
                     return
             ends[name] = extent.end
-        while any(ends.values()) and not until.is_set():
+        while ends != beginnings(streams) and not until.is_set():
             done = self._notes.done()
-            if done is not None and since_the_beginning(ends, done) == ends:
+            if done is not None and since_the_beginning(streams, done) == ends:
                 return
             self._wait(_POLL_S)
 
@@ -258,12 +247,13 @@ def _source_spec(app: Application, config: RunConfig, protocol: BatchProtocol) -
             config.instrumentation,
             config.options,
             config.metrics is not None,
+            len(protocol.settings.streams),
         ),
-        config.streams,
+        protocol.settings.streams,
         config.batching(app),
         config.read_slices,
         config.poll_s,
-        notes.end_of(last) if last >= 0 and not config.kafka else None,
+        notes.end_of(last) if last >= 0 else None,
         protocol.read_task,
         protocol.planner,
     )

@@ -8,7 +8,7 @@ not in it.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -20,10 +20,10 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from bettong.engine.batch.garbage import freeze_what_is_loaded
 from bettong.engine.batch.job import Job, install
-from bettong.engine.batch.planning import Planner, slices, source_step
+from bettong.engine.batch.planning import Planner, parts, source_step
 from bettong.engine.batch.tasks import Moved, ReadTask
 from bettong.engine.batching import Batching
-from bettong.engine.sources.base import StreamSource
+from bettong.engine.sources.base import StreamSource, beginnings
 from bettong.lineage.trace import MessageRange
 
 SCHEMA = StructType([StructField("p", IntegerType()), StructField("block", BinaryType())])
@@ -76,7 +76,7 @@ class StreamReader(DataSourceStreamReader):
         self._planner = spec.planner(spec.sources, spec.job.store, spec.batching, spec.wait)
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        return {"batch": 0, "streams": dict.fromkeys(self.spec.sources, 0)}
+        return {"batch": 0, "streams": beginnings(self.spec.sources)}
 
     def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: N802
         install(self.spec.job.instrumentation)
@@ -104,15 +104,17 @@ class StreamReader(DataSourceStreamReader):
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         begins = since_the_beginning(self.spec.sources, start)
-        parts = [
-            (place, part)
+        found = [
+            part
             for stream, stop in end["streams"].items()
-            for place, part in enumerate(
-                slices(MessageRange(stream, begins[stream], stop), self.spec.read_slices)
+            for part in parts(
+                MessageRange(stream, begins[stream], stop),
+                self.spec.sources[stream],
+                self.spec.read_slices,
             )
         ]
         batch = end["batch"] - 1
-        return [InputPartition((batch, i, *part)) for i, part in enumerate(parts)]
+        return [InputPartition((batch, i, *part)) for i, part in enumerate(found)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         freeze_what_is_loaded()
@@ -142,9 +144,9 @@ class UnlimitedStreamReader(StreamReader):
         return self._last
 
 
-def since_the_beginning(sources: Iterable[str], offset: Offset) -> dict[str, int]:
+def since_the_beginning(sources: Mapping[str, StreamSource], offset: Offset) -> dict[str, int]:
     """Where an offset is in each stream, also in those that came to the application after it."""
-    return {**dict.fromkeys(sources, 0), **offset["streams"]}
+    return {**beginnings(sources), **offset["streams"]}
 
 
 def release(spec: SourceSpec, batch: int, ends: Mapping[str, int]) -> None:

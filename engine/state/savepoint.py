@@ -137,7 +137,7 @@ def _names(checkpoint: Path, last: Manifest) -> Iterator[str]:
     for name in (_PLANNED.format(last.batch), "spark/metadata", *spark):
         if (checkpoint / name).exists():
             yield name
-    for folder in ("index", "spark/sources"):
+    for folder in ("index", "spark/sources", "state/sources"):
         for path in sorted((checkpoint / folder).rglob("*")):
             if path.is_file():
                 yield str(path.relative_to(checkpoint))

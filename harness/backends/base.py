@@ -30,7 +30,6 @@ from bettong.harness.conductor.server import Conductor
 from bettong.harness.faults.point import DRIVER, Topology
 from bettong.harness.processes.session import guard_folder, unguard_folder
 from bettong.harness.scenario import Scenario
-from bettong.harness.servers.kafka import kafka_connector
 from bettong.harness.spark import planner_python
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig
@@ -150,10 +149,6 @@ class Backend(ABC):
         """The nodes and links of a scenario that faults may name."""
         if "kafka" in scenario.servers and self.broker is None:
             raise UsageError(f"{scenario.name} needs a broker: LocalBackend(kafka=True) has one")
-        if scenario.inputs == "kafka" and self.runner != "spark":
-            raise UsageError(
-                f"{scenario.name} reads Kafka, which Spark's connector does: leave --runner out"
-            )
         spark = (MASTER, *self.workers) if self.workers else ()
         senders = tuple(scenario.senders.values())
         servers = scenario.servers
@@ -214,8 +209,7 @@ class Backend(ABC):
             named = {k: v for k, v in os.environ.items() if k == "PYSPARK_PYTHON"}
             config = session_config(self._foreign)
             return DriverSupply(stack.enter_context(DriverPool(0, config, named)))
-        connector = kafka_connector() if self.broker is not None else {}
-        light = SessionConfig(self.master or LOCAL, {**SPARK_CONFIG, **connector})
+        light = SessionConfig(self.master or LOCAL, SPARK_CONFIG)
         config = spark.config if spark else light
         runs = network.platform.runs
         python = planner_python.install(folder_for(stack, runs))

@@ -156,3 +156,12 @@ def test_waits_are_written_with_their_unit() -> None:
     for wrong in ("50", "-1s", "soon", ""):
         with pytest.raises(UsageError, match="write 50ms, 2s, 1m or never"):
             parse_wait(wrong)
+
+
+def test_what_a_run_to_its_end_takes_is_noted_for_the_next_finds_more(tmp_path: Path) -> None:
+    feeds = {"a": Feed(3, True)}
+    feeds["a"].until = 3  # type: ignore[attr-defined]
+    assert planner(tmp_path, feeds, Batching(10, BY_NUMBER)).plan(0, {"a": 0}) == {"a": 3}
+    more = planner(tmp_path, {"a": Feed(7, True)}, Batching(10, BY_NUMBER))
+    assert more.plan(0, {"a": 0}) == {"a": 3}
+    assert more.plan(1, {"a": 3}) == {"a": 7}

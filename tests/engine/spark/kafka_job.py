@@ -1,4 +1,4 @@
-"""A run of the running sum from Kafka to Kafka, as a process that can die."""
+"""A run from Kafka and a file to Kafka on either runner, as a process that can die."""
 
 from __future__ import annotations
 
@@ -9,13 +9,25 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from bettong.engine import application, sink, source
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol
+from bettong.engine.in_process import run_in_process
 from bettong.engine.sinks.kafka import KafkaSink
+from bettong.engine.sources.base import FileSource
 from bettong.engine.sources.kafka import KafkaSource
 from bettong.engine.spark.runner import RunConfig, run
 from bettong.engine.state.manifest import Manifest
-from bettong.scenarios.applications.running_sum import app
+from bettong.scenarios.applications.running_sum import add, amount, line, name
+
+app = application(
+    "kafka_and_file",
+    source("amounts", amount)
+    .merge(source("others", amount))
+    .key_by(name)
+    .to(add)
+    .to_sink(sink("sums", line)),
+)
 
 
 class Dies(BatchProtocol):
@@ -29,10 +41,9 @@ class Dies(BatchProtocol):
             os._exit(9)
 
 
-def main(servers: str, folder: str, jars: str, at: str) -> None:
-    spark = (
+def session() -> SparkSession:
+    return (
         SparkSession.builder.master("local[2]")
-        .config("spark.jars", jars)
         .config("spark.ui.enabled", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
@@ -40,15 +51,24 @@ def main(servers: str, folder: str, jars: str, at: str) -> None:
         .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
         .getOrCreate()
     )
+
+
+def main(runner: str, servers: str, topic: str, folder: str, at: str) -> None:
     config = RunConfig(
         Path(folder) / "checkpoint",
-        {"amounts": KafkaSource(servers, "amounts", end="now")},
-        {"sums": KafkaSink(servers, "sums", Path(folder) / "staged")},
-        batch_messages=40,
+        {
+            "amounts": KafkaSource(servers, topic, end="now"),
+            "others": FileSource(Path(folder) / "others"),
+        },
+        {"sums": KafkaSink(servers, f"{topic}.sums", Path(folder) / "staged")},
+        batch_messages=15,
         batch_class=Dies,
         options={"at": json.loads(at)},
     )
-    print(run(app, spark, config).await_drained())
+    if runner == "spark":
+        print(run(app, session(), config).await_drained())
+    else:
+        print(run_in_process(app, config))
 
 
 if __name__ == "__main__":
