@@ -35,6 +35,13 @@ def backend() -> Iterator[LocalBackend]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def in_process() -> Iterator[LocalBackend]:
+    pytest.importorskip("kafka")
+    with LocalBackend(runner="in-process", kafka=True) as found:
+        yield found
+
+
 def run(backend: LocalBackend, folder: Path, scenario: str, fault: str = "") -> RunRecord:
     wanted = Schedule.parse(f"faults: [{{{fault}}}]") if fault else Schedule()
     return run_once(backend, load_scenario(scenario), wanted, folder / str(next(_runs)))
@@ -75,15 +82,32 @@ def test_a_search_reads_every_cause(backend: LocalBackend, tmp_path: Path) -> No
     assert "unread" not in result.details
 
 
-def test_the_sink_withstands_without_spark_too(tmp_path: Path) -> None:
-    pytest.importorskip("kafka")
-    with LocalBackend(runner="in-process", kafka=True) as in_process:
-        clean = run(in_process, tmp_path, "counting_into_kafka")
-        assert (clean.outcome, clean.note, len(clean.outputs)) == ("good", "", 6)
-        for fault in ("crash: {node: driver, before: batch=1/source.commit}", *FAULTS[1:]):
-            seen = run(in_process, tmp_path, "counting_into_kafka", fault)
-            assert (seen.outcome, seen.not_fired) == ("good", ()), (fault, seen.note)
-            assert sorted(seen.outputs) == sorted(clean.outputs)
+@pytest.mark.parametrize(
+    ("scenario", "faults"),
+    [
+        (
+            "counting_into_kafka",
+            ["crash: {node: driver, before: batch=1/source.commit}", *FAULTS[1:]],
+        ),
+        (
+            "counting_kafka",
+            [
+                "crash: {node: driver, after: batch=1/sink.commit}",
+                "omit-reply: {link: driver->kafka, at: batch=1/p=0/a=0/source.read}",
+                "crash: {node: kafka, before: batch=1/p=0/a=0/source.read}",
+            ],
+        ),
+    ],
+)
+def test_topics_withstand_without_spark_too(
+    in_process: LocalBackend, tmp_path: Path, scenario: str, faults: list[str]
+) -> None:
+    clean = run(in_process, tmp_path, scenario)
+    assert (clean.outcome, clean.note, len(clean.outputs)) == ("good", "", 6)
+    for fault in faults:
+        seen = run(in_process, tmp_path, scenario, fault)
+        assert (seen.outcome, seen.not_fired) == ("good", ()), (fault, seen.note)
+        assert sorted(seen.outputs) == sorted(clean.outputs)
 
 
 def test_a_broker_is_not_for_every_layout() -> None:
@@ -91,5 +115,3 @@ def test_a_broker_is_not_for_every_layout() -> None:
         LocalBackend(kafka=True, workers=2)
     with pytest.raises(UsageError, match="needs a broker"):
         LocalBackend().topology(load_scenario("celsius_kafka"))
-    with pytest.raises(UsageError, match="leave --runner out"):
-        LocalBackend(runner="in-process", kafka=True).topology(load_scenario("celsius_kafka"))
