@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -26,6 +26,10 @@ from bettong.lineage.faults import CLASSIC, CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
+
+Likely = Callable[[Sequence[Fault]], Sequence[FaultSet]]
+"""Given the faults of the clean run, in its order: fault sets that are put up before others of
+their size, if they are hypotheses."""
 
 _TURNS = 3
 """So many faults in turn come between two that the solver finds."""
@@ -85,7 +89,7 @@ class ScenarioExecutor:
     Attributes:
         batches: faults are placed in the first so many batches.
         kinds: of the faults that are asked for.
-        likely: fault sets that are suggested before others.
+        likely: gives fault sets that are suggested before others, once the clean run is known.
         equivalence: what runs have shown of which faults are alike.
         clean: the lineage of the clean run, once it is known.
         records: what the disks hold in the clean run, once it is known.
@@ -97,12 +101,13 @@ class ScenarioExecutor:
     campaign: Campaign
     batches: int
     kinds: AbstractSet[str] = CLASSIC
-    likely: Sequence[FaultSet] = ()
+    likely: Likely = lambda _: ()
     equivalence: FaultEquivalence = field(default_factory=FaultEquivalence)
     clean: Lineage | None = None
     records: CleanRecords | None = None
     starts_again: bool = True
     lineage_seconds: float = 0.0
+    _first: Sequence[FaultSet] = ()
     _turns: Iterator[str] | None = None
     _runs: dict[FaultSet, RunRecord] = field(default_factory=dict)
     _came: dict[FaultSet, _Came] = field(default_factory=dict)
@@ -241,9 +246,11 @@ class ScenarioExecutor:
         repair has, and the next single faults in turn."""
         if self._turns is None:
             known = self.equivalence.faults
-            self._turns = iter(in_turn(known[id] for id in known if id in self.equivalence.clean))
+            clean = [fault for id, fault in known.items() if id in self.equivalence.clean]
+            self._first = self.likely(clean)
+            self._turns = iter(in_turn(fault for fault in clean if fault.bound not in CLASSIC))
         turns = (frozenset({id}) for id in islice(self._turns, _TURNS))
-        return [*self.likely, *self.equivalence.again(), *turns]
+        return [*self._first, *self.equivalence.again(), *turns]
 
     def on_event(self, event: SearchEvent) -> None:
         """Take in what the search has run, and pass on how far it has come."""

@@ -20,7 +20,7 @@ from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.describe import counterexample_words
 from bettong.harness.search.durable import MOST_WAYS
-from bettong.harness.search.executor import ScenarioExecutor
+from bettong.harness.search.executor import Likely, ScenarioExecutor
 from bettong.harness.search.lasting import lasting
 from bettong.harness.search.mechanism import mechanism
 from bettong.lineage.faults import FaultSet
@@ -44,12 +44,12 @@ def search_scenario(
     *,
     budget: Budget = Budget(),  # noqa: B008 - immutable
     expected: Guarantee = "effectively-once",
-    likely: Sequence[FaultSet] = (),
+    likely: Likely = lambda _: (),
 ) -> Result:
     """Search for the smallest fault sets that break a scenario.
 
-    ``likely``: fault sets that are put up before others of their size, if they are hypotheses:
-    those that have broken the scenario before, or another one much like it.
+    ``likely``: gives fault sets that are put up before others of their size, if they are
+    hypotheses: those that have broken the scenario before, or that hit what was changed.
 
     The search writes each run to ``search.jsonl`` in the campaign's folder as soon as it is judged
     and, started again with the same question, goes on where it was. Raises UsageError when that

@@ -15,23 +15,25 @@ from typing import TypeVar
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
-from bettong.lineage.faults import CLASSIC
 
-_Sort = tuple[str, tuple[str, ...], str]
+Sort = tuple[str, tuple[str, ...], str]
+"""A kind of fault, the nodes and links that it names, and the shape of the step it is at."""
 _T = TypeVar("_T")
 
 
+def sort_of(fault: Fault) -> Sort:
+    """The sort of a fault: two of one sort do much the same, and seldom to the same message."""
+    return fault.kind, (*fault.nodes, *fault.links), StepId.parse(fault.points[0].step).shape
+
+
 def in_turn(faults: Iterable[Fault]) -> list[str]:
-    """The ids of the faults that are neither crashes nor losses, the sorts in turn, and the ways of
-    each. Of these the latest come first, for by then the most can be lost, and at one step those
-    that were given first, which of power cuts are those that lose the most."""
-    sorts: dict[_Sort, dict[str, dict[Point, list[str]]]] = {}
+    """The ids of the faults, the sorts in turn, and the ways of each. Of these the latest come
+    first, for by then the most can be lost, and at one step those that were given first, which of
+    power cuts are those that lose the most."""
+    sorts: dict[Sort, dict[str, dict[Point, list[str]]]] = {}
     for fault in faults:
-        if fault.bound not in CLASSIC:
-            at = fault.points[0]
-            sort = (fault.kind, fault.nodes, StepId.parse(at.step).shape)
-            ways = sorts.setdefault(sort, {}).setdefault(fault.variety, {})
-            ways.setdefault(at, []).append(fault.id)
+        ways = sorts.setdefault(sort_of(fault), {}).setdefault(fault.variety, {})
+        ways.setdefault(fault.points[0], []).append(fault.id)
     in_ways = _one_each(ways.values() for ways in sorts.values())
     return list(_one_each(list(_one_each(reversed(points.values()))) for points in in_ways))
 

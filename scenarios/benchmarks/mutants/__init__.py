@@ -41,7 +41,7 @@ SCENARIOS = (
 """In which mistakes are searched, in this order: small ones, which together run most of the engine.
 Those that differ the most come first, since the first ones have most of the time."""
 
-RECORDED_RUNS = 24
+RECORDED_RUNS = 32
 BOUNDS = "standard"
 FEW = 20
 

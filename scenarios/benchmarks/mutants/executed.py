@@ -1,7 +1,7 @@
-"""Which statements of a room a scenario runs, without faults and under them.
+"""Which statements of a room a scenario runs, without faults and under them, and when.
 
-Every statement of a copied room sets a byte of a shared file as it begins, so that nothing is lost
-with a process that is killed, and no process has to be asked.
+Every statement of a copied room writes down when it is first run after an edge of a step, so that
+nothing is lost with a process that is killed, and no process has to be asked.
 """
 
 from __future__ import annotations
@@ -13,60 +13,100 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
 import msgspec
 
+from bettong.harness.search.turns import Sort
 from bettong.scenarios.benchmarks.errors import WrongResultError
 from bettong.scenarios.benchmarks.mutants.overlay import build, in_front, modules_of, source_of
 
-FOLDER = "BETTONG_EXECUTED"
-"""Names the folder of the shared files to every process of a run."""
+FILE = "BETTONG_EXECUTED"
+"""Names the file to every process of a run."""
+_RECORDS = tuple(f"scenarios/benchmarks/mutants/{name}.py" for name in ("executed", "recording"))
 _MARKS = "_bettong_executed"
 _HEADER = f"from bettong_executed import marks as _marks; {_MARKS} = _marks({{path!r}}, {{size}})"
 _RECORDER = f'''
-import mmap, os
+import os, sys
 
 
 class Marks:  # may be pickled with a function whose module it is in
     def __init__(self, path, size):
-        self.reported = path, size
-        file = os.path.join(os.environ["{FOLDER}"], path.replace("/", "%"))
-        fd = os.open(file, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            os.ftruncate(fd, size)
-            self.bytes = mmap.mmap(fd, size)
-        finally:
-            os.close(fd)
+        self.path, self.size, self.known, self.process = path, size, set(), 0
 
     def __setitem__(self, place, mark):
-        self.bytes[place] = mark
+        steps = sys.modules.get("bettong.engine.steps")
+        now = getattr(steps, "current_edge", lambda: None)()
+        step = now.event.step if now is not None and now.event is not None else ""
+        if self.process != os.getpid():  # the first mark, or a fork
+            self.process, self.known = os.getpid(), set()
+        if (place, step) not in self.known:
+            self.known.add((place, step))
+            node = steps.installed().node if hasattr(steps, "installed") else ""
+            line = "\\t".join((self.path, str(place + 1), node, step)) + "\\n"
+            file = os.open(os.environ["{FILE}"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            try:
+                os.write(file, line.encode())
+            finally:
+                os.close(file)
 
     def __reduce__(self):
-        return Marks, self.reported
+        return Marks, (self.path, self.size)
 
 
 marks = Marks
 '''
 
+INSTRUMENT = "engine/steps.py"
+"""Tells when a statement runs, and is not recorded itself."""
+
+Moment = tuple[str, str]
+"""A node, and the step within or after which it is; empty before its first one."""
+Lines = Mapping[str, Mapping[int, frozenset[Moment]]]
+"""Statements by module and line, with the moments at which each is run."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnderFault:
+    """What one fault has led to.
+
+    Attributes:
+        sort: of the fault (:func:`bettong.harness.search.turns.sort_of`).
+        lines: that are not run without it, by module.
+    """
+
+    sort: Sort
+    lines: Mapping[str, frozenset[int]]
+
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """Lines of statements that a scenario runs, by module.
+    """The statements that a scenario runs.
 
     Attributes:
         clean: without faults.
-        under_faults: in runs with faults.
+        faults: the single faults that the search puts up after that, by id.
+        under_faults: what each of those that were run has led to, by id.
     """
 
-    clean: Mapping[str, frozenset[int]]
-    under_faults: Mapping[str, frozenset[int]]
+    clean: Lines
+    faults: frozenset[str] = frozenset()
+    under_faults: Mapping[str, UnderFault] = field(default_factory=dict)
+
+    def runs_clean(self, path: str, line: int) -> bool:
+        """Whether a statement is run without faults."""
+        return line in self.clean.get(path, {})
 
     def runs(self, path: str, line: int) -> bool:
         """Whether a statement is run at all."""
-        return any(line in lines.get(path, ()) for lines in (self.clean, self.under_faults))
+        return self.runs_clean(path, line) or bool(self.led_to(path, line))
+
+    def led_to(self, path: str, line: int) -> dict[str, Sort]:
+        """The faults without which a statement is not run, with their sorts."""
+        found = self.under_faults.items()
+        return {id: one.sort for id, one in found if line in one.lines.get(path, ())}
 
 
 def marked(path: str, source: str) -> str:
@@ -123,32 +163,35 @@ class Recorder:
     """A marked copy of a room, and the marks that its processes have left."""
 
     def __init__(self, folder: Path, room: str) -> None:
+        folder.mkdir(parents=True)
         self._marks = folder / "executed"
-        self._marks.mkdir(parents=True)
-        paths = modules_of(room)
+        paths = [path for path in modules_of(room) if path != INSTRUMENT]
         build(folder, {path: marked(path, source_of(path)) for path in paths})
         (folder / "bettong_executed.py").write_text(_RECORDER)
-        self.environment = {"PYTHONPATH": in_front(folder), FOLDER: str(self._marks)}
+        self.environment = {"PYTHONPATH": in_front(folder), FILE: str(self._marks)}
 
-    def take(self) -> dict[str, frozenset[int]]:
+    def take(self) -> Lines:
         """The lines that were run since they were last taken."""
-        found = {}
-        for file in self._marks.iterdir():
-            with file.open("r+b") as marks:
-                content = marks.read()
-                marks.seek(0)
-                marks.write(bytes(len(content)))
-            if any(content):
-                path = file.name.replace("%", "/")
-                found[path] = frozenset(n for n, mark in enumerate(content, 1) if mark)
-        return found
+        if not self._marks.exists():
+            return {}
+        with self._marks.open("r+") as marks:
+            written = marks.read().splitlines()
+            marks.truncate(0)
+        found: dict[str, dict[int, set[Moment]]] = {}
+        for path, line, node, step in (one.split("\t") for one in written):
+            found.setdefault(path, {}).setdefault(int(line), set()).add((node, step))
+        return {
+            path: {line: frozenset(moments) for line, moments in lines.items()}
+            for path, lines in found.items()
+        }
 
 
 def digest() -> str:
-    """Of all that a recording depends on: the texts of engine and scenarios, benches left out."""
+    """Of all that a recording depends on: the texts of engine and scenarios, benches left out but
+    for what records."""
     found = blake2b(digest_size=8)
     for path in (*modules_of("engine"), *modules_of("scenarios")):
-        if not path.startswith("scenarios/benchmarks/"):
+        if not path.startswith("scenarios/benchmarks/") or path in _RECORDS:
             found.update(f"{path}\n{source_of(path)}".encode())
     return found.hexdigest()
 

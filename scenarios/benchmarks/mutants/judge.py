@@ -1,6 +1,6 @@
 """A process that searches one mutant until a fault shows its mistake.
 
-``python -m bettong.scenarios.benchmarks.mutants.judge QUESTION`` takes a question as JSON and
+``python -m bettong.scenarios.benchmarks.mutants.judge`` takes a question as JSON from its input and
 prints the finding as JSON. All processes of the runs load the mutated package; this one, which
 judges them, the right one. What is found is tried on the right package too: what breaks that as
 well shows nothing.
@@ -14,9 +14,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -34,13 +36,15 @@ from bettong.harness.search.bounds import bounds_of
 from bettong.harness.search.ldfi import search_scenario
 from bettong.lineage.errors import BettongError
 from bettong.lineage.search.loop import Budget
+from bettong.scenarios.benchmarks.mutants.ranking import Trail
 
 Status = Literal["killed", "survived", "aborted", "fails without a fault"]
 LIMITS = Limits(idle_s=15.0)
 _AT_A_TIME = 2
 """Runs of one search: they wait more than they work."""
-_SHARING = 2
-"""So many scenarios share the time; further ones have what these leave of it."""
+_SLICE = 16
+"""Runs of a scenario's search before another scenario has its turn."""
+C = TypeVar("C", bound=Campaign)
 _OWN = os.environ.get("PYTHONPATH", "")
 
 
@@ -54,7 +58,7 @@ class Question:
         sinks: targets of check-sink, likewise.
         bounds: of the search, by name.
         seconds: how long all of it may take.
-        likely: fault sets that have shown other mistakes, by scenario: they are put up first.
+        trails: where the scenarios run the mistake: by that is decided what is put up first.
     """
 
     package: str
@@ -62,7 +66,7 @@ class Question:
     sinks: tuple[str, ...]
     bounds: str
     seconds: float
-    likely: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
+    trails: Mapping[str, Trail] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,13 @@ class _ShownError(Exception):
 
 
 class _Hunt(Campaign):
-    """A campaign that ends with the first violation that faults have led to."""
+    """A campaign that ends with the first violation that faults have led to.
+
+    Attributes:
+        slices: of its search that were begun.
+    """
+
+    slices = 0
 
     def run(
         self, schedule: Schedule, name: str | None = None, order: FiringOrder | None = None
@@ -109,37 +119,61 @@ class _Hunt(Campaign):
 
 
 def judge(question: Question) -> Finding:
-    """Search the scenarios, then the sinks, one after the other."""
+    """Search the scenarios, by turns, then the sinks, one after the other."""
     began = time.monotonic()
-    runs, notes = 0, []
     with tempfile.TemporaryDirectory(prefix="bettong-mutant-") as folder:
-        for finding in _findings(question, Path(folder), began):
-            runs += finding.runs
-            if finding.status != "survived":
-                return replace(finding, runs=runs, seconds=round(time.monotonic() - began, 1))
-            if not finding.complete:
-                notes.append(finding.note)
-    spent = time.monotonic() - began
-    return Finding("survived", runs=runs, seconds=spent, complete=not notes, note="; ".join(notes))
+        found = _found(question, Path(folder), began)
+    return replace(found, seconds=round(time.monotonic() - began, 1))
 
 
-def _findings(question: Question, folder: Path, began: float) -> Iterator[Finding]:
+def _found(question: Question, folder: Path, began: float) -> Finding:
+    until = began + question.seconds
+    last: dict[str, Finding] = {}
     with _package(question.package), contextlib.ExitStack() as stack:
         scenarios = [load_scenario(name) for name in question.scenarios]
         backends = [
             stack.enter_context(_backend(scenarios)) for _ in range(_AT_A_TIME if scenarios else 0)
         ]
-        for number, scenario in enumerate(scenarios):
-            left = question.seconds - (time.monotonic() - began)
-            if number and left <= 0:
-                yield _run_alone(backends, scenario, folder / scenario.name)
-                continue
-            if number + 1 < min(_SHARING, len(scenarios)):
-                left /= 2
-            yield _searched(backends, scenario, question, folder / scenario.name, left)
+        hunts = [_campaign(_Hunt, backends, s, folder / s.name) for s in scenarios]
+        over: set[int] = set()
+        for number in turns(len(hunts), over):
+            if time.monotonic() >= until:
+                break
+            name = scenarios[number].name
+            found = _searched(hunts[number], question, until)
+            if found.status != "survived":
+                return _in_all(found, last)
+            if found.complete:
+                over.add(number)
+            last[name] = found
+        for scenario in scenarios:
+            if scenario.name not in last:
+                last[scenario.name] = _run_alone(backends, scenario, folder / scenario.name)
+                if last[scenario.name].status != "survived":
+                    return _in_all(last[scenario.name], last)
         for target in question.sinks:
-            left = question.seconds - (time.monotonic() - began)
-            yield _checked(target, left)
+            last[target] = _checked(target, until - time.monotonic())
+            if last[target].status != "survived":
+                return _in_all(last[target], last)
+    notes = [one.note for one in last.values() if not one.complete]
+    return _in_all(Finding("survived", complete=not notes, note="; ".join(notes)), last)
+
+
+def turns(scenarios: int, over: AbstractSet[int]) -> Iterator[int]:
+    """Which scenario is searched next, by its number: in each round one more of them has its first
+    turn, and then all before it have another one; those that are over have none."""
+    for last in count():
+        if len(over) == scenarios:
+            return
+        for number in reversed(range(min(last + 1, scenarios))):
+            if number not in over:
+                yield number
+
+
+def _in_all(finding: Finding, last: Mapping[str, Finding]) -> Finding:
+    """A finding with the runs of all scenarios, of which these were the last findings."""
+    others = sum(one.runs for name, one in last.items() if name != finding.shown_by)
+    return replace(finding, runs=others + finding.runs)
 
 
 def _backend(scenarios: Sequence[Scenario]) -> LocalBackend:
@@ -160,20 +194,17 @@ def _package(folder: str) -> Iterator[None]:
             os.environ["PYTHONPATH"] = before
 
 
-def _searched(
-    backends: Sequence[LocalBackend],
-    scenario: Scenario,
-    question: Question,
-    out: Path,
-    left: float,
-) -> Finding:
-    campaign = _campaign(_Hunt, backends, scenario, out)
+def _searched(campaign: _Hunt, question: Question, until: float) -> Finding:
+    """Go on with the search of a scenario for a slice of it."""
+    scenario = campaign.scenario
+    trail = question.trails.get(scenario.name, Trail())
+    campaign.slices += 1
     try:
         result = search_scenario(
             campaign,
             bounds_of(question.bounds),
-            budget=Budget(seconds=max(1.0, left)),
-            likely=[frozenset(ids) for ids in question.likely.get(scenario.name, ())],
+            budget=Budget(_SLICE * campaign.slices, max(1.0, until - time.monotonic())),
+            likely=trail.first,
         )
     except _ShownError as shown:
         return _shown(shown.seen, campaign)
@@ -231,9 +262,7 @@ def _shown(seen: RunRecord, campaign: Campaign) -> Finding:
     return found
 
 
-def _campaign(
-    kind: type[Campaign], backends: Sequence[Backend], scenario: Scenario, out: Path
-) -> Campaign:
+def _campaign(kind: type[C], backends: Sequence[Backend], scenario: Scenario, out: Path) -> C:
     first, *beside = backends
     campaign = kind(first, scenario, out, scenario.messages(), limits=LIMITS, beside=beside)
     campaign.replay = False  # as the search has it
@@ -258,7 +287,7 @@ def _checked(target: str, left: float) -> Finding:
 
 def main() -> None:
     """The command line."""
-    question = msgspec.json.decode(sys.argv[1], type=Question)
+    question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
     print(msgspec.json.encode(judge(question)).decode())
 
 

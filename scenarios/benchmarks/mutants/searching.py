@@ -22,6 +22,7 @@ from bettong.scenarios.benchmarks.mutants.executed import Executed
 from bettong.scenarios.benchmarks.mutants.judge import Finding, Question
 from bettong.scenarios.benchmarks.mutants.operators import Mutant
 from bettong.scenarios.benchmarks.mutants.population import sinks_of
+from bettong.scenarios.benchmarks.mutants.ranking import Trail, trails
 
 LOG = "mutants.jsonl"
 _GRACE_S = 120.0
@@ -72,9 +73,9 @@ class Bench:
 
         One with a broker takes long to start: it is for what no other runs.
         """
-        recorded = self.recorded.items()
-        found = [(n, e) for n, e in recorded if e.runs(mutant.path, mutant.statement)]
-        found.sort(key=lambda of: mutant.statement not in of[1].clean.get(mutant.path, ()))
+        place = mutant.path, mutant.statement
+        found = [(name, e) for name, e in self.recorded.items() if e.runs(*place)]
+        found.sort(key=lambda of: not of[1].runs_clean(*place))
         names = [name for name, _ in found]
         return [n for n in names if "kafka" not in load_scenario(n).servers] or names
 
@@ -122,23 +123,29 @@ class Bench:
             with self._lock:
                 self._shown_by.setdefault(finding.shown_by, Counter())[finding.faults] += 1
 
-    def _likely(self) -> dict[str, list[tuple[str, ...]]]:
-        """What is put up first, by scenario: what has shown the most mistakes first."""
+    def _trails(self, mutant: Mutant, scenarios: Sequence[str]) -> dict[str, Trail]:
+        """Of the mistake in each scenario, with what has shown the most mistakes first."""
         with self._lock:
             shown = {s: self._shown_by.get(s, Counter()).most_common() for s in self.recorded}
-        return {s: [*(ids for ids, _ in some), *self.first] for s, some in shown.items()}
+        known = {
+            s: [frozenset(ids) for ids in dict.fromkeys([*(ids for ids, _ in some), *self.first])]
+            for s, some in shown.items()
+        }
+        found = trails(self.recorded, mutant.path, mutant.statement, known)
+        return {name: found[name] for name in scenarios}
 
     def _searched(self, mutant: Mutant) -> Judged:
         with tempfile.TemporaryDirectory(prefix="bettong-overlay-") as name:
             folder = Path(name)
             overlay.build(folder, {mutant.path: mutant.applied(overlay.source_of(mutant.path))})
+            scenarios = tuple(self.scenarios_of(mutant))
             question = Question(
                 overlay.in_front(folder),
-                tuple(self.scenarios_of(mutant)),
+                scenarios,
                 sinks_of(mutant.path),
                 self.bounds,
                 self.seconds,
-                self._likely(),
+                self._trails(mutant, scenarios),
             )
             return Judged(mutant, _asked(question))
 
@@ -147,7 +154,8 @@ def _asked(question: Question) -> Finding:
     """What a process of its own finds: nothing that a mutant does reaches this one."""
     try:
         ended = subprocess.run(
-            [sys.executable, "-m", f"{__package__}.judge", msgspec.json.encode(question).decode()],
+            [sys.executable, "-m", f"{__package__}.judge"],
+            input=msgspec.json.encode(question).decode(),
             env=os.environ.copy(),
             capture_output=True,
             text=True,

@@ -8,7 +8,7 @@ import pytest
 
 from bettong.harness.faults.kinds import Crash, Fault, Omit, Pause, PowerCut, Storage
 from bettong.harness.faults.point import Point
-from bettong.harness.search.turns import in_turn
+from bettong.harness.search.turns import in_turn, sort_of
 
 
 def at(step: str) -> Point:
@@ -60,6 +60,9 @@ def test_two_drivers_at_once_are_tried_before_a_second_pause_of_the_same_kind() 
     assert in_turn(pauses) == [pauses[n].id for n in (2, 3, 0, 1)]
 
 
-def test_crashes_and_losses_have_no_turn() -> None:
+def test_sorts_differ_by_kind_by_what_they_hit_and_by_the_shape_of_the_step() -> None:
+    crash = Crash("gateway", at(APPENDED[0]))
+    assert sort_of(crash) == ("crash", ("gateway",), "gateway.append/STREAM/N")
     omit = Omit("driver->gateway", at("batch=0/source.commit"))
-    assert in_turn([Crash("gateway", at(APPENDED[0])), omit, PAUSE]) == [PAUSE.id]
+    assert sort_of(omit) == ("omit", ("driver->gateway",), "batch=N/source.commit")
+    assert in_turn([crash, Crash("gateway", at(APPENDED[1])), omit])[1] == omit.id

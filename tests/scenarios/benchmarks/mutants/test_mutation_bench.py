@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,19 @@ import pytest
 from bettong.lineage.errors import UsageError
 from bettong.scenarios.benchmarks.errors import WrongResultError
 from bettong.scenarios.benchmarks.mutants import overlay, page, population, searching
-from bettong.scenarios.benchmarks.mutants.executed import Executed, marked
-from bettong.scenarios.benchmarks.mutants.judge import Finding, Question, judge
+from bettong.scenarios.benchmarks.mutants.executed import (
+    Executed,
+    Recorder,
+    UnderFault,
+    marked,
+)
+from bettong.scenarios.benchmarks.mutants.judge import Finding, Question, judge, turns
 from bettong.scenarios.benchmarks.mutants.operators import Mutant
 from bettong.scenarios.benchmarks.mutants.score import scores
 from bettong.scenarios.benchmarks.mutants.searching import Bench, Judged
 
 LEDGER = "engine/receiver/ledger.py"
+SORT = ("crash", ("receiver",), "receiver.commit/batch=N")
 
 
 def mutant_of(path: str, part: str) -> Mutant:
@@ -53,6 +60,31 @@ def test_statements_report_that_they_were_run(tmp_path: Path) -> None:
         check=True,
     ).stdout
     assert json.loads(reported) == [6, 10]  # the condition in line 7, the answer in line 11
+
+
+def test_a_recording_says_on_which_node_and_in_which_step_a_statement_is_run(
+    tmp_path: Path,
+) -> None:
+    recorder = Recorder(tmp_path / "marked", "engine")
+    program = (
+        "import os\n"
+        "from bettong.engine import steps\n"
+        "from bettong.engine.ids import parse_id\n"
+        "trace = os.path.join(os.environ['TRACES'], 'trace')\n"
+        "steps.install(steps.Instrumentation(node='gateway', trace=trace))\n"
+        "parse_id('lines/1')\n"
+        "with steps.step('gateway.append/lines/1'):\n"
+        "    if os.fork() == 0:\n"
+        "        parse_id('lines/2')\n"
+        "        os._exit(9)\n"
+        "    os.wait()\n"
+    )
+    env = {**os.environ, **recorder.environment, "TRACES": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], env=env, check=True)
+    taken = recorder.take()
+    moments = set().union(*taken["engine/ids.py"].values())
+    assert moments == {("gateway", ""), ("gateway", "gateway.append/lines/1")}
+    assert recorder.take() == {}
 
 
 @pytest.mark.parametrize("path", ["engine/steps.py", "engine/ingest/gateway.py"])
@@ -98,13 +130,14 @@ def test_every_equivalent_mutant_is_there_and_has_a_reason() -> None:
 
 
 def recorded(mutant: Mutant) -> dict[str, Executed]:
-    here = {mutant.path: frozenset({mutant.statement})}
+    here = {mutant.path: {mutant.statement: frozenset({("receiver", "receiver.commit/batch=0")})}}
+    led_to = {"crash(a)": UnderFault(SORT, {mutant.path: frozenset({mutant.statement})})}
     return {
-        "visits": Executed({}, here),
-        "counting_into_kafka": Executed(here, {}),
-        "counting": Executed(here, {}),
-        "doubling": Executed(here, {}),
-        "word_count": Executed({"engine/ids.py": frozenset({1})}, {}),
+        "visits": Executed({}, frozenset({"crash(a)"}), led_to),
+        "counting_into_kafka": Executed(here),
+        "counting": Executed(here, frozenset({"crash(b)"})),
+        "doubling": Executed(here),
+        "word_count": Executed({"engine/ids.py": {1: frozenset()}}),
     }
 
 
@@ -128,13 +161,16 @@ def test_a_bench_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.Monkey
         return Finding("killed", "counting", ("crash(driver)",), ("Loss",), 7, 3.5)
 
     monkeypatch.setattr(searching, "_asked", answer)
-    bench = Bench(tmp_path, recorded(first), "standard", 60.0, 1, [("shipped",)])
+    here = recorded(first)
+    moved = {n: Executed({**e.clean, **recorded(second)[n].clean}) for n, e in here.items()}
+    bench = Bench(tmp_path, moved, "standard", 60.0, 1, [("shipped",)])
     assert [one.finding.runs for one in bench.judge([first], lambda _: None)] == [7]
     both = list(bench.judge([first, second], lambda _: None))
     assert len(asked) == 2
     assert [one.mutant for one in both] == [first, second]
-    assert asked[0].likely["counting"] == [("shipped",)]
-    assert asked[1].likely["counting"] == [("crash(driver)",), ("shipped",)]
+    shipped, killer = frozenset({"shipped"}), frozenset({"crash(driver)"})
+    assert asked[0].trails["counting"].shown == [shipped]
+    assert asked[1].trails["counting"].shown == [killer, shipped]
     list(Bench(tmp_path, {}, "quick", 60.0, 1).judge([first], lambda _: None))
     assert len(asked) == 3  # other bounds, another question
 
@@ -157,6 +193,27 @@ def test_the_score_counts_only_what_a_search_can_find(tmp_path: Path) -> None:
     written = (tmp_path / "page.html").read_text()
     assert "Mutants: 2 of 4 found" in written
     assert "-&gt;" in written and "-> None" not in written  # what is of the code is escaped
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 5])
+def test_each_scenario_has_its_first_turn_before_another_one_has_many(number: int) -> None:
+    drawn = list(islice(turns(number, set()), 60))
+    for scenario in range(number):
+        earlier = drawn[: drawn.index(scenario)]
+        assert earlier.count(0) == scenario
+    assert (
+        max(drawn.count(n) for n in range(number)) - min(drawn.count(n) for n in range(number))
+        <= number
+    )
+
+
+def test_a_scenario_that_is_over_has_no_turn_and_in_the_end_none_has() -> None:
+    over: set[int] = set()
+    drawn = []
+    for scenario in turns(3, over):
+        drawn.append(scenario)
+        over.add(scenario)
+    assert sorted(drawn) == [0, 1, 2]
 
 
 @pytest.mark.slow
