@@ -52,8 +52,23 @@ class Marks:  # may be pickled with a function whose module it is in
             finally:
                 os.close(file)
 
+    def failing(self, line):
+        return Failing(self, line)
+
     def __reduce__(self):
         return Marks, (self.path, self.size)
+
+
+class Failing:
+    def __init__(self, marks, line):
+        self.marks, self.line = marks, line
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, error, trace):
+        if kind is not None and issubclass(kind, Exception):
+            self.marks[-self.line - 1] = 1
 
 
 marks = Marks
@@ -65,7 +80,8 @@ INSTRUMENT = "engine/steps.py"
 Moment = tuple[str, str]
 """A node, and the step within or after which it is; empty before its first one."""
 Lines = Mapping[str, Mapping[int, frozenset[Moment]]]
-"""Statements by module and line, with the moments at which each is run."""
+"""Statements by module and line, with the moments at which each is run; with the sign of
+:func:`failure`, those at which it fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +125,18 @@ class Executed:
         return {id: one.sort for id, one in found if line in one.lines.get(path, ())}
 
 
+def failure(line: int) -> int:
+    """What stands for the failure of a statement among the lines that are run."""
+    return -line
+
+
 def marked(path: str, source: str) -> str:
-    """A module's text in which every statement of a function notes that it begins."""
+    """A module's text in which every statement of a function notes that it begins, and that it
+    fails where it is a call on a line of its own."""
     lines = source.splitlines()
     tree = ast.parse(source)
     before: dict[int, str] = {}
+    calls: dict[int, str] = {}
     for statement in _statements(tree):
         first = min(
             [statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))]
@@ -123,14 +146,23 @@ def marked(path: str, source: str) -> str:
         if len(indent.encode()) != statement.col_offset or text.lstrip().startswith("elif"):
             continue  # behind another statement on its line, or a part of the one before
         before[first] = f"{indent}{_MARKS}[{statement.lineno - 1}] = 1"
+        if _is_call(statement) and statement.lineno == statement.end_lineno:
+            calls[first] = f"{indent}with {_MARKS}.failing({first}): {text.lstrip()}"
     header = _HEADER.format(path=path, size=max(1, len(lines)))
     before[_first_after_future(tree)] = header
     marked_lines = [
-        m for n, line in enumerate(lines, 1) for m in (before.get(n), line) if m is not None
+        m
+        for n, line in enumerate(lines, 1)
+        for m in (before.get(n), calls.get(n, line))
+        if m is not None
     ]
     if max(before) > len(lines):
         marked_lines.append(before[max(before)])
     return "\n".join(marked_lines) + "\n"
+
+
+def _is_call(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.stmt]:

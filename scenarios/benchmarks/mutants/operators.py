@@ -25,6 +25,7 @@ _IDENTITIES = ("id", "number", "epoch", "attempt", "sequence", "first", "tag", "
 _MANNERS = frozenset({"daemon", "flush", "force", "strict"})
 """Flags of threads, prints, logs and of checks of what always holds: nothing that is stored or sent
 hangs on them."""
+SWALLOW = "swallow exception"
 _DEEPER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _LEAVES = (ast.Return, ast.Continue, ast.Break)
 _BOUNDARIES: dict[type[ast.cmpop], str] = {
@@ -204,7 +205,7 @@ def _changes(statement: ast.stmt, text: Text) -> Iterator[_Change]:
             )
             if "\n" not in text(statement):
                 quiet = f'with __import__("contextlib").suppress(Exception): {text(statement)}'
-                yield _Change("swallow exception", statement, statement, quiet)
+                yield _Change(SWALLOW, statement, statement, quiet)
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript(), *_]) | ast.AugAssign():
             yield _Change("forget to set", statement, statement, "pass")
         case ast.Delete() | ast.Raise():

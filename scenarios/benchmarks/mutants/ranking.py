@@ -13,7 +13,7 @@ from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.search.turns import Sort, in_turn, sort_of
 from bettong.lineage.faults import FaultSet
-from bettong.scenarios.benchmarks.mutants.executed import Executed, Moment
+from bettong.scenarios.benchmarks.mutants.executed import Executed, Moment, failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Trail:
     Attributes:
         known: the single faults that the search puts up there, by id; none that are not of them
             come of the mistake itself.
-        led_to: those without which the statement is not run.
+        led_to: those without which the mistake is not run.
         sorts: of faults that have led to it in any scenario.
         moments: at which it is run without faults.
         shown: fault sets that have shown other mistakes, the best first.
@@ -76,14 +76,18 @@ def trails(
     path: str,
     line: int,
     shown: Mapping[str, Sequence[FaultSet]],
+    fails: bool = False,
 ) -> dict[str, Trail]:
-    """The trail of a statement in each scenario.
+    """The trail of a mistake in each scenario.
 
     Args:
         recorded: what each scenario runs.
+        line: of the statement that it is in.
         shown: fault sets that have shown other mistakes, by scenario.
+        fails: it makes a difference only where that statement fails.
     """
-    led = {name: executed.led_to(path, line) for name, executed in recorded.items()}
+    run = failure(line) if fails else line
+    led = {name: executed.led_to(path, run) for name, executed in recorded.items()}
     sorts = frozenset(sort for found in led.values() for sort in found.values())
     return {
         name: Trail(

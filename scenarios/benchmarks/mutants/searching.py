@@ -20,7 +20,7 @@ from bettong.harness.api import load_scenario
 from bettong.scenarios.benchmarks.mutants import overlay
 from bettong.scenarios.benchmarks.mutants.executed import Executed
 from bettong.scenarios.benchmarks.mutants.judge import Finding, Question
-from bettong.scenarios.benchmarks.mutants.operators import Mutant
+from bettong.scenarios.benchmarks.mutants.operators import SWALLOW, Mutant
 from bettong.scenarios.benchmarks.mutants.population import sinks_of
 from bettong.scenarios.benchmarks.mutants.ranking import Trail, trails
 
@@ -131,7 +131,8 @@ class Bench:
             s: [frozenset(ids) for ids in dict.fromkeys([*(ids for ids, _ in some), *self.first])]
             for s, some in shown.items()
         }
-        found = trails(self.recorded, mutant.path, mutant.statement, known)
+        swallows = mutant.operator == SWALLOW
+        found = trails(self.recorded, mutant.path, mutant.statement, known, swallows)
         return {name: found[name] for name in scenarios}
 
     def _searched(self, mutant: Mutant) -> Judged:

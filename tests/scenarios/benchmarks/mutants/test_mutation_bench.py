@@ -18,6 +18,7 @@ from bettong.scenarios.benchmarks.mutants.executed import (
     Executed,
     Recorder,
     UnderFault,
+    failure,
     marked,
 )
 from bettong.scenarios.benchmarks.mutants.judge import Finding, Question, judge, turns
@@ -78,13 +79,27 @@ def test_a_recording_says_on_which_node_and_in_which_step_a_statement_is_run(
         "        parse_id('lines/2')\n"
         "        os._exit(9)\n"
         "    os.wait()\n"
+        "path = os.path.join(os.environ['TRACES'], 'none', 'file')\n"
+        "from bettong.engine.storage.disk import OS_DISK\n"
+        "from pathlib import Path\n"
+        "try:\n"
+        "    OS_DISK.remove(Path(path))\n"
+        "except FileNotFoundError:\n"
+        "    pass\n"
     )
     env = {**os.environ, **recorder.environment, "TRACES": str(tmp_path)}
     subprocess.run([sys.executable, "-c", program], env=env, check=True)
     taken = recorder.take()
     moments = set().union(*taken["engine/ids.py"].values())
     assert moments == {("gateway", ""), ("gateway", "gateway.append/lines/1")}
+    ran = taken["engine/storage/disk.py"].keys()
+    failed = [line for line in ran if line > 0 and failure(line) in ran]
+    assert [source_line("engine/storage/disk.py", line) for line in failed] == ["path.unlink()"]
     assert recorder.take() == {}
+
+
+def source_line(path: str, line: int) -> str:
+    return overlay.source_of(path).splitlines()[line - 1].strip()
 
 
 @pytest.mark.parametrize("path", ["engine/steps.py", "engine/ingest/gateway.py"])

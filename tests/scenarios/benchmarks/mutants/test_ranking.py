@@ -11,7 +11,7 @@ from bettong.harness.faults.kinds import Crash, Fault, Omit, Pause, PowerCut
 from bettong.harness.faults.point import Point
 from bettong.harness.search.turns import sort_of
 from bettong.lineage.faults import FaultSet
-from bettong.scenarios.benchmarks.mutants.executed import Executed, UnderFault
+from bettong.scenarios.benchmarks.mutants.executed import Executed, UnderFault, failure
 from bettong.scenarios.benchmarks.mutants.ranking import Trail, trails
 
 APPENDS = [Point(f"gateway.append/amounts/{n}") for n in range(3)]
@@ -110,3 +110,14 @@ def test_a_trail_has_the_sorts_of_all_scenarios_and_the_moments_of_its_own() -> 
     assert found["b"].moments == {moment}
     assert found["b"].sorts == {crash} and not found["b"].led_to
     assert found["b"].shown == [frozenset({"z"})]
+
+
+def test_what_swallows_an_exception_is_hit_by_faults_that_make_its_statement_fail() -> None:
+    path, line = "engine/storage/log.py", 7
+    led = {
+        "ran": UnderFault(sort_of(FAULTS[0]), {path: frozenset({line})}),
+        "failed": UnderFault(sort_of(FAULTS[0]), {path: frozenset({line, failure(line)})}),
+    }
+    recorded = {"a": Executed({}, frozenset(led), led)}
+    assert trails(recorded, path, line, {})["a"].led_to == {"ran", "failed"}
+    assert trails(recorded, path, line, {}, fails=True)["a"].led_to == {"failed"}
