@@ -39,7 +39,7 @@ SCENARIOS = (
     "counting_into_kafka",
 )
 """In which mistakes are searched, in this order: small ones, which together run most of the engine.
-Those that differ the most come first, since the first ones have most of the time."""
+Those that differ the most come first, since the later ones begin later."""
 
 RECORDED_RUNS = 32
 BOUNDS = "standard"

@@ -13,7 +13,7 @@ from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.search.turns import Sort, in_turn, sort_of
 from bettong.lineage.faults import FaultSet
-from bettong.scenarios.benchmarks.mutants.executed import Executed, Moment, failure
+from bettong.scenarios.benchmarks.mutants.executed import Executed, Moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +75,18 @@ def trails(
     recorded: Mapping[str, Executed],
     path: str,
     line: int,
+    difference: int,
     shown: Mapping[str, Sequence[FaultSet]],
-    fails: bool = False,
 ) -> dict[str, Trail]:
     """The trail of a mistake in each scenario.
 
     Args:
         recorded: what each scenario runs.
-        line: of the statement that it is in.
+        path, line: of the statement that it is in.
+        difference: the line whose run makes the mistake felt: the same, or its failure.
         shown: fault sets that have shown other mistakes, by scenario.
-        fails: it makes a difference only where that statement fails.
     """
-    run = failure(line) if fails else line
-    led = {name: executed.led_to(path, run) for name, executed in recorded.items()}
+    led = {name: executed.led_to(path, difference) for name, executed in recorded.items()}
     sorts = frozenset(sort for found in led.values() for sort in found.values())
     return {
         name: Trail(

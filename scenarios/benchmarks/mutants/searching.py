@@ -18,7 +18,7 @@ import msgspec
 
 from bettong.harness.api import load_scenario
 from bettong.scenarios.benchmarks.mutants import overlay
-from bettong.scenarios.benchmarks.mutants.executed import Executed
+from bettong.scenarios.benchmarks.mutants.executed import Executed, failure
 from bettong.scenarios.benchmarks.mutants.judge import Finding, Question
 from bettong.scenarios.benchmarks.mutants.operators import SWALLOW, Mutant
 from bettong.scenarios.benchmarks.mutants.population import sinks_of
@@ -69,19 +69,23 @@ class Bench:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def scenarios_of(self, mutant: Mutant) -> list[str]:
-        """The scenarios that run the mistake: those first that do so without a fault.
+        """The scenarios that run the mistake: those first where it was seen to make a difference,
+        and those that run it without a fault.
 
         One with a broker takes long to start: it is for what no other runs.
         """
         place = mutant.path, mutant.statement
         found = [(name, e) for name, e in self.recorded.items() if e.runs(*place)]
         found.sort(key=lambda of: not of[1].runs_clean(*place))
+        found.sort(key=lambda of: not of[1].runs(mutant.path, _difference(mutant)))
         names = [name for name, _ in found]
         return [n for n in names if "kafka" not in load_scenario(n).servers] or names
 
     def is_run(self, mutant: Mutant) -> bool:
-        """Whether any scenario or sink runs the mistake."""
-        return bool(sinks_of(mutant.path) or self.scenarios_of(mutant))
+        """Whether any scenario or sink runs the mistake; where it swallows an exception, whether
+        there is one."""
+        place = mutant.path, _difference(mutant)
+        return bool(sinks_of(mutant.path)) or any(e.runs(*place) for e in self.recorded.values())
 
     def judge(
         self, mutants: Sequence[Mutant], progress: Callable[[Judged], None]
@@ -131,8 +135,8 @@ class Bench:
             s: [frozenset(ids) for ids in dict.fromkeys([*(ids for ids, _ in some), *self.first])]
             for s, some in shown.items()
         }
-        swallows = mutant.operator == SWALLOW
-        found = trails(self.recorded, mutant.path, mutant.statement, known, swallows)
+        place = mutant.path, mutant.statement, _difference(mutant)
+        found = trails(self.recorded, *place, known)
         return {name: found[name] for name in scenarios}
 
     def _searched(self, mutant: Mutant) -> Judged:
@@ -149,6 +153,12 @@ class Bench:
                 self._trails(mutant, scenarios),
             )
             return Judged(mutant, _asked(question))
+
+
+def _difference(mutant: Mutant) -> int:
+    """The line whose run makes a mistake felt: of its statement, or of the failure of that."""
+    swallows = mutant.operator == SWALLOW
+    return failure(mutant.statement) if swallows else mutant.statement
 
 
 def _asked(question: Question) -> Finding:

@@ -167,6 +167,17 @@ def test_a_mutant_is_searched_where_it_is_run(tmp_path: Path) -> None:
     assert not Bench(tmp_path, {}, "standard", 60.0, 1).is_run(mutant)
 
 
+def test_what_swallows_an_exception_is_run_where_there_is_one(tmp_path: Path) -> None:
+    mutant = mutant_of(LEDGER, "swallow exception: self._log.append(_OPEN")
+    here = recorded(mutant)
+    assert not Bench(tmp_path, here, "standard", 60.0, 1).is_run(mutant)
+    lines = {mutant.path: frozenset({failure(mutant.statement)})}
+    failing = Executed(here["doubling"].clean, under_faults={"storage": UnderFault(SORT, lines)})
+    bench = Bench(tmp_path, {**here, "doubling": failing}, "standard", 60.0, 1)
+    assert bench.is_run(mutant)
+    assert bench.scenarios_of(mutant) == ["doubling", "counting", "visits"]
+
+
 def test_a_bench_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = population.population(LEDGER)[:2]
     asked: list[Question] = []

@@ -103,7 +103,7 @@ def test_a_trail_has_the_sorts_of_all_scenarios_and_the_moments_of_its_own() -> 
         ),
         "b": Executed({path: {line: frozenset({moment})}}, frozenset({"z"})),
     }
-    found = trails(recorded, path, line, {"b": [frozenset({"z"})]})
+    found = trails(recorded, path, line, line, {"b": [frozenset({"z"})]})
     assert found["a"] == Trail(
         frozenset({"x", "y"}), frozenset({"x"}), frozenset({crash}), frozenset(), ()
     )
@@ -119,5 +119,5 @@ def test_what_swallows_an_exception_is_hit_by_faults_that_make_its_statement_fai
         "failed": UnderFault(sort_of(FAULTS[0]), {path: frozenset({line, failure(line)})}),
     }
     recorded = {"a": Executed({}, frozenset(led), led)}
-    assert trails(recorded, path, line, {})["a"].led_to == {"ran", "failed"}
-    assert trails(recorded, path, line, {}, fails=True)["a"].led_to == {"failed"}
+    assert trails(recorded, path, line, line, {})["a"].led_to == {"ran", "failed"}
+    assert trails(recorded, path, line, failure(line), {})["a"].led_to == {"failed"}
