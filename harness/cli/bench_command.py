@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from bettong.harness.catalog import find
+from bettong.harness.cli.console import ToReader
 from bettong.harness.cli.printing import cell
 from bettong.lineage.errors import UsageError
 
@@ -54,7 +54,7 @@ def command(name: str, as_json: bool, **options: Any) -> None:
         value = f"{reported['value']:g}"
         row = (key, value, reported["unit"], reported.get("versus", ""), shown)
         table.add_row(*map(cell, row))
-    Console(soft_wrap=True).print(table)
+    ToReader(soft_wrap=True).print(table)
 
 
 def _measured(name: str, options: Mapping[str, Any]) -> dict[str, Any]:

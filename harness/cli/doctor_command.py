@@ -6,9 +6,9 @@ import json
 from dataclasses import asdict
 
 import click
-from rich.console import Console
 from rich.text import Text
 
+from bettong.harness.cli.console import ToReader
 from bettong.harness.cli.doctor import Finding, examine
 from bettong.harness.cli.printing import cell, complain
 
@@ -16,7 +16,7 @@ STYLES = {"ok": "green", "limited": "yellow", "missing": "red"}
 
 
 def _print(findings: list[Finding]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = ToReader(highlight=False, soft_wrap=True)
     for finding in findings:
         mark = Text(f"{finding.status:8}", style=STYLES[finding.status])
         console.print(mark, cell(f"{finding.name}: {finding.found}"))

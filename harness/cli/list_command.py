@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from bettong.harness.catalog import entries
+from bettong.harness.cli.console import ToReader
 from bettong.harness.cli.printing import cell
 
 
@@ -24,4 +24,4 @@ def command(as_json: bool) -> None:
     for entry in found:
         shown = entry.to_dict()
         table.add_row(*(cell(shown[column]) for column in ("name", "kind", "expect", "title")))
-    Console().print(table)
+    ToReader().print(table)

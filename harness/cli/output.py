@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 
+from bettong.harness.cli.console import ToReader, unless_gone
 from bettong.harness.cli.printing import plain
 from bettong.harness.cli.progress import ProgressLine
 from bettong.harness.cli.standing import ProgressLines
@@ -42,7 +42,8 @@ def _has_anomaly(result: Result) -> bool:
 class Output:
     """Writes the reports of each answer, prints it, and knows the exit code.
 
-    A handler of events and a context manager: at its end what is left to say is said.
+    A handler of events and a context manager: at its end what is left to say is said. That
+    whoever reads what is printed goes away changes nothing of the answer.
 
     Args:
         as_json: print the results as JSON when all are there, and nothing else.
@@ -62,8 +63,8 @@ class Output:
         self.finished: list[Finished] = []
         self._as_json = as_json
         self._text = text
-        self._console = Console(highlight=False, soft_wrap=True)
-        console = Console(stderr=True, highlight=False)
+        self._console = ToReader(highlight=False, soft_wrap=True)
+        console = ToReader(stderr=True, highlight=False)
         self._line = ProgressLine(console)
         shown = console.is_terminal and not (quiet or as_json)
         self._progress: Handler = self._line if shown else ignore
@@ -76,11 +77,11 @@ class Output:
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         self._line.stop()
         if kind is None and self.finished:
-            self._close()
+            unless_gone(self._close, sys.stdout)
 
     def __call__(self, event: Event) -> None:
         """Take in an event."""
-        self._progress(event)
+        unless_gone(lambda: self._progress(event), sys.stderr)
         if isinstance(event, Finished):
             self.finished.append(event)
             if event.out is not None:
@@ -99,8 +100,11 @@ class Output:
     def print(self, lines: Iterable[Line]) -> None:
         """Print lines, unless JSON is asked for."""
         if not self._as_json:
-            for text, style in lines:
-                self._console.print(plain(text), style=style or None, markup=False)
+            unless_gone(lambda: self._say(lines), sys.stdout)
+
+    def _say(self, lines: Iterable[Line]) -> None:
+        for text, style in lines:
+            self._console.print(plain(text), style=style or None, markup=False)
 
     def _close(self) -> None:
         if not self._as_json:

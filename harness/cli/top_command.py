@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.live import Live
 
+from bettong.harness.cli.console import ToReader
 from bettong.harness.cli.metrics_view import MetricsView
 from bettong.lineage.errors import UsageError
 
@@ -31,7 +31,7 @@ def command(file: Path, once: bool, every: float) -> None:
     """
     if every != every:
         raise UsageError("--every: nan is no time; give seconds, such as 0.5")
-    view, console = MetricsView(), Console()
+    view, console = MetricsView(), ToReader()
     lines = _appended(file)
     view.add(next(lines))
     if once:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 import networkx as nx
-from rich.console import Console
 
+from bettong.harness.cli.console import ToReader
 from bettong.harness.cli.printing import plain
 from bettong.harness.search.why import Why, result_trace, why
 from bettong.lineage.trace import read_trace
@@ -60,7 +60,7 @@ def command(
         ]
         click.echo(json.dumps({"asked": answer.asked.name, "steps": found}, indent=1))
         return
-    console = Console(highlight=False, soft_wrap=True)
+    console = ToReader(highlight=False, soft_wrap=True)
     what = "depended on" if dependents else "led to"
     console.print(
         f"{answer.graph.number_of_nodes() - 1} steps {what} {plain(answer.asked.name)}:",

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from bettong.harness.cli import cli
+from bettong.harness.cli.console import unless_gone
 from bettong.harness.cli.outermost import guarded
 from bettong.harness.cli.output import exit_code
 from bettong.harness.cli.printing import plain
@@ -137,6 +138,43 @@ def test_a_full_disk_under_the_answer_is_no_pass(tmp_path: Path) -> None:
             text=True, timeout=60,
         )  # fmt: skip
     assert done.returncode == 2 and "No space left" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("protocol", "simple", "--eot", "3"), 1),
+        (("protocol", "simple", "--eot", "3", "--json"), 1),
+        (("list",), 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_reader_that_goes_away_changes_no_answer(
+    tmp_path: Path, words: tuple[str, ...], code: int
+) -> None:
+    """As ``head`` does when it has its lines."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", MAIN, *words], stdout=write, stderr=subprocess.PIPE,
+            text=True, timeout=60, cwd=tmp_path,
+        )  # fmt: skip
+    finally:
+        os.close(write)
+    assert done.returncode == code, done.stderr
+    assert "defect" not in done.stderr and "no result" not in done.stderr
+
+
+def test_a_reader_of_the_progress_that_goes_away_ends_no_search(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as gone:
+        unless_gone(lambda: print("first", file=gone, flush=True), gone)
+        print("nobody reads this", file=gone, flush=True)
+    assert capfd.readouterr().out == ""
 
 
 def test_a_command_dies_with_its_supervisor(tmp_path: Path) -> None:
