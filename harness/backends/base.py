@@ -31,7 +31,8 @@ from bettong.harness.faults.point import DRIVER, Topology
 from bettong.harness.processes.session import guard_folder, unguard_folder
 from bettong.harness.scenario import Scenario
 from bettong.harness.spark import planner_python
-from bettong.harness.spark.pool import DriverPool
+from bettong.harness.spark.driver import DriverHost
+from bettong.harness.spark.pool import DriverPool, HostKind
 from bettong.harness.spark.session import SessionConfig
 from bettong.harness.spark.supply import DriverSupply, WarmPool
 from bettong.harness.toxiproxy import SupervisedToxiproxy, ToxiproxyServer
@@ -162,13 +163,17 @@ class Backend(ABC):
         """``HOST:PORT`` at which node a finds a server."""
         return self._started.network.way(a, server)
 
-    def cluster(self, scenario: Scenario, layout: Layout) -> RunCluster:
-        """The nodes of one run, not started; a context manager that ends them."""
+    def cluster(self, scenario: Scenario, layout: Layout, spares_jvm: bool = False) -> RunCluster:
+        """The nodes of one run, not started; a context manager that ends them.
+
+        Args:
+            spares_jvm: a crash of the driver spares its JVM, where one can outlive that.
+        """
         if self._started.spark is not None:
             self._started.spark.start()
         if self.broker is not None:
             self.broker.ensure()
-        return RunCluster(self._environment(scenario), scenario, layout)
+        return RunCluster(self._environment(scenario), scenario, layout, spares_jvm)
 
     def _environment(self, scenario: Scenario) -> Environment:
         network, spark = self._started.network, self._started.spark
@@ -194,6 +199,11 @@ class Backend(ABC):
     def _platform(self, stack: contextlib.ExitStack) -> Platform:
         """Where the nodes live, to be left with the stack."""
 
+    @property
+    def _host_kind(self) -> HostKind:
+        """What drivers run in, where their JVM is this machine's and nobody else's."""
+        return DriverHost
+
     def _readers(self) -> tuple[str, ...]:
         return (DRIVER, *self.workers)
 
@@ -214,7 +224,15 @@ class Backend(ABC):
         runs = network.platform.runs
         python = planner_python.install(folder_for(stack, runs))
         launch = network.platform.programs(DRIVER)
-        pool = WarmPool(self._spares, config, python, WARM_UP, launch=launch, beside=runs)
+        pool = WarmPool(
+            self._spares,
+            config,
+            python,
+            WARM_UP,
+            launch=launch,
+            beside=runs,
+            host=self._host_kind,
+        )
         return DriverSupply(stack.enter_context(pool))
 
     def _standalone(self, network: Network, stack: contextlib.ExitStack) -> StandaloneCluster:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 
 from bettong.harness.backends.base import Backend, folder_for
 from bettong.harness.backends.platform import LocalPlatform
-from bettong.harness.cluster.layout import DRIVER_PROCESS, GATEWAY, RECEIVER, SENDER
+from bettong.harness.cluster.layout import (
+    DRIVER_IMPORTS,
+    DRIVER_PROCESS,
+    GATEWAY,
+    RECEIVER,
+    SENDER,
+)
 from bettong.harness.cluster.platform import Platform
+from bettong.harness.spark.lasting_jvm import LastingJvmHost
+from bettong.harness.spark.pool import HostKind
 
 
 class LocalBackend(Backend):
@@ -21,3 +30,9 @@ class LocalBackend(Backend):
         platform = LocalPlatform(folder_for(stack), forked)
         stack.enter_context(platform.fork_server)
         return platform
+
+    @property
+    def _host_kind(self) -> HostKind:
+        if self.workers or self.master is not None or self.broker is not None:
+            return super()._host_kind
+        return partial(LastingJvmHost, imports=DRIVER_IMPORTS)

@@ -15,7 +15,9 @@ from bettong.engine.sinks.base import Noted, Row
 from bettong.engine.sources.base import FileSource
 from bettong.engine.spark.runner import run
 from bettong.harness.cluster.driver_config import configure
+from bettong.harness.cluster.layout import PLANNER_IMPORTS
 from bettong.harness.cluster.warm_application import app
+from bettong.harness.spark.planner_python import FORK_SERVER
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,22 +55,8 @@ def warm_up(spark: SparkSession) -> None:
     """Do once, while the host waits for its first run, what every run does: load classes, start
     Python's daemons, and have a fork server for planners."""
     folder = Path(os.environ["TMPDIR"])
-    fork_server = subprocess.Popen(
-        [
-            *(
-                sys.executable,
-                "-m",
-                "bettong.harness.processes.fork_server",
-                str(folder / "forks"),
-            ),
-            *("pyspark.sql.streaming.python_streaming_source_runner", "bettong.engine.endpoints"),
-            "bettong.engine.spark.source",
-        ],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-    )
-    assert fork_server.stdin is not None
-    os.set_inheritable(os.dup(fork_server.stdin.fileno()), False)  # ends with this process
+    if not (folder / FORK_SERVER).exists():
+        _start_fork_server(folder / FORK_SERVER)
     with tempfile.TemporaryDirectory(dir=folder) as name:
         text = Path(name) / "text"
         text.write_text("one\ntwo\n")
@@ -77,3 +65,16 @@ def warm_up(spark: SparkSession) -> None:
         sources = {source.name: FileSource(text) for source in app.sources}
         config = RunConfig(checkpoint, sources, {sink.name: _NoSink()}, 1, 2)
         run(app, spark, config).await_drained()
+
+
+def _start_fork_server(path: Path) -> None:
+    fork_server = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "bettong.harness.processes.fork_server", str(path)),
+            *PLANNER_IMPORTS,
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+    )
+    assert fork_server.stdin is not None
+    os.set_inheritable(os.dup(fork_server.stdin.fileno()), False)  # ends with this process

@@ -10,7 +10,8 @@ from typing import Any
 from bettong.engine.steps import Instrumentation
 from bettong.harness.cluster.nodes import Node
 from bettong.harness.processes.session import Ended
-from bettong.harness.spark.driver import DriverDiedError, DriverHost
+from bettong.harness.spark.driver import DriverDiedError, DriverError, DriverHost
+from bettong.harness.spark.lasting_jvm import LastingJvmHost
 from bettong.harness.spark.supply import DriverSupply
 
 
@@ -19,6 +20,10 @@ class DriverNode(Node):
 
     Args:
         call, args: the job, as :meth:`DriverHost.submit` takes it.
+        spares_jvm: a crash spares the JVM of a host that can outlive its driver.
+
+    Attributes:
+        spared: how many crashes have spared the JVM.
     """
 
     def __init__(
@@ -29,22 +34,52 @@ class DriverNode(Node):
         supply: DriverSupply,
         call: str,
         args: Mapping[str, Any],
+        spares_jvm: bool = False,
     ) -> None:
         super().__init__(name, instrumentation, log)
+        self.spared = 0
         self._supply = supply
         self._call = call
         self._args = args
+        self._spares_jvm = spares_jvm
         self._host: DriverHost | None = None
+        self._left: LastingJvmHost | None = None
         self._job: Future[Any] | None = None
         self._logged = 0
 
     def _start(self, instrumentation: Instrumentation) -> None:
         self.finish()
-        self._host = self._supply.acquire()
+        self._host = self._revived() or self._supply.acquire()
         self._logged = self._host.log.stat().st_size
         self._job = self._host.submit(self._call, self._args, instrumentation)
 
+    def _revived(self) -> DriverHost | None:
+        """The host with the JVM that the last crash has spared, if it is of use."""
+        host, self._left = self._left, None
+        if host is None:
+            return None
+        try:
+            host.revive()
+        except DriverError as e:
+            self._say(f"the JVM that a crash had spared is of no use: {e}")
+            self._supply.mark_dead(host)
+            return None
+        return host
+
+    def crash(self) -> tuple[int, Ended | None]:
+        with self._lock:
+            host = self._host
+            if self._spares_jvm and isinstance(host, LastingJvmHost):
+                ended = host.kill_driver()
+                if ended is not None:
+                    self._host, self._left = None, host
+                    self._keep_log(host)
+                    self.spared += 1
+                    return self.incarnation, ended
+            return super().crash()
+
     def _kill(self) -> Ended | None:
+        self._drop_left()
         host, self._host = self._host, None
         if host is None:
             return None
@@ -53,8 +88,13 @@ class DriverNode(Node):
         self._supply.mark_dead(host)
         return ended
 
+    def _drop_left(self) -> None:
+        left, self._left = self._left, None
+        if left is not None:
+            self._supply.mark_dead(left)
+
     def _let_go(self) -> None:
-        self._host = self._job = None
+        self._host = self._left = self._job = None
 
     def finish(self) -> None:
         """Give the host back, if the query has ended."""

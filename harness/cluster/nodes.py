@@ -62,6 +62,11 @@ class Node(ABC):
         with self._lock:
             return self.incarnation, self._kill()
 
+    def crash(self) -> tuple[int, Ended | None]:
+        """The same, save that of a node with a warm JVM the JVM may be spared: nothing that its
+        incarnation has begun goes on there."""
+        return self.kill()
+
     def pause(self) -> InjectionOutcome:
         """SIGSTOP all of it, if it runs. One that is being started is waited for: its first step
         may come before whoever starts it knows of it."""

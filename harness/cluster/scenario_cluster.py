@@ -26,7 +26,13 @@ from bettong.harness.scenario import Component, Scenario
 class RunCluster(Cluster):
     """The nodes of one run of a scenario in what a backend has made ready."""
 
-    def __init__(self, environment: Environment, scenario: Scenario, layout: Layout) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        scenario: Scenario,
+        layout: Layout,
+        spares_jvm: bool = False,
+    ) -> None:
         lasting: dict[str, Node] = dict(environment.spark)
         if environment.broker is not None:
             lasting[KAFKA] = environment.broker
@@ -34,6 +40,7 @@ class RunCluster(Cluster):
         self._environment = environment
         self._scenario = scenario
         self._layout = layout
+        self._spares_jvm = spares_jvm
         self._off: dict[str, tuple[str, ...]] = {}
         self.repeaters = Repeaters(environment.platform.conductor)
 
@@ -109,6 +116,12 @@ class RunCluster(Cluster):
             if isinstance(driver, DriverNode):
                 driver.finish()
 
+    @property
+    def jvms_spared(self) -> int:
+        """How many crashes have spared the JVM of the driver."""
+        drivers = (self.nodes.get(DRIVER), *self.zombies)
+        return sum(driver.spared for driver in drivers if isinstance(driver, DriverNode))
+
     def undo_last_commit(self) -> str:
         """Make the next start of the driver do the last batch again, as after a crash right before
         it counted as done. Returns the step id under which that is reported.
@@ -162,8 +175,9 @@ class RunCluster(Cluster):
         }
         log = self._layout.log(DRIVER)
         if self._environment.supply is not None:
+            supply = self._environment.supply
             return DriverNode(
-                DRIVER, instrumentation, log, self._environment.supply, DRIVER_JOB, job
+                DRIVER, instrumentation, log, supply, DRIVER_JOB, job, self._spares_jvm
             )
         launch = self._environment.platform.modules(DRIVER)
         command = [DRIVER_PROCESS, json.dumps(job)]

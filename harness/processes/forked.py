@@ -82,6 +82,34 @@ class Forked:
         return answer
 
 
+def connect(path: Path) -> socket.socket:
+    """A connection to the fork server that listens there, for one process; raises OSError."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(_START_S)
+    connection.connect(str(path))
+    return connection
+
+
+def ask_for_fork(
+    connection: socket.socket,
+    command: Sequence[str],
+    env: Mapping[str, str],
+    fds: Sequence[int],
+    *,
+    session: bool,
+) -> None:
+    """Ask for a module with arguments, ``[MODULE, …]``, to be run with these three file descriptors
+    as standard input, output and error; in a session of its own, or in the fork server's. What
+    :class:`Forked` makes of the connection is the process."""
+    request = {
+        "module": command[0],
+        "arguments": list(command[1:]),
+        "environment": dict(env),
+        "session": session,
+    }
+    socket.send_fds(connection, [json.dumps(request).encode() + b"\n"], list(fds))
+
+
 class ForkServerProcess:
     """A fork server of our own; a context manager."""
 
@@ -119,30 +147,22 @@ class ForkServerProcess:
         """Run a module with arguments, ``[MODULE, …]``, as a session of its own; otherwise as
         :meth:`ProcessSession.start`. It hears nothing."""
         assert not hears
-        request = {
-            "module": command[0],
-            "arguments": list(command[1:]),
-            "environment": dict(env),
-            "session": True,
-        }
         connection = self._connect()
         pipe = os.pipe() if speaks else None
+        answers = os.fdopen(pipe[0], "rb") if pipe else None
         with log.open("ab") as output, Path(os.devnull).open("rb") as nothing:
             fds = [nothing.fileno(), pipe[1] if pipe else output.fileno(), output.fileno()]
-            socket.send_fds(connection, [json.dumps(request).encode() + b"\n"], fds)
+            ask_for_fork(connection, command, env, fds, session=True)
             if pipe:
                 os.close(pipe[1])
-        return ProcessSession(Forked(connection, os.fdopen(pipe[0], "rb") if pipe else None))
+        return ProcessSession(Forked(connection, answers))
 
     def _connect(self) -> socket.socket:
         with self._lock:
             if not self._ready and not self._session.first_line(_START_S):
                 raise ProcessError("the fork server of the servers did not start")
             self._ready = True
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.settimeout(_START_S)
-        connection.connect(str(self._path))
-        return connection
+        return connect(self._path)
 
     def close(self) -> None:
         """End the fork server; what it has forked lives on."""

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
@@ -90,7 +90,8 @@ def first_line(pipe: IO[bytes], timeout: float) -> bytes:
         return pipe.readline() if selector.select(timeout) else b""
 
 
-def _signal(pids: Sequence[int], number: signal.Signals) -> None:
+def send_signal(pids: Iterable[int], number: signal.Signals) -> None:
+    """Signal those of these processes that are there."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
@@ -101,9 +102,18 @@ def suspend(pids: Sequence[int]) -> None:
 
     A signal is taken by one thread, and the others go on until the kernel has told them.
     """
-    _signal(pids, signal.SIGSTOP)
+    send_signal(pids, signal.SIGSTOP)
     while not all(_stands_still(pid) for pid in pids):
         time.sleep(0.001)
+
+
+def suspend_session(session: int) -> set[int]:
+    """SIGSTOP every process of a session; returns them when no thread of theirs runs any more."""
+    stopped: set[int] = set()
+    while new := [pid for pid in session_members(session) if pid not in stopped]:
+        suspend(new)
+        stopped.update(new)
+    return stopped
 
 
 def _stands_still(pid: int) -> bool:
@@ -116,14 +126,18 @@ def _stands_still(pid: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a session was ended: its leader, that process's exit status, processes killed."""
+    """How a session was ended: its leader, that process's exit status, processes killed, and the
+    id of the one that was spared, if one was."""
 
     pid: int
     status: int
     processes: int
+    spared: int | None = None
 
     def __str__(self) -> str:
-        return f"pid {self.pid} ended with status {self.status}, {self.processes} process(es)"
+        spared = f", without the JVM, pid {self.spared}" if self.spared is not None else ""
+        ended = f"pid {self.pid} ended with status {self.status}"
+        return f"{ended}, {self.processes} process(es){spared}"
 
 
 class Leader(Protocol):
@@ -268,9 +282,9 @@ class ProcessSession:
         while pids := session_members(self.pid):
             new = [pid for pid in pids if pid not in killed]
             if new:
-                _signal(new, signal.SIGSTOP)
+                send_signal(new, signal.SIGSTOP)
                 new = [pid for pid in session_members(self.pid) if pid not in killed]
-            _signal([*new, *pids], signal.SIGKILL)
+            send_signal([*new, *pids], signal.SIGKILL)
             killed.update(new)
             if self.pid in killed:
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -283,12 +297,9 @@ class ProcessSession:
 
     def pause(self) -> str:
         """SIGSTOP every process of the session; the evidence that they stand still."""
-        stopped: set[int] = set()
-        while new := [p for p in session_members(self.pid) if p not in stopped]:
-            suspend(new)
-            stopped.update(new)
+        stopped = suspend_session(self.pid)
         return f"pid {self.pid} stopped, {len(stopped)} process(es)"
 
     def resume(self) -> None:
         """SIGCONT every process of the session."""
-        _signal(session_members(self.pid), signal.SIGCONT)
+        send_signal(session_members(self.pid), signal.SIGCONT)

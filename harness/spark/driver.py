@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import shutil
@@ -10,11 +9,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.processes.patience import patience
@@ -25,9 +24,13 @@ from bettong.harness.processes.session import (
     guard_folder,
     unguard_folder,
 )
+from bettong.harness.spark.connection import DriverDiedError as DriverDiedError
+from bettong.harness.spark.connection import DriverError as DriverError
+from bettong.harness.spark.connection import HostConnection
+from bettong.harness.spark.connection import JobError as JobError
 from bettong.harness.spark.session import SessionConfig
-from bettong.lineage.errors import BettongError
 
+HOST = "bettong.harness.spark.host"
 START_S = 120.0
 _LOOK_S = 1.0
 _TELLING = re.compile(
@@ -43,28 +46,6 @@ def told(error: str, log: str) -> str:
     lines = [*_TELLING.findall(log), *_RAISED.findall(error)]
     said = lines or [line for line in f"{log}\n{error}".splitlines() if line.strip()]
     return str(said[-1]).strip() if said else "it said nothing"
-
-
-class DriverError(BettongError):
-    """A driver host that did not do what it was asked."""
-
-
-class DriverDiedError(DriverError):
-    """The host ended, killed or by itself, before it answered."""
-
-
-class JobError(DriverError):
-    """The job's function raised.
-
-    Attributes:
-        kind: name of the exception's class.
-        remote_traceback: the traceback inside the host.
-    """
-
-    def __init__(self, kind: str, message: str, remote_traceback: str) -> None:
-        super().__init__(f"{kind}: {message}")
-        self.kind = kind
-        self.remote_traceback = remote_traceback
 
 
 class DriverHost:
@@ -94,26 +75,37 @@ class DriverHost:
         guard_folder(self.home)
         self.log = self.home / "host.log"
         self.jvm: int | None = None
-        self._jobs: dict[int, Future[Any]] = {}
-        self._lock = threading.Lock()
-        self._ready: Future[int] = Future()
-        self._count = 0
+        self._config = config
+        self._env = {**config.environment(self.home), **(env or {})}
         self._session = launch(
-            [sys.executable, "-m", "bettong.harness.spark.host"],
-            env={**config.environment(self.home), **(env or {})},
-            log=self.log,
-            speaks=True,
-            hears=True,
+            self._command(), env=self._env, log=self.log, speaks=True, hears=True
         )
-        self._requests, self._answers = self._session.requests, self._session.answers
         self.pid = self._session.pid
-        threading.Thread(target=self._read, name=f"driver-{self.pid}", daemon=True).start()
-        self._send({"config": asdict(config), "home": str(self.home)})
+        self._connection = self._begin()
+
+    def _command(self) -> list[str]:
+        return [sys.executable, "-m", HOST]
+
+    def _begin(self) -> HostConnection:
+        """Have the session started."""
+        answers = self._session.answers
+        return self._talk(self._session.requests, lambda: answers)
+
+    def _talk(self, requests: IO[bytes], answers: Callable[[], IO[bytes]]) -> HostConnection:
+        """The conversation with the process that reads these requests; its answers are there, or
+        a DriverError, when ``answers`` returns."""
+        connection = HostConnection(requests, str(self.pid), self._why)
+        connection.send({"config": asdict(self._config), "home": str(self.home), "jvm": self.jvm})
+        name = f"driver-{self.pid}"
+        threading.Thread(target=lambda: connection.read(answers()), name=name, daemon=True).start()
+        return connection
 
     def wait_ready(self, timeout: float = START_S, most: float = math.inf) -> None:
         """Return when the session is warm. Raises DriverError when it cannot be started within
         ``timeout`` seconds, which are longer on a busy machine, but never more than ``most``."""
-        self.jvm = self._wait_patiently(self._ready, "Spark was not ready", timeout, most)
+        self.jvm = self._wait_patiently(
+            self._connection.ready, "Spark was not ready", timeout, most
+        )
 
     def wait_done(self, job: Future[Any], timeout: float = START_S, most: float = math.inf) -> None:
         """Return when a job that was submitted is done; limits as of ``wait_ready``.
@@ -150,7 +142,7 @@ class DriverHost:
         request: dict[str, Any] = {"call": call, "args": dict(args or {})}
         if instrumentation is not None:
             request["instrumentation"] = asdict(instrumentation)
-        return self._request(request)
+        return self._connection.ask(request)
 
     def run(
         self,
@@ -164,20 +156,20 @@ class DriverHost:
 
     def stop_queries(self, timeout: float = 60.0) -> None:
         """Stop the queries of the job that runs, at once; it then ends by itself."""
-        self._request({"stop": True}).result(timeout)
+        self._connection.ask({"stop": True}).result(timeout)
 
     def until_quiet(self, timeout: float = 60.0) -> None:
         """Cancel Spark's jobs and return when none of its tasks runs. Raises JobError."""
-        self._request({"quiet": True}).result(timeout)
+        self._connection.ask({"quiet": True}).result(timeout)
 
     def lose_executor(self, timeout: float = 60.0) -> None:
         """Have Spark lose sight of its one executor, at once: it runs that one's tasks again,
         while the first attempts go on. Kill the host afterwards."""
-        self._request({"lose_executor": True}).result(timeout)
+        self._connection.ask({"lose_executor": True}).result(timeout)
 
     def reset(self, timeout: float = 60.0) -> None:
         """Undo what jobs left in the session. Raises JobError when that cannot be done."""
-        self._request({"reset": True}).result(timeout)
+        self._connection.ask({"reset": True}).result(timeout)
 
     def kill(self) -> Ended:
         """SIGKILL every process of the node, paused ones included; no clean-up code runs."""
@@ -204,49 +196,3 @@ class DriverHost:
     def _why(self, error: str) -> str:
         """The line of the log that tells most of why the session could not be started."""
         return told(error, self.log_tail(1 << 20))
-
-    def _request(self, request: dict[str, Any]) -> Future[Any]:
-        future: Future[Any] = Future()
-        with self._lock:
-            self._count += 1
-            self._jobs[self._count] = future
-            request["id"] = self._count
-        try:
-            self._send(request)
-        except OSError:
-            self._fail_all()
-        return future
-
-    def _send(self, request: dict[str, Any]) -> None:
-        with self._lock:
-            self._requests.write(json.dumps(request).encode() + b"\n")
-            self._requests.flush()
-
-    def _read(self) -> None:
-        for line in self._answers:
-            answer = json.loads(line)
-            if answer.get("ready"):
-                self._ready.set_result(answer["jvm"])
-            elif "ready" in answer:
-                self._ready.set_exception(
-                    DriverError(f"Spark did not start: {self._why(answer['error'])}")
-                )
-            else:
-                with self._lock:
-                    future = self._jobs.pop(answer["id"])
-                if answer["ok"]:
-                    future.set_result(answer["value"])
-                else:
-                    future.set_exception(
-                        JobError(answer["kind"], answer["error"], answer["traceback"])
-                    )
-        self._fail_all()
-
-    def _fail_all(self) -> None:
-        with self._lock:
-            jobs, self._jobs = list(self._jobs.values()), {}
-        error = DriverDiedError(f"driver host {self.pid} ended before it answered")
-        for future in jobs:
-            future.set_exception(error)
-        if not self._ready.done():
-            self._ready.set_exception(DriverError(f"Spark did not start: {self._why('')}"))

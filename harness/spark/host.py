@@ -3,7 +3,7 @@
 Protocol: JSON lines, requests on stdin, answers on the file descriptor that stdout was at start
 (standard output itself then goes to standard error, the host's log)::
 
-    -> {"config": {SessionConfig's fields}, "home": DIRECTORY}
+    -> {"config": {SessionConfig's fields}, "home": DIRECTORY, "jvm": PID | null}
     <- {"ready": true, "jvm": PID}
     -> {"id": N, "call": "module:function", "args": {...}, "instrumentation": {...} | null}
     <- {"id": N, "ok": true, "value": JSON}
@@ -31,7 +31,6 @@ import queue
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import traceback
@@ -42,15 +41,17 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.processes.session import session_members
-from bettong.harness.spark import instrument
+from bettong.harness.spark import fence, instrument, jar
 from bettong.harness.spark.archive import current_archive
-from bettong.harness.spark.reset import Resetter
+from bettong.harness.spark.reset import QUIET_S, NotCleanError, Resetter
 from bettong.harness.spark.session import SessionConfig
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _POLL_S = 0.02
+_GATEWAY = "gateway"
+"""Where a JVM says how it is joined; its folder is nobody else's to read."""
 
 
 def start_session(
@@ -60,32 +61,68 @@ def start_session(
     settings = config.settings(home)
     command = config.java_command(settings, None if java_options else current_archive())
     command[1:1] = java_options
-    with tempfile.TemporaryDirectory(dir=home) as directory:
-        info = Path(directory) / "gateway"
-        jvm = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,  # the JVM ends when this is closed
-            env={
-                **os.environ,
-                "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info),
-                "SPARK_CONNECT_MODE": "0",
-            },
-        )
-        from pyspark.serializers import UTF8Deserializer, read_int
-        from pyspark.sql import SparkSession
+    info = home / _GATEWAY
+    ends: tuple[int, ...] = ()
+    if (home / fence.NAME).exists():  # it outlives its driver: both ends of its input are its own
+        command[1:1] = [f"-Dbettong.fence={home / fence.NAME}"]
+        ends = os.pipe()
+    jvm = subprocess.Popen(
+        command,
+        stdin=ends[0] if ends else subprocess.PIPE,  # the JVM ends when nobody can write there
+        pass_fds=ends[1:],
+        env={
+            **os.environ,
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(info),
+            "SPARK_CONNECT_MODE": "0",
+        },
+    )
+    for end in ends:
+        os.close(end)
+    import pyspark.sql  # noqa: F401 - while the JVM starts
 
-        while not info.exists():
-            if jvm.poll() is not None:
-                raise RuntimeError(f"the JVM ended with {jvm.returncode} while it started")
-            time.sleep(_POLL_S)
-        with info.open("rb") as file:
-            os.environ["PYSPARK_GATEWAY_PORT"] = str(read_int(file))  # type: ignore[no-untyped-call]
-            secret = UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]
-            os.environ["PYSPARK_GATEWAY_SECRET"] = secret
+    while not info.exists():
+        if jvm.poll() is not None:
+            raise RuntimeError(f"the JVM ended with {jvm.returncode} while it started")
+        time.sleep(_POLL_S)
+    _find_gateway(home)
+    return _session(settings), jvm
+
+
+def join_session(config: SessionConfig, home: Path) -> SparkSession:
+    """A new session in the JVM in ``home``, which throws away what its dead driver has left there;
+    raises NotCleanError."""
+    from py4j.java_gateway import JavaObject
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    _find_gateway(home)
+    gateway = launch_gateway()
+    server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
+    dead = getattr(gateway.jvm, jar.DEAD_DRIVER)
+    left = dead.clear(server.getGateway(), round(QUIET_S * 1000))
+    if left:
+        raise NotCleanError(f"a thread of the dead driver still runs after {QUIET_S:.0f} s: {left}")
+    SparkContext._ensure_initialized(gateway=gateway)
+    return _session(config.settings(home))
+
+
+def _find_gateway(home: Path) -> None:
+    """Have pyspark join the JVM in ``home``."""
+    from pyspark.serializers import UTF8Deserializer, read_int
+
+    with (home / _GATEWAY).open("rb") as file:
+        os.environ["PYSPARK_GATEWAY_PORT"] = str(read_int(file))  # type: ignore[no-untyped-call]
+        secret = UTF8Deserializer().loads(file)  # type: ignore[no-untyped-call]
+        os.environ["PYSPARK_GATEWAY_SECRET"] = secret
+
+
+def _session(settings: Mapping[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate(), jvm
+    return builder.getOrCreate()
 
 
 def _function(call: str) -> Callable[..., Any]:
@@ -137,10 +174,15 @@ def _serve(out: TextIO) -> None:
             print(json.dumps(value), file=out, flush=True)
 
     first = json.loads(sys.stdin.readline())
+    config, home, jvm = SessionConfig(**first["config"]), Path(first["home"]), first["jvm"]
     try:
-        spark, jvm = start_session(SessionConfig(**first["config"]), Path(first["home"]))
-        spark.range(1).count()  # what every job would otherwise wait for
-        resetter = Resetter(spark, jvm.pid)
+        if jvm is None:
+            spark, process = start_session(config, home)
+            jvm = process.pid
+            spark.range(1).count()  # what every job would otherwise wait for
+        else:
+            spark = join_session(config, home)
+        resetter = Resetter(spark, jvm)
     except Exception as e:
         answer({"ready": False, "error": f"{type(e).__name__}: {e}"})
         raise
@@ -160,7 +202,7 @@ def _serve(out: TextIO) -> None:
         _end()
 
     threading.Thread(target=read, name="requests", daemon=True).start()
-    answer({"ready": True, "jvm": jvm.pid})
+    answer({"ready": True, "jvm": jvm})
     while True:
         request = jobs.get()
         answer(_reply(request, partial(_answer, spark, resetter, request)))

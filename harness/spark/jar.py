@@ -25,6 +25,7 @@ from bettong.lineage.errors import UsageError
 CHECKPOINT_FILE_MANAGER = "bettong.hooks.CheckpointFiles"
 PLUGIN = "bettong.hooks.TaskAttempts"
 CONDUCTOR = "bettong.hooks.Conductor"
+DEAD_DRIVER = "bettong.hooks.DeadDriver"
 QUERY_EVENTS = "bettong.hooks.QueryEvents"
 FILES = "bettong.hooks.LocalFiles"
 """Hadoop's local files with checksums, made without a process for each of them."""

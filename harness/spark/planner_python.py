@@ -1,5 +1,6 @@
 """Spark's Python, except that the planner of a Python data source, for which Spark starts a whole
-new interpreter at each start of a query, is forked by the node's fork server when there is one.
+new interpreter at each start of a query, and the daemon of Spark's workers are forked by the node's
+fork server when there is one. A JVM whose driver is dead starts nothing.
 
 Run as a file by the script that :func:`install` writes, which stands for ``python`` in
 ``PYSPARK_PYTHON`` and gives the real one as first argument; needs nothing but the standard library
@@ -16,6 +17,8 @@ import sys
 from pathlib import Path
 
 PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
+DAEMON = "bettong.harness.spark.python_daemon"
+FORK_SERVER = "forks"
 
 
 def install(folder: Path) -> dict[str, str]:
@@ -49,12 +52,24 @@ def ask_fork_server(path: str, module: str, arguments: list[str]) -> int | None:
         return int(json.loads(ended)["status"]) if ended else 1
 
 
+def _driver_is_dead(fence: str) -> bool:
+    """As :mod:`bettong.harness.spark.fence` has it."""
+    try:
+        with open(fence, "rb") as file:  # noqa: PTH123
+            return file.read(4) != bytes(4)
+    except OSError:
+        return False
+
+
 def main() -> None:
     """Run Python with the arguments of the command line."""
     real, *arguments = sys.argv[1:]
-    if arguments[:2] == ["-m", PLANNER]:
-        path = os.path.join(os.environ.get("TMPDIR", "/tmp"), "forks")  # noqa: PTH118, S108
-        status = ask_fork_server(path, PLANNER, arguments[2:])
+    folder = os.environ.get("TMPDIR", "/tmp")  # noqa: S108
+    if _driver_is_dead(os.path.join(folder, "fence")):  # noqa: PTH118
+        sys.exit("the driver is dead")
+    if arguments[:1] == ["-m"] and arguments[1] in (PLANNER, DAEMON):
+        path = os.path.join(folder, FORK_SERVER)  # noqa: PTH118
+        status = ask_fork_server(path, arguments[1], arguments[2:])
         if status is not None:
             sys.exit(status)
     os.execv(real, [real, *arguments])  # noqa: S606

@@ -7,11 +7,26 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import Protocol
 
 from bettong.harness.processes.session import Launcher, ProcessSession
 from bettong.harness.spark import archive_maker
 from bettong.harness.spark.driver import START_S, DriverError, DriverHost
 from bettong.harness.spark.session import SessionConfig
+
+
+class HostKind(Protocol):
+    """Starts hosts; the class is one."""
+
+    def __call__(
+        self,
+        config: SessionConfig,
+        env: Mapping[str, str] | None,
+        /,
+        *,
+        launch: Launcher,
+        beside: Path | None,
+    ) -> DriverHost: ...
 
 
 class DriverPool:
@@ -35,10 +50,11 @@ class DriverPool:
         *,
         launch: Launcher = ProcessSession.start,
         beside: Path | None = None,
+        host: HostKind = DriverHost,
     ) -> None:
         self._size = size
         self._config = config or SessionConfig()
-        self._start_host = partial(DriverHost, self._config, env, launch=launch, beside=beside)
+        self._start_host = partial(host, self._config, env, launch=launch, beside=beside)
         self._idle: list[DriverHost] = []
         self._busy: list[DriverHost] = []
         self.started = 0

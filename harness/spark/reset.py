@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from typing import TYPE_CHECKING
 
 import psutil
 
 from bettong.engine.steps import Instrumentation
+from bettong.harness.processes.session import session_members
 from bettong.harness.spark import instrument
 from bettong.lineage.errors import BettongError
 
@@ -76,12 +78,20 @@ class Resetter:
         with them: connections, what they have seen. The daemon forks new ones."""
         workers = []
         with contextlib.suppress(psutil.NoSuchProcess):
-            for daemon in psutil.Process(self._jvm).children():
-                workers += daemon.children()
+            for parent in self._parents_of_daemons():
+                for daemon in parent.children():
+                    workers += [w for w in daemon.children() if w.pid != self._jvm]
         for worker in workers:
             with contextlib.suppress(psutil.NoSuchProcess):
                 worker.kill()
         psutil.wait_procs(workers, QUIET_S)
+
+    def _parents_of_daemons(self) -> list[psutil.Process]:
+        """The JVM, and the fork server of the node where this process was forked."""
+        parents = [psutil.Process(self._jvm)]
+        if os.getppid() in session_members(os.getsid(0)):
+            parents.append(psutil.Process(os.getppid()))
+        return parents
 
     def _remove_listeners(self) -> None:
         """What a job's own listener keeps, and does when it is told of a query, ends with it."""

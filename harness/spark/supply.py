@@ -11,7 +11,7 @@ from typing import Any
 
 from bettong.harness.processes.session import Launcher, ProcessSession
 from bettong.harness.spark.driver import START_S, DriverHost
-from bettong.harness.spark.pool import DriverPool
+from bettong.harness.spark.pool import DriverPool, HostKind
 from bettong.harness.spark.session import SessionConfig
 
 
@@ -31,10 +31,11 @@ class WarmPool(DriverPool):
         *,
         launch: Launcher = ProcessSession.start,
         beside: Path | None = None,
+        host: HostKind = DriverHost,
     ) -> None:
         self._warm: dict[int, Future[Any]] = {}
         self._warm_up = warm_up
-        super().__init__(size, config, env, launch=launch, beside=beside)
+        super().__init__(size, config, env, launch=launch, beside=beside, host=host)
 
     def acquire(self, timeout: float = START_S, most: float = math.inf) -> DriverHost:
         host = super().acquire(timeout, most)

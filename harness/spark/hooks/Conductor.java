@@ -133,6 +133,10 @@ public final class Conductor {
         if (instrumentation == null) {
             return;
         }
+        if (Fence.isClosed()) {
+            drop();
+            throw new RunOverException("step " + step + ": the driver is dead");
+        }
         JsonNode who = JSON.readTree(instrumentation);
         ObjectNode event = JSON.createObjectNode();
         event.put("step", step);
@@ -179,6 +183,7 @@ public final class Conductor {
         }
         JsonNode go = (JsonNode) answer.get("go");
         if (go == null || !go.booleanValue()) {
+            drop(); // the steps that this thread has begun end here
             throw new RunOverException(
                 "step " + step + ": " + text(answer, "error", "the run is over"));
         }

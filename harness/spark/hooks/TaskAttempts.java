@@ -32,6 +32,10 @@ public final class TaskAttempts implements SparkPlugin {
 
         public void onTaskStart() {
             TaskContext task = TaskContext.get();
+            if (Fence.isClosed()) {
+                untilKilled(task);
+                return;
+            }
             String batch = task.getLocalProperty("streaming.sql.batchId");
             String instrumentation = batch == null ? null : Conductor.current();
             if (instrumentation == null) {
