@@ -119,6 +119,7 @@ def replay(
     plan = FaultPlan.of(found.schedule)
     on_event(Started(scenario.name, "scenario"))
     campaign = _campaign(scenario, backend, out, input_file, 0, None, on_event)
+    campaign.spares_jvm = False
     campaign.replay = found.options.get("replay") is not False
     campaign.again = found.options.get("again") is True
     result = run_campaign(

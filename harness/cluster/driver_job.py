@@ -17,7 +17,7 @@ from bettong.engine.spark.runner import run
 from bettong.harness.cluster.driver_config import configure
 from bettong.harness.cluster.layout import PLANNER_IMPORTS
 from bettong.harness.cluster.warm_application import app
-from bettong.harness.spark.planner_python import FORK_SERVER
+from bettong.harness.spark.planner_python import PLANNER_FORKS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,8 +55,8 @@ def warm_up(spark: SparkSession) -> None:
     """Do once, while the host waits for its first run, what every run does: load classes, start
     Python's daemons, and have a fork server for planners."""
     folder = Path(os.environ["TMPDIR"])
-    if not (folder / FORK_SERVER).exists():
-        _start_fork_server(folder / FORK_SERVER)
+    if not (folder / PLANNER_FORKS).exists():
+        _start_fork_server(folder / PLANNER_FORKS)
     with tempfile.TemporaryDirectory(dir=folder) as name:
         text = Path(name) / "text"
         text.write_text("one\ntwo\n")

@@ -83,6 +83,7 @@ class StepAdmission:
         """This incarnation and older ones are dead."""
         with self._changed:
             self._dead[node] = max(incarnation, self._dead.get(node, 0))
+            self._book.forget_dead(self.is_dead)
 
     def exempt(self, node: str, at: TraceEvent | None) -> None:
         """The present incarnation lives beside those that follow, whatever becomes of these."""

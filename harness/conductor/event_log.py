@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -86,6 +87,16 @@ class EventLog:
     def gone(self, connection_id: int) -> list[OpenStep]:
         """Somebody takes no more steps; those that it had begun."""
         return self._open_steps.pop(connection_id, [])
+
+    def forget_dead(self, is_dead: Callable[[str, int], bool]) -> None:
+        """No step of a dead incarnation of a node is open, although a process of it that was spared
+        keeps its connections. What steps hold in force ends with the connection."""
+        for stack in self._open_steps.values():
+            stack[:] = [
+                taken
+                for taken in stack
+                if taken.held or not is_dead(taken.event.node, taken.event.incarnation)
+            ]
 
     def others_on(self, link_pair: frozenset[str], connection_id: int) -> bool:
         """Whether anybody else is within a step on a link between two nodes."""

@@ -110,6 +110,13 @@ def ask_for_fork(
     socket.send_fds(connection, [json.dumps(request).encode() + b"\n"], list(fds))
 
 
+def await_forks(path: Path) -> None:
+    """Return when a fork server has forked whatever it was asked for until now; raises OSError."""
+    with connect(path) as connection:
+        connection.shutdown(socket.SHUT_WR)  # asks for nothing, and is answered in turn
+        connection.recv(1)
+
+
 class ForkServerProcess:
     """A fork server of our own; a context manager."""
 

@@ -32,6 +32,7 @@ from bettong.harness.processes.session import guard_folder, unguard_folder
 from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.harness.runs.course import Limits
 from bettong.harness.runs.run import RunRecord, run_once
+from bettong.harness.runs.spared_jvm import confirmed, spared_jvms
 from bettong.harness.runs.timeline import timeline
 from bettong.harness.scenario import Messages, Scenario
 from bettong.lineage.results import (
@@ -67,6 +68,8 @@ class Campaign:
         again: whether every node is started again at the end of each run, and what it makes then
             of what it finds is judged too; of runs that have left the same on the disks, of one.
         options: how the runs are set up, to be repeated by a replay.
+        spares_jvm: crashes of the driver spare its JVM, where the backend can; what is not good
+            then is run once more, with the whole node killed.
         resume: keep what earlier runs left in the folder.
         on_event: given what happens, run by run.
     """
@@ -79,6 +82,7 @@ class Campaign:
     options: dict[str, Any] = field(default_factory=dict)
     replay: bool = True
     again: bool = False
+    spares_jvm: bool = True
     resume: bool = False
     limits: Limits = field(default_factory=Limits)
     on_event: Handler = ignore
@@ -120,32 +124,14 @@ class Campaign:
         trace = self._traces / f"{label}.jsonl"
         unseal(trace)
         backend = self._free.get()
-        folder = Path(tempfile.mkdtemp(prefix="bettong-run-", dir=backend.runs))
-        guard_folder(folder)
         self.on_event(RunStarted(label, schedule.ids))
         try:
-            seen = run_once(
-                backend,
-                self.scenario,
-                schedule,
-                folder,
-                messages=self.messages,
-                replay=self.replay,
-                again=self._left if self.again else None,
-                limits=self.limits,
-                trace=trace,
-                on_step=steps_of(label, self.on_event),
-                order=order,
-            )
-            if seen.outcome != "good":
-                logs = self.out / "logs" / label
-                logs.mkdir(parents=True, exist_ok=True)
-                for log in folder.glob("*.log"):
-                    shutil.copy(log, logs)
+            seen = self._run_on(backend, schedule, label, trace, order, self.spares_jvm)
+            if seen.jvms_spared and seen.outcome not in ("good", "not-injected"):
+                killed = self._run_on(backend, schedule, label, trace, order, False)
+                seen = confirmed(seen, killed)
         finally:
             self._free.put(backend)
-            shutil.rmtree(folder, ignore_errors=True)
-            unguard_folder(folder)
         keep = name is not None or seen.outcome != "good"
         if keep:
             seal(trace)
@@ -159,6 +145,42 @@ class Campaign:
             written = schedule.to_dict()
             self.on_event(RunJudged(label, judged, number, planned, written, seen.outputs))
         return seen
+
+    def _run_on(
+        self,
+        backend: Backend,
+        schedule: Schedule,
+        label: str,
+        trace: Path,
+        order: FiringOrder | None,
+        spares_jvm: bool,
+    ) -> RunRecord:
+        folder = Path(tempfile.mkdtemp(prefix="bettong-run-", dir=backend.runs))
+        guard_folder(folder)
+        try:
+            seen = run_once(
+                backend,
+                self.scenario,
+                schedule,
+                folder,
+                messages=self.messages,
+                replay=self.replay,
+                again=self._left if self.again else None,
+                limits=self.limits,
+                trace=trace,
+                on_step=steps_of(label, self.on_event),
+                order=order,
+                spares_jvm=spares_jvm,
+            )
+            if seen.outcome != "good":
+                logs = self.out / "logs" / label
+                logs.mkdir(parents=True, exist_ok=True)
+                for log in folder.glob("*.log"):
+                    shutil.copy(log, logs)
+            return seen
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            unguard_folder(folder)
 
     def run_all(self, schedules: Sequence[Schedule]) -> list[RunRecord]:
         """Run schedules at the same time, each on a backend of its own; in their order."""
@@ -241,7 +263,12 @@ class Campaign:
             duration_s=round(time.monotonic() - self._began, 3),
             expected=expected,
             reason=reason,
-            assumptions=(CRASH_MODEL, *self.backend.limits, *assumptions),
+            assumptions=(
+                CRASH_MODEL,
+                *spared_jvms([bool(s.jvms_spared) for s in self.observed if s.driver_crashed]),
+                *self.backend.limits,
+                *assumptions,
+            ),
             details=self._details(anomalies),
         )
 

@@ -26,6 +26,7 @@ from bettong.harness.conductor.moments import Moments
 from bettong.harness.conductor.order import FiringOrder
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.stage_numbers import StageNumbers
+from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.course import BlindError, Course, Limits, StuckError
 from bettong.harness.runs.left_state import LeftState, check_left_state, left_state
@@ -34,6 +35,7 @@ from bettong.harness.runs.remains import remains
 from bettong.harness.runs.standing import standing
 from bettong.harness.scenario import Messages, Scenario
 from bettong.lineage.errors import BettongError
+from bettong.lineage.faults import CRASH
 from bettong.lineage.results import Anomaly, Outcome, Run
 from bettong.lineage.trace import TraceEvent
 
@@ -56,6 +58,7 @@ class RunRecord:
         note: why the outcome is unknown, or what else went on.
         times: when each event came, in seconds.
         again_changed: all was right until every node was started again after the last batch.
+        jvms_spared: how many crashes of the driver have spared its JVM.
     """
 
     schedule: Schedule
@@ -71,6 +74,13 @@ class RunRecord:
     note: str = ""
     times: Sequence[float] = ()
     again_changed: bool = False
+    jvms_spared: int = 0
+
+    @property
+    def driver_crashed(self) -> bool:
+        """Whether a crash of the driver fired."""
+        crashes = (f.id for f in self.schedule.faults if f.kind == CRASH and DRIVER in f.kills)
+        return any(id in self.evidence for id in crashes)
 
     @property
     def anomalies(self) -> tuple[Anomaly, ...]:
@@ -109,6 +119,7 @@ def run_once(
     trace: Path | None = None,
     on_step: Callable[[TraceEvent], None] = lambda event: None,
     order: FiringOrder | None = None,
+    spares_jvm: bool = False,
 ) -> RunRecord:
     """Run a scenario once under a schedule and judge it.
 
@@ -123,6 +134,7 @@ def run_once(
         trace: file for the trace.
         on_step: given each event of the trace as it comes.
         order: in which one of the faults is to fire.
+        spares_jvm: a crash of the driver spares its JVM, where the backend can.
 
     Raises:
         ScheduleError: the schedule names what this backend does not have.
@@ -155,7 +167,7 @@ def run_once(
         if scenario.judges_state and course.all_sent:
             states.append(left_state(application, layout))
 
-    with backend.cluster(scenario, layout) as cluster:
+    with backend.cluster(scenario, layout, spares_jvm) as cluster:
         moments = Moments(scenario.moments)
         control = RunControl(
             run, cluster, schedule, trace, StageNumbers(), moments.answer, on_step, order
@@ -256,6 +268,7 @@ def run_once(
         ),
         first.times,
         again_changed,
+        cluster.jvms_spared,
     )
 
 

@@ -222,6 +222,8 @@ class ScenarioExecutor:
             "ordering": seen.judgement.ordering,
             "timings": dict(seen.timings),
         }
+        if seen.driver_crashed:
+            found["jvm_spared"] = seen.jvms_spared > 0
         if seen.again_changed:
             found["again"] = True
         if not seen.schedule.faults and not self.starts_again:

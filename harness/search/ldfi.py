@@ -17,6 +17,7 @@ from bettong.harness.events import CounterexampleFound
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import CRASH_MODEL, Campaign
 from bettong.harness.runs.counterexample import CounterexampleFile
+from bettong.harness.runs.spared_jvm import spared_jvms
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.describe import counterexample_words
 from bettong.harness.search.durable import MOST_WAYS
@@ -167,8 +168,11 @@ def _result(
     broken = [e for e in findings.executions if e.outcome == "violation"]
     shown = findings.execution(findings.minimal[0]).anomalies if findings.minimal else ()
     equivalence = executor.equivalence
+    details = (e.details for e in findings.executions)
+    spared = [found["jvm_spared"] for found in details if "jvm_spared" in found]
     assumptions = [
         CRASH_MODEL,
+        *spared_jvms(spared),
         *campaign.backend.limits,
         f"bounds: {reach.words()}",
         "how far batches behind these have come when a fault fires is up to the clock",

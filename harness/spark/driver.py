@@ -21,6 +21,7 @@ from bettong.harness.processes.session import (
     Ended,
     Launcher,
     ProcessSession,
+    Session,
     guard_folder,
     unguard_folder,
 )
@@ -77,14 +78,15 @@ class DriverHost:
         self.jvm: int | None = None
         self._config = config
         self._env = {**config.environment(self.home), **(env or {})}
-        self._session = launch(
-            self._command(), env=self._env, log=self.log, speaks=True, hears=True
-        )
+        self._launch = launch
+        self._session = self._start()
         self.pid = self._session.pid
         self._connection = self._begin()
 
-    def _command(self) -> list[str]:
-        return [sys.executable, "-m", HOST]
+    def _start(self) -> Session:
+        """Its first process."""
+        command = [sys.executable, "-m", HOST]
+        return self._launch(command, env=self._env, log=self.log, speaks=True, hears=True)
 
     def _begin(self) -> HostConnection:
         """Have the session started."""

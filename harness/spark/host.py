@@ -96,7 +96,7 @@ def join_session(config: SessionConfig, home: Path) -> SparkSession:
     from pyspark.java_gateway import launch_gateway
 
     _find_gateway(home)
-    gateway = launch_gateway()
+    gateway = launch_gateway()  # type: ignore[no-untyped-call]
     server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
     dead = getattr(gateway.jvm, jar.DEAD_DRIVER)
     left = dead.clear(server.getGateway(), round(QUIET_S * 1000))

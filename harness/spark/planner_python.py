@@ -1,10 +1,10 @@
 """Spark's Python, except that the planner of a Python data source, for which Spark starts a whole
 new interpreter at each start of a query, and the daemon of Spark's workers are forked by the node's
-fork server when there is one. A JVM whose driver is dead starts nothing.
+fork servers when there are any. A JVM whose driver is dead starts nothing.
 
 Run as a file by the script that :func:`install` writes, which stands for ``python`` in
 ``PYSPARK_PYTHON`` and gives the real one as first argument; needs nothing but the standard library
-then. ``TMPDIR`` is where the fork server listens.
+then. ``TMPDIR`` is where the fork servers listen.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from pathlib import Path
 
 PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 DAEMON = "bettong.harness.spark.python_daemon"
-FORK_SERVER = "forks"
+PLANNER_FORKS = "forks"
+DAEMON_FORKS = "daemon-forks"
+_FORKED = {PLANNER: PLANNER_FORKS, DAEMON: DAEMON_FORKS}
 
 
 def install(folder: Path) -> dict[str, str]:
@@ -67,8 +69,8 @@ def main() -> None:
     folder = os.environ.get("TMPDIR", "/tmp")  # noqa: S108
     if _driver_is_dead(os.path.join(folder, "fence")):  # noqa: PTH118
         sys.exit("the driver is dead")
-    if arguments[:1] == ["-m"] and arguments[1] in (PLANNER, DAEMON):
-        path = os.path.join(folder, FORK_SERVER)  # noqa: PTH118
+    if arguments[:1] == ["-m"] and arguments[1] in _FORKED:
+        path = os.path.join(folder, _FORKED[arguments[1]])  # noqa: PTH118
         status = ask_fork_server(path, arguments[1], arguments[2:])
         if status is not None:
             sys.exit(status)

@@ -32,7 +32,7 @@ class DockerBackend(Backend):
         client = stack.enter_context(engine())
         return stack.enter_context(DockerPlatform(client, folder_for(stack), SERVERS))
 
-    def cluster(self, scenario: Scenario, layout: Layout) -> RunCluster:
+    def cluster(self, scenario: Scenario, layout: Layout, spares_jvm: bool = False) -> RunCluster:
         if not layout.folder.is_relative_to(self.runs or "/"):
             raise UsageError(f"containers do not see {layout.folder}: put it into {self.runs}")
-        return super().cluster(scenario, layout)
+        return super().cluster(scenario, layout, spares_jvm)

@@ -87,6 +87,22 @@ def count(spark: SparkSession, n: int) -> int:
     return spark.range(n).count()
 
 
+def in_worker(spark: SparkSession) -> str:
+    """Have a Python worker do something."""
+    return str(spark.sparkContext.parallelize(["done"], 1).map(str).first())
+
+
+def for_ever(spark: SparkSession) -> None:
+    """Have a Python worker sleep."""
+    spark.sparkContext.parallelize([3600.0], 1).foreach(time.sleep)
+
+
+def hashes(spark: SparkSession) -> dict[str, int]:
+    """The hash of a text in the driver and in a worker."""
+    in_worker = spark.sparkContext.parallelize(["text"], 1).map(hash).first()
+    return {"driver": hash("text"), "worker": int(in_worker)}
+
+
 def killed_unseen(spark: SparkSession) -> int:
     """Begin a batch's task, kill it without an interrupt, and say how many tasks go on."""
     context = spark.sparkContext

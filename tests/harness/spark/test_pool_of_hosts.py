@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from bettong.harness.spark import pool as pools
 from bettong.harness.spark.driver import DriverError
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig
@@ -28,9 +27,8 @@ class _Host:
 
 
 @pytest.fixture
-def pool(monkeypatch: pytest.MonkeyPatch) -> DriverPool:
-    monkeypatch.setattr(pools, "DriverHost", _Host)
-    return DriverPool(0, SessionConfig(short=False))
+def pool() -> DriverPool:
+    return DriverPool(0, SessionConfig(short=False), host=_Host)  # type: ignore[arg-type]
 
 
 def test_a_host_that_is_not_ready_in_time_is_killed_and_forgotten(pool: DriverPool) -> None:
