@@ -15,9 +15,8 @@ from bettong.engine.sinks.base import Noted, Row
 from bettong.engine.sources.base import FileSource
 from bettong.engine.spark.runner import run
 from bettong.harness.cluster.driver_config import configure
-from bettong.harness.cluster.layout import PLANNER_IMPORTS
 from bettong.harness.cluster.warm_application import app
-from bettong.harness.spark.planner_python import PLANNER_FORKS
+from bettong.harness.spark.planner_python import PLANNER, PLANNER_FORKS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,7 +70,7 @@ def _start_fork_server(path: Path) -> None:
     fork_server = subprocess.Popen(
         [
             *(sys.executable, "-m", "bettong.harness.processes.fork_server", str(path)),
-            *PLANNER_IMPORTS,
+            *(PLANNER, "bettong.engine.endpoints", "bettong.engine.spark.source"),
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,

@@ -95,6 +95,7 @@ class DriverNode(Node):
 
     def _let_go(self) -> None:
         self._host = self._left = self._job = None
+        self.spared = 0
 
     def finish(self) -> None:
         """Give the host back, if the query has ended."""

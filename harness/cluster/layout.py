@@ -9,16 +9,12 @@ from bettong.harness.scenario import Component
 
 DRIVER_JOB = "bettong.harness.cluster.driver_job:run_query"
 WARM_UP = "bettong.harness.cluster.driver_job:warm_up"
-PLANNER_IMPORTS = (
-    "pyspark.sql.streaming.python_streaming_source_runner",
-    "bettong.engine.endpoints",
-    "bettong.engine.spark.source",
-)
 DRIVER_IMPORTS = (
-    *PLANNER_IMPORTS,
+    "pyspark.sql.streaming.python_streaming_source_runner",
     "bettong.harness.spark.python_daemon",
     "bettong.harness.cluster.driver_job",
 )
+"""What the processes of a driver find imported that are forked."""
 DRIVER_PROCESS = "bettong.harness.cluster.driver_process"
 SERVERS = ("gateway", "receiver")
 SENDER = "bettong.engine.ingest.sender"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -60,6 +61,7 @@ class Bench:
         self.out = out
         self.ran: list[tuple[tuple[str, ...], bool]] = []
         self.used: list[Any] = []
+        self.spared: list[bool] = []
         self._monkeypatch = monkeypatch
 
     def campaign(self, behaviour: Behaviour, backends: int = 1) -> Campaign:
@@ -69,6 +71,7 @@ class Bench:
             options["trace"].write_text("")
             self.used.append(backend)
             self.ran.append((schedule.ids, options["replay"]))
+            self.spared.append(options["spares_jvm"])
             return behaviour(schedule, len(self.ran))
 
         self._monkeypatch.setattr(module, "run_once", run_once)
@@ -173,3 +176,48 @@ def test_as_many_runs_go_on_at_a_time_as_there_are_backends(bench: Bench) -> Non
     assert result.verdict == "valid"
     assert result.coverage.injected == 2
     assert bench.used[1] is not bench.used[2]
+
+
+def spared_first(spared: str, killed: str) -> Callable[[Schedule, int], RunRecord]:
+    """A driver's crash whose first run, the JVM spared, has one outcome, and the next another."""
+
+    def behaviour(schedule: Schedule, number: int) -> RunRecord:
+        if not schedule.faults:
+            return seen(schedule)
+        outcome = spared if number == 2 else killed
+        found = seen(schedule, lost=outcome == "violation")
+        evidence = dict.fromkeys(schedule.ids, "killed")
+        return replace(found, outcome=outcome, evidence=evidence, jvms_spared=int(number == 2))
+
+    return behaviour
+
+
+def test_a_violation_with_a_spared_jvm_is_told_when_a_whole_kill_shows_it(bench: Bench) -> None:
+    result = bench.run(spared_first("violation", "violation"), A)
+    assert (result.verdict, len(bench.ran)) == ("invalid", 3)
+    assert bench.spared == [True, True, False]
+
+
+@pytest.mark.parametrize("killed", ["good", "not-injected", "unknown"])
+def test_one_that_a_whole_kill_does_not_show_is_unknown(bench: Bench, killed: str) -> None:
+    result = bench.run(spared_first("violation", killed), A)
+    assert (result.verdict, result.counterexamples) == ("unknown", ())
+    assert f"Loss when the driver's JVM was spared, and {killed} when" in result.reason
+
+
+def test_what_is_not_known_with_a_spared_jvm_is_asked_again(bench: Bench) -> None:
+    result = bench.run(spared_first("unknown", "good"), A)
+    assert (result.verdict, len(bench.ran)) == ("valid", 3)
+
+
+def test_what_is_good_with_a_spared_jvm_is_run_once_and_said(bench: Bench) -> None:
+    result = bench.run(spared_first("good", "violation"), A)
+    assert (result.verdict, len(bench.ran)) == ("valid", 2)
+    assert any("in 1 of 1 runs" in assumption for assumption in result.assumptions)
+
+
+def test_a_replay_spares_no_jvm(bench: Bench) -> None:
+    campaign = bench.campaign(lambda schedule, _: seen(schedule))
+    campaign.spares_jvm = False
+    campaign.run(Schedule((A,)))
+    assert bench.spared == [False]

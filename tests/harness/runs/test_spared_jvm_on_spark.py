@@ -1,0 +1,121 @@
+"""A crash of the driver that spares its JVM is the same as one that does not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.api import replay, run_scenario
+from bettong.harness.backends.local import LocalBackend
+from bettong.harness.cluster.layout import Layout
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.remains import remains
+from bettong.harness.runs.run import RunRecord, run_once
+from bettong.scenarios.counting import COUNTING
+from bettong.scenarios.mutants.shipped import MUTANTS
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+MOMENTS = [
+    "before: metadata",
+    "after: epoch=1/take",
+    "before: batch=1/source.plan",
+    "before: batch=1/offsets",
+    "after: batch=1/offsets",
+    "before: batch=1/stage=0/p=0/a=0/task",
+    "after: batch=1/p=0/a=0/source.read",
+    "before: batch=1/p=1/a=0/sink.prepare",
+    "after: batch=1/state.manifest",
+    "before: batch=1/sink.commit",
+    "after: batch=1/sink.commit",
+    "before: batch=1/commits",
+    "after: batch=1/commits",
+]
+AT_EVERY_CHANGE = {
+    "after: batch=1/offsets",
+    "before: batch=1/p=1/a=0/sink.prepare",
+    "before: batch=1/commits",
+}
+SPARED = "without the JVM"
+
+
+@pytest.fixture(scope="module")
+def backend() -> Iterator[LocalBackend]:
+    with LocalBackend() as found:
+        yield found
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What can be told of a run."""
+
+    outcome: str
+    steps: Counter[tuple[str, int, str, str]]
+    outputs: tuple[tuple[str, str], ...]
+    left: bytes
+
+    @classmethod
+    def of(cls, run: RunRecord, layout: Layout) -> Seen:
+        steps = Counter((e.node, e.incarnation, e.phase, e.step) for e in run.events)
+        return cls(run.outcome, steps, run.outputs, remains(layout))
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [pytest.param(m, marks=[] if m in AT_EVERY_CHANGE else [pytest.mark.slow]) for m in MOMENTS],
+)
+def test_a_spared_jvm_changes_nothing(backend: LocalBackend, tmp_path: Path, moment: str) -> None:
+    schedule = Schedule.parse(f"faults: [{{crash: {{node: driver, {moment}}}}}]")
+    seen = {}
+    for spares in (True, False):
+        folder = tmp_path / f"{spares}"
+        run = run_once(backend, COUNTING, schedule, folder, spares_jvm=spares)
+        assert (run.not_fired, run.jvms_spared, run.driver_crashed) == ((), int(spares), True)
+        assert all((SPARED in evidence) == spares for evidence in run.evidence.values())
+        seen[spares] = Seen.of(run, Layout(folder))
+    assert seen[True] == seen[False]
+    assert seen[True].outcome == "good"
+
+
+def test_two_crashes_in_turn_spare_the_same_jvm(backend: LocalBackend, tmp_path: Path) -> None:
+    schedule = Schedule.parse(
+        "faults: [{crash: {node: driver, before: batch=0/commits}}, "
+        "{crash: {node: driver, after: batch=1/sink.commit}}]"
+    )
+    run = run_once(backend, COUNTING, schedule, tmp_path, spares_jvm=True)
+    assert (run.outcome, run.not_fired, run.jvms_spared) == ("good", (), 2)
+    assert len({evidence.partition(SPARED)[2] for evidence in run.evidence.values()}) == 1
+
+
+def test_a_power_cut_kills_the_jvm(backend: LocalBackend, tmp_path: Path) -> None:
+    schedule = Schedule.parse("faults: [{power-cut: {node: driver, before: batch=1/commits}}]")
+    run = run_once(backend, COUNTING, schedule, tmp_path, spares_jvm=True)
+    assert (run.outcome, run.not_fired, run.jvms_spared) == ("good", (), 0)
+
+
+def test_a_mutant_is_found_and_confirmed_by_a_whole_kill(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    (mutant,) = (found for found in MUTANTS if found.name == "state_published_late")
+    result = run_scenario(mutant, mutant.shown_by(), backend=backend, out=tmp_path / "run")
+    assert result.verdict == "invalid"
+    (example,) = result.counterexamples
+    broken = next(run for run in result.runs if run.outcome == "violation")
+    assert not any(SPARED in evidence for evidence in broken.evidence.values())
+    again = replay(
+        tmp_path / "run" / "counterexample-1.json", backend=backend, out=tmp_path / "again"
+    )
+    assert again.verdict == "invalid"
+    assert {a.kind for a in again.anomalies} == {a.kind for a in example.anomalies}
+    assert not any(SPARED in text for run in again.runs for text in run.evidence.values())
+
+
+def test_a_verdict_says_in_how_many_runs(backend: LocalBackend, tmp_path: Path) -> None:
+    schedule = Schedule.parse("faults: [{crash: {node: driver, before: batch=1/commits}}]")
+    result = run_scenario(COUNTING, schedule, backend=backend, out=tmp_path)
+    assert result.verdict == "valid"
+    assert any("outlived crashes of the driver in 1 of 1 runs" in a for a in result.assumptions)
