@@ -9,6 +9,7 @@ has the JVM throw away what is left of the dead driver, and makes a new Spark co
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import signal
@@ -39,6 +40,8 @@ from bettong.harness.spark.session import SessionConfig
 REVIVE_S = 20.0
 _POLL_S = 0.002
 _OTHER_FORKS = "other-forks"
+_IMPORTS = (HOST, "pyspark.sql", "pyspark.testing", "pandas")
+"""What every host imports, the last two with its first words to the JVM."""
 
 
 class LastingJvmHost(DriverHost):
@@ -78,7 +81,7 @@ class LastingJvmHost(DriverHost):
     def _start_server(self, name: str, hash_seed: str) -> Session:
         module = "bettong.harness.processes.fork_server"
         return self._launch(
-            [sys.executable, "-m", module, str(self.home / name), HOST, *self._imports],
+            [sys.executable, "-m", module, str(self.home / name), *_IMPORTS, *self._imports],
             env={**self._env, "PYTHONHASHSEED": hash_seed},
             log=self.log,
             speaks=True,
@@ -94,7 +97,8 @@ class LastingJvmHost(DriverHost):
                     server.first_line(START_S)
                 return self._fork_host(requests)
             except (OSError, ProcessError) as e:
-                self._say(f"no process for the driver: {e}")
+                with contextlib.suppress(OSError):  # the host was killed, its folder is gone
+                    self._say(f"no process for the driver: {e}")
                 return io.BytesIO()
 
         return self._talk(os.fdopen(hears, "wb"), started)
