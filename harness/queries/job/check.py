@@ -46,6 +46,7 @@ from bettong.harness.queries.run.runner import QueryRunner
 from bettong.harness.queries.run.state import last_without_data
 from bettong.harness.queries.script import KAFKA
 from bettong.harness.queries.search.executor import QueryExecutor
+from bettong.harness.queries.search.later_batches import later_batches
 from bettong.harness.queries.search.search import search
 from bettong.harness.queries.sense import (
     VacuousError,
@@ -334,19 +335,14 @@ class _Check:
         verdict = self._judged.run(run)
         if verdict.anomalies:
             return replace(first, outcome="violation", anomalies=verdict.anomalies)
-        points = placeable(run.recording, run.events, other.recording, other.events)
-        window = self._request.window
-        wire = wire_points(
-            run.recording, points.points, run.events, window, run.id, self._lanes.links.servers
-        )
+        window, servers = self._request.window, self._lanes.links.servers
         self._why.batches = _batches(run)
-        self._why.tail = frozenset({self._why.batches - 1}) if facts.stateful else frozenset()
-        self._why.tail |= _others(run, window)
-        if self._anew:
-            self._why.tail |= {self._why.batches - 1}
+        self._why.tail = tail = later_batches(run, other, window) | self._ends(facts)
         self._why.without_data = last_without_data(run.cut)
+        points = placeable(run.recording, run.events, other.recording, other.events)
+        wire = wire_points(run.recording, points.points, run.events, window, run.id, servers, tail)
         self._why.read_clean(run, wire)
-        self._why.not_placeable = not_placeable(points.unpinned, run.events, window)
+        self._why.not_placeable = not_placeable(points.unpinned, run.events, window, tail)
         baseline = executor.prepared(first, run)
         executor.clean = [baseline, again]
         return baseline
@@ -354,6 +350,11 @@ class _Check:
     _runs: int = 0
     _anew: bool = False
     """Whether its query begins its checkpoint anew when it is started again."""
+
+    def _ends(self, facts: Facts) -> frozenset[int]:
+        """The last batch, where it does what those before do not: it closes what state keeps open,
+        or a query begins its checkpoint anew after it."""
+        return frozenset({self._why.batches - 1} if facts.stateful or self._anew else ())
 
     def _variants(self, facts: Facts) -> list[Variant]:
         """Those that the oracle asks for and that can change something."""
@@ -407,27 +408,6 @@ class _Check:
 
 def _of_two(text: str) -> str:
     return text.replace(" is another with another", " is another each time")
-
-
-def _others(run: QueryRun, window: int) -> frozenset[int]:
-    """The batches after the window that take a step the like of which none in it takes, as a job
-    does that tidies up every third batch: the first of each kind."""
-    shapes: dict[int, set[str]] = {}
-    for event in run.events:
-        step = StepId.parse(event.step)
-        if step.batch is not None and not step.is_state_file:
-            # The stages of a batch are numbered, the files of a sink counted: more of them is work
-            # that those before did not have.
-            shape = step.within_batch if step.file is not None else step.shape
-            stage = "" if step.stage is None else f" stage {step.stage}"
-            shapes.setdefault(step.batch, set()).add(shape + stage)
-    known = set().union(*(shapes.get(n, set()) for n in range(window)))
-    found = set()
-    for batch in sorted(n for n in shapes if n >= window):
-        if not shapes[batch] <= known:
-            found.add(batch)
-            known |= shapes[batch]
-    return frozenset(found)
 
 
 def _batches(run: QueryRun) -> int:

@@ -28,7 +28,6 @@ from bettong.harness.queries.faults.wire import WirePoint, endpoints_asked
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
-from bettong.harness.queries.search.later_batches import by_operation
 from bettong.harness.queries.sink.probes import CHANGED, STATEMENTS
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import Lineage
@@ -247,7 +246,6 @@ class Why:
             and m.durable != begun_with(m, run.crash_points)
             for m in run.crash_points
         )
-        self.tail |= by_operation(run.crash_points, self.window)
 
 
 def _is_between(around: Sequence[CrashPoint]) -> bool:

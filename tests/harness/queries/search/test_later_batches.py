@@ -58,8 +58,21 @@ def test_a_file_of_another_name_is_new() -> None:
     assert found([known, *PARTS, (2, "open", "out/compact-2.json")]) == set()
 
 
-def test_so_is_a_kind_of_operation() -> None:
+def test_so_is_a_kind_of_operation_or_one_more_of_them() -> None:
     assert found([*PARTS, (3, "remove", "out/part-0-f00d.json")]) == {3}
+    assert found([*PARTS, (2, "open", "out/part-2-f00d.json")]) == {2}
+
+
+def test_so_is_a_stage() -> None:
+    def staged(*stages: int) -> QueryRun:
+        """Of four batches, each with so many stages."""
+        tasks = ((batch, stage) for batch, many in enumerate(stages) for stage in range(many))
+        steps = (f"batch={batch}/stage={stage}/p=0/a=0/task" for batch, stage in tasks)
+        return QueryRun(events=[TraceEvent(step, "before", "driver") for step in steps])
+
+    more = staged(1, 1, 1, 2)
+    assert later_batches(more, more, 2) == {3}
+    assert later_batches(more, staged(1, 1, 1, 1), 2) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -78,10 +91,11 @@ def test_so_is_a_request_that_may_change_something(
 
 
 def test_what_is_made_at_random_tells_nothing() -> None:
-    for batch in (2, 3):
-        one = run([*PARTS, (batch, "open", "tmp-qqq")], [(batch, "SET", "SET qqq")])
-        other = run([*PARTS, (batch, "open", "tmp-zzz")], [(batch, "SET", "SET zzz")])
-        assert later_batches(one, other, 2) == frozenset()
+    def made(word: str) -> QueryRun:
+        names = [(batch, "open", f"tmp-{word * (batch + 1)}") for batch in range(4)]
+        return run([*PARTS, *names], [(batch, "SET", f"SET {name}") for batch, _, name in names])
+
+    assert later_batches(made("q"), made("z"), 2) == frozenset()
 
 
 def test_neither_do_requests_of_which_no_two_are_alike() -> None:
