@@ -156,6 +156,13 @@ SHIPPED = [
             "the merged file is written again, without those that are removed already",
         ),
         (
+            "OneNameAside",
+            "a file for each batch, always renamed from the same name aside",
+            "at-most-once",
+            "a late driver amid a batch of its successor",
+            "it puts the other one's file in place as that of its own batch",
+        ),
+        (
             "AsksOutside",
             "SQLite, rows and batch id together, the id not unique",
             "at-least-once",

@@ -15,7 +15,7 @@ from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.refused import Refused, RefusedOnce
 from bettong.harness.queries.faults.wire_fault import WireFault
-from bettong.harness.queries.faults.zombie import Zombie
+from bettong.harness.queries.faults.zombie import Amid, Zombie
 
 KINDS: tuple[type[QueryFault], ...] = (
     OperationalEvent,
@@ -24,6 +24,7 @@ KINDS: tuple[type[QueryFault], ...] = (
     FailedTask,
     FailedStep,
     Zombie,
+    Amid,
     LostExecutor,
     Refused,
     RefusedOnce,

@@ -61,6 +61,12 @@ class Injection(Protocol):
         """When the driver that has taken over makes this request the one that stands still goes
         on, and the request waits until that has come to its end."""
 
+    def hold_driver_at(self, fault: str) -> None:
+        """The same at a step that the driver takes, the first time."""
+
+    def wake_now(self, fault: str) -> None:
+        """The driver that stands still goes on; returns when it has come to its end."""
+
     def outlast_client(self, fault: str) -> None:
         """What hits a request has fired, and ends when the client gives up."""
 

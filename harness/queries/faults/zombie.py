@@ -1,16 +1,20 @@
-"""A driver lives on beside its successor."""
+"""A driver lives on beside its successor: until that one has ended the work, or is amid a batch."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bettong.harness.faults.kinds import Pause
-from bettong.harness.faults.point import DRIVER, Point
+from bettong.harness.faults.point import DRIVER, Point, span
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.queries.faults.query_fault import QueryFault
+from bettong.harness.queries.faults.query_fault import Injection, QueryFault
 from bettong.harness.queries.faults.wording import point_in_words
+from bettong.lineage.trace import TraceEvent
 
+WOKEN = "the one that took over was amid its next batch"
+"""The evidence of what a driver that had stood still went on at."""
 _ID = re.compile(r"pause\(driver, from (.+) until (.+)\)$")
 
 
@@ -32,7 +36,10 @@ class Zombie(QueryFault):
     @classmethod
     def parse(cls, id: str) -> Zombie | None:
         found = _ID.match(id)
-        return None if found is None else cls(Point.parse(found[1]), Point.parse(found[2]))
+        if found is None:
+            return None
+        start, until = Point.parse(found[1]), Point.parse(found[2])
+        return cls(start, until) if StepId.parse(until.step).ends_batch else None
 
     def describe(self) -> str:
         return (
@@ -47,6 +54,58 @@ class Zombie(QueryFault):
     @property
     def rank(self) -> int | None:
         return 3 if StepId.parse(self.start.step).file is None else None
+
+    @property
+    def mechanism(self) -> str:
+        return "zombie"
+
+    @property
+    def doubled(self) -> str:
+        return "Both drivers wrote them."
+
+
+@dataclass(frozen=True, slots=True)
+class Amid(QueryFault):
+    """The driver stands still, another one takes over, and when that is amid its next batch it
+    waits there until what the first one still does has come to its end: both share what is meant
+    for one, such as a file aside."""
+
+    beside_steps: ClassVar[bool] = True
+
+    start: Point
+    until: Point
+
+    @property
+    def takes_over(self) -> bool:
+        return True
+
+    @property
+    def id(self) -> str:
+        return f"pause({DRIVER}, {span(self.start, self.until)})"
+
+    @classmethod
+    def parse(cls, id: str) -> Amid | None:
+        found = _ID.match(id)
+        return None if found is None else cls(Point.parse(found[1]), Point.parse(found[2]))
+
+    def describe(self) -> str:
+        return (
+            f"The driver stood still {point_in_words(self.start)}, and a new one took over; "
+            f"{point_in_words(self.until)} that one stood still, and the old one went on."
+        )
+
+    def met(self, event: TraceEvent, run: Injection) -> None:
+        if self.start.is_of(event):
+            run.hold_driver_at(self.id)
+        elif self.until.is_of(event):
+            run.wake_now(self.id)
+
+    def proven(self, evidence: str) -> bool:
+        return WOKEN in evidence
+
+    @property
+    def bound(self) -> str:
+        return "pause"
 
     @property
     def mechanism(self) -> str:

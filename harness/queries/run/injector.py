@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from bettong.harness.faults.actuator import InjectionOutcome
@@ -17,7 +18,8 @@ from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.lost_executor import SECOND, attempt_of
 from bettong.harness.queries.faults.query_fault import QueryFault
-from bettong.harness.queries.faults.wire_fault import WAITED, WOKEN
+from bettong.harness.queries.faults.wire_fault import WAITED
+from bettong.harness.queries.faults.zombie import WOKEN
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.wire import Armed, CutPoint
 from bettong.harness.wire.armed import Lasts
@@ -128,11 +130,18 @@ class FaultInjector:
         self._last(fault, server.resume)
 
     def hold_driver(self, fault: str) -> None:
+        self._told[fault] = self._hold(fault)
+
+    def hold_driver_at(self, fault: str) -> None:
+        if fault not in self._holds:
+            self.evidence[fault] = self._hold(fault)
+
+    def _hold(self, fault: str) -> str:
         hold = self._holds[fault] = _Hold(self._started + 1)
         since = self.endpoint_proxies.clock()
         told = self.driver.pause(DRIVER)
         waits = self._until_over(hold, since)
-        self._told[fault] = f"{told.evidence}; {waits}; {self.driver.resume(DRIVER)}"
+        return f"{told.evidence}; {waits}; {self.driver.resume(DRIVER)}"
 
     def _until_over(self, hold: _Hold, since: int) -> str:
         """Wait until the driver that takes over is done, or gets no answer; which of both."""
@@ -149,13 +158,17 @@ class FaultInjector:
         if hold is None or hold.over.is_set() or fault in self._amid:
             return
 
-        def wake() -> None:
-            hold.woken = True
-            hold.over.set()
-            hold.ended.wait(_AMID_S)
-
         recorder = self.endpoint_proxies.recorder
+        wake = partial(self.wake_now, fault)
         self._amid[fault] = recorder.arm(until, "once", wake, close=False, answer=b"")
+
+    def wake_now(self, fault: str) -> None:
+        hold = self._holds.get(fault)
+        if hold is None or hold.over.is_set():
+            return
+        hold.woken = True
+        hold.over.set()
+        hold.ended.wait(_AMID_S)
 
     def ended(self, incarnation: int) -> None:
         """A driver that another one has taken over from has come to its end."""

@@ -25,6 +25,7 @@ from bettong.harness.queries.faults.kinds import (
 from bettong.harness.queries.faults.operations import CORES, OPERATIONAL_EVENTS
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire import WirePoint, endpoints_asked
+from bettong.harness.queries.faults.zombie import Amid
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
@@ -159,10 +160,12 @@ class Why:
             yield CORES
         last = self.window - 1
         moments = (f"batch={last}/p=0/a=0/source.middle", f"batch={last}/commits")
-        for step in (*moments, *self._held_at(last)):
+        later = (step for batch in sorted(self.tail) for step in self._held_at(batch))
+        for step in (*moments, *self._held_at(last), *later):
             start = next((m.point for m in self._at(step)), None)
             if start is not None:
                 yield zombie(start, self.batches - 1)
+        yield from self._amid(last)
         yield from (FailedTask(point) for point in self._first_attempts(last))
         for endpoint in self.endpoints:
             yield refused(endpoint, last)
@@ -183,12 +186,25 @@ class Why:
         may take the other's work away; and the first and the last time that it begins to write, and
         that it changes a database in one statement, for what it has seen before may no longer
         hold."""
-        found = (m.point.step for m in self.clean_crash_points if m.batch == batch)
-        files = [(step, file[1]) for step in found if (file := StepId.parse(step).file)]
+        files = self._files_of(batch)
         begins = [step for step, kind in files if kind in _BEGINS]
         alone = [step for step, kind in files if kind in STATEMENTS]
         shows = (step for step, kind in files if kind in _SHOWS)
         return dict.fromkeys((*begins[:1], *alone[:1], *shows, *begins[-1:], *alone[-1:]))
+
+    def _amid(self, batch: int) -> Iterator[QueryFault]:
+        """A driver that stood still where it begins to write, or where what it has written becomes
+        visible, wakes when its successor is about to end the next batch's work on files."""
+        done = [step for step, kind in self._files_of(batch + 1) if kind != CHANGED]
+        files = self._files_of(batch)
+        for kinds in (_BEGINS, _SHOWS) if done else ():
+            for step in [step for step, kind in files if kind in kinds][:1]:
+                yield Amid(Point(step), Point(done[-1]))
+
+    def _files_of(self, batch: int) -> list[tuple[str, str]]:
+        """The file operations of a batch: each step and its kind."""
+        found = (m.point.step for m in self.clean_crash_points if m.batch == batch)
+        return [(step, file[1]) for step in found if (file := StepId.parse(step).file)]
 
     def _events(self) -> Iterator[QueryFault]:
         """Operational events."""

@@ -127,6 +127,11 @@ def test_kept_crashes_show_what_kills_show(
             "pause(driver, from batch=1/sink.file=1.begin until after batch=3/commits)",
             {"Duplicate"},
         ),
+        (
+            "OneNameAside",
+            "pause(driver, from batch=1/sink.file=3.rename until batch=2/sink.file=3.rename)",
+            {"Loss", "Duplicate"},
+        ),
     ],
 )
 def test_what_a_sinks_own_code_does_with_files_is_hit_on_the_way(

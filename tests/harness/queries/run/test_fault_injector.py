@@ -245,6 +245,48 @@ def test_a_driver_that_woke_when_all_was_done_was_not_amid_a_batch() -> None:
     assert run.end() == (AMID,)
 
 
+SHOWN, NEXT = "batch=1/sink.file=3.rename", "batch=2/sink.file=3.rename"
+AT_FILES = f"pause(driver, from {SHOWN} until {NEXT})"
+
+
+def test_a_driver_held_at_a_file_wakes_amid_the_next_batch_of_its_successor() -> None:
+    proxies = Proxies()
+    run = injector(proxies, AT_FILES)
+    run.arm()
+    run.starts()
+    run.met(event(NEXT))  # nobody stands still yet
+    held = threading.Thread(target=run.met, args=(event(SHOWN),))
+    held.start()
+    while not proxies.done:
+        assert held.is_alive()
+    run.starts()
+    run.met(event(SHOWN))  # of the successor: it goes on
+    assert run.end() == (AT_FILES,)
+    waits = threading.Thread(target=run.met, args=(event(NEXT),))
+    waits.start()
+    held.join(10)
+    assert proxies.done == ["driver stops", "driver goes on"]
+    assert waits.is_alive()
+    run.ended(1)
+    waits.join(5)
+    assert not waits.is_alive()
+    assert run.end() == ()
+    assert "was amid its next batch; went on" in run.evidence[AT_FILES]
+
+
+def test_a_driver_held_at_a_file_until_all_was_done_was_not_amid_a_batch() -> None:
+    proxies = Proxies()
+    run = injector(proxies, AT_FILES)
+    run.arm()
+    held = threading.Thread(target=run.met, args=(event(SHOWN),))
+    held.start()
+    while not proxies.done:
+        assert held.is_alive()
+    run.let_go()
+    held.join(10)
+    assert run.end() == (AT_FILES,)
+
+
 def test_a_fault_after_a_restart_waits_for_it() -> None:
     proxies = Proxies()
     run = injector(proxies, "omit(db/restarted/COMMIT=1)")

@@ -184,6 +184,30 @@ def test_a_later_batch_is_hit_too() -> None:
     assert not any("batch=3/" in id and id.startswith("crash") for id in found)
 
 
+def test_another_driver_takes_over_where_later_batches_write_too_and_amid_the_next_one() -> None:
+    steps = ("sink.file=1.open", "sink.file=2.write", "sink.file=3.rename", "commits")
+    seen = QueryRun(
+        crash_points=[
+            moment(f"batch={batch}/{step}", "before", f"{batch} {step}")
+            for batch in range(4)
+            for step in steps
+        ]
+    )
+    why = Why(2, 4, 2)
+    why.tail = frozenset({3})
+    why.read_clean(seen, [])
+    found = {id for id in why.lineage([], seen).faults if id.startswith("pause")}
+    held = ("batch=1/sink.file=1.open", "batch=1/sink.file=3.rename")
+    later = ("batch=3/sink.file=1.open", "batch=3/sink.file=3.rename")
+    ended = {f"pause(driver, from {at} until after batch=3/commits)" for at in (*held, *later)}
+    amid = {f"pause(driver, from {at} until batch=2/sink.file=3.rename)" for at in held}
+    assert found == {
+        *ended,
+        *amid,
+        "pause(driver, from batch=1/commits until after batch=3/commits)",
+    }
+
+
 def keys(own: str, content: str | None = "c") -> Keys:
     return Keys(content, 1, "l", 1, own)
 
