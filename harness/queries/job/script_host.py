@@ -82,12 +82,13 @@ class ScriptHost:
         instrumentation = instrumentation or Instrumentation()
         work = Path(args["directory"]) / "work"
         work.mkdir(parents=True, exist_ok=True)
-        probes.aim(work, instrumentation, self.home)
+        probes.aim(work, instrumentation, self.home, args["elsewhere"])
         session = ProcessSession.start(
             self._command(), env=self._environment(args, work, instrumentation), log=self.log
         )
         self._session = session
-        threading.Thread(target=self._watch, args=(session, future), daemon=True).start()
+        seen = (session, future, work.parent)
+        threading.Thread(target=self._watch, args=seen, daemon=True).start()
         return future
 
     def run(self, call: str, args: Mapping[str, Any], timeout: float | None = None) -> Any:
@@ -96,7 +97,8 @@ class ScriptHost:
             return {}
         host = self._warm.acquire()
         try:
-            return host.run(READ, {**args, "reader": self._script.reader}, timeout=timeout)
+            asked = {name: value for name, value in args.items() if name != "elsewhere"}
+            return host.run(READ, {**asked, "reader": self._script.reader}, timeout=timeout)
         finally:
             self._warm.release(host)
 
@@ -189,20 +191,23 @@ class ScriptHost:
         file.write_text("".join(lines), encoding="utf-8")
         return folder
 
-    def _watch(self, session: ProcessSession, future: Future[Any]) -> None:
+    def _watch(self, session: ProcessSession, future: Future[Any], directory: Path) -> None:
         """Until the script ends, is killed, or its query has nothing left to do."""
+
+        def ended(error: str | None) -> None:
+            future.set_result({"error": error, "outside": probes.outside(directory, self.home)})
+
         while session.poll() is None:
             if self._stopped.is_set() or self._finished():
                 session.kill()
-                future.set_result({"error": None})
+                ended(None)
                 return
             time.sleep(_POLL_S)
         status = session.poll()
         if status is not None and status < 0:
             future.set_exception(DriverDiedError(f"script {session.pid} was killed"))
         else:
-            error = None if status == 0 else f"the script ended with {status}: {self._last_words()}"
-            future.set_result({"error": error})
+            ended(None if status == 0 else f"the script ended with {status}: {self._last_words()}")
 
     def _last_words(self) -> str:
         lines = self.log.read_bytes()[-4000:].decode("utf-8", "replace").strip().splitlines()

@@ -56,9 +56,10 @@ class ScriptWorkload(JobWorkload):
         super().starts(incarnation)
 
     def arguments(self, incarnation: int, layout: int, anew: bool) -> Mapping[str, Any]:
-        """Settings; where everything is, the script is told by its variables."""
+        """Settings, and what of it is a step; where everything is, the script is told by its
+        variables."""
         found = super().arguments(incarnation, layout, anew)
-        return {"settings": found["settings"]}
+        return {"settings": found["settings"], "elsewhere": self.target.elsewhere}
 
     def observe(self, event: TraceEvent) -> None:
         """Where the checkpoint is, is learned from the first file of it that is written; a second

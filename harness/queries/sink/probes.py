@@ -91,11 +91,12 @@ def forget_outside() -> None:
     _notes_file().unlink(missing_ok=True)
 
 
-def outside(folder: Path) -> list[str]:
+def outside(folder: Path, home: Path | None = None) -> list[str]:
     """The files that were changed since, other than those below a folder, temporary ones of this
-    host and those of Python itself."""
+    host, or the one with this ``home``, and those of Python itself."""
+    notes = _notes_file() if home is None else home / _NOTES
     try:
-        noted = set(_notes_file().read_text().splitlines())
+        noted = set(notes.read_text().splitlines())
     except OSError:
         return []
     return sorted(path for path in noted if not path.startswith(f"{folder}/"))

@@ -7,6 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from bettong.engine.steps import Instrumentation
 from bettong.harness.queries.faults.operations import ORDINARY
 from bettong.harness.queries.job.inputs import Files, Topic
 from bettong.harness.queries.job.query_sense import expect_one_query, expect_topics_read
@@ -20,7 +21,7 @@ from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.script import Script
 from bettong.harness.queries.sense import VacuousError
 from bettong.lineage.errors import UsageError
-from bettong.lineage.trace import TraceEvent
+from bettong.lineage.trace import TraceEvent, read_trace
 
 
 @pytest.fixture
@@ -121,7 +122,7 @@ def test_what_a_killed_process_has_put_aside_is_gone_when_the_next_one_starts(
 ) -> None:
     script = Script("main.py", starter="python")
     host = ScriptHost(script, Mock(), lambda: True)
-    arguments = {"directory": str(tmp_path), "settings": {}, "addresses": {}}
+    arguments = {"directory": str(tmp_path), "settings": {}, "addresses": {}, "elsewhere": False}
     host.submit("", arguments).result(60)
     aside = host.home / "spark"
     (aside / "blockmgr-1").mkdir()
@@ -129,4 +130,28 @@ def test_what_a_killed_process_has_put_aside_is_gone_when_the_next_one_starts(
     assert f"-Djava.io.tmpdir={aside}" in defaults
     host.reset()
     assert not aside.exists()
+    host.close()
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_what_a_script_changes_outside_of_the_runs_folder_is_noted_and_may_be_a_step(
+    tmp_path: Path, elsewhere: bool
+) -> None:
+    inside, outside = tmp_path / "run" / "work" / "a", tmp_path / "b"
+    main = tmp_path / "main.py"
+    main.write_text(
+        f"for path in ({str(inside)!r}, {str(outside)!r}):\n    open(path, 'w').close()"
+    )
+    host = ScriptHost(Script(str(main)), Mock(), lambda: False)
+    arguments = {
+        "directory": str(tmp_path / "run"),
+        "settings": {},
+        "addresses": {},
+        "elsewhere": elsewhere,
+    }
+    trace = tmp_path / "trace.jsonl"
+    ended = host.submit("", arguments, Instrumentation(trace=str(trace))).result(60)
+    assert ended == {"error": None, "outside": [str(outside)]}
+    opened = [event.detail["path"] for event in read_trace(trace)]
+    assert opened == (["a", str(outside)] if elsewhere else ["a"])
     host.close()
