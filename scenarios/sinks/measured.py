@@ -41,6 +41,7 @@ MEASURED = {
     "mutants:WritesInPlace": Measured("at-most-once", 28, 48),
     "mutants:MarksBeforeArrow": Measured("at-most-once", 24, 45),
     "mutants:MergesThirds": Measured("at-most-once", 66, 86),
+    "mutants:OneNameAside": Measured("none", 51, 209),
     "mutants:AsksOutside": Measured("at-least-once", 26, 49),
     "postgres:PlainInsert": Measured("at-least-once", 40, 88),
     "postgres:OnConflict": Measured("effectively-once", 46, 115),

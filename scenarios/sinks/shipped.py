@@ -158,7 +158,7 @@ SHIPPED = [
         (
             "OneNameAside",
             "a file for each batch, always renamed from the same name aside",
-            "at-most-once",
+            "none",
             "a late driver amid a batch of its successor",
             "it puts the other one's file in place as that of its own batch",
         ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta
@@ -14,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from bettong.engine import steps
 from bettong.engine.steps import Instrumentation
-from bettong.harness.queries.job.clock import by_the_clock
 from bettong.harness.queries.job.contract import Job, JobEnvironment
 from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
+from bettong.harness.queries.job.plan import shown_by
 from bettong.harness.queries.job.script import load_reader
 from bettong.harness.queries.run.job import NoQueryError
 from bettong.harness.queries.sink import probes
@@ -31,11 +30,6 @@ CALL = f"{__name__}:incarnation"
 BATCH = f"{__name__}:batch"
 REREAD = f"{__name__}:reread"
 _ERROR_CHARS = 2_000
-_WATERMARK = re.compile(r"EventTimeWatermark (?:\S+, )?'?`?(\w+)#\d+\w*: \w+, (.+)")
-_STATEFUL = re.compile(
-    r"(StateStoreSave|StreamingSymmetricHashJoin|StreamingDeduplicate\w*|FlatMapGroupsWithState"
-    r"|FlatMapGroupsInPandasWithState|TransformWithState\w*|StreamingGlobalLimit)"
-)
 
 
 def incarnation(
@@ -269,16 +263,7 @@ def _facts(query: StreamingQuery) -> dict[str, Any]:
         rows += int(value.get("numInputRows") or 0)
         for operator in value.get("stateOperators", ()):
             dropped += int(operator.get("numRowsDroppedByWatermark") or 0)
-    return {
-        "watermarks": sorted(set(_WATERMARK.findall(plan))),
-        "stateful": sorted(set(_STATEFUL.findall(plan))),
-        "by_the_clock": [
-            *by_the_clock(plan),
-            *(["processing time"] if "ProcessingTime" in plan else []),
-        ],
-        "dropped": dropped,
-        "rows": rows,
-    }
+    return {**shown_by(plan), "dropped": dropped, "rows": rows}
 
 
 def plain(row: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.inputs import StepInput
+from bettong.harness.queries.job.plan import shown_by
 from bettong.harness.queries.judge import cause
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
@@ -135,9 +136,10 @@ def expect_hooks(name: str, run: QueryRun) -> None:
 
 
 def facts_of(run: QueryRun) -> list[dict[str, Any]]:
-    """What the progress of a script's query shows of it."""
+    """What the plan and the progress of a script's query show of it."""
     return [
         {
+            **shown_by(event.detail.get("plan", "")),
             "rows": event.detail["rows"],
             "dropped": event.detail["dropped"],
             "stateful": ["state"] if event.detail["operators"] else [],

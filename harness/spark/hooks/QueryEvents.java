@@ -2,7 +2,11 @@ package bettong.hooks;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
+import java.util.UUID;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.SparkSession$;
 import org.apache.spark.sql.streaming.StateOperatorProgress;
+import org.apache.spark.sql.streaming.StreamingQuery;
 import org.apache.spark.sql.streaming.StreamingQueryListener;
 
 /**
@@ -12,6 +16,8 @@ import org.apache.spark.sql.streaming.StreamingQueryListener;
  * These steps come when Spark's listener bus has time: they show progress and place no fault.
  */
 public final class QueryEvents extends StreamingQueryListener {
+    private UUID explained;
+
     public void onQueryStarted(StreamingQueryListener.QueryStartedEvent event) {
         tell("query.started", null);
     }
@@ -26,6 +32,10 @@ public final class QueryEvents extends StreamingQueryListener {
         }
         detail.put("dropped", dropped);
         detail.put("operators", operators.length);
+        if (!event.progress().runId().equals(explained)) {
+            explained = event.progress().runId();
+            detail.put("plan", plan(event.progress().id()));
+        }
         tell("query.progress", detail);
     }
 
@@ -39,6 +49,22 @@ public final class QueryEvents extends StreamingQueryListener {
             detail.put("error", (String) event.exception().get());
         }
         tell("query.terminated", detail);
+    }
+
+    /** As Spark explains it; empty for a query that is not there any more, or is not told of. */
+    private static String plan(UUID id) {
+        scala.Option session = SparkSession$.MODULE$.getDefaultSession();
+        if (session.isEmpty()) {
+            return "";
+        }
+        StreamingQuery query = ((SparkSession) session.get()).streams().get(id);
+        try {
+            return query == null ? "" : (String) query.getClass()
+                .getMethod("explainInternal", new Class[] {boolean.class})
+                .invoke(query, new Object[] {Boolean.TRUE});
+        } catch (ReflectiveOperationException e) {
+            return "";
+        }
     }
 
     private static void tell(String step, ObjectNode detail) {

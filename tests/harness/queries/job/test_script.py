@@ -9,9 +9,10 @@ import pytest
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.queries.faults.operations import ORDINARY
+from bettong.harness.queries.job.expectation import Facts
 from bettong.harness.queries.job.inputs import Files, Topic
 from bettong.harness.queries.job.query_sense import expect_one_query, expect_topics_read
-from bettong.harness.queries.job.script import ScriptJob, expect_hooks, load_script
+from bettong.harness.queries.job.script import ScriptJob, expect_hooks, facts_of, load_script
 from bettong.harness.queries.job.script_host import ScriptHost
 from bettong.harness.queries.job.script_workload import ScriptWorkload
 from bettong.harness.queries.job.workload import JobWorkload
@@ -115,6 +116,17 @@ def test_a_topic_that_is_read_from_its_end_is_named() -> None:
     expect_topics_read("main.py", [files], run_of("metadata"))
     expect_topics_read("main.py", [topic], run_of("metadata", "batch=0/offsets"))
     expect_topics_read("main.py", [topic], run_of())  # it was not even started
+
+
+def test_a_scripts_plan_tells_that_it_goes_by_the_clock() -> None:
+    plan = "== Analyzed Logical Plan ==\n~Filter (at#1 < now())\n+- ~Project [at#0 AS at#1]\n\n"
+    once = {"rows": 3, "dropped": 1, "operators": 0}
+    events = [
+        TraceEvent("query.progress", "before", "driver", detail=detail)
+        for detail in ({**once, "plan": plan}, once)
+    ]
+    facts = Facts.of(facts_of(QueryRun(events=events)))
+    assert facts == Facts({}, (), 2, ("filter",))
 
 
 def test_what_a_killed_process_has_put_aside_is_gone_when_the_next_one_starts(
