@@ -46,7 +46,8 @@ class Why:
         batches: of the source.
         equivalence: what runs have shown of which faults are equal.
         wire: the requests of the clean runs that may be hit.
-        endpoints: those that the window's last batch of the clean run asks.
+        endpoints: those that the clean run asks, each with the first batch that does, of the
+            window's last one and the tail.
         not_placeable: the requests of the clean runs that no fault can be placed at.
         in_tasks: whether the sink's tasks leave anything behind themselves.
         tail: batches after the window in which faults fire too: those that close what is open, and
@@ -67,12 +68,13 @@ class Why:
         self.seen = True
         self.elsewhere = False
         self.wire: list[WirePoint] = []
-        self.endpoints: list[str] = []
+        self.endpoints: dict[str, int] = {}
         self.not_placeable: list[str] = []
         self.in_tasks = False
         self.tail: frozenset[int] = frozenset()
         self.times: dict[str, int] = {}
         self.known: set[FaultSet] = set()
+        self._lost_in = window - 1
         self._alone: list[CandidateFault] = []
 
     def lineage(self, faults: Sequence[QueryFault], run: QueryRun) -> Lineage:
@@ -145,11 +147,12 @@ class Why:
         return faults_at(crash_point)
 
     def _loses(self, crash_point: CrashPoint) -> bool:
-        """Whether executors are lost there: in the first task of the window's last batch, if tasks
-        leave anything. Each time Spark has to be started anew."""
+        """Whether executors are lost there: in the first task of the window's last batch, or of the
+        first of the tail if it is only there that tasks leave anything. Each time Spark has to be
+        started anew."""
         return (
             self.in_tasks
-            and crash_point.batch == self.window - 1
+            and crash_point.batch == self._lost_in
             and "/p=0/a=0/" in crash_point.point.step
         )
 
@@ -160,16 +163,17 @@ class Why:
             yield CORES
         last = self.window - 1
         moments = (f"batch={last}/p=0/a=0/source.middle", f"batch={last}/commits")
-        later = (step for batch in sorted(self.tail) for step in self._held_at(batch))
-        for step in (*moments, *self._held_at(last), *later):
+        held = (step for batch in self._in_full for step in self._held_at(batch))
+        for step in (*moments, *held):
             start = next((m.point for m in self._at(step)), None)
             if start is not None:
                 yield zombie(start, self.batches - 1)
         yield from self._amid(last)
-        yield from (FailedTask(point) for point in self._first_attempts(last))
-        for endpoint in self.endpoints:
-            yield refused(endpoint, last)
-            yield refused_once(endpoint, last)
+        for batch in self._in_full:
+            yield from (FailedTask(point) for point in self._first_attempts(batch))
+        for endpoint, batch in self.endpoints.items():
+            yield refused(endpoint, batch)
+            yield refused_once(endpoint, batch)
 
     def _first_attempts(self, batch: int) -> Iterator[Point]:
         """The end of the first attempt at each stage's first task: what the sink's own code has
@@ -255,13 +259,23 @@ class Why:
     def read_clean(self, run: QueryRun, wire: list[WirePoint]) -> None:
         """Take in the clean run: what may be hit, and whether tasks leave anything."""
         self.wire, self.clean_crash_points = wire, run.crash_points
-        self.endpoints = endpoints_asked(run.recording, run.events, self.window - 1)
-        self.in_tasks = not self.seen or any(
-            m.point.phase == "after"
+        for batch in self._in_full:
+            for endpoint in endpoints_asked(run.recording, run.events, batch):
+                self.endpoints.setdefault(endpoint, batch)
+        leave = {
+            m.batch
+            for m in run.crash_points
+            if m.point.phase == "after"
             and StepId.parse(m.point.step).is_task
             and m.durable != begun_with(m, run.crash_points)
-            for m in run.crash_points
-        )
+        }
+        self.in_tasks = not self.seen or bool(leave)
+        self._lost_in = next((n for n in self._in_full if n in leave), self.window - 1)
+
+    @property
+    def _in_full(self) -> Sequence[int]:
+        """The batches in which all kinds of faults are tried."""
+        return (self.window - 1, *sorted(self.tail))
 
 
 def _is_between(around: Sequence[CrashPoint]) -> bool:

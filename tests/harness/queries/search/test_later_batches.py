@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import pytest
 
 from bettong.harness.queries.faults.crash_points import DURABLE, crash_points
+from bettong.harness.queries.faults.kinds import refused, refused_once
 from bettong.harness.queries.faults.wire import CLOCK
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.later_batches import later_batches
+from bettong.harness.queries.search.lineage import Why
 from bettong.harness.wire import Keys, Recording, Request
 from bettong.harness.wire.conversation import Conversation
 from bettong.lineage.trace import TraceEvent
@@ -101,3 +103,35 @@ def test_what_is_made_at_random_tells_nothing() -> None:
 def test_neither_do_requests_of_which_no_two_are_alike() -> None:
     words = ["ape", "bat", "cow", "dog", "emu", "fox", "gnu", "hen"]
     assert found(asked=[(n // 2, "SET", f"SET {word}") for n, word in enumerate(words)]) == set()
+
+
+def test_an_endpoint_that_only_later_batches_ask_is_refused_there() -> None:
+    def refused_in(*batches: int) -> set[str]:
+        one = run(asked=[(batch, "INSERT", "INSERT INTO rows VALUES (1)") for batch in batches])
+        why = Why(2, 4, 1)
+        why.tail = later_batches(one, one, 2)
+        why.read_clean(one, [])
+        return {id for id in why.lineage([], one).faults if "db" in id}
+
+    assert refused_in(2, 3) == {refused("db", 2).id, refused_once("db", 2).id}
+    assert refused_in(0, 1, 2) == {refused("db", 1).id, refused_once("db", 1).id}
+
+
+def test_what_only_tasks_of_later_batches_leave_is_lost_there_with_their_executor() -> None:
+    def moment(step: str, phase: str, durable: str) -> TraceEvent:
+        return TraceEvent(step, phase, "driver", detail={DURABLE: durable})  # type: ignore[arg-type]
+
+    events = []
+    for batch in range(4):
+        task = f"batch={batch}/stage=0/p=0/a=0/task"
+        left = "more" if batch == 3 else "nothing"
+        events += [moment(task, "before", "nothing"), moment(task, "after", left)]
+    one = QueryRun(events=events, crash_points=crash_points(events))
+    why = Why(2, 4, 1)
+    why.tail = frozenset({3})
+    why.read_clean(one, [])
+    found = set(why.lineage([], one).faults)
+    lost = {id for id in found if id.startswith("lost-executor")}
+    assert lost == {"lost-executor(after batch=3/stage=0/p=0/a=0/task)"}
+    failed = {f"storage(EIO, after batch={n}/stage=0/p=0/a=0/task, each attempt)" for n in (1, 3)}
+    assert failed == {id for id in found if id.endswith("each attempt)")}
