@@ -62,9 +62,9 @@ def wire_points(
 ) -> list[WirePoint]:
     """The places for faults on the wire within the first ``window`` batches: in the last of them,
     and in the others at requests of a kind that the last one does not have, such as those that
-    make a table. A driver that stands still in the last one may wake amid the batch after it. Those
-    of the batches of the ``tail`` are hit as those of the last one are. Requests of HTTP are
-    refused as well.
+    make a table. Those of the batches of the ``tail`` are hit as those of the last one are. In the
+    first of these that asks for anything, and so does the batch after it, a driver that stands
+    still may wake amid the latter. Requests of HTTP are refused as well.
 
     Of a batch's requests that are alike those of :func:`~.alike.telling` stand for all; between
     the first and the last of many a driver dies once.
@@ -123,10 +123,13 @@ def wire_points(
             found.append(WirePoint(batch, tuple((f, left) for f in done), request.order))
     found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
     latest_first = sorted(ends.values(), key=lambda end: -end[1])
-    for request, until in amid(placed, by_request, window - 1):
-        held = (p for p in by_request[request.id] if p.kind == "omit")
-        faults = tuple(_own(WireFault(p, "amid", until)) for p in held)
-        found.append(WirePoint(window - 1, faults, request.order))
+    for at in (window - 1, *sorted(tail)):
+        for request, until in (woken := list(amid(placed, by_request, at))):
+            held = (p for p in by_request[request.id] if p.kind == "omit")
+            faults = tuple(_own(WireFault(p, "amid", until)) for p in held)
+            found.append(WirePoint(at, faults, request.order))
+        if woken:
+            break
     unawaited = {(kind_of(r), telling_shape(r)): (r, b, p) for r, b, p in latest_first}
     for request, batch, points in unawaited.values():
         slow = tuple(_own(WireFault(p, "unawaited")) for p in points if p.kind == "omit")

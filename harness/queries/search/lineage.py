@@ -168,7 +168,7 @@ class Why:
             start = next((m.point for m in self._at(step)), None)
             if start is not None:
                 yield zombie(start, self.batches - 1)
-        yield from self._amid(last)
+        yield from next(filter(None, map(self._amid, self._in_full)), ())
         for batch in self._in_full:
             yield from (FailedTask(point) for point in self._first_attempts(batch))
         for endpoint, batch in self.endpoints.items():
@@ -196,14 +196,15 @@ class Why:
         shows = (step for step, kind in files if kind in _SHOWS)
         return dict.fromkeys((*begins[:1], *alone[:1], *shows, *begins[-1:], *alone[-1:]))
 
-    def _amid(self, batch: int) -> Iterator[QueryFault]:
+    def _amid(self, batch: int) -> list[QueryFault]:
         """A driver that stood still where it begins to write, or where what it has written becomes
         visible, wakes when its successor is about to end the next batch's work on files."""
         done = [step for step, kind in self._files_of(batch + 1) if kind != CHANGED]
-        files = self._files_of(batch)
-        for kinds in (_BEGINS, _SHOWS) if done else ():
-            for step in [step for step, kind in files if kind in kinds][:1]:
-                yield Amid(Point(step), Point(done[-1]))
+        files = self._files_of(batch) if done else []
+        starts = (
+            next((x for x, kind in files if kind in kinds), "") for kinds in (_BEGINS, _SHOWS)
+        )
+        return [Amid(Point(step), Point(done[-1])) for step in starts if step]
 
     def _files_of(self, batch: int) -> list[tuple[str, str]]:
         """The file operations of a batch: each step and its kind."""

@@ -32,7 +32,7 @@ from bettong.lineage.trace import TraceEvent
 # Steps of batch n are at the wire's times 100 n and 100 n + 99, requests between them.
 EVENTS = [
     TraceEvent(f"batch={n}/{step}", phase, "driver", detail={CLOCK: 100 * n + at, DURABLE: "files"})
-    for n in range(3)
+    for n in range(4)
     for step, phase, at in (("offsets", "after", 0), ("commits", "before", 99))
 ]
 LABELS = ("BEGIN", "INSERT", "COMMIT", "GET /rows", "POST /rows")
@@ -242,6 +242,12 @@ def test_a_driver_wakes_before_the_last_transaction_of_its_successors_next_batch
     found = [id for id in ids(placed(asked)) if " until " in id]
     assert found == [f"pause(driver, before db/conn=1/{request})" for request in held]
     assert not [id for id in ids(placed(asked[: len(batch)])) if " until " in id]
+    later = [(n + 1, label, content) for n, label, content in asked]
+    found = [id for id in ids(placed(later, tail=[2])) if " until " in id]
+    assert found == [
+        f"pause(driver, before db/conn=1/{request.replace('batch=2', 'batch=3')})"
+        for request in held
+    ]
 
 
 def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:

@@ -208,6 +208,22 @@ def test_another_driver_takes_over_where_later_batches_write_too_and_amid_the_ne
     }
 
 
+def test_it_wakes_amid_a_later_batch_where_the_second_one_writes_nothing() -> None:
+    steps = ("sink.file=1.open", "commits")
+    seen = QueryRun(
+        crash_points=[
+            moment(f"batch={batch}/{step}", "before", f"{batch} {step}")
+            for batch in range(4)
+            for step in steps[batch < 2 :]
+        ]
+    )
+    why = Why(2, 4, 2)
+    why.tail = frozenset({2})
+    why.read_clean(seen, [])
+    woken = "pause(driver, from batch=2/sink.file=1.open until batch=3/sink.file=1.open)"
+    assert woken in why.lineage([], seen).faults
+
+
 def keys(own: str, content: str | None = "c") -> Keys:
     return Keys(content, 1, "l", 1, own)
 
