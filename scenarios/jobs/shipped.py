@@ -22,6 +22,12 @@ SHIPPED = (
     _job("stateless:TwoSinksOneMarked", "two tables, one knows no batches", "at-least-once"),
     _job("windows:Counts", "files, window count, append mode, to Parquet"),
     _job("windows:CountsAppended", "files, window count, appended to a file", "at-least-once"),
+    _job("postgres:LateCounts", "files, windows that close late, PostgreSQL, batch id and rows"),
+    _job(
+        "postgres:LateCountsMarkedFirst",
+        "files, windows that close late, PostgreSQL, the batch id before the rows",
+        "at-most-once",
+    ),
     _job("windows:Totals", "update mode, each update replaces its key's row of earlier batches"),
     _job("windows:TotalsOfWhoeverWritesLast", "update mode, each replaces its key's row", "none"),
     _job("windows:TotalsAdded", "sums of each batch, added to a table", "none"),
