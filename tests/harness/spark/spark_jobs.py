@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,6 +86,11 @@ def stateful(spark: SparkSession, workdir: str, batches: int) -> None:
 def count(spark: SparkSession, n: int) -> int:
     """How many rows ``range(n)`` has."""
     return spark.range(n).count()
+
+
+def pid(spark: SparkSession) -> int:
+    """The process of the driver."""
+    return os.getpid()
 
 
 def in_worker(spark: SparkSession) -> str:

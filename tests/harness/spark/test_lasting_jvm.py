@@ -65,7 +65,7 @@ def tree(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 def test_all_python_dies_and_the_next_driver_has_the_same_jvm(host: LastingJvmHost) -> None:
-    driver, jvm = host.run("os:getpid"), host.jvm
+    driver, jvm = host.run("spark_jobs:pid"), host.jvm
     assert host.run("spark_jobs:in_worker", timeout=60) == "done"
     processes = {p.pid: p.name() for p in map(psutil.Process, host._members())}
     pending = host.submit("spark_jobs:for_ever")
