@@ -11,6 +11,7 @@ DRIVER_JOB = "bettong.harness.cluster.driver_job:run_query"
 WARM_UP = "bettong.harness.cluster.driver_job:warm_up"
 DRIVER_IMPORTS = (
     "pyspark.sql.streaming.python_streaming_source_runner",
+    "pyspark.sql.worker.create_data_source",
     "bettong.harness.spark.python_daemon",
     "bettong.harness.cluster.driver_job",
 )

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
@@ -97,10 +97,22 @@ class DriverHost:
         """The conversation with the process that reads these requests; its answers are there, or
         a DriverError, when ``answers`` returns."""
         connection = HostConnection(requests, str(self.pid), self._why)
-        connection.send({"config": asdict(self._config), "home": str(self.home), "jvm": self.jvm})
+        connection.send(
+            {
+                "config": asdict(self._config),
+                "home": str(self.home),
+                "jvm": self.jvm,
+                "fork_servers": sorted(self._servers),
+            }
+        )
         name = f"driver-{self.pid}"
         threading.Thread(target=lambda: connection.read(answers()), name=name, daemon=True).start()
         return connection
+
+    @property
+    def _servers(self) -> Set[int]:
+        """The fork servers from which its processes come."""
+        return frozenset()
 
     def wait_ready(self, timeout: float = START_S, most: float = math.inf) -> None:
         """Return when the session is warm. Raises DriverError when it cannot be started within

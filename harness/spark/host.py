@@ -3,7 +3,8 @@
 Protocol: JSON lines, requests on stdin, answers on the file descriptor that stdout was at start
 (standard output itself then goes to standard error, the host's log)::
 
-    -> {"config": {SessionConfig's fields}, "home": DIRECTORY, "jvm": PID | null}
+    -> {"config": {SessionConfig's fields}, "home": DIRECTORY, "jvm": PID | null,
+        "fork_servers": [PID, ...]}
     <- {"ready": true, "jvm": PID}
     -> {"id": N, "call": "module:function", "args": {...}, "instrumentation": {...} | null}
     <- {"id": N, "ok": true, "value": JSON}
@@ -182,7 +183,7 @@ def _serve(out: TextIO) -> None:
             spark.range(1).count()  # what every job would otherwise wait for
         else:
             spark = join_session(config, home)
-        resetter = Resetter(spark, jvm)
+        resetter = Resetter(spark, jvm, first["fork_servers"])
     except Exception as e:
         answer({"ready": False, "error": f"{type(e).__name__}: {e}"})
         raise

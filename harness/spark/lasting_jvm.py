@@ -185,7 +185,7 @@ class LastingJvmHost(DriverHost):
 
     @property
     def _servers(self) -> Set[int]:
-        return {self.pid, self._other.pid}
+        return frozenset((self.pid, self._other.pid))
 
     def _members(self) -> set[int]:
         return {*session_members(self.pid), *session_members(self._other.pid)}

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import socket
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PLANNER = "pyspark.sql.streaming.python_streaming_source_runner"
 DAEMON = "bettong.harness.spark.python_daemon"
@@ -25,6 +27,8 @@ _FORKED = {PLANNER: PLANNER_FORKS, DAEMON: DAEMON_FORKS}
 
 def install(folder: Path) -> dict[str, str]:
     """Write the script into a folder; the environment that makes Spark use it."""
+    import shlex  # what a run's every start of Python need not wait for
+
     script = folder / "python"
     real = sys.executable
     parts = " ".join(shlex.quote(p) for p in (real, "-I", "-S", __file__, real))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import psutil
 
 from bettong.engine.steps import Instrumentation
-from bettong.harness.processes.session import session_members
 from bettong.harness.spark import instrument
 from bettong.lineage.errors import BettongError
 
@@ -31,11 +30,13 @@ class Resetter:
 
     Args:
         jvm: process id of its JVM.
+        fork_servers: of those that fork Spark's daemons, beside the JVM, which starts them.
     """
 
-    def __init__(self, spark: SparkSession, jvm: int) -> None:
+    def __init__(self, spark: SparkSession, jvm: int, fork_servers: Sequence[int] = ()) -> None:
         self._spark = spark
         self._jvm = jvm
+        self._fork_servers = fork_servers
         self._settings = dict(spark.conf.getAll)
         self._listeners = list(_query_manager(spark).listListeners())
 
@@ -77,21 +78,14 @@ class Resetter:
         """Spark keeps idle workers for later tasks, and what a job's modules hold in their memory
         with them: connections, what they have seen. The daemon forks new ones."""
         workers = []
-        with contextlib.suppress(psutil.NoSuchProcess):
-            for parent in self._parents_of_daemons():
-                for daemon in parent.children():
+        for parent in (self._jvm, *self._fork_servers):
+            for daemon in psutil.Process(parent).children():
+                with contextlib.suppress(psutil.NoSuchProcess):
                     workers += [w for w in daemon.children() if w.pid != self._jvm]
         for worker in workers:
             with contextlib.suppress(psutil.NoSuchProcess):
                 worker.kill()
         psutil.wait_procs(workers, QUIET_S)
-
-    def _parents_of_daemons(self) -> list[psutil.Process]:
-        """The JVM, and the fork server of the node where this process was forked."""
-        parents = [psutil.Process(self._jvm)]
-        if os.getppid() in session_members(os.getsid(0)):
-            parents.append(psutil.Process(os.getppid()))
-        return parents
 
     def _remove_listeners(self) -> None:
         """What a job's own listener keeps, and does when it is told of a query, ends with it."""

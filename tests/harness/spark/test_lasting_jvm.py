@@ -149,6 +149,15 @@ def test_what_a_dead_driver_still_starts_comes_to_nothing(
     assert started() == ""
 
 
+def test_a_reset_ends_the_workers_of_every_driver(host: LastingJvmHost, tmp_path: Path) -> None:
+    for _ in range(2):
+        crash(host)
+        host.revive()
+        host.submit("spark_jobs:litter", {"workdir": str(tmp_path)}).exception(60)
+        host.reset()
+        assert host.run("spark_jobs:look_for_litter", timeout=60) == CLEAN
+
+
 def test_hashes_of_a_driver_and_its_successor_differ(host: LastingJvmHost) -> None:
     seen = {host.run("spark_jobs:hashes", timeout=60)["driver"]}
     workers = {host.run("spark_jobs:hashes", timeout=60)["worker"]}
