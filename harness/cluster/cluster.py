@@ -140,7 +140,10 @@ class Cluster:
         found = {}
         for name in sorted(self._wanted):
             node = self.nodes[name]
-            incarnation, status = node.incarnation, node.poll()
+            incarnation = node.incarnation
+            if name in self.starting:
+                continue  # what is asked until it has started may tell of the one before
+            status = node.poll()
             # Killed meanwhile, it is not wanted; started again since, or about to be, it is another
             # one. A start says so by `starting`, then `_wanted`, then the number: hence this order.
             if status is None or name not in self._wanted or name in self.starting:

@@ -150,3 +150,30 @@ def test_a_node_whose_first_step_comes_before_it_counts_as_started_stands_still(
     cluster.restart("driver")
     pausing.join()
     assert [outcome.fired for outcome in outcomes] == [True]
+
+
+def test_a_start_that_comes_to_its_end_while_one_looks_is_no_end() -> None:
+    """Until it has, the node tells how the incarnation before it has ended."""
+    cluster, node = started()
+    begun, go_on = threading.Event(), threading.Event()
+    start = node._start
+
+    def slow(instrumentation: Instrumentation) -> None:
+        begun.set()
+        go_on.wait()
+        start(instrumentation)
+
+    cluster.crash("driver")
+    node._start = slow  # type: ignore[method-assign]
+    other = threading.Thread(target=cluster.start, args=("driver",))
+    other.start()
+    begun.wait()
+
+    def finish() -> None:
+        go_on.set()
+        other.join()
+
+    node.meanwhile = finish
+    assert cluster.ended() == {}
+    finish()
+    assert (cluster.starting, cluster.ended()) == ([], {})
