@@ -104,7 +104,7 @@ class BatchFolders:
         directory = self.directory.absolute()
         visible = directory / f"batch={batch}"
         if not visible.is_dir():
-            aside = directory / f"_batch={batch}-{uuid.uuid4().hex}"
+            aside = directory / f"_aside-{batch}-{uuid.uuid4().hex}"  # with a "=" Spark sees it
             writer = rows.write.format(self.format).options(**self.options)
             writer.save(f"file:{aside}")
             self._sync(aside)
@@ -127,7 +127,7 @@ class BatchFolders:
 
     def _remove_aside(self, batch: int) -> None:
         """Remove what drivers have left that died over a batch."""
-        for left in self.directory.absolute().glob(f"_batch={batch}-*"):
+        for left in self.directory.absolute().glob(f"_aside-{batch}-*"):
             shutil.rmtree(left, ignore_errors=True)
 
 
