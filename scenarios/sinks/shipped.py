@@ -247,13 +247,6 @@ SHIPPED = [
             _ATTEMPT,
             "each task commits by itself, and nothing distinguishes its rows from new ones",
         ),
-        (
-            "JdbcBatches",
-            "the engine's `JdbcTable`, with Spark's JDBC writer into PostgreSQL",
-            "effectively-once",
-            _NOTHING,
-            "tasks write aside; rows and batch id get into the table together or not at all",
-        ),
     ),
     *_of(
         "duckdb",
@@ -425,30 +418,6 @@ SHIPPED = [
             "at-least-once",
             _REPLAYED,
             _AGAIN,
-        ),
-    ),
-    *_of(
-        "formats",
-        (
-            "ParquetFolders",
-            "the engine's `BatchFolders`, a folder of Parquet files for each batch",
-            "effectively-once",
-            _NOTHING,
-            "one rename makes a batch visible, unless it is there",
-        ),
-        (
-            "DeltaOnce",
-            "the engine's `DeltaTable` (Spark 4.1)",
-            "effectively-once",
-            _NOTHING,
-            _ONE,
-        ),
-        (
-            "IcebergReplaced",
-            "the engine's `ReplacedBatches` on Iceberg (Spark 4.1)",
-            "effectively-once",
-            _NOTHING,
-            "a replay replaces the rows of the batch in one step",
         ),
     ),
 ]

@@ -18,6 +18,8 @@ TWICE = {"Duplicate"}
         ("postgres:AskFirst", "pause(driver, before db/INSERT=2)", TWICE),
         ("postgres:AsynchronousCommit", "restart(server, answered db/COMMIT=2)", {"Loss"}),
         ("postgres:CopyPerPartition", FAILED_TASK, TWICE),
+        ("jdbc:JdbcBatches", REPLAYED, set()),
+        ("jdbc:JdbcBatches", FAILED_TASK, set()),
         pytest.param("redis:GuardedPush", REPLAYED, set(), marks=pytest.mark.slow),
         ("redis:Push", REPLAYED, TWICE),
         ("redis:MarksFirst", "crash(driver, after redis/conn=3/request=3 SET)", {"Loss"}),
@@ -29,5 +31,9 @@ TWICE = {"Duplicate"}
 def test_the_right_one_holds_and_the_wrong_one_is_found(
     environments: SparkEnvironments, name: str, fault: str, expected: set[str]
 ) -> None:
-    pytest.importorskip({"postgres": "psycopg"}.get(name.partition(":")[0], name.partition(":")[0]))
+    pytest.importorskip(
+        {"postgres": "psycopg", "jdbc": "psycopg"}.get(
+            name.partition(":")[0], name.partition(":")[0]
+        )
+    )
     assert seen(environments, name, fault) == expected

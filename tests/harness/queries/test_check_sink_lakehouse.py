@@ -21,6 +21,8 @@ TWICE = {"Duplicate"}
         ("delta:DeltaStream", REPLAYED, set()),
         ("iceberg:IcebergAppend", REPLAYED, TWICE),
         ("iceberg:IcebergStream", REPLAYED, set()),
+        ("formats:DeltaOnce", REPLAYED, set()),
+        ("formats:IcebergReplaced", REPLAYED, set()),
     ],
 )
 def test_a_table_under_a_chosen_fault(
