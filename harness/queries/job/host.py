@@ -18,7 +18,7 @@ from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.plan import shown_by
 from bettong.harness.queries.job.script import load_reader
-from bettong.harness.queries.run.job import NoQueryError
+from bettong.harness.queries.run.job import NoQueryError, error_in_words
 from bettong.harness.queries.sink import probes
 from bettong.harness.queries.sink.rows import read_back
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 CALL = f"{__name__}:incarnation"
 BATCH = f"{__name__}:batch"
 REREAD = f"{__name__}:reread"
-_ERROR_CHARS = 2_000
 
 
 def incarnation(
@@ -223,7 +222,7 @@ def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
             raise RuntimeError("it has more than one streaming query")
         _until_done(query)
     except Exception as e:
-        return f"{type(e).__name__}: {e}"[:_ERROR_CHARS], facts
+        return error_in_words(e), facts
     finally:
         if query is not None:
             facts.update(_facts(query))
@@ -255,7 +254,7 @@ def _facts(query: StreamingQuery) -> dict[str, Any]:
         plan = str(query._jsq.explainInternal(True))
         progress = [p.json for p in query.recentProgress]
     except Exception as e:  # the query's own error, if there is one, says more
-        return {"error": f"{type(e).__name__}: {e}"[:_ERROR_CHARS]}
+        return {"error": error_in_words(e)}
 
     dropped, rows = 0, 0
     for text in progress:

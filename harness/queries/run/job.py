@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 CALL = f"{__name__}:incarnation"
 NO_QUERY = "write(), or build(), must return the query that start() gives"
-_ERROR_CHARS = 2_000
+_ERROR_CHARS = 50_000
+"""Of an error in words: what was raised first stands below the tracebacks of two Pythons."""
 
 
 class NoQueryError(TypeError):
@@ -97,6 +98,11 @@ def incarnation(
     return done
 
 
+def error_in_words(error: Exception) -> str:
+    """Its kind and all that it says, but for what nobody would read."""
+    return f"{type(error).__name__}: {error}"[:_ERROR_CHARS]
+
+
 def _write(sink: Sink, source: Input, env: Environment) -> str | None:
     query = None
     try:
@@ -106,7 +112,7 @@ def _write(sink: Sink, source: Input, env: Environment) -> str | None:
             raise NoQueryError(found)
         query.processAllAvailable()
     except Exception as e:
-        return f"{type(e).__name__}: {e}"[:_ERROR_CHARS]
+        return error_in_words(e)
     finally:
         if query is not None:
             query.stop()

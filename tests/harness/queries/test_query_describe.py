@@ -23,6 +23,7 @@ from bettong.harness.queries.faults.operations import KNOWN
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire_fault import WireFault, at_request
 from bettong.harness.queries.judge import cause, ids_in_words, judge_run
+from bettong.harness.queries.run.job import error_in_words
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.state import copy_state, digest_state, replace_state
 from bettong.harness.queries.sink.loading import load_target
@@ -368,6 +369,14 @@ def test_a_query_that_never_ends_is_stuck_and_says_why() -> None:
     verdict = judge_run(run, SOURCE, ordered=False)
     assert verdict.kinds == {"Loss", "Stuck"}
     assert cause(run.errors[0]) == "ValueError: no such table"
+
+
+def test_what_was_raised_is_said_though_it_stands_below_long_tracebacks() -> None:
+    frames = "".join(f'  File "worker.py", line {n}, in read\n    more()\n' for n in range(100))
+    whole = (
+        f"Reason: a proxy.\nTraceback (most recent call last):\n{frames}ValueError: no such table"
+    )
+    assert cause(error_in_words(RuntimeError(whole))) == "ValueError: no such table"
 
 
 @pytest.mark.parametrize("lost", ["key", "seq", "value"])
