@@ -95,7 +95,9 @@ class JdbcTable:
 
     def _write(self, rows: DataFrame, aside: str, types: Mapping[str, str]) -> None:
         of_text = ", ".join(f"{name} {kind}" for name, kind in types.items())
-        own = {"url": self.url, "dbtable": aside, "createTableColumnTypes": of_text}
+        own = {"url": self.url, "dbtable": aside}
+        if of_text:
+            own["createTableColumnTypes"] = of_text
         rows.write.format("jdbc").mode("error").options(**self.options, **own).save()
 
     def _copy(
