@@ -22,18 +22,16 @@ def remains(layout: Layout) -> bytes:
     """Equal for runs that have left the same files; parts of names that are chance stand for what
     is in the files."""
     notes = layout.checkpoint / "spark"
-    found = {
-        str(path.relative_to(layout.folder)).encode(): (
-            _OF_SPARK.sub(b"?", path.read_bytes())
-            if path.is_relative_to(notes)
-            else path.read_bytes()
-        )
-        for path in _files(layout)
-        if path.is_file() and not (path.suffix == _CHECKSUM and path.is_relative_to(notes))
-    }
+    found = []
+    for path in filter(Path.is_file, _files(layout)):
+        name, content = str(path.relative_to(layout.folder)).encode(), path.read_bytes()
+        if not path.is_relative_to(notes):
+            found.append((name, content))
+        elif path.suffix != _CHECKSUM:  # a file that was not finished has an id in its name
+            found.append((_OF_SPARK.sub(b"?", name), _OF_SPARK.sub(b"?", content)))
     chance = {
         token: blake2b(content, digest_size=6).hexdigest().encode()
-        for name, content in found.items()
+        for name, content in found
         for token in _BY_CHANCE.findall(name)
     }
 
@@ -44,7 +42,7 @@ def remains(layout: Layout) -> bytes:
         return _BY_CHANCE.sub(lambda m: chance.get(m[0], m[0]), text)
 
     digest = blake2b(digest_size=16)
-    for name, content in sorted((known(name), known(content)) for name, content in found.items()):
+    for name, content in sorted((known(name), known(content)) for name, content in found):
         digest.update(b"%d %s %d " % (len(name), name, len(content)) + content)
     return digest.digest()
 

@@ -63,3 +63,17 @@ def test_when_spark_began_makes_no_difference(tmp_path: Path) -> None:
     first = noted(tmp_path / "a", "1763733208123", 5)
     assert noted(tmp_path / "b", "1763733299999", 5) == first
     assert noted(tmp_path / "c", "1763733208123", 6) != first
+
+
+def test_the_id_in_the_name_of_an_unfinished_file_makes_no_difference(tmp_path: Path) -> None:
+    def unfinished(folder: Path, *ids: str) -> bytes:
+        noted(folder, "1763733208123", 5)
+        for id in ids:
+            name = f".1.{id}-0000-4000-8000-000000000000.tmp"
+            (folder / "checkpoint" / "spark" / "offsets" / name).write_text("v1")
+        return remains(Layout(folder))
+
+    first = unfinished(tmp_path / "a", "00000001")
+    assert unfinished(tmp_path / "b", "00000002") == first
+    assert unfinished(tmp_path / "c") != first
+    assert unfinished(tmp_path / "d", "00000001", "00000002") != first

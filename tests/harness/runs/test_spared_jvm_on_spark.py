@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ AT_EVERY_CHANGE = {
     "before: batch=1/p=1/a=0/sink.prepare",
     "before: batch=1/commits",
 }
+RACES = re.compile(r"batch=1/(stage=\d+/)?p=")
+"""Tasks that run side by side when the driver dies: how far each has come is up to the clock."""
 SPARED = "without the JVM"
 
 
@@ -60,7 +63,11 @@ class Seen:
 
     @classmethod
     def of(cls, run: RunRecord, layout: Layout) -> Seen:
-        steps = Counter((e.node, e.incarnation, e.phase, e.step) for e in run.events)
+        steps = Counter(
+            (e.node, e.incarnation, e.phase, e.step)
+            for e in run.events
+            if e.incarnation > 1 or not RACES.match(e.step)
+        )
         return cls(run.outcome, steps, run.outputs, remains(layout))
 
 
