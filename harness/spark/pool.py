@@ -80,10 +80,10 @@ class DriverPool:
         return host
 
     def start_ahead(self, hosts: int) -> None:
-        """Start hosts until so many are there, busy ones included; those that are more than the
-        pool keeps end when others are released."""
-        while len(self._idle) + len(self._busy) < hosts:
-            self._idle.append(self._start())
+        """Start hosts until so many are there, busy ones included. The pool keeps as many from now
+        on: who has needed them does so again, and to start one takes longer than most runs."""
+        self._size = max(self._size, hosts - 1)
+        self._refill()
 
     def release(self, host: DriverHost) -> None:
         """Give a host back: it is reset for the next job, or killed when that fails."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 QUIET_S = 10.0
 _POLL_S = 0.01
-_GLOBAL_VIEWS = "global_temp"
 
 
 class NotCleanError(BettongError):
@@ -56,9 +55,7 @@ class Resetter:
         self._end_workers()
         _state_stores(spark).stop()
         spark.catalog.clearCache()
-        for view in spark.catalog.listTables(_GLOBAL_VIEWS):  # those of the session as well
-            spark.catalog.dropTempView(view.name)
-            spark.catalog.dropGlobalTempView(view.name)
+        self._drop_views()
         self._restore_settings()
         properties = spark.sparkContext._jvm.java.util.Properties()  # type: ignore[union-attr]
         spark.sparkContext._jsc.sc().setLocalProperties(properties)
@@ -93,6 +90,13 @@ class Resetter:
         for listener in manager.listListeners():
             if listener not in self._listeners:
                 manager.removeListener(listener)
+
+    def _drop_views(self) -> None:
+        """All at once: to list them takes Spark a query, which is most of what a reset would
+        take."""
+        catalog = self._spark._jsparkSession.sessionState().catalog()
+        catalog.clearTempTables()
+        catalog.globalTempViewManager().clear()
 
     def _restore_settings(self) -> None:
         now = dict(self._spark.conf.getAll)
