@@ -42,6 +42,9 @@ class RunConfig:
         batch_wait_s: after how many seconds a message's batch closes with what there is; by default
             what the application says. See :class:`bettong.engine.batching.Batching`.
         state_partitions: how many tasks apply state; may change between runs.
+        one_task_messages: a batch of no more messages is one task on Spark, which takes longer to
+            schedule several than these take for so few; 0 for as many tasks as there are slices
+            and state partitions, however few they are.
         keep_versions: how many of the last batches' states can be read again; two at least, since
             the last batch may have to be done again from the state before it.
         read_slices: how many tasks read a stream's share of a batch.
@@ -64,6 +67,7 @@ class RunConfig:
     batch_wait_s: float | None = None
     state_partitions: int = 4
     read_slices: int = 2
+    one_task_messages: int = 2_000
     keep_versions: int = 10
     poll_s: float = 0.2
     instrumentation: steps.Instrumentation = field(default_factory=steps.installed)
@@ -175,7 +179,12 @@ class RunConfig:
                     "its messages need: run a site of EventEngine each, or make it per-key"
                 )
         self.batching(app)
-        least = {"state_partitions": 1, "read_slices": 1, "keep_versions": 2}
+        least = {
+            "state_partitions": 1,
+            "read_slices": 1,
+            "keep_versions": 2,
+            "one_task_messages": 0,
+        }
         for name, lowest in least.items():
             if getattr(self, name) < lowest:
                 raise UsageError(f"{name} must be at least {lowest}, got {getattr(self, name)}")

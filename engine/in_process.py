@@ -102,7 +102,7 @@ class _Runner:
     def _batch(self, batch: int, before: Mapping[str, int], ends: Mapping[str, int]) -> None:
         def run_tasks(job: Job) -> list[Report]:
             return execute(
-                self._protocol,
+                self._protocol.tasks,
                 job,
                 _ranges(before, ends),
                 self._streams,

@@ -24,7 +24,7 @@ from typing import Any
 from bettong.engine import steps
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.planning import Planner
-from bettong.engine.batch.tasks import LevelTask, ReadTask
+from bettong.engine.batch.tasks import LevelTask, ReadTask, TaskClasses
 from bettong.engine.errors import FencedError
 from bettong.engine.graph import Application
 from bettong.engine.health import Health
@@ -114,6 +114,11 @@ class BatchProtocol:
             sink.open(self.settings.app.name, self.epoch, noted)
         if self.settings.health is not None:
             self.settings.health.ready()
+
+    @property
+    def tasks(self) -> TaskClasses:
+        """What a batch's tasks are made of."""
+        return TaskClasses(self.read_task, self.level_task)
 
     def take_epoch(self) -> int:
         """An epoch that no other start of the query has."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -295,6 +295,18 @@ class LevelTask:
     def rows(self, items: Items) -> Sequence[Row]:
         """Outputs with their ids, in their order."""
         return Rows(items.ids(self.plan.streams), items.keys, items.values)
+
+
+class TaskClasses(NamedTuple):
+    """What a batch's tasks are made of.
+
+    Attributes:
+        read_task: what reads a range.
+        level_task: what applies state.
+    """
+
+    read_task: type[ReadTask] = ReadTask
+    level_task: type[LevelTask] = LevelTask
 
 
 def _moved(

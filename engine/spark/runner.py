@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING
 
 from bettong.engine import steps
 from bettong.engine.batch.job import Job
-from bettong.engine.batch.protocol import BatchProtocol
+from bettong.engine.batch.protocol import BatchProtocol, Report
 from bettong.engine.config import RunConfig as RunConfig
 from bettong.engine.graph import Application
 from bettong.engine.sources.base import Extent, beginnings
-from bettong.engine.spark.execution import execute
+from bettong.engine.spark.execution import Share, execute, execute_in_one_task, read, share_of
 from bettong.engine.spark.notes import SparkNotes
 from bettong.engine.spark.shipping import ship_modules, use_this_python
 from bettong.engine.spark.source import (
     SourceSpec,
     data_source,
+    initial,
     release,
     since_the_beginning,
 )
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("bettong")
 _POLL_S = 0.02
+_ASK_S = 0.05
 _STARTS = 5
 _NO_WORKER = "Python worker failed to connect back"
 """Spark gives a Python process ten seconds to come up, and no setting changes that: on a machine
@@ -114,13 +116,26 @@ class RunningPipeline:
             steps.install(self._config.instrumentation)
             self._report_progress()
             try:
-                self._protocol.run(
-                    batch, lambda job: execute(job, self._protocol.level_task, frame)
-                )
+                self._protocol.run(batch, lambda job: self._execute(job, frame))
             except BaseException as e:
                 self._failure = e
                 raise
             self._last_run = batch
+
+    def _execute(self, job: Job, frame: DataFrame) -> list[Report]:
+        """Run the tasks of a batch. Where it begins and ends Spark has noted."""
+        classes = self._protocol.tasks
+        context = frame.sparkSession.sparkContext
+        share = self._share(job.batch)
+        if len(share) <= self._config.one_task_messages:
+            return execute_in_one_task(context, job, classes, share) if share else []
+        return execute(job, classes.level_task, read(context, job, classes, share))
+
+    def _share(self, batch: int) -> Share:
+        """What a batch takes."""
+        streams = self._protocol.settings.streams
+        start = self._notes.end_of(batch - 1) if batch else initial(streams)
+        return share_of(streams, self._config.read_slices, start, self._notes.end_of(batch))
 
     def await_drained(self, stop: threading.Event | None = None) -> int:
         """Wait until every stream has ended and all its messages are counted and visible, stop
@@ -159,8 +174,9 @@ class RunningPipeline:
         for name, source in streams.items():
             extent = Extent(0, False)
             while not extent.ended:
-                extent = source.extent(_FOREVER, self._config.poll_s)
-                self._wait(0)
+                # Not asked to wait for it: batches ask by the same connection.
+                extent = source.extent(_FOREVER, 0.0)
+                self._wait(0 if extent.ended else _ASK_S)
                 if until.is_set():
                     return
             ends[name] = extent.end
@@ -251,10 +267,8 @@ def _source_spec(app: Application, config: RunConfig, protocol: BatchProtocol) -
         ),
         protocol.settings.streams,
         config.batching(app),
-        config.read_slices,
         config.poll_s,
         notes.end_of(last) if last >= 0 else None,
-        protocol.read_task,
         protocol.planner,
     )
 

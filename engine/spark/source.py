@@ -10,24 +10,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-import pyarrow as pa
 import pyspark
-from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
-from bettong.engine.batch.garbage import freeze_what_is_loaded
 from bettong.engine.batch.job import Job, install
-from bettong.engine.batch.planning import Planner, parts, source_step
-from bettong.engine.batch.tasks import Moved, ReadTask
+from bettong.engine.batch.planning import Planner, source_step
 from bettong.engine.batching import Batching
 from bettong.engine.sources.base import StreamSource, beginnings
-from bettong.lineage.trace import MessageRange
 
 SCHEMA = StructType([StructField("p", IntegerType()), StructField("block", BinaryType())])
-ARROW_SCHEMA = pa.schema([("p", pa.int32()), ("block", pa.binary())])
 
 Offset = dict[str, Any]
 FIRST_BATCH_S = 10.0
@@ -36,32 +30,23 @@ FIRST_BATCH_S = 10.0
 
 @dataclass(frozen=True)
 class SourceSpec:
-    """What the planner and the readers of one start of a query share.
+    """What the planner of one start of a query is told.
 
     Attributes:
-        job: the application, epoch and state partitions; its batch is replaced.
+        job: the application, epoch and store; of no batch.
         sources: by stream.
         batching: when a batch closes.
-        read_slices: in how many parts a stream's share is read.
         wait: seconds for which planning waits for messages before Spark is told of none.
         resume: the offset at which a restarted query goes on, or None.
-        read_task: what reads a range.
         planner: what decides what a batch takes.
     """
 
     job: Job
     sources: Mapping[str, StreamSource]
     batching: Batching
-    read_slices: int
     wait: float
     resume: Offset | None
-    read_task: type[ReadTask] = field(default=ReadTask)
     planner: type[Planner] = field(default=Planner)
-
-    def job_of(self, batch: int) -> Job:
-        from dataclasses import replace
-
-        return replace(self.job, batch=batch)
 
     def source_step(self, batch: int, name: str, stream: str) -> str:
         """Step id of what is done for a stream, which is named when there are several."""
@@ -69,14 +54,14 @@ class SourceSpec:
 
 
 class StreamReader(DataSourceStreamReader):
-    """Plans batches in the planner's process and reads ranges in executors."""
+    """Plans batches, in the planner's process."""
 
     def __init__(self, spec: SourceSpec) -> None:
         self.spec = spec
         self._planner = spec.planner(spec.sources, spec.job.store, spec.batching, spec.wait)
 
     def initialOffset(self) -> Offset:  # noqa: N802 - Spark's name
-        return {"batch": 0, "streams": beginnings(self.spec.sources)}
+        return initial(self.spec.sources)
 
     def latestOffset(self, start: Offset, limit: Any) -> Offset:  # noqa: N802
         install(self.spec.job.instrumentation)
@@ -103,28 +88,12 @@ class StreamReader(DataSourceStreamReader):
         return all(source.extent(0, 0.0).ended for source in self.spec.sources.values())
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
-        begins = since_the_beginning(self.spec.sources, start)
-        found = [
-            part
-            for stream, stop in end["streams"].items()
-            for part in parts(
-                MessageRange(stream, begins[stream], stop),
-                self.spec.sources[stream],
-                self.spec.read_slices,
-            )
-        ]
-        batch = end["batch"] - 1
-        return [InputPartition((batch, i, *part)) for i, part in enumerate(found)]
+        """None: the tasks of a batch read what is theirs themselves, see
+        :mod:`bettong.engine.spark.execution`."""
+        return []
 
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        freeze_what_is_loaded()
-        batch, index, place, planned = partition.value
-        task = TaskContext.get()
-        reader = self.spec.sources[planned.stream]
-        work = self.spec.read_task(
-            self.spec.job_of(batch), reader, place, index, task.attemptNumber() if task else 0
-        )
-        yield to_batch(work.run(planned))
+    def read(self, partition: InputPartition) -> Iterator[tuple[()]]:
+        return iter(())
 
     def commit(self, end: Offset) -> None:
         install(self.spec.job.instrumentation)
@@ -144,6 +113,11 @@ class UnlimitedStreamReader(StreamReader):
         return self._last
 
 
+def initial(sources: Mapping[str, StreamSource]) -> Offset:
+    """Where the first batch begins."""
+    return {"batch": 0, "streams": beginnings(sources)}
+
+
 def since_the_beginning(sources: Mapping[str, StreamSource], offset: Offset) -> dict[str, int]:
     """Where an offset is in each stream, also in those that came to the application after it."""
     return {**beginnings(sources), **offset["streams"]}
@@ -155,16 +129,6 @@ def release(spec: SourceSpec, batch: int, ends: Mapping[str, int]) -> None:
         if stop:
             step = spec.source_step(batch, "source.commit", stream)
             spec.sources[stream].release(stop, step, [f"batch={batch}/commits"])
-
-
-def to_batch(moved: Moved) -> pa.RecordBatch:
-    """Blocks with the partitions that they go to, as Spark takes them."""
-    rows = list(moved)
-    columns = [
-        pa.array([p for p, _ in rows], pa.int32()),
-        pa.array([bytes(cast(bytes, b)) for _, b in rows], pa.binary()),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=ARROW_SCHEMA)
 
 
 def data_source(name: str, spec: SourceSpec) -> type[DataSource]:

@@ -79,6 +79,7 @@ def configure(
         batch_messages=batch,
         batch_wait_s=None if live else BY_NUMBER,
         keep_versions=_ALL if live else RunConfig.keep_versions,
+        one_task_messages=RunConfig.one_task_messages if live else 0,
         state_partitions=partitions,
         batch_class=classes.get("protocol", BatchProtocol),
     )

@@ -21,27 +21,24 @@ import json
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from bettong.engine.address import Address
 from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import GatewaySource, TcpSink
-from bettong.engine.ingest.acked import AckedFile
-from bettong.engine.ingest.sender import Pace, Sender
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.histogram import Histogram
 from bettong.engine.spark.runner import run
 from bettong.harness.spark.user_session import session
 from bettong.lineage.results import environment
 from bettong.scenarios.applications import running_sum
-from bettong.scenarios.benchmarks.errors import WrongResultError
+from bettong.scenarios.benchmarks.live_load import STREAM, Load, ends, times
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,19 +46,25 @@ if TYPE_CHECKING:
 
 RATE = 10_000
 SLOW_RATE = 10
-FRAMES = 500
-SECONDS = 15
+SECONDS = 30
 FULL_SECONDS = 300
-WARM_S = 6
+WARM_S = 15
 RATES = (RATE, SLOW_RATE)
 TRIGGER = "triggerExecution"
 Phases = Mapping[str, Mapping[str, float]]
 """By who tells of them: milliseconds of each phase of a batch."""
-KEYS = 1_000
 SERVERS = {
     "gateway": "bettong.engine.ingest.gateway",
     "receiver": "bettong.engine.receiver.server",
 }
+
+
+class Lag(NamedTuple):
+    """How many messages were due and their outputs not to be seen, when the window of the
+    measurement began and when it ended: without growing the engine keeps up."""
+
+    begin: int
+    end: int
 
 
 def bench(full: bool = False) -> dict[str, Any]:
@@ -116,108 +119,41 @@ def _servers(folder: Path) -> Iterator[dict[str, Address]]:
 
 def _measured(
     spark: SparkSession, folder: Path, seconds: int, rate: int
-) -> tuple[Histogram, Phases]:
-    """The latencies of all messages but those of the first seconds, and the medians of the phases
-    of the later batches.
+) -> tuple[Histogram, Phases, Lag]:
+    """The latencies of all messages but those of the first seconds, the medians of the phases of
+    the later batches, and how far the outputs were behind.
 
     Args:
         seconds: for how long messages are sent.
         rate: how many are sent in a second.
     """
+    load = Load(rate, seconds)
     with _servers(folder) as addresses:
-        return _measured_with(spark, folder, addresses, seconds * rate, rate)
-
-
-def _measured_with(
-    spark: SparkSession,
-    folder: Path,
-    addresses: dict[str, Address],
-    count: int,
-    rate: int,
-) -> tuple[Histogram, Phases]:
-    messages = running_sum.messages(count, keys=KEYS)["amounts"]
-    config = RunConfig(
-        folder / "checkpoint",
-        {"amounts": GatewaySource(addresses["gateway"], "amounts")},
-        {"sums": TcpSink(addresses["receiver"], "running_sum")},
-        batch_wait_s=0.0,
-        state_partitions=2,
-        read_slices=1,
-        metrics=Metrics(file=folder / "metrics.jsonl"),
-    )
-    running = run(running_sum.app, spark, config)
-    begin = time.perf_counter_ns() + 2_000_000_000
-    sender = Sender(
-        addresses["gateway"],
-        "amounts",
-        _on_time(messages, begin, rate),
-        AckedFile(None, "amounts"),
-        pace=Pace(max(1, rate // FRAMES), 50),
-    )
-    sending = threading.Thread(target=sender.run)
-    sending.start()
-    done = np.zeros(count, np.int64)
-    drained = threading.Event()
-    reading = threading.Thread(
-        target=_read,
-        args=(folder / "receiver" / "running_sum" / "output.jsonl", messages, done, drained),
-    )
-    reading.start()
-    try:
-        running.await_drained()
-    finally:
-        drained.set()
-        sending.join()
-        reading.join()
-    if not done.all():
-        raise WrongResultError(f"{int((done == 0).sum())} outputs are missing or wrong")
-    due = begin + np.arange(count) * (1_000_000_000 // rate)
+        config = RunConfig(
+            folder / "checkpoint",
+            {STREAM: GatewaySource(addresses["gateway"], STREAM)},
+            {"sums": TcpSink(addresses["receiver"], "running_sum")},
+            batch_wait_s=0.0,
+            state_partitions=2,
+            read_slices=1,
+            metrics=Metrics(file=folder / "metrics.jsonl"),
+        )
+        running = run(running_sum.app, spark, config)
+        output = folder / "receiver" / "running_sum" / "output.jsonl"
+        with ends(load, addresses["gateway"], output, folder):
+            running.await_drained()
+    found = times(load, folder)
+    first = load.frame + WARM_S * rate
     latencies = Histogram()
-    latencies.add_all(np.maximum(done - due, 0)[WARM_S * rate :])
+    latencies.add_all(np.maximum(found.seen - found.due, 0)[first:])
     measured = (folder / "metrics.jsonl").read_text("utf-8").splitlines()
     batches = [line for line in map(json.loads, measured) if line["kind"] == "batch"]
     own = {
         part: _medians([{n: 1000 * s for n, s in batch[part].items()} for batch in batches])
         for part in ("driver", "tasks")
     }
-    return latencies, {"spark": _phases(running.query), **own}
-
-
-def _on_time(messages: list[bytes], begin: int, rate: int) -> Iterator[bytes]:
-    """Each message when it is due."""
-    gap = 1_000_000_000 // rate
-    for n, message in enumerate(messages):
-        wait = begin + n * gap - time.perf_counter_ns()
-        if wait > 0:
-            time.sleep(wait / 1e9)
-        yield message
-
-
-def _read(path: Path, messages: list[bytes], done: Any, drained: threading.Event) -> None:
-    """Note when each output, if it is right, can be seen first."""
-    totals: dict[bytes, int] = {}
-    expected = []
-    for message in messages:
-        key, _, number = message.partition(b",")
-        totals[key] = totals.get(key, 0) + int(number)
-        expected.append(f"{key.decode()} {totals[key]}")
-    while not path.exists() and not drained.is_set():
-        time.sleep(0.01)
-    rest = b""
-    with path.open("rb") as file:
-        while True:
-            last = drained.is_set()
-            new = file.read()
-            now = time.perf_counter_ns()
-            *lines, rest = (rest + new).split(b"\n")
-            for line in lines:
-                row = json.loads(line)
-                n = int(row["id"].removeprefix("amounts/"))
-                if row["data"] == expected[n] and not done[n]:
-                    done[n] = now
-            if last and not new:
-                return
-            time.sleep(0.002)
+    lag = Lag(found.late(found.due[first]), found.late(found.due[-1]))
+    return latencies, {"spark": _phases(running.query), **own}, lag
 
 
 def _floor(spark: SparkSession, folder: Path) -> dict[str, float]:
@@ -242,7 +178,7 @@ def _floor(spark: SparkSession, folder: Path) -> dict[str, float]:
 def _phases(query: StreamingQuery) -> dict[str, float]:
     """The medians of the phases of the later batches, in milliseconds, the whole first."""
     reported = [json.loads(p.json) for p in query.recentProgress]
-    took = [p["durationMs"] for p in reported if p["numInputRows"]]
+    took = [p["durationMs"] for p in reported if "addBatch" in p["durationMs"]]
     whole = _medians(took)
     return {TRIGGER: whole.pop(TRIGGER), **dict(sorted(whole.items()))}
 

@@ -170,7 +170,7 @@ class Simulation:
         return protocol.run(
             number,
             lambda job: execute(
-                protocol,
+                protocol.tasks,
                 job,
                 [p for p in planned if p.start < p.stop],
                 readers,

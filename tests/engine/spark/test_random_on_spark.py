@@ -47,6 +47,7 @@ def check(spark: SparkSession, data: st.DataObject) -> None:
                 {node.name: ArrowSink(folder / "out" / node.name) for node in app.sinks},
                 batch_messages=size,
                 state_partitions=partitions,
+                one_task_messages=data.draw(st.sampled_from([0, size, 100])),
                 batch_class=CrashingProtocol,
                 options={"crash": crash},
             )

@@ -43,8 +43,8 @@ pytestmark = pytest.mark.spark
 LINES = [f"They know they found it, number {n} {n % 7}." for n in range(50)]
 
 
-@pytest.fixture
-def config(tmp_path: Path) -> RunConfig:
+@pytest.fixture(params=[0, 15, 2_000], ids=["many-tasks", "one-task-for-few", "one-task"])
+def config(request: pytest.FixtureRequest, tmp_path: Path) -> RunConfig:
     text = tmp_path / "lines.txt"
     text.write_text("\n".join(LINES) + "\n")
     return RunConfig(
@@ -52,6 +52,7 @@ def config(tmp_path: Path) -> RunConfig:
         {"lines": FileSource(text)},
         {"totals": FolderSink(tmp_path / "out")},
         batch_messages=20,
+        one_task_messages=request.param,
     )
 
 

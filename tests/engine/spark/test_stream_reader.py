@@ -16,6 +16,7 @@ from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
 from bettong.engine.sinks.files import FileSink
 from bettong.engine.sources.base import Extent, FileSource
+from bettong.engine.spark.execution import share_of
 from bettong.engine.spark.runner import _source_spec, run
 from bettong.engine.spark.source import StreamReader, data_source
 from bettong.engine.state.manifest import current_epoch, remove_manifest
@@ -58,10 +59,9 @@ def test_a_silent_stream_holds_nobody_up_and_a_replay_takes_what_was_noted(tmp_p
     assert again.latestOffset(start, None) == end, "what was noted is taken again"
     assert again.latestOffset(end, None)["streams"] == {"amounts": 3, "corrections": 0}
     assert [dict(n.ends)["amounts"] for n in all_noted(config.store)] == [2, 3]
-    executor: StreamReader = cloudpickle.loads(cloudpickle.dumps(again))
-    parts = executor.partitions(start, end)
-    blocks = [block for part in parts for block in executor.read(part)]
-    assert len(parts) == 2 and sum(batch.num_rows for batch in blocks) > 0
+    share = share_of(config.streams, 2, start, end)
+    assert list(share.ranges) == [("amounts", 0, 2)], "nothing is read of the silent one"
+    assert len(share) == 2
 
 
 class LateSource(FileSource):
@@ -89,7 +89,7 @@ def test_the_first_batch_is_waited_for(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("bettong.engine.spark.source.FIRST_BATCH_S", 0.0)
     empty = planner.latestOffset(start, None)
     assert empty == {"batch": 1, "streams": {"amounts": 0, "corrections": 0}}
-    assert planner.partitions(start, empty) == []
+    assert not share_of(sources, 2, start, empty)
     monkeypatch.undo()
     amounts.path.write_text("k,1\n")
     assert reader(config).latestOffset(start, None) == empty, "what was noted is taken again"
@@ -117,7 +117,7 @@ def test_a_stream_that_was_added_begins_at_its_beginning(tmp_path: Path) -> None
     planner, before = reader(config), {"batch": 4, "streams": {"amounts": 1}}
     end = planner.latestOffset(before, None)
     assert end == {"batch": 5, "streams": {"amounts": 2, "corrections": 2}}
-    taken = [part.value[-1] for part in planner.partitions(before, end)]
+    taken = share_of(sources, 1, before, end).ranges
     assert {(part.stream, part.start) for part in taken} >= {("amounts", 1), ("corrections", 0)}
 
 
