@@ -79,7 +79,7 @@ def bench(full: bool = False) -> dict[str, Any]:
         plain = _floor(spark, folder)
     floor = plain[TRIGGER]
     figures: dict[str, Any] = {}
-    for rate, (latencies, phases) in seen.items():
+    for rate, (latencies, phases, lag) in seen.items():
         for part in (0.5, 0.99, 0.999):
             value = latencies.quantile(part) / 1e6
             figures[f"{rate} a second, sender to reader, p{100 * part:g}"] = {
@@ -88,6 +88,11 @@ def bench(full: bool = False) -> dict[str, Any]:
                 "versus": f"a batch of Spark alone: {floor:.1f}",
                 "ratio": round(value / floor, 2),
             }
+        figures[f"{rate} a second, not seen yet at the end"] = {
+            "value": lag.end,
+            "unit": "messages",
+            "versus": f"at the beginning: {lag.begin}",
+        }
         for who, took in phases.items():
             for phase, ms in took.items():
                 figure: dict[str, Any] = {"value": round(ms, 1), "unit": "ms"}

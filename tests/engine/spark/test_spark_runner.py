@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from folder_sink import FolderSink
@@ -28,7 +28,7 @@ from bettong.engine import (
     watermark,
 )
 from bettong.engine.metrics.config import Metrics
-from bettong.engine.sources.base import FileSource
+from bettong.engine.sources.base import Extent, FileSource
 from bettong.engine.sources.directory import DirectorySource
 from bettong.engine.sources.generator import GeneratorSource
 from bettong.engine.spark.notes import SparkNotes
@@ -114,6 +114,28 @@ def test_a_feed_that_begins_late_and_a_start_that_goes_on(
 
 
 @pytest.mark.slow  # Spark waits ten seconds
+class AskedSource(FileSource):
+    """Notes how long it was asked to wait, by the process at hand."""
+
+    waits: ClassVar[list[float]] = []
+
+    def extent(self, upto: int, wait: float) -> Extent:
+        self.waits.append(wait)
+        return super().extent(upto, wait)
+
+
+def test_whoever_waits_for_the_end_of_a_stream_keeps_no_batch_from_asking(
+    spark: SparkSession, config: RunConfig, tmp_path: Path
+) -> None:
+    """The driver has one connection to a gateway: a question that waits there holds up a batch's."""
+    source = AskedSource(tmp_path / "lines.txt")
+    AskedSource.waits.clear()
+    run(
+        word_count.app, spark, dataclasses.replace(config, sources={"lines": source})
+    ).await_drained()
+    assert set(AskedSource.waits) == {0.0}
+
+
 def test_a_planner_that_does_not_come_up_in_time_is_started_again(
     spark: SparkSession, config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,7 +59,7 @@ def test_a_silent_stream_holds_nobody_up_and_a_replay_takes_what_was_noted(tmp_p
     assert again.latestOffset(start, None) == end, "what was noted is taken again"
     assert again.latestOffset(end, None)["streams"] == {"amounts": 3, "corrections": 0}
     assert [dict(n.ends)["amounts"] for n in all_noted(config.store)] == [2, 3]
-    share = share_of(config.streams, 2, start, end)
+    share = share_of(again.spec.sources, 2, start, end)
     assert list(share.ranges) == [("amounts", 0, 2)], "nothing is read of the silent one"
     assert len(share) == 2
 
