@@ -127,7 +127,7 @@ class AskedSource(FileSource):
 def test_whoever_waits_for_the_end_of_a_stream_keeps_no_batch_from_asking(
     spark: SparkSession, config: RunConfig, tmp_path: Path
 ) -> None:
-    """The driver has one connection to a gateway: a question that waits there holds up a batch's."""
+    """The driver has one connection to a gateway: a question that waits there holds up others."""
     source = AskedSource(tmp_path / "lines.txt")
     AskedSource.waits.clear()
     run(
