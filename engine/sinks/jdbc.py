@@ -44,9 +44,9 @@ class JdbcTable:
     """
 
     promises: ClassVar[Promise] = "effectively-once"
-    url: str
+    url: str = field(repr=False)  # it, like options, may hold a password
     table: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.table):
@@ -66,10 +66,10 @@ class JdbcTable:
         """Raises UsageError when there is no such table, or the database has no transactions."""
         with self._open(spark) as database:
             if not database.has_transactions:
-                raise UsageError(f"{self.url} has no transactions: take another database")
+                raise UsageError(f"{self} is in a database without transactions: take another one")
             if not database.has(self.table):
                 raise UsageError(
-                    f"{self.url} has no table {self.table}: make it, with the sink's columns and "
+                    f"the database has no table {self.table}: make it, with the sink's columns and "
                     "batch of 64 bits"
                 )
             if not database.has(self._notes):

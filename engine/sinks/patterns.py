@@ -76,7 +76,7 @@ class BatchFolders:
     promises: ClassVar[Promise] = "effectively-once"
     directory: Path
     format: str = "parquet"
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
     disk: Disk = OS_DISK
 
     def __post_init__(self) -> None:
@@ -144,7 +144,7 @@ class DeltaTable:
 
     promises: ClassVar[Promise] = "effectively-once"
     path: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def has_batches(self, spark: SparkSession, application: str) -> bool:
         jvm = spark._jvm  # Delta shows what its log knows of applications to the JVM alone
@@ -211,7 +211,7 @@ class AppendedBatches:
 
     promises: ClassVar[Promise] = "at-least-once"
     format: str
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def has_batches(self, spark: SparkSession, application: str) -> bool:
         return False  # nothing is taken for having been made already

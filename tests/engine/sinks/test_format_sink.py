@@ -248,6 +248,14 @@ def test_a_table_lacks_a_column(spark: SparkSession, tmp_path: Path) -> None:
         work(sink, 1, 0)
 
 
+def test_no_message_tells_a_password() -> None:
+    """Messages name the pattern, whose options and address may hold one."""
+    url = "jdbc:postgresql://127.0.0.1/shop?user=me&password=hidden"
+    pattern = JdbcTable(url, "counts", {"password": "hidden"})
+    assert "counts" in f"{pattern}" and "hidden" not in f"{pattern}"
+    assert "hidden" not in f"{AppendedBatches('jdbc', {'password': 'hidden'})}"
+
+
 def test_without_spark_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
