@@ -44,7 +44,8 @@ class RunConfig:
         state_partitions: how many tasks apply state; may change between runs.
         one_task_messages: a batch of no more messages is one task on Spark, which takes longer to
             schedule several than these take for so few; 0 for as many tasks as there are slices
-            and state partitions, however few they are.
+            and state partitions, however few they are. To be well above what comes during a batch
+            of several tasks: else one such batch is followed by others.
         keep_versions: how many of the last batches' states can be read again; two at least, since
             the last batch may have to be done again from the state before it.
         read_slices: how many tasks read a stream's share of a batch.
@@ -67,7 +68,7 @@ class RunConfig:
     batch_wait_s: float | None = None
     state_partitions: int = 4
     read_slices: int = 2
-    one_task_messages: int = 2_000
+    one_task_messages: int = 5_000
     keep_versions: int = 10
     poll_s: float = 0.2
     instrumentation: steps.Instrumentation = field(default_factory=steps.installed)

@@ -11,8 +11,10 @@ Where each millisecond of a batch goes is reported in three parts. ``spark`` is 
 is done; beside it Spark alone at the same rate, a query that counts rows of its own rate source.
 ``driver`` is what the engine does within ``addBatch``, one after the other: ``base`` reads the
 manifest before, ``execute`` is Spark's job, ``manifest`` publishes the state, ``sink.commit`` the
-outputs. ``tasks`` is what tasks do within ``execute``, added up; the rest of ``execute`` is the
-scheduling, shuffling and moving of blocks between Spark and Python.
+outputs. ``tasks`` is what tasks do within ``execute``, added up (``state.load`` is a part of
+``state.apply``). What none of these tells of is reported too, as the rest of the phase in which it
+is: of ``execute`` the scheduling, shuffling and moving of blocks between Spark and Python, of
+``addBatch`` Spark's call of the engine and what measuring takes.
 """
 
 from __future__ import annotations
@@ -157,8 +159,22 @@ def _measured(
         part: _medians([{n: 1000 * s for n, s in batch[part].items()} for batch in batches])
         for part in ("driver", "tasks")
     }
+    spans = {"spark": _phases(running.query), **own}
+    spans["rest"] = rests(spans)
     lag = Lag(found.late(found.due[first]), found.late(found.due[-1]))
-    return latencies, {"spark": _phases(running.query), **own}, lag
+    return latencies, spans, lag
+
+
+def rests(phases: Phases) -> dict[str, float]:
+    """What of each phase that has phases of its own is in none of these."""
+    spark, driver, tasks = (dict(phases[who]) for who in ("spark", "driver", "tasks"))
+    tasks.pop("state.load", None)  # within state.apply
+    whole = spark.pop(TRIGGER)
+    return {
+        f"of {TRIGGER}": whole - sum(spark.values()),
+        "of addBatch": spark["addBatch"] - sum(driver.values()),
+        "of execute": driver["execute"] - sum(tasks.values()),
+    }
 
 
 def _floor(spark: SparkSession, folder: Path) -> dict[str, float]:

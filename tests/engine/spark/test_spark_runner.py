@@ -113,7 +113,6 @@ def test_a_feed_that_begins_late_and_a_start_that_goes_on(
     assert manifest.offsets == {"lines": 20}
 
 
-@pytest.mark.slow  # Spark waits ten seconds
 class AskedSource(FileSource):
     """Notes how long it was asked to wait, by the process at hand."""
 
@@ -136,6 +135,7 @@ def test_whoever_waits_for_the_end_of_a_stream_keeps_no_batch_from_asking(
     assert set(AskedSource.waits) == {0.0}
 
 
+@pytest.mark.slow  # Spark waits ten seconds
 def test_a_planner_that_does_not_come_up_in_time_is_started_again(
     spark: SparkSession, config: RunConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
