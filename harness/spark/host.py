@@ -98,6 +98,9 @@ def join_session(config: SessionConfig, home: Path) -> SparkSession:
 
     _find_gateway(home)
     gateway = launch_gateway()  # type: ignore[no-untyped-call]
+    # The JVM tells whoever is its driver to forget the functions of the dead one, by their numbers,
+    # when it collects them at last: the clock gives numbers that no earlier process has given.
+    gateway.gateway_property.pool.next_id = time.monotonic_ns()
     server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
     dead = getattr(gateway.jvm, jar.DEAD_DRIVER)
     left = dead.clear(server.getGateway(), round(QUIET_S * 1000))

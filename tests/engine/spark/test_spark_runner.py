@@ -43,8 +43,9 @@ pytestmark = pytest.mark.spark
 LINES = [f"They know they found it, number {n} {n % 7}." for n in range(50)]
 
 
-@pytest.fixture(params=[0, 15, 2_000], ids=["many-tasks", "one-task-for-few", "one-task"])
-def config(request: pytest.FixtureRequest, tmp_path: Path) -> RunConfig:
+@pytest.fixture
+def config(tmp_path: Path) -> RunConfig:
+    """Two batches of several tasks, and a last one of one task."""
     text = tmp_path / "lines.txt"
     text.write_text("\n".join(LINES) + "\n")
     return RunConfig(
@@ -52,7 +53,7 @@ def config(request: pytest.FixtureRequest, tmp_path: Path) -> RunConfig:
         {"lines": FileSource(text)},
         {"totals": FolderSink(tmp_path / "out")},
         batch_messages=20,
-        one_task_messages=request.param,
+        one_task_messages=15,
     )
 
 
@@ -67,9 +68,11 @@ def rows(config: RunConfig) -> list[tuple[str, str, str]]:
     return sorted(out.rows())
 
 
+@pytest.mark.parametrize("one_task_messages", [0, 15, 2_000])
 def test_word_count_and_its_last_batch_again(
-    spark: SparkSession, config: RunConfig, tmp_path: Path
+    spark: SparkSession, config: RunConfig, tmp_path: Path, one_task_messages: int
 ) -> None:
+    config = dataclasses.replace(config, one_task_messages=one_task_messages)
     metrics = Metrics(tmp_path / "metrics.jsonl")
     measured = dataclasses.replace(config, metrics=metrics)
     assert run(word_count.app, spark, measured).await_drained() == 3

@@ -198,3 +198,41 @@ def modes_of_local_files(spark: SparkSession, workdir: str) -> list[str]:
     files.setPermission(hadoop.Path(str(folder)), hadoop.permission.FsPermission("1750"))
     modes = (made, file.stat().st_mode, folder.stat().st_mode)
     return [files.getClass().getName(), *(f"{mode & 0o7777:o}" for mode in modes)]
+
+
+class _Function:
+    """A Python function that the JVM calls."""
+
+    calls = 0
+
+    def run(self) -> None:
+        self.calls += 1
+
+    class Java:
+        implements = ("java.lang.Runnable",)
+
+
+def _called_back(spark: SparkSession, *, collects: bool) -> list[str]:
+    from pyspark.java_gateway import ensure_callback_server_started
+
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    function = _Function()
+    thread = gateway.jvm.java.lang.Thread(function)
+    if collects:
+        gateway.jvm.java.lang.System.gc()
+        gateway.jvm.java.lang.System.runFinalization()
+    thread.run()
+    assert function.calls == 1
+    return [id for id, known in gateway.gateway_property.pool.dict.items() if known is function]
+
+
+def called_back(spark: SparkSession) -> list[str]:
+    """Under which names the JVM knows a function that it has called."""
+    return _called_back(spark, collects=False)
+
+
+def called_back_after_a_collection(spark: SparkSession) -> list[str]:
+    """The same, once the JVM has given up all functions that nobody there uses any more."""
+    return _called_back(spark, collects=True)

@@ -41,7 +41,9 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LastingJvmHost]:
     config = SessionConfig(
         "local[2,4]", {"spark.python.daemon.module": "bettong.harness.spark.python_daemon"}
     )
-    host = LastingJvmHost(config, env, imports=["bettong.harness.spark.python_daemon"])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTHONHASHSEED", raising=False)  # which tox sets, and it would hold for all
+        host = LastingJvmHost(config, env, imports=["bettong.harness.spark.python_daemon"])
     host.wait_ready()
     yield host
     host.kill()
@@ -156,6 +158,17 @@ def test_a_reset_ends_the_workers_of_every_driver(host: LastingJvmHost, tmp_path
         host.submit("spark_jobs:litter", {"workdir": str(tmp_path)}).exception(60)
         host.reset()
         assert host.run("spark_jobs:look_for_litter", timeout=60) == CLEAN
+
+
+def test_what_the_jvm_forgets_of_a_dead_driver_is_nothing_of_its_successor_s(
+    host: LastingJvmHost,
+) -> None:
+    """The first driver's functions are given up by the JVM when it collects them."""
+    before = host.run("spark_jobs:called_back", timeout=60)
+    crash(host)
+    host.revive()
+    assert host.run("spark_jobs:called_back", timeout=60) != before
+    assert host.run("spark_jobs:called_back_after_a_collection", timeout=60)
 
 
 def test_hashes_of_a_driver_and_its_successor_differ(host: LastingJvmHost) -> None:
