@@ -64,7 +64,7 @@ def run_scenario(
     found = load_scenario(scenario)
     on_event(Started(found.name, "scenario"))
     topology = backend.topology(found)
-    asked = budget or Budget()
+    asked = (budget or Budget()).begun()
     if faults == "ldfi":
         faults = bounds_of()
     if isinstance(faults, SearchBounds):
@@ -179,7 +179,7 @@ def _campaign(
         messages,
         seed=seed,
         options=options,
-        limits=replace(limits or Limits(), until=budget.until()),
+        limits=replace(limits or Limits(), until=budget.ends),
         resume=resume,
         on_event=on_event,
         beside=beside,

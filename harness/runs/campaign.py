@@ -310,7 +310,7 @@ def run_campaign(
         wanted: how many schedules have to be injected; further ones of the plan stand in for
             those that could not be. By default all of them have to be.
     """
-    began = time.monotonic()
+    budget = budget.begun()
     clean = [campaign.run(Schedule(), f"clean-{i}") for i in range(1, clean_runs + 1)]
     for seen in clean:
         if seen.outcome != "good":
@@ -329,7 +329,7 @@ def run_campaign(
     for first in range(0, len(schedules), campaign.parallel):
         if wanted is not None and injected >= wanted:
             break
-        if budget.spent(len(campaign.runs), time.monotonic() - began):
+        if budget.spent(len(campaign.runs)):
             left = len(schedules) - first
             reason = f"the budget ended with {left} schedules not run"
             return campaign.result("unknown", reason, expected, assumptions)

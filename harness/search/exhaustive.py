@@ -15,7 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from bettong.harness.faults.fault import Fault
@@ -104,8 +103,7 @@ class _Space:
     def __init__(self, campaign: Campaign, reach: SearchBounds, budget: Budget) -> None:
         self._campaign = campaign
         self._reach = reach
-        self._budget = budget
-        self._began = monotonic()
+        self._budget = budget.begun()
         self._fresh = 0
         self._log = _Log(campaign.out / LOG, f"{question(campaign, reach)}, {reach.exhaustive}")
         self._topology: Topology = campaign.backend.topology(campaign.scenario)
@@ -139,7 +137,7 @@ class _Space:
         random.Random(self._campaign.seed).shuffle(missing)
         size = self._campaign.parallel
         for first in range(0, len(missing), size):
-            if self._budget.spent(self._fresh, monotonic() - self._began):
+            if self._budget.spent(self._fresh):
                 found.left += len(missing) - first
                 return
             for seen in self._campaign.run_all(missing[first : first + size]):

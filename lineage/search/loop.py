@@ -43,10 +43,18 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """When to stop without an answer: after so many executions or seconds, whichever is first."""
+    """When to stop without an answer: after so many executions or seconds, whichever is first.
+
+    Attributes:
+        runs: so many executions.
+        seconds: so much time.
+        ends: the moment of the monotonic clock, in seconds, at which the time is up: infinite
+            until it has :meth:`begun`, or without a limit.
+    """
 
     runs: int | None = None
     seconds: float | None = None
+    ends: float = math.inf
 
     @classmethod
     def parse(cls, text: str | None) -> Budget:
@@ -61,15 +69,15 @@ class Budget:
         number, unit = int(found[1]), found[2]
         return cls(runs=number) if unit is None else cls(seconds=number * _SECONDS[unit])
 
-    def until(self) -> float:
-        """When the time is up that begins now, of the monotonic clock; infinite without a limit."""
-        return math.inf if self.seconds is None else monotonic() + self.seconds
+    def begun(self) -> Budget:
+        """The same with its time running: from now, unless it runs already."""
+        if self.seconds is None or self.ends < math.inf:
+            return self
+        return replace(self, ends=monotonic() + self.seconds)
 
-    def spent(self, runs: int, seconds: float) -> bool:
-        """Whether so many executions in so many seconds have used it up."""
-        return (self.runs is not None and runs >= self.runs) or (
-            self.seconds is not None and seconds >= self.seconds
-        )
+    def spent(self, runs: int) -> bool:
+        """Whether so many executions have used it up, or its time is up, which has begun."""
+        return (self.runs is not None and runs >= self.runs) or monotonic() >= self.ends
 
 
 @dataclass(slots=True)
@@ -103,7 +111,7 @@ class _Search:
 
     def spent(self) -> bool:
         """Whether the budget is used up."""
-        return self.budget.spent(len(self.done), monotonic() - self.began)
+        return self.budget.spent(len(self.done))
 
     def done_with(self) -> bool:
         """Whether nothing more is to be started: there is enough, or the budget is used up."""
@@ -195,7 +203,7 @@ def search(
     work = _Search(
         executor,
         bounds,
-        budget,
+        budget.begun(),
         find_all,
         journal,
         on_event,

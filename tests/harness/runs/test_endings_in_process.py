@@ -3,7 +3,6 @@ stand still for good, or leave rows that nobody can read."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +20,6 @@ from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.course import Limits
 from bettong.harness.runs.observed import visible
 from bettong.harness.runs.run import RunRecord, run_once
-from bettong.lineage.search.loop import Budget
 from bettong.scenarios.counting import COUNTING
 
 
@@ -152,8 +150,3 @@ def test_a_budget_that_is_over_starts_nothing(backend: LocalBackend, tmp_path: P
     seen = run_once(backend, scenario, Schedule(), tmp_path / "run", limits=limits)
     assert (seen.outcome, seen.events) == ("unknown", [])
     assert "the budget ended" in seen.note
-
-
-def test_the_time_of_a_budget_is_counted_from_its_beginning() -> None:
-    assert Budget(runs=3).until() == math.inf
-    assert 0 < Budget(seconds=60).until() - time.monotonic() <= 60

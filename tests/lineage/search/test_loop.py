@@ -7,8 +7,10 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -91,6 +93,22 @@ def test_a_budget_ends_it_without_an_answer() -> None:
     found = search(Paths(), Bounds(), budget=Budget(runs=2))
     assert (found.verdict, found.complete) == ("unknown", False)
     assert "budget" in found.reason
+
+
+def test_the_time_of_a_budget_counts_from_before_the_search() -> None:
+    over = replace(Budget(seconds=60), ends=monotonic())
+    assert over.begun() == over
+    system = Paths()
+    found = search(system, Bounds(), budget=over)
+    assert found.verdict == "unknown"
+    assert system.ran == [CLEAN]
+
+
+def test_the_time_of_a_budget_begins_once() -> None:
+    assert Budget(runs=3).begun().ends == inf
+    begun = Budget(seconds=60).begun()
+    assert 0 < begun.ends - monotonic() <= 60
+    assert begun.begun() == begun
 
 
 @pytest.mark.parametrize("outcome", ["vacuous", "unknown"])
