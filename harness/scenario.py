@@ -68,6 +68,7 @@ class Scenario:
         judges_state: whether the state that a run leaves is compared with the interpreter's too.
             Not where it rightly is another one although the outputs are the same, such as that of
             code that changes on the way.
+        versions: of the state that a run is to keep at most, where that is judged.
         expect: whether the system is right.
         schedule: the faults that show what is wrong with a broken one.
         advice: what to repair in a broken one.
@@ -88,6 +89,7 @@ class Scenario:
     options: Mapping[Component, Sequence[str]] = field(default_factory=dict)
     rows: Mapping[str, str] = field(default_factory=dict)
     judges_state: bool = True
+    versions: int | None = None
     expect: Literal["valid", "invalid"] = "valid"
     schedule: Resource | None = None
     advice: str = ""

@@ -21,6 +21,7 @@ KIND_MEANING = {
     "StateDivergence": "state differs from the sequential interpreter's",
     "Stuck": "the run never finished",
     "Died": "a process ended by itself and had to be started again",
+    "Leak": "something is kept that nobody wants any more",
     "Violation": "a postcondition does not hold",
 }
 

@@ -203,6 +203,7 @@ MERGING = replace(
     batch=2,
     frame=2,
     classes={"protocol": "bettong.scenarios.corners:MergingFiles"},
+    versions=2,
 )
 
 ON_ARRAYS = replace(

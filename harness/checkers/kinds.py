@@ -53,6 +53,7 @@ SHIPPED = (
         "effectively-once",
         "needed a process to be started again that had ended by itself",
     ),
+    Kind("Leak", "effectively-once", "is kept although nobody wants it any more"),
     Kind("Violation", "none", "Violation"),
 )
 _known = {kind.name: kind for kind in SHIPPED}

@@ -18,6 +18,8 @@ _IMPLIES: Mapping[Guarantee, frozenset[Guarantee]] = {
     "at-most-once": frozenset({"at-most-once", "none"}),
     "none": frozenset({"none"}),
 }
+_DO_NOT_LAST = frozenset({"Died", "Leak"})
+"""What no output suffers from, until nobody starts a process again or the disk is full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,8 @@ def judge(
 
     Args:
         anomalies: all of them, or a sample when ``counts`` is given.
-        expect: the level asked for. Torn is a violation of effectively-once alone, Died of every
-            level but ``none``.
+        expect: the level asked for. Torn is a violation of effectively-once alone, Died and Leak of
+            every level but ``none``.
         order: the order that was checked; with ``none`` a Reorder is not counted against it.
         counts: the true number of each kind.
     """
@@ -89,8 +91,8 @@ def judge(
     kinds = {kind for kind, number in numbers.items() if number}
     guarantee = guarantee_of(kinds)
     in_order = "Reorder" not in kinds
-    lived = "Died" not in kinds or expect == "none"
-    held = satisfies(guarantee, expect) and (in_order or order == "none") and lived
+    lasts = kinds.isdisjoint(_DO_NOT_LAST) or expect == "none"
+    held = satisfies(guarantee, expect) and (in_order or order == "none") and lasts
     reported = ", ".join(f"{numbers[kind]:,} {kind}" for kind in sorted(kinds)) or "no anomaly"
     return Judgement(
         verdict="valid" if held else "invalid",

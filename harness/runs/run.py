@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from bettong.engine import Application, interpret
@@ -29,6 +30,7 @@ from bettong.harness.conductor.stage_numbers import StageNumbers
 from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.course import BlindError, Course, Limits, StuckError
+from bettong.harness.runs.left_over import left_over
 from bettong.harness.runs.left_state import LeftState, check_left_state, left_state
 from bettong.harness.runs.observed import Observed, accepted, boundaries, visible
 from bettong.harness.runs.remains import remains
@@ -157,6 +159,7 @@ def run_once(
     died_before: Sequence[Anomaly] = ()
     left: bytes | None = None
     states: list[LeftState] = []
+    leaks: list[tuple[Anomaly, ...]] = []
     blind = ""
     unended: tuple[str, ...] = ()
 
@@ -164,8 +167,11 @@ def run_once(
         return visible(application, scenario, layout, run, backend)
 
     def note_state() -> None:
-        if scenario.judges_state and course.all_sent:
+        if not course.all_sent:
+            return
+        if scenario.judges_state:
             states.append(left_state(application, layout))
+        leaks.append(left_over(layout, scenario.versions, schedule.faults))
 
     with backend.cluster(scenario, layout, spares_jvm) as cluster:
         moments = Moments(scenario.moments)
@@ -226,7 +232,8 @@ def run_once(
         ends = [{stream: len(sent) for stream, sent in taken_in.items()}]
     interpreted = interpret(application, taken_in, ends)
     expected = _expected(application, scenario, taken_in, interpreted)
-    wrong = [check_left_state(application, interpreted, state) for state in states]
+    diverged = (check_left_state(application, interpreted, state) for state in states)
+    wrong = [(*a, *b) for a, b in zip_longest(diverged, leaks, fillvalue=())]
     last = seen()
     judgement = (
         undecided(blind)
@@ -294,13 +301,13 @@ def _expected(
 
 
 def _judge(
-    history: History, seen: Observed, also: Sequence[Anomaly], state: Sequence[Anomaly]
+    history: History, seen: Observed, also: Sequence[Anomaly], left: Sequence[Anomaly]
 ) -> Judgement:
     found, failures = check_history(history, checkers())
     also = [*seen.unreadable, *also, *found]
     judgement = check_outputs(history.expected, history.observed, also=also)
-    if state and judgement.guarantee == "effectively-once":
-        judgement = check_outputs(history.expected, history.observed, also=[*also, *state])
+    if left and judgement.guarantee == "effectively-once":
+        judgement = check_outputs(history.expected, history.observed, also=[*also, *left])
     return (
         undecided("; ".join(failures)) if failures and judgement.verdict == "valid" else judgement
     )

@@ -11,7 +11,7 @@ from bettong.harness.search.why import Message
 from bettong.lineage.results import Anomaly
 from bettong.lineage.trace import TraceEvent
 
-_SPEAK = ("Stuck", "Died", "Violation", "Torn")
+_SPEAK = ("Stuck", "Died", "Leak", "Violation", "Torn")
 
 
 def mechanism(events: Iterable[TraceEvent], anomalies: Sequence[Anomaly]) -> list[str]:
