@@ -69,6 +69,14 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         COUNTING,
+        "gateway_answers_failed_releases",
+        "the gateway says that messages are released although its disk has not noted it",
+        "gateway",
+        "gateways:AnswersFailedReleases",
+        "Answer a release once its note is durable; answer with the error where it cannot be made.",
+    ),
+    mutant(
+        COUNTING,
         "gateway_ends_on_repeated_release",
         "the gateway ends when it is asked again for a release that it has made",
         "gateway",

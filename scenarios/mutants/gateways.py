@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -132,6 +133,18 @@ class NotesReleasesTwice(Gateway):
     """Notes a release that is asked for again a second time, and cannot read that back."""
 
     journal_class = _NotesEachRelease
+
+
+class _ForgetsFailedReleases(Journal):
+    def release(self, upto: int) -> None:
+        with suppress(OSError):
+            super().release(upto)
+
+
+class AnswersFailedReleases(Gateway):
+    """Answers that messages are released although its disk has not taken the note of it."""
+
+    journal_class = _ForgetsFailedReleases
 
 
 class EndsOnRepeatedRelease(Gateway):

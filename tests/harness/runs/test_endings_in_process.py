@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +151,24 @@ def test_a_budget_that_is_over_starts_nothing(backend: LocalBackend, tmp_path: P
     seen = run_once(backend, scenario, Schedule(), tmp_path / "run", limits=limits)
     assert (seen.outcome, seen.events) == ("unknown", [])
     assert "the budget ended" in seen.note
+
+
+def test_messages_that_are_not_released_in_the_end_are_a_leak(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    fault = load_scenario("gateway_answers_failed_releases").shown_by()
+    right = load_scenario("counting")
+    assert run_once(backend, right, fault, tmp_path / "right", replay=False).outcome == "good"
+    seen = run(backend, tmp_path / "run", "gateway_answers_failed_releases")
+    assert (seen.outcome, kinds(seen)) == ("violation", {"Leak"})
+    assert seen.judgement.guarantee == "effectively-once"
+
+
+def test_versions_of_the_state_beyond_those_that_are_kept_are_a_leak(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    scenario = load_scenario("counting_merging")
+    strict = replace(scenario, versions=0)
+    for folder, judged, expected in (("a", scenario, "good"), ("b", strict, "violation")):
+        seen = run_once(backend, judged, Schedule(), tmp_path / folder, replay=False)
+        assert (seen.outcome, kinds(seen)) == (expected, set() if judged is scenario else {"Leak"})
