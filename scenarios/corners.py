@@ -169,10 +169,10 @@ ROLLING = replace(
 
 ROLLING_TWO = Scenario(
     "merged_rolling",
-    "two streams in 3 batches, with a gateway whose journals begin a segment after each record",
+    "two streams in 2 batches, with a gateway whose journals begin a segment after each record",
     "bettong.scenarios.applications.running_sum_merged:app",
     lambda: merged(6, 6),
-    batch=2,
+    batch=3,
     frame=1,
     options={"gateway": ("--segment-bytes", "1")},
 )

@@ -34,10 +34,11 @@ from bettong.harness.runs.left_over import left_over
 from bettong.harness.runs.left_state import LeftState, check_left_state, left_state
 from bettong.harness.runs.observed import Observed, accepted, boundaries, visible
 from bettong.harness.runs.remains import remains
+from bettong.harness.runs.sent import check_sent
 from bettong.harness.runs.standing import standing
 from bettong.harness.scenario import Messages, Scenario
 from bettong.lineage.errors import BettongError
-from bettong.lineage.faults import CRASH
+from bettong.lineage.faults import CRASH, STORAGE
 from bettong.lineage.results import Anomaly, Outcome, Run
 from bettong.lineage.trace import TraceEvent
 
@@ -159,7 +160,7 @@ def run_once(
     died_before: Sequence[Anomaly] = ()
     left: bytes | None = None
     states: list[LeftState] = []
-    leaks: list[tuple[Anomaly, ...]] = []
+    left_behind: list[Sequence[Anomaly]] = []
     blind = ""
     unended: tuple[str, ...] = ()
 
@@ -171,7 +172,16 @@ def run_once(
             return
         if scenario.judges_state:
             states.append(left_state(application, layout))
-        leaks.append(left_over(layout, scenario.versions, schedule.faults))
+        # A sender waits for no note to be durable, and none that has ended makes it again.
+        struck = {node for f in schedule.faults if f.bound == STORAGE for node in f.nodes}
+        senders = scenario.senders.items()
+        sent = {stream: len(input_[stream]) for stream, node in senders if node not in struck}
+        left_behind.append(
+            [
+                *check_sent(layout, sent),
+                *left_over(layout, scenario.versions, schedule.faults),
+            ]
+        )
 
     with backend.cluster(scenario, layout, spares_jvm) as cluster:
         moments = Moments(scenario.moments)
@@ -233,7 +243,7 @@ def run_once(
     interpreted = interpret(application, taken_in, ends)
     expected = _expected(application, scenario, taken_in, interpreted)
     diverged = (check_left_state(application, interpreted, state) for state in states)
-    wrong = [(*a, *b) for a, b in zip_longest(diverged, leaks, fillvalue=())]
+    wrong = [(*a, *b) for a, b in zip_longest(diverged, left_behind, fillvalue=())]
     last = seen()
     judgement = (
         undecided(blind)

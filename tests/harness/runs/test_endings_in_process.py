@@ -172,3 +172,11 @@ def test_versions_of_the_state_beyond_those_that_are_kept_are_a_leak(
     for folder, judged, expected in (("a", scenario, "good"), ("b", strict, "violation")):
         seen = run_once(backend, judged, Schedule(), tmp_path / folder, replay=False)
         assert (seen.outcome, kinds(seen)) == (expected, set() if judged is scenario else {"Leak"})
+
+
+def test_a_sender_that_has_lost_its_notes_with_its_disk_is_not_blamed(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    cut = "{power-cut: {node: sender, after: batch=1/source.commit, keep: nothing}}"
+    seen = run(backend, tmp_path / "run", "counting", cut)
+    assert kinds(seen) == set()
