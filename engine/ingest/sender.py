@@ -327,7 +327,11 @@ def main(arguments: list[str] | None = None) -> int:
         log.error("%s", error)
     if options.outcome is not None:
         outcome = {"code": code, "error": error, "acked": acked.upto if acked else 0}
-        replace_file(options.outcome, json.dumps(outcome).encode() + b"\n")
+        try:
+            replace_file(options.outcome, json.dumps(outcome).encode() + b"\n")
+        except OSError as e:
+            log.error("how it ended cannot be noted in %s: %s", options.outcome, e)
+            code = code or GAVE_UP  # started again it is told once more that all is safe
     return code
 
 

@@ -180,3 +180,13 @@ def test_a_sender_that_has_lost_its_notes_with_its_disk_is_not_blamed(
     cut = "{power-cut: {node: sender, after: batch=1/source.commit, keep: nothing}}"
     seen = run(backend, tmp_path / "run", "counting", cut)
     assert kinds(seen) == set()
+
+
+def test_a_sender_that_cannot_note_how_it_ended_gives_up_and_is_started_again(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    """Status 1, that of a traceback, would mean that the gateway has lost messages."""
+    fault = "{storage: {errno: EIO, node: sender, after: sender.forget/amounts/end, call: 1}}"
+    seen = run(backend, tmp_path / "run", "counting", fault)
+    assert (seen.outcome, seen.not_fired) == ("good", ())
+    assert "sender ended with status 3 and was started again: a sender whose disk" in seen.note
