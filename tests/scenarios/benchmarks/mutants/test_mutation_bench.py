@@ -247,13 +247,13 @@ def test_a_scenario_that_is_over_has_no_turn_and_in_the_end_none_has() -> None:
 def test_what_fails_by_itself_where_no_time_is_left_for_a_search_does_not_count(
     tmp_path: Path,
 ) -> None:
-    """A gateway that is never told what it may forget takes no more, once its credit is used up."""
-    mutant = mutant_of("engine/endpoints.py", "GatewaySource.release delete release")
+    """That no version of the state is removed is seen where few are kept."""
+    mutant = mutant_of("engine/batch/protocol.py", "delete call: self._housekeeper.after")
     source = overlay.source_of(mutant.path)
     overlay.build(tmp_path, {mutant.path: mutant.applied(source)})
-    scenarios = ("counting", "doubling", "counting_on_credit")
+    scenarios = ("counting", "doubling", "counting_merging")
     found = judge(Question(overlay.in_front(tmp_path), scenarios, (), "standard", 20.0))
-    assert (found.status, found.shown_by) == ("fails without a fault", "counting_on_credit")
+    assert (found.status, found.shown_by) == ("fails without a fault", "counting_merging")
 
 
 @pytest.mark.slow
