@@ -173,9 +173,9 @@ def run_once(
         if scenario.judges_state:
             states.append(left_state(application, layout))
         # A sender waits for no note to be durable, and none that has ended makes it again.
-        struck = {node for f in schedule.faults if f.bound == STORAGE for node in f.nodes}
+        hit = {node for f in schedule.faults if f.bound == STORAGE for node in f.nodes}
         senders = scenario.senders.items()
-        sent = {stream: len(input_[stream]) for stream, node in senders if node not in struck}
+        sent = {stream: len(input_[stream]) for stream, node in senders if node not in hit}
         left_behind.append(
             [
                 *check_sent(layout, sent),
