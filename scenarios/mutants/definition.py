@@ -6,11 +6,15 @@ from dataclasses import replace
 
 from bettong.harness.scenario import Component, Resource, Scenario
 
+_right: dict[str, Scenario] = {}
+"""By the name of a mutant: the scenario that it is of."""
+
 
 def mutant(
     right: Scenario, name: str, title: str, component: Component, path: str, advice: str
 ) -> Scenario:
     """A scenario with one component replaced; its schedule is the file of its name."""
+    _right[name] = right
     return replace(
         right,
         name=name,
@@ -23,7 +27,5 @@ def mutant(
 
 
 def mended(broken: Scenario) -> Scenario:
-    """The scenario that a mutant is of, with the right component in its place."""
-    return replace(
-        broken, name=f"{broken.name}_mended", classes={}, expect="valid", schedule=None, advice=""
-    )
+    """The scenario that a mutant is of, by another name."""
+    return replace(_right[broken.name], name=f"{broken.name}_mended")

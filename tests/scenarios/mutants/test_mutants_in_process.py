@@ -51,4 +51,5 @@ def test_every_mutant_has_a_name_a_schedule_and_a_piece_of_advice_of_its_own() -
     for mutant in MUTANTS:
         assert mutant.shown_by().faults
         assert mutant.advice
-        assert not mended(mutant).classes
+        assert mended(mutant).expect == "valid"
+        assert mended(mutant).classes != mutant.classes
