@@ -40,9 +40,10 @@ class Trail:
         shown other mistakes with several.
 
         Before all else come faults that the right engine does not have: what it makes durable
-        cannot be lost by them. Then those that lead to the mistake, those at a step that runs it,
-        at another one of the same shape, of a node that runs it, and the rest; of these, those
-        first that have shown another mistake, and then the sorts in turn.
+        cannot be lost by them. Then those that lead to the mistake, their like, those of their kind
+        at such a step, those at a step that runs it, at another one of the same shape, of a node
+        that runs it, and the rest; of these, those first that have shown another mistake, and then
+        the sorts in turn.
         """
         groups: dict[tuple[bool, int, int], list[Fault]] = {}
         shown = {ids: place for place, ids in enumerate(self.shown)}
@@ -63,6 +64,7 @@ class Trail:
         near = (
             fault.id in self.led_to,
             sort_of(fault) in self.sorts,
+            (fault.kind, StepId.parse(step).shape) in {(kind, at) for kind, _, at in self.sorts},
             step in steps and (not hit or bool(hit & nodes)),
             StepId.parse(step).shape in {StepId.parse(s).shape for s in steps},
             bool(hit & nodes),

@@ -52,6 +52,12 @@ def test_what_leads_to_the_mistake_comes_before_what_is_of_its_sort_and_that_bef
     assert set(order[4:8]) == of_shape
 
 
+def test_what_is_of_the_kind_of_what_led_to_the_mistake_comes_next_to_it() -> None:
+    kind, _, at = sort_of(FAULTS[-1])
+    trail = Trail(ALL, sorts=frozenset({(kind, (), at)}))
+    assert singles(trail.first(FAULTS))[0] == FAULTS[-1].id
+
+
 COMMIT_0 = Crash("receiver", COMMITS[0]).id
 
 
