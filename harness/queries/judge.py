@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,12 +13,10 @@ from bettong.harness.checkers import (
     output_anomalies,
     stuck,
 )
+from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.sink.rows import Input, judged_fields, records
 from bettong.lineage.results import Anomaly
-from bettong.lineage.secrets import masked
-
-_RAISED = re.compile(r"^(?:[\w.]+\.)?\w*(?:Error|Exception|Warning|Exit)\b:? .*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +64,6 @@ def judge_run(run: QueryRun, source: Input, ordered: bool, refusable: bool = Fal
         why = cause(run.errors[-1]) if run.errors else "it does not end"
         anomalies.append(stuck(why, sorted(str(id) for id in missing)))
     return SinkVerdict(tuple(anomalies), _torn(run, source))
-
-
-def cause(error: str) -> str:
-    """The line of a failed query's error that says most: what the sink's own code raised."""
-    found = [m.group().strip() for m in _RAISED.finditer(error)]
-    return masked(found[-1] if found else error.splitlines()[0])
 
 
 def _torn(run: QueryRun, source: Input) -> tuple[Anomaly, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bettong.harness.queries.judge import cause
+from bettong.harness.queries.raised import cause, remedy
 from bettong.harness.queries.run.job import NO_QUERY
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.lineage.errors import BettongError, UsageError
@@ -21,11 +21,12 @@ def expect_sense(name: str, run: QueryRun) -> None:
         if NO_QUERY in error:
             raise UsageError(f"{name}: {error.partition(': ')[2]}")
     if not any(e.step == "batch=0/offsets" for e in run.events):
-        raise VacuousError(
-            f"{name}: no batch was begun: {run.errors[0] if run.errors else 'no error'}"
-        )
+        why = _failure(run.errors[0]) if run.errors else "no error"
+        raise VacuousError(f"{name}: no batch was begun: {why}")
     if not run.drained:
-        why = cause(run.errors[-1]) if run.errors else "it does not end"
+        if not run.errors:
+            raise VacuousError(f"{name}: the query does not end though no fault was injected")
+        why = _failure(run.errors[-1])
         raise VacuousError(f"{name}: the query fails without any fault: {why}")
     if run.unused:
         raise UsageError(
@@ -52,6 +53,11 @@ def expect_sense(name: str, run: QueryRun) -> None:
             f"{name}: read() returned nothing after a run without faults: "
             "it must return the rows that are in the target"
         )
+
+
+def _failure(error: str) -> str:
+    raised = cause(error)
+    return f"{raised.rstrip('.')}: {remedy(raised)}"
 
 
 def expect_empty(name: str, rows: Sequence[Mapping[str, Any]]) -> None:

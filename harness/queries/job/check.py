@@ -37,6 +37,7 @@ from bettong.harness.queries.job.script_workload import ScriptWorkload
 from bettong.harness.queries.job.workload import OTHERS, PLAIN, JobWorkload, Variant
 from bettong.harness.queries.judge import SinkVerdict
 from bettong.harness.queries.lanes import Lanes, Links, undisturbed
+from bettong.harness.queries.raised import cause
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
@@ -401,7 +402,9 @@ class _Check:
         facts = self._facts(run)
         blind = next((each["error"] for each in facts if "error" in each), None)
         if blind is not None:
-            raise VacuousError(f"{self._job.name}: what its query does cannot be seen: {blind}")
+            raise VacuousError(
+                f"{self._job.name}: what its query does cannot be seen: {cause(blind)}"
+            )
         if facts and not any(each.get("rows") for each in facts):
             raise VacuousError(f"{self._job.name}: its query has read no row of its inputs")
 

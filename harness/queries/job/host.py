@@ -18,7 +18,8 @@ from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.plan import shown_by
 from bettong.harness.queries.job.script import load_reader
-from bettong.harness.queries.run.job import NoQueryError, error_in_words
+from bettong.harness.queries.run.failure import Failures
+from bettong.harness.queries.run.job import NoQueryError
 from bettong.harness.queries.sink import probes
 from bettong.harness.queries.sink.rows import read_back
 
@@ -209,6 +210,7 @@ def _stream(env: JobEnvironment, name: str, given: StepInput | Recorded) -> Data
 
 def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
     query = None
+    failures = Failures()
     facts: dict[str, Any] = {}
     streams = env.spark.streams
     before = {each.runId for each in streams.active}  # one that a crash has left may be ending
@@ -222,10 +224,10 @@ def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
             raise RuntimeError("it has more than one streaming query")
         _until_done(query)
     except Exception as e:
-        return error_in_words(e), facts
+        return failures.in_words(e), facts
     finally:
         if query is not None:
-            facts.update(_facts(query))
+            facts.update(_facts(query, failures))
             for each in (query, *(x for x in streams.active if x.runId not in before)):
                 each.stop()
     return None, facts
@@ -246,7 +248,7 @@ def _until_done(query: StreamingQuery) -> None:
         raise error
 
 
-def _facts(query: StreamingQuery) -> dict[str, Any]:
+def _facts(query: StreamingQuery, failures: Failures) -> dict[str, Any]:
     """What the plan and the progress of a query show of it; ``error``: why nothing is seen."""
     import json
 
@@ -254,7 +256,7 @@ def _facts(query: StreamingQuery) -> dict[str, Any]:
         plan = str(query._jsq.explainInternal(True))
         progress = [p.json for p in query.recentProgress]
     except Exception as e:  # the query's own error, if there is one, says more
-        return {"error": error_in_words(e)}
+        return {"error": failures.in_words(e)}
 
     dropped, rows = 0, 0
     for text in progress:

@@ -18,7 +18,8 @@ from bettong.harness.queries.job.rules import (
     latest_of_each,
     table_difference,
 )
-from bettong.harness.queries.judge import SinkVerdict, cause
+from bettong.harness.queries.judge import SinkVerdict
+from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.lineage.results import Anomaly
 

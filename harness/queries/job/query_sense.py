@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bettong.harness.queries.job.inputs import Input, StepInput
-from bettong.harness.queries.judge import cause
+from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.sense import VacuousError
 

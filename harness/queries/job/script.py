@@ -9,7 +9,7 @@ from typing import Any
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.inputs import StepInput
 from bettong.harness.queries.job.plan import shown_by
-from bettong.harness.queries.judge import cause
+from bettong.harness.queries.raised import cause
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.script import Script

@@ -18,6 +18,7 @@ from typing import Any, cast
 from bettong.engine.steps import Instrumentation
 from bettong.harness.processes.session import Ended, ProcessSession, guard_folder, unguard_folder
 from bettong.harness.queries.job.script_workload import ScriptWorkload
+from bettong.harness.queries.raised import raised_in
 from bettong.harness.queries.run.environment import SparkEnvironment, python_path
 from bettong.harness.queries.script import KAFKA, Script
 from bettong.harness.queries.sink import probes
@@ -28,6 +29,7 @@ from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import merged
 
 READ = "bettong.harness.queries.job.host:read_script"
+_LOG_BYTES = 1 << 18
 _POLL_S = 0.05
 _DEFAULTS = "spark-defaults.conf"
 _FAST = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
@@ -210,8 +212,8 @@ class ScriptHost:
             ended(None if status == 0 else f"the script ended with {status}: {self._last_words()}")
 
     def _last_words(self) -> str:
-        lines = self.log.read_bytes()[-4000:].decode("utf-8", "replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        text = self.log.read_bytes()[-_LOG_BYTES:].decode("utf-8", "replace").strip()
+        return raised_in(text) or text.rpartition("\n")[2] or "it said nothing"
 
 
 class ScriptPool:

@@ -8,12 +8,12 @@ from typing import Any
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.faults.point import DRIVER
+from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DriverControl
 from bettong.harness.spark.driver import START_S, DriverDiedError, DriverError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.lineage.errors import BettongError
-from bettong.lineage.secrets import masked
 
 INCARNATION_S = 120.0
 _STOP_S = 10.0
@@ -85,7 +85,7 @@ class Incarnations:
             assert self._driver.host is not None
             return {"error": self._death(self._driver.host)}
         except JobError as e:
-            raise SinkError(masked(str(e))) from e
+            raise SinkError(cause(str(e))) from e
         return done
 
     def mark_dead(self, killed: bool) -> None:

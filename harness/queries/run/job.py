@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bettong.engine import steps
 from bettong.engine.steps import Instrumentation
+from bettong.harness.queries.run.failure import Failures
 from bettong.harness.queries.sink import probes
 from bettong.harness.queries.sink.contract import Environment, Sink
 from bettong.harness.queries.sink.loading import load_target
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 
 CALL = f"{__name__}:incarnation"
 NO_QUERY = "write(), or build(), must return the query that start() gives"
-_ERROR_CHARS = 50_000
-"""Of an error in words: what was raised first stands below the tracebacks of two Pythons."""
 
 
 class NoQueryError(TypeError):
@@ -98,13 +97,9 @@ def incarnation(
     return done
 
 
-def error_in_words(error: Exception) -> str:
-    """Its kind and all that it says, but for what nobody would read."""
-    return f"{type(error).__name__}: {error}"[:_ERROR_CHARS]
-
-
 def _write(sink: Sink, source: Input, env: Environment) -> str | None:
     query = None
+    failures = Failures()
     try:
         query = sink.write(source.stream(env.spark), env)
         if not hasattr(query, "processAllAvailable"):
@@ -112,7 +107,7 @@ def _write(sink: Sink, source: Input, env: Environment) -> str | None:
             raise NoQueryError(found)
         query.processAllAvailable()
     except Exception as e:
-        return error_in_words(e)
+        return failures.in_words(e)
     finally:
         if query is not None:
             query.stop()

@@ -21,6 +21,7 @@ from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, cras
 from bettong.harness.queries.faults.operations import event_of
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire import CLOCK
+from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DriverControl
 from bettong.harness.queries.run.endpoints import EndpointProxies
@@ -34,7 +35,6 @@ from bettong.harness.spark.driver import DriverDiedError, JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.lineage.errors import BettongError
 from bettong.lineage.search.executor import BudgetSpentError
-from bettong.lineage.secrets import masked
 from bettong.lineage.trace import TraceEvent
 
 _ASIDE = 0
@@ -149,6 +149,8 @@ class OneRun:
         with self._under_way():
             self._injector.arm()
             self._until_drained()
+            if not self._result.drained:  # the moment at which they were to go on never comes
+                self._driver.resume(DRIVER)
             if self._operational_event.anew is not None:
                 self._start_anew()
             self._injector.let_go()
@@ -253,7 +255,7 @@ class OneRun:
         try:
             self._ask("setup")
         except (DriverDiedError, JobError, TimeoutError) as e:
-            raise SinkError(f"setup(): {masked(str(e) or 'it does not return')}") from e
+            raise SinkError(f"setup(): {cause(str(e) or 'it does not return')}") from e
 
     def _look(self) -> None:
         """What a reader sees between a crash and the restart; the target may not be there yet."""

@@ -13,7 +13,8 @@ from bettong.harness.queries.faults.crash_points import is_change
 from bettong.harness.queries.faults.kinds import parse_fault
 from bettong.harness.queries.faults.operations import event_of
 from bettong.harness.queries.faults.query_fault import QueryFault
-from bettong.harness.queries.judge import SinkVerdict, cause, fingerprint, judge_run
+from bettong.harness.queries.judge import SinkVerdict, fingerprint, judge_run
+from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
 from bettong.harness.queries.search.lineage import Why

@@ -22,8 +22,9 @@ from bettong.harness.queries.faults.lost_executor import LostExecutor
 from bettong.harness.queries.faults.operations import KNOWN
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire_fault import WireFault, at_request
-from bettong.harness.queries.judge import cause, ids_in_words, judge_run
-from bettong.harness.queries.run.job import error_in_words
+from bettong.harness.queries.judge import ids_in_words, judge_run
+from bettong.harness.queries.raised import cause
+from bettong.harness.queries.run.failure import Failures
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.state import copy_state, digest_state, replace_state
 from bettong.harness.queries.sink.loading import load_target
@@ -376,7 +377,7 @@ def test_what_was_raised_is_said_though_it_stands_below_long_tracebacks() -> Non
     whole = (
         f"Reason: a proxy.\nTraceback (most recent call last):\n{frames}ValueError: no such table"
     )
-    assert cause(error_in_words(RuntimeError(whole))) == "ValueError: no such table"
+    assert cause(Failures().in_words(RuntimeError(whole))) == "ValueError: no such table"
 
 
 @pytest.mark.parametrize("lost", ["key", "seq", "value"])

@@ -76,6 +76,35 @@ class ByNow(Base):
 class WrongOracle(Base):
     oracle = staticmethod(lambda inputs: [{**row, "amount": 7} for row in inputs["orders"]])
 
+class Refused(Exception):
+    pass
+
+class Refuses(Base):
+    def write(self, df, env):
+        def write(batch, batch_id):
+            raise Refused("row 3")
+
+        writer = df.writeStream.foreachBatch(write)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+def at_a_row(what):
+    def each(row):
+        exec(what)
+
+    class AtARow(Base):
+        def write(self, df, env):
+            writer = df.writeStream.foreach(each)
+            return writer.option("checkpointLocation", env.checkpoint).start()
+
+    return AtARow
+
+LacksAPackage = at_a_row("import no_such.package")
+DiesUnheard = at_a_row("import os; os._exit(3)")
+
+class LacksAColumn(Base):
+    def transform(self, env):
+        return env.input("orders").select("nothing")
+
 class Checksums(Base):
     spark_config = {"spark.sql.streaming.checkpoint.fileChecksum.enabled": "true"}
     inputs = {"orders": Files("json", "id STRING, at TIMESTAMP", steps=2, per_step=2)}
@@ -297,6 +326,25 @@ def test_a_right_job_stands_a_replay(environments: SparkEnvironments, users: str
     assert (result.verdict, result.kind) == ("valid", "job")
     assert result.details["oracle"] == "the envelope of clean runs"
     assert result.coverage.injected == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "why", "what_to_do"),
+    [
+        ("Refuses", ": the query fails without any fault: my_job.Refused: row 3: ", "mend that"),
+        ("LacksAPackage", "No module named 'no_such': ", "install what brings no_such"),
+        ("DiesUnheard", "exited unexpectedly", "without a word"),
+        ("LacksAColumn", "no batch was begun: AnalysisException: [UNRESOLVED_COLUMN", "mend that"),
+    ],
+)
+def test_a_query_that_fails_by_itself_is_unknown_and_says_in_a_line_why_and_what_to_do(
+    environments: SparkEnvironments, users: str, name: str, why: str, what_to_do: str
+) -> None:
+    result = check(environments, f"{users}:{name}")
+    assert result.verdict == "unknown"
+    assert why in result.reason
+    assert what_to_do in result.reason
+    assert "\n" not in result.reason
 
 
 def test_a_driver_dies_where_a_job_says_what_state_it_keeps(
