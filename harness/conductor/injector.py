@@ -86,6 +86,14 @@ class Injection:
                 self._end(planned)
             return bool(waiting)
 
+    def end_unended(self, seen: str, done: bool) -> None:
+        """End those whose end is a moment that does not come any more, as has been seen; they are
+        carried out if that is as good as their own end, which is ``done``."""
+        with self._acting:
+            for planned in self._planned:
+                if planned.in_force and len(planned.fault.points) > 1:
+                    self._end(planned, seen, done=done)
+
     def end(self) -> None:
         """End whatever is still in force: the run is over."""
         with self._acting:

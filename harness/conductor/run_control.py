@@ -159,6 +159,11 @@ class RunControl:
         is not ``drained``, until nobody goes on without them; whether there were any."""
         return self._injection.wake(drained)
 
+    def end_unended(self, seen: str, done: bool) -> None:
+        """End those faults whose end is a moment that does not come any more, as has been seen;
+        they are carried out if that is as good as their own end, which is ``done``."""
+        self._injection.end_unended(seen, done)
+
     def has_spoken(self, node: str, incarnation: int) -> bool:
         """Whether this incarnation of a node, or a later one, has taken a step."""
         with self._changed:

@@ -55,6 +55,12 @@ SHIPPED = (
         "applyInPandasWithState with timers, appended to a file",
         "at-least-once",
     ),
+    _job("processors:Visits", "transformWithStateInPandas with timers, SQLite, batch id and rows"),
+    _job(
+        "processors:VisitsMarkedFirst",
+        "transformWithStateInPandas with timers, SQLite, the batch id before the rows",
+        "at-most-once",
+    ),
     _job("kafka:CountsToTopic", "Kafka, window count, Kafka, last record of a key counts"),
     _job("kafka:CountsToTopicOfAll", "Kafka, window count, Kafka, all records", "at-least-once"),
     _job("kafka:Copied", "Kafka, upserted by id"),

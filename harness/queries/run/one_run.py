@@ -149,8 +149,7 @@ class OneRun:
         with self._under_way():
             self._injector.arm()
             self._until_drained()
-            if not self._result.drained:  # the moment at which they were to go on never comes
-                self._driver.resume(DRIVER)
+            self._end_pauses()
             if self._operational_event.anew is not None:
                 self._start_anew()
             self._injector.let_go()
@@ -250,6 +249,13 @@ class OneRun:
                 if self._result.drained or self._ended_at == before:
                     return  # or it has failed again without a fault, and would for ever
                 self._start()
+
+    def _end_pauses(self) -> None:
+        """A driver that stands still until a batch that its successor has not had goes on when that
+        one has no more to do, or cannot do it: a new start may plan other batches without data."""
+        drained = self._result.drained
+        ended = "had ended the work" if drained else "could not end the work"
+        self._control.end_unended(f"the one that took over {ended}", done=drained)
 
     def _set_up(self) -> None:
         try:

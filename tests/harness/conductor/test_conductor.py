@@ -281,6 +281,21 @@ def test_who_is_replaced_for_good_goes_on_when_it_is_woken_and_outlives_its_succ
     assert not control.not_fired
 
 
+@pytest.mark.parametrize("done", [True, False])
+def test_who_stands_still_until_what_never_comes_goes_on_when_that_is_seen(
+    children: Children, begin: Begin, done: bool
+) -> None:
+    pause = Pause("a", Point("one"), Point("three"), replace=True)
+    control = begin(pause)
+    children.start("a", "one", "two")
+    children.control = control
+    assert begun(control, "done")
+    control.end_unended("its successor had ended the work", done)
+    assert begun(control, "done", 2)
+    assert control.not_fired == (() if done else (pause.id,))
+    assert control.unended == ()
+
+
 def test_another_run_and_a_dead_incarnation_are_refused(children: Children, begin: Begin) -> None:
     control = begin(Crash("a", Point("one"), restart=False))
     with (
