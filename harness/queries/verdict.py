@@ -90,9 +90,12 @@ class QueryVerdict:
         chosen = self._ways(executor, violations)
         with ThreadPoolExecutor(executor.parallel) as pool:
             confirmed = list(pool.map(executor.confirm, chosen))
-        for execution, confirmation in zip(chosen, confirmed, strict=True):
-            if not confirmation.shown:
-                executor.expect_alone(execution)
+        for n, confirmation in enumerate(confirmed):
+            if not confirmation.in_time:
+                chosen[n] = _like_it(chosen[n], executor, violations)
+                confirmed[n] = executor.confirm(chosen[n])
+            if not confirmed[n].shown:
+                executor.expect_alone(chosen[n])
         ways = [(e, self._counterexample(executor, e)) for e in chosen]
         shown = [(e, reported) for e, reported in ways if reported is not None]
         kinds = {a.kind for e, _ in shown for a in e.anomalies}
@@ -282,6 +285,16 @@ class QueryVerdict:
 def named(schedule: FaultSet) -> str:
     """A fault set, for people."""
     return " + ".join(sorted(schedule)) or "no fault"
+
+
+def _like_it(
+    late: Execution, executor: QueryExecutor, violations: Sequence[Execution]
+) -> Execution:
+    """A violation with the same anomalies that had been shown again before the time was up; the
+    same one if there is none."""
+    kinds = {a.kind for a in late.anomalies}
+    shown = (e for e in violations if e.schedule in executor.confirmed)
+    return next((e for e in shown if {a.kind for a in e.anomalies} == kinds), late)
 
 
 def _unjudged(execution: Execution) -> str:

@@ -24,14 +24,15 @@ LOST = QueryRun(rows=[dict(row) for row in SOURCE.all()][1:], drained=True)
 
 
 class EndsInTime:
-    """Gives the first run; for all others the time is up."""
+    """Gives the first runs; for all others the time is up."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = 1) -> None:
         self.runs = 0
+        self.most = most
 
     def run(self, faults: Sequence[object], **how: object) -> QueryRun:
         self.runs += 1
-        if self.runs > 1:
+        if self.runs > self.most:
             raise BudgetSpentError("the time is up")
         return LOST
 
@@ -56,3 +57,19 @@ def test_it_is_told_and_proves_nothing(parallel: int) -> None:
     assert "a counterexample was seen and not confirmed" in result.reason
     assert f"{CRASH} (Loss)" in result.reason
     assert [run.faults for run in result.runs if run.outcome == "violation"] == [(CRASH,)]
+
+
+def test_another_one_that_was_shown_again_in_time_stands_for_it() -> None:
+    """The earliest one of a way of failing is reported, and another one was seen first."""
+    why = Why(2, SOURCE.batches, 1)
+    executor = SinkExecutor(EndsInTime(3), SOURCE, False, why)  # type: ignore[arg-type]
+    later = executor.run(frozenset({"crash(driver, before batch=2/commits)"}))
+    executor.on_event(Executed(later, 1, from_log=False))
+    earlier = executor.run(frozenset({CRASH}))
+    executor.on_event(Executed(earlier, 2, from_log=False))
+    clean = Execution(CLEAN, "good")
+    findings = Findings(clean, [clean, later, earlier])
+    findings.minimal = [later.schedule, earlier.schedule]
+    result = QueryVerdict(Request("s.py:S"), Subject("S", "sink")).conclude(executor, findings)
+    assert (result.verdict, result.guarantee) == ("invalid", "at-most-once")
+    assert [c.faults for c in result.counterexamples] == [tuple(later.schedule)]
