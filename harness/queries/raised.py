@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from bettong.harness.queries.sink.loading import FILE_MODULE
 from bettong.lineage.secrets import masked
 
 DIED_UNHEARD = "exited unexpectedly"
@@ -49,7 +50,7 @@ def _pythons(text: str) -> Iterator[tuple[int, str]]:
             code = f": {last['code'].strip()}" if last["code"] else ""
             place = f"{Path(last['file']).name}, line {last['line']}"
             raised = f"{raised.rstrip(':')} ({place}{code})"
-        yield match.start("raised"), raised.removeprefix("__main__.")
+        yield match.start("raised"), raised.removeprefix(FILE_MODULE)
 
 
 def remedy(cause: str) -> str:

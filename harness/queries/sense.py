@@ -57,7 +57,7 @@ def expect_sense(name: str, run: QueryRun) -> None:
 
 def _failure(error: str) -> str:
     raised = cause(error)
-    return f"{raised.rstrip('.')}: {remedy(raised)}"
+    return f"{raised.rstrip('.')}; {remedy(raised)}"
 
 
 def expect_empty(name: str, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from pyspark.sql.streaming import StatefulProcessor
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from bettong.harness import Bag, Clean, Files
 from bettong.scenarios.jobs.outputs import ToSqlite
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     import sqlite3
 
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StatefulProcessorHandle
+    from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 
 _CLOSING = {"user": "closing", "at": "2030-01-01T00:00:00Z"}
 _QUIET_MS = 10_000
 
 
-class _CountVisits(StatefulProcessor):  # type: ignore[misc]
+class _CountVisits(StatefulProcessor):
     """Counts a user's clicks until the watermark has passed the last one by ten seconds."""
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -37,7 +37,7 @@ class _CountVisits(StatefulProcessor):  # type: ignore[misc]
         rows: Iterator[pd.DataFrame],
         timerValues: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        clicks = self._clicks.get()[0] if self._clicks.exists() else 0
+        (clicks,) = self._clicks.get() or (0,)
         latest = 0
         for batch in rows:
             clicks += len(batch)
@@ -55,7 +55,7 @@ class _CountVisits(StatefulProcessor):  # type: ignore[misc]
         timerValues: Any,  # noqa: N803
         expiredTimerInfo: Any,  # noqa: N803
     ) -> Iterator[pd.DataFrame]:
-        (clicks,) = self._clicks.get()
+        (clicks,) = self._clicks.get() or (0,)
         self._clicks.clear()
         yield pd.DataFrame({"user": [key[0]], "clicks": [clicks]})
 

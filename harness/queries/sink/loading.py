@@ -20,6 +20,8 @@ from bettong.lineage.user_code import guarded
 
 _FILE_FORMATS = ("parquet", "json", "orc", "csv", "delta")
 _METHODS = ("write", "read")
+FILE_MODULE = "bettong_target_"
+"""What the name of a module that is loaded from a file begins with, before the file's own."""
 
 
 def load_target(target: str, options: Mapping[str, str], *, fresh: bool = False) -> Sink:
@@ -113,7 +115,7 @@ def _named(sink: Sink, name: str) -> Sink:
 
 def _file(path: Path, fresh: bool) -> ModuleType:
     path = path.resolve()
-    name = f"bettong_target_{path.stem}"
+    name = f"{FILE_MODULE}{path.stem}"
     if not fresh and name in sys.modules:
         return sys.modules[name]
     if fresh:

@@ -331,8 +331,8 @@ def test_a_right_job_stands_a_replay(environments: SparkEnvironments, users: str
 @pytest.mark.parametrize(
     ("name", "why", "what_to_do"),
     [
-        ("Refuses", ": the query fails without any fault: my_job.Refused: row 3: ", "mend that"),
-        ("LacksAPackage", "No module named 'no_such': ", "install what brings no_such"),
+        ("Refuses", ": the query fails without any fault: my_job.Refused: row 3; ", "mend that"),
+        ("LacksAPackage", "No module named 'no_such'; ", "install what brings no_such"),
         ("DiesUnheard", "exited unexpectedly", "without a word"),
         ("LacksAColumn", "no batch was begun: AnalysisException: [UNRESOLVED_COLUMN", "mend that"),
     ],
