@@ -56,6 +56,11 @@ _ATTEMPT = (
     "each attempt write aside and publish once at the batch's commit, or write by key (upsert by "
     "id)."
 )
+_MEMORY = (
+    "Nothing was replayed: what the driver keeps in its memory (a number, what it has seen, rows "
+    "not sent yet) is gone with it. Make names and numbers from the batch's id, and keep what has "
+    "to last in the target, in one transaction with the rows."
+)
 _REPLAY = (
     "A replay comes with the same batch id and the same rows: record the batch id in the same "
     "transaction as the rows and skip what is recorded, or write by key (upsert by id)."
@@ -79,6 +84,8 @@ def advise(
         return _STUCK
     if any(x.mechanism == "unavailable" for x in faults) and not (crashed or failed):
         return _UNAVAILABLE
+    if any(x.between_batches for x in faults) and not any(x.replays for x in faults):
+        return _MEMORY
     if "Loss" in kinds:
         if any(x.forgets_answered for x in faults):
             return _ACKNOWLEDGED

@@ -48,6 +48,8 @@ def _how(
         return ""
     batches = _batches(anomalies, rows_per_batch)
     fault = faults[0]
+    if fault.between_batches and kinds <= {"Loss", "Duplicate"}:
+        return "No batch had to be replayed."
     one = f"batch {batches[0]}" if len(batches) == 1 else "the batch"
     if kinds == {"Duplicate"}:
         if fault.replays:

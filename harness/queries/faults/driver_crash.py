@@ -67,3 +67,7 @@ class DriverCrash(QueryFault):
     @property
     def crashes(self) -> bool:
         return True
+
+    @property
+    def between_batches(self) -> bool:
+        return self.at.phase == "after" and StepId.parse(self.at.step).ends_batch

@@ -86,6 +86,10 @@ class OperationalEvent(QueryFault):
         return "replay" if self.replays else self.id
 
     @property
+    def between_batches(self) -> bool:
+        return bool(self.at_first) and self.crash is None
+
+    @property
     def replays(self) -> bool:
         return self.crash is not None
 

@@ -192,9 +192,14 @@ class QueryFault(ABC):
         return False
 
     @property
+    def between_batches(self) -> bool:
+        """Whether the query is started again where no batch was begun and not recorded as done."""
+        return False
+
+    @property
     def replays(self) -> bool:
         """Whether the query is started again in the midst of a batch."""
-        return self.crashes
+        return self.crashes and not self.between_batches
 
     @property
     def forgets_answered(self) -> bool:

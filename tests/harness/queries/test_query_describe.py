@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,7 @@ from bettong.harness.queries.faults.driver_crash import DriverCrash
 from bettong.harness.queries.faults.failed_step import FailedStep, FailedTask
 from bettong.harness.queries.faults.kinds import parse_fault, refused, refused_once, zombie
 from bettong.harness.queries.faults.lost_executor import LostExecutor
-from bettong.harness.queries.faults.operations import KNOWN
+from bettong.harness.queries.faults.operations import KNOWN, STOPPED
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire_fault import WireFault, at_request
 from bettong.harness.queries.judge import ids_in_words, judge_run
@@ -301,6 +302,17 @@ def test_a_duplicate_is_described_in_words() -> None:
     )
     assert "same transaction" in advise([crash], verdict.kinds, layout=False)
     assert "never from its place" in advise([crash], verdict.kinds, layout=True)
+
+
+@pytest.mark.parametrize("rows", [[*SOURCE.all(), *SOURCE.batch(0)], SOURCE.all()[20:]])
+@pytest.mark.parametrize("fault", [DriverCrash(Point("batch=1/commits", "after")), STOPPED])
+def test_what_a_new_driver_does_not_remember_is_no_replay(
+    fault: QueryFault, rows: list[dict[str, Any]]
+) -> None:
+    verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
+    reported = describe.explain([fault], verdict.anomalies, SOURCE.rows, layout=False)
+    assert "No batch had to be replayed. Now m/000000" in reported
+    assert "in its memory" in advise([fault], verdict.kinds, layout=False)
 
 
 @pytest.mark.parametrize(
