@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from bettong.harness import Bag, Files, Job, Rows
@@ -66,6 +69,51 @@ class KeyedByPlace(_Cleaned, ToSqlite):
                 db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", placed)
 
         return started(df, env, each)
+
+
+class KeyedByChance(_Cleaned, ToSqlite):
+    """Under a key that is drawn when the batch is written: a replay draws other ones."""
+
+    tables = ("CREATE TABLE orders (key TEXT PRIMARY KEY, id TEXT, amount INTEGER)",)
+    select = "SELECT id, amount FROM orders"
+
+    def write(self, df: DataFrame, env: Any) -> StreamingQuery:
+        def each(batch: DataFrame, batch_id: int) -> None:
+            rows = [tuple(row) for row in batch.selectExpr("uuid()", "id", "amount").collect()]
+            with connected(env) as db:
+                db.executemany("INSERT OR REPLACE INTO orders VALUES (?, ?, ?)", rows)
+
+        return started(df, env, each)
+
+
+class NumberedByBatch(_Cleaned):
+    """Into a file a batch, with the batch's number."""
+
+    def write(self, df: DataFrame, env: Any) -> StreamingQuery:
+        number = self.numbering()
+
+        def each(batch: DataFrame, batch_id: int) -> None:
+            lines = "".join(f"{text}\n" for text in batch.toJSON().collect())
+            (env.workdir / f"{number(batch_id):05d}.jsonl").write_text(lines)
+
+        return started(df, env, each)
+
+    def read(self, env: Any) -> list[Any]:
+        files = sorted(env.workdir.glob("*.jsonl"))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    def numbering(self) -> Callable[[int], int]:
+        """The number of a batch's file."""
+        return lambda batch_id: batch_id
+
+
+class NumberedByDriver(NumberedByBatch):
+    """The same, with a number that the driver counts: a new driver begins with the first one again
+    and writes over what is there."""
+
+    def numbering(self) -> Callable[[int], int]:
+        numbers = itertools.count()
+        return lambda batch_id: next(numbers)
 
 
 class SkippedByMarker(_Cleaned, ToSqlite):
