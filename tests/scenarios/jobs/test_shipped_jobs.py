@@ -13,6 +13,14 @@ from bettong.harness.queries.run.environment import SparkEnvironments, spark_env
 from bettong.lineage.search.loop import Budget
 from bettong.scenarios.jobs import SHIPPED
 
+VARIES = {
+    "bettong.scenarios.jobs.stateless:NumberedByDriver",
+    "bettong.scenarios.jobs.processors:Visits",
+    "bettong.scenarios.jobs.processors:VisitsMarkedFirst",
+}
+"""Those of which a restart between batches, without any fault, shows something else: a timer may go
+off in the batch without data that comes before it."""
+
 
 @pytest.fixture(scope="module")
 def environments() -> Iterator[SparkEnvironments]:
@@ -28,7 +36,8 @@ def environments() -> Iterator[SparkEnvironments]:
 def test_its_level_is_found(environments: SparkEnvironments, job: CatalogEntry) -> None:
     request = Request(job.name, contract="job", faults=1, budget=Budget(seconds=900))
     result = check_one_job(request, environments)
-    assert (result.guarantee, result.details.get("envelope")) == (job.level, []), result.reason
+    assert result.guarantee == job.level, result.reason
+    assert bool(result.details.get("envelope")) == (job.name in VARIES)
     assert result.verdict == ("valid" if job.level == "effectively-once" else "invalid")
     assert result.coverage.not_injected == 0
 
