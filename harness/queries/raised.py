@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from bettong.harness.queries.sink.loading import FILE_MODULE
+from bettong.harness.queries.sink.loading import as_written
 from bettong.lineage.secrets import masked
 
 DIED_UNHEARD = "exited unexpectedly"
@@ -25,6 +25,7 @@ _MISSING = re.compile(
     r"No module named '(?P<module>[\w.]+)'"
     r"|cannot import name '\w+' from '(?P<package>[\w.]+)' \(unknown location\)"
 )
+_OF_THE_PIPE = re.compile("BrokenPipeError|ConnectionResetError|EOFError|java.io.EOFException")
 _PACKAGES = {"google": "protobuf"}
 """What is not called as the module is that Spark's own Python imports."""
 
@@ -36,8 +37,11 @@ def cause(error: str) -> str:
 
 def raised_in(text: str) -> str | None:
     """The last line that names an exception and what it says. An exception of Python's that says
-    nothing is named with its place."""
+    nothing is named with its place. Where a worker has died unheard, what its peer says of the pipe
+    between them is no cause."""
     found = [*_pythons(text), *((m.start(), m["raised"]) for m in _SAID.finditer(text))]
+    if DIED_UNHEARD in text:
+        found = [each for each in found if not _OF_THE_PIPE.match(each[1])]
     return max(found)[1].strip() if found else None
 
 
@@ -50,7 +54,7 @@ def _pythons(text: str) -> Iterator[tuple[int, str]]:
             code = f": {last['code'].strip()}" if last["code"] else ""
             place = f"{Path(last['file']).name}, line {last['line']}"
             raised = f"{raised.rstrip(':')} ({place}{code})"
-        yield match.start("raised"), raised.removeprefix(FILE_MODULE)
+        yield match.start("raised"), as_written(raised)
 
 
 def remedy(cause: str) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Mapping
+from hashlib import blake2b
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,8 +22,9 @@ from bettong.lineage.user_code import guarded
 
 _FILE_FORMATS = ("parquet", "json", "orc", "csv", "delta")
 _METHODS = ("write", "read")
-FILE_MODULE = "bettong_target_"
-"""What the name of a module that is loaded from a file begins with, before the file's own."""
+_FILE_MODULE = "bettong_target_"
+_folders: list[str] = []
+"""In which files stand that were loaded, the last one first."""
 
 
 def load_target(target: str, options: Mapping[str, str], *, fresh: bool = False) -> Sink:
@@ -115,18 +118,18 @@ def _named(sink: Sink, name: str) -> Sink:
 
 def _file(path: Path, fresh: bool) -> ModuleType:
     path = path.resolve()
-    name = f"{FILE_MODULE}{path.stem}"
+    name = _file_module(path)
     if not fresh and name in sys.modules:
         return sys.modules[name]
     if fresh:
         _forget_beside(path.parent)
+    _forget_shadows(path.parent)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise UsageError(f"{path}: there is no such Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # what stands beside it can be imported
+    _let_import(str(path.parent))
     try:
         with guarded(str(path)):
             spec.loader.exec_module(module)
@@ -135,6 +138,41 @@ def _file(path: Path, fresh: bool) -> ModuleType:
         raise
     _ship(module)
     return module
+
+
+def _file_module(path: Path) -> str:
+    """The name of the module of a file: files called alike are as many modules."""
+    folder = blake2b(bytes(path.parent), digest_size=4).hexdigest()
+    return f"{_FILE_MODULE}{folder}_{path.stem}"
+
+
+def as_written(name: str) -> str:
+    """The name of what is defined in a file's module, as its author knows it."""
+    return re.sub(rf"^{_FILE_MODULE}[0-9a-f]{{8}}_", "", name)
+
+
+def _let_import(folder: str) -> None:
+    """Have what stands beside a file found, before what stands beside others."""
+    if folder in sys.path and folder not in _folders:
+        return
+    if folder in _folders:
+        _folders.remove(folder)
+        sys.path.remove(folder)
+    first = next((n for n, entry in enumerate(sys.path) if entry in _folders), len(sys.path))
+    sys.path.insert(first, folder)
+    _folders.insert(0, folder)
+
+
+def _forget_shadows(folder: Path) -> None:
+    """Modules that stand beside other files are forgotten where this folder has some called alike,
+    which would be taken for them."""
+    others = [Path(other) for other in _folders if Path(other) != folder]
+    for name, module in list(sys.modules.items()):
+        top = name.partition(".")[0]
+        file = getattr(module, "__file__", None)
+        ours = (folder / f"{top}.py").is_file() or (folder / top).is_dir()
+        if file is not None and ours and any(Path(file).is_relative_to(o) for o in others):
+            del sys.modules[name]
 
 
 def _module(name: str, fresh: bool) -> ModuleType:

@@ -99,6 +99,20 @@ def test_loading_afresh_forgets_what_stands_beside_the_module_and_nothing_else(
     assert again == {"counted_by_a_helper"}
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+def test_files_that_are_called_alike_are_told_apart_and_what_stands_beside_them(
+    tmp_path: Path, fresh: bool
+) -> None:
+    files = [tmp_path / name / "my_sink.py" for name in ("one", "other")]
+    for file in files:
+        file.parent.mkdir()
+        file.with_name("beside_a_sink.py").write_text(f"OF = {file.parent.name!r}")
+        file.write_text(f"import beside_a_sink\n{SINK}\nRight.name = beside_a_sink.OF")
+    for file in [*files, *files]:
+        sink = load_target(f"{file}:Right", {}, fresh=fresh)
+        assert sink.name == file.parent.name
+
+
 @pytest.mark.parametrize(
     ("target", "message"),
     [

@@ -74,6 +74,12 @@ def test_what_to_do_goes_by_what_was_raised(error: str, said: str) -> None:
             "refused\n\tat x",
             "java.net.ConnectException: refused",
         ),
+        (
+            "SparkException: Python worker exited unexpectedly (crashed)\n\tat x\nTraceback (most "
+            'recent call last):\n  File "daemon.py", line 7, in f\n    g()\n'
+            "BrokenPipeError: [Errno 32] Broken pipe\n",
+            "SparkException: Python worker exited unexpectedly (crashed)",
+        ),
     ],
 )
 def test_the_line_that_says_most(text: str, line: str) -> None:
