@@ -155,7 +155,10 @@ class Gateway(Server):
     def serve_sender(self, connection: Connection, stream: Stream) -> None:
         """Take what a sender sends."""
         journal = stream.journal
-        connection.send(self.welcome(stream))
+        welcome = self.welcome(stream)
+        connection.send(welcome)
+        if stream.has_welcomed(connection) > welcome.limit:
+            connection.send(Credit(stream.limit))
         following: object = None
         while True:
             frame = following or connection.receive(self.limits.idle_s)
@@ -269,7 +272,7 @@ class Gateway(Server):
         step = f"gateway.release/{message_id(name, request.upto - 1)}"
         with steps.step(step, causes=known(request.cause)):
             stream.release(request.upto)
-        sender = stream.sender
+        sender = stream.welcomed
         if self._max_unreleased and sender is not None:
             with contextlib.suppress(ConnectionLostError):  # its own thread notices too
                 sender.send(Credit(stream.limit))

@@ -14,11 +14,18 @@ from bettong.lineage.trace import MessageRange
 
 
 class Stream:
-    """A journal, the one sender that may append to it, and who waits for it to grow."""
+    """A journal, the one sender that may append to it, and who waits for it to grow.
+
+    Attributes:
+        sender: who may append.
+        welcomed: the same once it has been told where the stream is, which is to come first; to be
+            told of room for more.
+    """
 
     def __init__(self, journal: Journal, max_unreleased: int) -> None:
         self.journal = journal
         self.sender: Connection | None = None
+        self.welcomed: Connection | None = None
         self.sender_node = ""
         self.changed = threading.Condition()
         self._max_unreleased = max_unreleased
@@ -34,9 +41,18 @@ class Stream:
         """Make this the stream's only sender; an older one's frames are refused from now on."""
         with self.changed:
             before, self.sender = self.sender, sender
+            self.welcomed = None
             self.sender_node = node
         if before is not None:
             before.abort()
+
+    def has_welcomed(self, sender: Connection) -> int:
+        """Have this sender told of room from now on, if it is the stream's; gives the room there
+        is, of which it may not have been told."""
+        with self.changed:
+            if self.sender is sender:
+                self.welcomed = sender
+        return self.limit
 
     def append(self, sender: Connection, first: int, messages: Block) -> None:
         """Append what came, if it is of the stream's sender and follows the last message."""

@@ -6,7 +6,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -17,9 +17,10 @@ from bettong.engine import steps
 from bettong.engine.address import Address
 from bettong.engine.ingest.acked import AckedFile, read_acked
 from bettong.engine.ingest.client import RangeClient
-from bettong.engine.ingest.frames import CODEC, Ack, Credit, Data, Hello, Ping, Welcome
+from bettong.engine.ingest.frames import CODEC, Ack, Credit, Data, Hello, Ping, Release, Welcome
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.sender import LossError, Pace, Sender
+from bettong.engine.ingest.stream import Stream
 from bettong.engine.net.access import Key, ListenConfig
 from bettong.engine.net.block import Block
 from bettong.engine.net.client import Patience, open_connection
@@ -274,6 +275,41 @@ def test_a_sender_without_credit_asks_whether_the_gateway_lives(serve: Serve) ->
     connection.send(Ping())
     assert connection.expect(Credit).limit == 1
     connection.close()
+
+
+class _ReleasesMeanwhile(Gateway):
+    """Messages are released while a sender is about to be told where the stream is."""
+
+    def welcome(self, stream: Stream) -> Welcome:
+        journal = stream.journal
+        if self.between == "before":
+            self.release(stream, Release(journal.end, ""))
+        welcome = super().welcome(stream)
+        if self.between == "after":
+            self.release(stream, Release(journal.end, ""))
+        return welcome
+
+    between = ""
+
+
+@pytest.mark.parametrize("between", ["before", "after"])
+def test_a_sender_is_welcomed_before_it_is_told_of_credit_and_told_of_all(
+    tmp_path: Path, between: str
+) -> None:
+    access = ListenConfig(LOOPBACK)
+    with closing(_ReleasesMeanwhile(access, tmp_path / "gateway", max_unreleased=5)) as gateway:
+        threading.Thread(target=gateway.run, daemon=True).start()
+        connection, welcome = sender_connection(gateway)
+        connection.send(Data(0, Block.of(MESSAGES[:5]), ""))
+        assert connection.expect(Ack).upto == 5
+        connection.close()
+        gateway.between = between
+        connection, welcome = sender_connection(gateway)
+        if between == "before":
+            assert welcome.limit == 10
+        else:
+            assert (welcome.limit, connection.expect(Credit).limit) == (5, 10)
+        connection.close()
 
 
 def test_loss_is_told_from_the_note_of_an_earlier_incarnation(serve: Serve, tmp_path: Path) -> None:
