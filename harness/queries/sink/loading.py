@@ -155,24 +155,19 @@ def _let_import(folder: str) -> None:
     """Have what stands beside a file found, before what stands beside others."""
     if folder in sys.path and folder not in _folders:
         return
-    if folder in _folders:
-        _folders.remove(folder)
-        sys.path.remove(folder)
-    first = next((n for n, entry in enumerate(sys.path) if entry in _folders), len(sys.path))
-    sys.path.insert(first, folder)
-    _folders.insert(0, folder)
+    others = [other for other in _folders if other != folder]
+    sys.path[:] = [*(entry for entry in sys.path if entry not in _folders), folder, *others]
+    _folders[:] = [folder, *others]
 
 
 def _forget_shadows(folder: Path) -> None:
     """Modules that stand beside other files are forgotten where this folder has some called alike,
     which would be taken for them."""
-    others = [Path(other) for other in _folders if Path(other) != folder]
-    for name, module in list(sys.modules.items()):
-        top = name.partition(".")[0]
-        file = getattr(module, "__file__", None)
-        ours = (folder / f"{top}.py").is_file() or (folder / top).is_dir()
-        if file is not None and ours and any(Path(file).is_relative_to(o) for o in others):
-            del sys.modules[name]
+    for other in map(Path, _folders):
+        for name in _modules_in(other) if other != folder else ():
+            top = name.partition(".")[0]
+            if (folder / f"{top}.py").is_file() or (folder / top).is_dir():
+                del sys.modules[name]
 
 
 def _module(name: str, fresh: bool) -> ModuleType:
@@ -190,6 +185,13 @@ def _module(name: str, fresh: bool) -> ModuleType:
 def _forget_beside(folder: Path) -> None:
     """Modules of the user's own that stand beside the target, or below, are loaded again as well:
     what they keep in memory dies with a driver too."""
+    for name in _modules_in(folder):
+        del sys.modules[name]
+
+
+def _modules_in(folder: Path) -> list[str]:
+    """The modules of the user's own that stand in a folder, or below."""
+    found = []
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if file is None or name.partition(".")[0] in ("bettong", "__main__"):
@@ -197,7 +199,8 @@ def _forget_beside(folder: Path) -> None:
         path = Path(file)
         installed = {"site-packages", "dist-packages"} & set(path.parts)
         if path.is_relative_to(folder) and not installed and not path.is_relative_to(sys.prefix):
-            del sys.modules[name]
+            found.append(name)
+    return found
 
 
 def _ship(module: ModuleType) -> None:

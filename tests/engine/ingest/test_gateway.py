@@ -280,6 +280,8 @@ def test_a_sender_without_credit_asks_whether_the_gateway_lives(serve: Serve) ->
 class _ReleasesMeanwhile(Gateway):
     """Messages are released while a sender is about to be told where the stream is."""
 
+    between = ""
+
     def welcome(self, stream: Stream) -> Welcome:
         journal = stream.journal
         if self.between == "before":
@@ -288,8 +290,6 @@ class _ReleasesMeanwhile(Gateway):
         if self.between == "after":
             self.release(stream, Release(journal.end, ""))
         return welcome
-
-    between = ""
 
 
 @pytest.mark.parametrize("between", ["before", "after"])
