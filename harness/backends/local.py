@@ -15,6 +15,7 @@ from bettong.harness.cluster.layout import (
     SENDER,
 )
 from bettong.harness.cluster.platform import Platform
+from bettong.harness.processes.folders import folder_in_memory
 from bettong.harness.spark.lasting_jvm import LastingJvmHost
 from bettong.harness.spark.pool import HostKind
 
@@ -26,8 +27,11 @@ class LocalBackend(Backend):
 
     def _platform(self, stack: contextlib.ExitStack) -> Platform:
         modules = (GATEWAY, RECEIVER, SENDER)
-        forked = modules if self.runner == "spark" else (*modules, DRIVER_PROCESS)
-        platform = LocalPlatform(folder_for(stack), forked)
+        if self.runner == "spark":
+            platform = LocalPlatform(folder_for(stack), modules)
+        else:  # disks lose what was not synced by the books, so that memory does as well
+            forked = (*modules, DRIVER_PROCESS)
+            platform = LocalPlatform(folder_for(stack), forked, folder_in_memory())
         stack.enter_context(platform.fork_server)
         return platform
 

@@ -16,14 +16,15 @@ class LocalPlatform(Addresses):
     Args:
         folder: for a fork server.
         modules: what the fork server has ready.
+        runs: the folder for folders of runs; None for any.
     """
 
     conductor = "127.0.0.1"
-    runs = None
     server_options = ()
 
-    def __init__(self, folder: Path, modules: Sequence[str]) -> None:
+    def __init__(self, folder: Path, modules: Sequence[str], runs: Path | None = None) -> None:
         super().__init__()
+        self.runs = runs
         self.fork_server = ForkServerProcess(folder, modules)
 
     def modules(self, node: str) -> Launcher:

@@ -13,6 +13,7 @@ from bettong.engine.batching import BY_NUMBER
 from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import GatewaySource, TcpSink, kept_as
 from bettong.engine.names import load_class
+from bettong.engine.net.client import Patience
 from bettong.engine.sinks.arrow import ArrowSink
 from bettong.engine.sinks.base import TwoPhaseSink
 from bettong.engine.sinks.files import FileSink
@@ -38,6 +39,7 @@ def configure(
     live: bool,
     partitions: int,
     classes: Mapping[str, str],
+    timeout_s: float,
 ) -> tuple[Application, RunConfig]:
     """The application and how it is run.
 
@@ -51,16 +53,18 @@ def configure(
         batch: messages of each stream in a micro-batch.
         live: whether batches close by time too.
         classes: what replaces the right classes, see :class:`bettong.harness.scenario.Scenario`.
+        timeout_s: seconds that gateway and receiver have for an answer.
     """
     module, _, name = application.partition(":")
     app: Application = getattr(importlib.import_module(module), name)
+    waiting = Patience(timeout_s)
 
     def source(name: str) -> GatewaySource | DirectorySource | KafkaSource:
         if inputs == "folder":
             return DirectorySource(Path(folders[name]), Path(checkpoint) / "index" / name)
         if inputs == "kafka":
             return KafkaSource(servers["kafka"], f"{topics}.{name}", end="now")
-        return GatewaySource(Address.parse(servers["gateway"]), name)
+        return GatewaySource(Address.parse(servers["gateway"]), name, patience=waiting)
 
     def sink(name: str) -> TwoPhaseSink:
         if outputs == "files":
@@ -70,7 +74,7 @@ def configure(
         if outputs == "kafka":
             return KafkaSink(servers["kafka"], f"{topics}.{name}", Path(shared) / name)
         found = load_class(classes.get("sink", TcpSink), TcpSink)
-        return found(Address.parse(servers["receiver"]), kept_as(app, name))
+        return found(Address.parse(servers["receiver"]), kept_as(app, name), patience=waiting)
 
     return app, RunConfig(
         Path(checkpoint),

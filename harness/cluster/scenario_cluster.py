@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
+from bettong.engine.net.client import Patience
 from bettong.engine.spark.notes import SparkNotes
 from bettong.engine.steps import Instrumentation
 from bettong.harness.cluster.broker import KAFKA, Broker
@@ -20,7 +21,10 @@ from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.faults.actuator import Direction, InjectionOutcome
 from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.step_ids import REPLAY
+from bettong.harness.processes.patience import patience
 from bettong.harness.scenario import Component, Scenario
+
+_SOON_S = 3.0
 
 
 class RunCluster(Cluster):
@@ -172,6 +176,7 @@ class RunCluster(Cluster):
             "live": bool(scenario.moments),
             "partitions": scenario.partitions,
             "classes": dict(scenario.classes),
+            "timeout_s": self._answer_s,
         }
         log = self._layout.log(DRIVER)
         if self._environment.supply is not None:
@@ -186,6 +191,14 @@ class RunCluster(Cluster):
     def _way(self, a: str, server: str) -> str:
         return self.repeaters.way(f"{a}->{server}", self._environment.way(a, server))
 
+    @property
+    def _answer_s(self) -> float:
+        """Seconds that a client waits for an answer. Where a fault lasts until a client asks again,
+        the run has nothing else to do meanwhile: then it is short, but longer than it takes to see
+        that nobody goes on."""
+        lasting = any(len(fault.points) > 1 for fault in self.control.schedule.faults)
+        return patience(_SOON_S) if lasting else Patience.timeout_s
+
     def _sender(self, stream: str, name: str, instrumentation: Instrumentation) -> Node:
         gateway = self._way(name, "gateway")
         layout = self._layout
@@ -193,7 +206,7 @@ class RunCluster(Cluster):
             *(SENDER, "--gateway", gateway),
             *("--stream", stream, "--input", str(layout.input(stream))),
             *("--frame", str(self._scenario.frame), "--acked", str(layout.acked(stream))),
-            *("--outcome", str(layout.outcome(stream))),
+            *("--outcome", str(layout.outcome(stream)), "--timeout", f"{self._answer_s:g}"),
         ]
         return CommandNode(
             name,
