@@ -17,8 +17,8 @@ little."""
 
 @contextmanager
 def lasting() -> Iterator[Callable[[], None]]:
-    """Yields what is to be called after each run: now and then all objects that are alive are left
-    out of later collections, until the end."""
+    """Until the end, threads that answer get their turn soon. Yields what is to be called after
+    each run: now and then all objects that are alive are left out of later collections."""
     runs = 0
     interval = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_S)
