@@ -17,7 +17,7 @@ from pathlib import Path
 from bettong.engine.net.peers import ENV_PEERS
 from bettong.engine.steps import Instrumentation
 from bettong.harness.cluster.links import Links
-from bettong.harness.cluster.nodes import START_TIMEOUT, CommandNode, NodeError, log_tail
+from bettong.harness.cluster.nodes import START_TIMEOUT, CommandNode, NodeError, last_words
 from bettong.harness.cluster.platform import Platform
 from bettong.harness.faults.point import DRIVER
 from bettong.harness.processes.addresses import free_ports
@@ -119,7 +119,7 @@ class StandaloneCluster:
             while name != MASTER and not self._registered(name, logged[name]):
                 late = time.monotonic() - began > patience(START_TIMEOUT)
                 if late or self.nodes[name].poll() is not None:
-                    last = log_tail(self.nodes[name].log)
+                    last = last_words(self.nodes[name].log)
                     raise NodeError(f"the master does not know {name}; its last words: {last}")
                 time.sleep(_LOOK_S)
 

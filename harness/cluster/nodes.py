@@ -7,6 +7,7 @@ import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from itertools import dropwhile
 from pathlib import Path
 from typing import Self
 
@@ -138,7 +139,7 @@ class CommandNode(Node):
         self._session = session
         if self._listen and not session.first_line(START_TIMEOUT).startswith(b'{"listening":'):
             session.kill()
-            raise NodeError(f"{self.name} did not start: {log_tail(self.log)}")
+            raise NodeError(f"{self.name} did not start: {last_words(self.log)}")
 
     def _kill(self) -> Ended | None:
         session, self._session = self._session, None
@@ -158,9 +159,13 @@ class CommandNode(Node):
         return self._session.poll() if self._session is not None else -1
 
 
-def log_tail(log: Path, size: int = 500) -> str:
-    """The end of a log, on one line."""
+def last_words(log: Path, size: int = 500) -> str:
+    """What the end of a log says, on one line; of a traceback, what was raised."""
     try:
-        return " ".join(log.read_text("utf-8", "replace")[-size:].split()) or "it said nothing"
+        text = log.read_text("utf-8", "replace")
     except OSError:
-        return "it said nothing"
+        text = ""
+    _, _, trace = text.rpartition("Traceback (most recent call last):\n")
+    raised = dropwhile(lambda line: line.startswith(" "), trace.splitlines())
+    words = "\n".join(raised)[:size] if trace != text else ""
+    return " ".join((words or text[-size:]).split()) or "it said nothing"

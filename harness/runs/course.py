@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from bettong.engine.ingest.sender import LOST
 from bettong.harness.checkers import died
 from bettong.harness.cluster.layout import Layout
-from bettong.harness.cluster.nodes import NodeError, log_tail
+from bettong.harness.cluster.nodes import NodeError, last_words
 from bettong.harness.cluster.scenario_cluster import RunCluster
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.processes.patience import patience
@@ -179,7 +179,7 @@ class Course:
         return True
 
     def _has_died(self, name: str, status: int) -> None:
-        words = log_tail(self._cluster.nodes[name].log)
+        words = last_words(self._cluster.nodes[name].log)
         excused = excuse(name, status, self._control.injected)
         why = f": {excused}" if excused else ""
         self.notes.append(f"{name} ended with status {status} and was started again{why}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bettong.harness.cluster.cluster import Cluster
-from bettong.harness.cluster.nodes import log_tail
+from bettong.harness.cluster.nodes import last_words
 from bettong.harness.conductor.run_control import RunControl
 
 
@@ -24,6 +24,6 @@ def standing(cluster: Cluster, control: RunControl) -> Mapping[str, Mapping[str,
             "state": "standing still" if name in cluster.paused else state,
             "waits_for": waiting.get(name, []),
             "last_step": last.get(name),
-            "last_words": log_tail(node.log),
+            "last_words": last_words(node.log),
         }
     return found
