@@ -11,7 +11,7 @@ from typing import Self
 from bettong.engine.storage.disk_log import account, lose
 from bettong.engine.storage.durability import Keep
 from bettong.harness.cluster.links import Links
-from bettong.harness.cluster.nodes import Node, NodeError, log_tail
+from bettong.harness.cluster.nodes import Node, NodeError, last_words
 from bettong.harness.cluster.repeater import Repeaters
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
@@ -168,7 +168,7 @@ class Cluster:
         """
         self.restarts[name] = self.restarts.get(name, 0) + 1
         if self.restarts[name] > MOST_RESTARTS:
-            log = log_tail(self.nodes[name].log)
+            log = last_words(self.nodes[name].log)
             raise NodeError(f"{name} has ended by itself {self.restarts[name]} times: {log}")
         self.start(name)
 
