@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import weakref
 
 from bettong.harness.search.lasting import lasting
@@ -31,3 +32,10 @@ def test_garbage_that_is_there_when_the_rest_is_set_aside_goes() -> None:
         for _ in range(100):
             learned()
         assert lost() is None
+
+
+def test_threads_that_answer_get_their_turn_sooner_until_the_end() -> None:
+    before = sys.getswitchinterval()
+    with lasting():
+        assert sys.getswitchinterval() < before / 2
+    assert sys.getswitchinterval() == before
