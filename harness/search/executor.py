@@ -33,6 +33,9 @@ their size, if they are hypotheses."""
 
 _TURNS = 3
 """So many faults in turn come between two that the solver finds."""
+_TRIES = 3
+"""So often each order is tried in which a moment has come: what a client tries once more may be done
+before, where a node is soon back."""
 
 
 def fingerprint(seen: RunRecord, reading: Reading) -> str:
@@ -150,7 +153,7 @@ class ScenarioExecutor:
         if never and self._come_without(seen, never):
             # A matter of timing, then: again, in the order in which it came, and if it does not
             # come, nothing is known.
-            for order in self._orders(seen, never):
+            for order in self._orders(seen, never) * _TRIES:
                 self.campaign.forget(seen)
                 seen, never = self.campaign.run(seen.schedule, order=order), ()
                 if not seen.not_fired:

@@ -70,7 +70,8 @@ def backend() -> Iterator[LocalBackend]:
     ("second", "hurried", "outcome"),
     [
         (AT_THE_REPLAY, 1, "good"),
-        (AT_THE_REPLAY, 2, "not-injected"),
+        (AT_THE_REPLAY, 3, "good"),
+        (AT_THE_REPLAY, 9, "not-injected"),
         (NEVER, 0, "good"),
     ],
 )
@@ -172,11 +173,12 @@ def test_then_the_node_whose_moment_is_missed_is_held_back(
     campaign = Vain(backend, scenario, tmp_path, scenario.messages(), replay=False)
     seen = run_both(campaign)
     assert (seen.outcome, len(seen.not_fired)) == ("not-injected", 1)
-    alone, again, held = campaign.orders
+    alone, again, held, *more = campaign.orders
     assert alone is None
     assert again is not None
     assert again.last["driver"] == (RELEASED, "before", 1)
     assert held == again.held_back("driver")
+    assert more[:2] == [again, held]
 
 
 def fired(fault: Fault) -> TraceEvent:
