@@ -34,8 +34,8 @@ their size, if they are hypotheses."""
 _TURNS = 3
 """So many faults in turn come between two that the solver finds."""
 _TRIES = 3
-"""So often each order is tried in which a moment has come: what a client tries once more may be done
-before, where a node is soon back."""
+"""So often each order is tried in which a moment has come: where a node is soon back, its client
+has less to try again."""
 
 
 def fingerprint(seen: RunRecord, reading: Reading) -> str:
