@@ -37,6 +37,10 @@ SCENARIOS = (
     "readings",
     "live_trickle",
     "alerts",
+    "counting_in_parts",
+    "counting_renamed",
+    "live_stall",
+    "large_messages",
     "counting_into_kafka",
 )
 """In which mistakes are searched, in this order: small ones, which together run most of the engine.
