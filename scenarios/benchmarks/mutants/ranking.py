@@ -15,6 +15,9 @@ from bettong.harness.search.turns import Sort, in_turn, sort_of
 from bettong.lineage.faults import FaultSet
 from bettong.scenarios.benchmarks.mutants.executed import Executed, Moment
 
+_RESTARTS = ("crash", "power-cut")
+"""Kinds of faults after which a node is started again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trail:
@@ -41,9 +44,9 @@ class Trail:
 
         Before all else come faults that the right engine does not have: what it makes durable
         cannot be lost by them. Then those that lead to the mistake, their like, those of their kind
-        at such a step, those at a step that runs it, at another one of the same shape, of a node
-        that runs it, and the rest; of these, those first that have shown another mistake, and then
-        the sorts in turn.
+        at such a step, those at a step that runs it, those that start a node again that runs it
+        when it is started, those at another step of the same shape, of a node that runs it, and the
+        rest; of these, those first that have shown another mistake, and then all kinds in turn.
         """
         groups: dict[tuple[bool, int, int], list[Fault]] = {}
         shown = {ids: place for place, ids in enumerate(self.shown)}
@@ -60,12 +63,14 @@ class Trail:
         step = fault.points[0].step
         steps = {step for _, step in self.moments if step}
         nodes = {node for node, _ in self.moments}
+        started = {node for node, step in self.moments if not step}
         hit = {*fault.nodes, *(end for link in fault.links for end in link.split("->"))}
         near = (
             fault.id in self.led_to,
             sort_of(fault) in self.sorts,
             (fault.kind, StepId.parse(step).shape) in {(kind, at) for kind, _, at in self.sorts},
             step in steps and (not hit or bool(hit & nodes)),
+            fault.kind in _RESTARTS and bool(hit & started),
             StepId.parse(step).shape in {StepId.parse(s).shape for s in steps},
             bool(hit & nodes),
             True,

@@ -25,7 +25,14 @@ PAUSE = Pause("gateway", at(APPENDED[0]))
 
 def test_each_sort_has_its_turn_then_each_of_its_ways_the_latest_first() -> None:
     cuts = [CUTS[n].id for n in (4, 5, 2, 3, 0, 1)]
-    assert in_turn([*CUTS, COMMIT, PAUSE]) == [cuts[0], COMMIT.id, PAUSE.id, *cuts[1:]]
+    assert in_turn([*CUTS, COMMIT, PAUSE]) == [cuts[0], PAUSE.id, COMMIT.id, *cuts[1:]]
+
+
+def test_each_kind_has_its_turn_and_of_it_each_node_before_another_step() -> None:
+    acked = PowerCut("gateway", at("gateway.ack/amounts/2"), 1, "nothing")
+    lost = [Omit("driver->gateway", at(f"batch={n}/source.commit")) for n in range(2)]
+    found = in_turn([*CUTS[:1], acked, COMMIT, *lost])
+    assert found == [CUTS[0].id, lost[1].id, COMMIT.id, lost[0].id, acked.id]
 
 
 def test_calls_to_the_disk_fail_in_each_way_before_a_second_one_fails_in_any() -> None:
