@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bettong.harness.faults.kinds import Pause as Pause
     from bettong.harness.faults.kinds import PowerCut as PowerCut
     from bettong.harness.faults.kinds import Reset as Reset
+    from bettong.harness.faults.kinds import Silence as Silence
     from bettong.harness.faults.kinds import Slice as Slice
     from bettong.harness.faults.kinds import Storage as Storage
     from bettong.harness.faults.kinds import Throttle as Throttle
@@ -72,6 +73,7 @@ _MODULES = {
         "Pause",
         "PowerCut",
         "Reset",
+        "Silence",
         "Slice",
         "Storage",
         "Throttle",

@@ -20,7 +20,7 @@ _COUNTS = (
         "pauses",
         0,
         "drivers that stand still, are replaced, and go on beside their successors; servers that "
-        "stand still until they are asked again.",
+        "stand still until they are asked again; answers that are lost without a sign.",
     ),
     ("storage", 0, "writes that a disk refuses, or that a power cut tears or loses."),
     ("duplicates", 0, "requests that are delivered twice."),
@@ -30,10 +30,10 @@ _COUNTS = (
 )
 _PROFILE = (
     "ldfi: quick tries one fault at a time: a crash, a loss, a storage fault, a power cut, a "
-    "pause. standard, the default, tries also a crash and a loss together. thorough tries up to "
-    "three of any kinds, two of them alike, with repeated requests and partitions. The options "
-    "below win; a count of faults without --bounds is the whole of it, with one crash and one loss "
-    "unless they say otherwise."
+    "pause or silence. standard, the default, tries also a crash and a loss together. thorough "
+    "tries up to three of any kinds, two of them alike, with repeated requests and partitions. The "
+    "options below win; a count of faults without --bounds is the whole of it, with one crash and "
+    "one loss unless they say otherwise."
 )
 
 

@@ -193,11 +193,11 @@ class RunCluster(Cluster):
 
     @property
     def _answer_s(self) -> float:
-        """Seconds that a client waits for an answer. Where a fault lasts until a client asks again,
+        """Seconds that a client waits for an answer. Where a fault lasts until a client gives up,
         the run has nothing else to do meanwhile: then it is short, but longer than it takes to see
         that nobody goes on."""
-        lasting = any(len(fault.points) > 1 for fault in self.control.schedule.faults)
-        return patience(_SOON_S) if lasting else Patience.timeout_s
+        silent = any(fault.is_silent for fault in self.control.schedule.faults)
+        return patience(_SOON_S) if silent else Patience.timeout_s
 
     def _sender(self, stream: str, name: str, instrumentation: Instrumentation) -> Node:
         gateway = self._way(name, "gateway")

@@ -212,6 +212,11 @@ class Fault(ABC):
         return False
 
     @property
+    def is_silent(self) -> bool:
+        """Whether it lasts until somebody gives up waiting for an answer."""
+        return len(self.points) > 1
+
+    @property
     def link_held(self) -> str | None:
         """The link that nobody else may use while it lasts, which is as long as its step."""
         return None

@@ -18,6 +18,7 @@ from bettong.harness.faults.kinds import (
     Omit,
     OmitReply,
     Pause,
+    Silence,
     Storage,
 )
 from bettong.harness.faults.point import Point, Topology
@@ -160,6 +161,7 @@ def faults(topology: Topology = WORD_COUNT, batches: int = 3) -> st.SearchStrate
         st.builds(Crash, nodes, at, st.booleans()),
         st.builds(Omit, links, on_links),
         st.builds(OmitReply, links, on_links),
+        st.builds(Silence, links, on_links),
         st.builds(Delay, links, on_links, st.integers(1, 500)),
         st.builds(Duplicate, links, on_links),
         st.builds(Storage, at, st.sampled_from(["ENOSPC", "EIO"])),

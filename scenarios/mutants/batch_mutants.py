@@ -79,6 +79,14 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         WORD_COUNT,
+        "commit_awaited_for_good",
+        "the answer to a commit is awaited without limit, also when its connection says nothing",
+        "protocol",
+        "protocols:WaitsForGood",
+        "Give up an answer after some seconds, and ask again on a connection of its own.",
+    ),
+    mutant(
+        WORD_COUNT,
         "retries_left_out",
         "what a task's second attempt did is left out of the batch",
         "protocol",

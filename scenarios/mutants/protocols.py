@@ -281,3 +281,12 @@ class TakesEpochBlindly(BatchProtocol):
         epoch = current_epoch(store) + 1
         create_epoch(store, epoch, self.settings.instrumentation.node)
         return epoch
+
+
+class WaitsForGood(BatchProtocol):
+    """Waits for the answer to a commit however long it takes."""
+
+    def commit(self, job: Job, manifest: Manifest) -> None:
+        patient = Patience(timeout_s=3600.0)
+        sinks = {n: replace(cast(TcpSink, s), patience=patient) for n, s in job.sinks.items()}
+        super().commit(replace(job, sinks=sinks), manifest)

@@ -11,6 +11,7 @@ from bettong.harness.faults.kinds.omit_reply import OmitReply
 from bettong.harness.faults.kinds.pause import Pause
 from bettong.harness.faults.kinds.power_cut import PowerCut
 from bettong.harness.faults.kinds.reset import Reset
+from bettong.harness.faults.kinds.silence import Silence
 from bettong.harness.faults.kinds.slice import Slice
 from bettong.harness.faults.kinds.storage import Storage
 from bettong.harness.faults.kinds.throttle import Throttle
@@ -28,6 +29,7 @@ __all__ = [
     "Pause",
     "PowerCut",
     "Reset",
+    "Silence",
     "Slice",
     "Storage",
     "Throttle",
@@ -40,6 +42,7 @@ SHIPPED: tuple[type[Fault], ...] = (
     PowerCut,
     Omit,
     OmitReply,
+    Silence,
     Cut,
     Duplicate,
     Late,

@@ -20,13 +20,18 @@ from bettong.scenarios.counting import COUNTING
 ASKS_AGAIN = (
     "pause: {node: receiver, from: before batch=1/sink.commit, until: batch=1/sink.commit#2}"
 )
+SILENT = "silence: {link: driver->receiver, at: batch=1/sink.commit}"
 
 
 @pytest.mark.parametrize(
     ("fault", "soon"),
-    [(ASKS_AGAIN, True), ("crash: {node: receiver, before: receiver.commit/batch=1}", False)],
+    [
+        (ASKS_AGAIN, True),
+        (SILENT, True),
+        ("crash: {node: receiver, before: receiver.commit/batch=1}", False),
+    ],
 )
-def test_clients_wait_less_where_a_fault_lasts_until_one_of_them_asks_again(
+def test_clients_wait_less_where_a_fault_lasts_until_one_of_them_gives_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, soon: bool
 ) -> None:
     started: list[Sequence[str]] = []

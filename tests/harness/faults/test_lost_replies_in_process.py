@@ -20,6 +20,7 @@ def backend() -> Iterator[LocalBackend]:
         yield found
 
 
+@pytest.mark.parametrize("kind", ["omit-reply", "silence"])
 @pytest.mark.parametrize(
     ("link", "step", "done"),
     [
@@ -34,9 +35,9 @@ def backend() -> Iterator[LocalBackend]:
     ],
 )
 def test_what_is_asked_for_is_done_and_once_more_when_its_reply_is_lost(
-    backend: LocalBackend, tmp_path: Path, link: str, step: str, done: str
+    backend: LocalBackend, tmp_path: Path, link: str, step: str, done: str, kind: str
 ) -> None:
-    lost = run(backend, tmp_path, "omit-reply", link, step)
+    lost = run(backend, tmp_path, kind, link, step)
     assert (lost.outcome, lost.not_fired) == ("good", ())
     assert (taken(lost, step), taken(lost, done)) == (2, 2)
 

@@ -27,6 +27,7 @@ faults = st.one_of(
     st.builds(f.Crash, nodes, moments, st.booleans()),
     st.builds(f.Omit, links, places),
     st.builds(f.OmitReply, links, places),
+    st.builds(f.Silence, links, places),
     st.builds(f.Delay, links, places, st.integers(1, 9999)),
     st.builds(f.Throttle, links, places, st.integers(1, 9999)),
     st.builds(f.Slice, links, places, st.integers(1, 9999)),

@@ -102,6 +102,8 @@ def test_each_step_has_faults_of_other_kinds_where_they_are_asked_for() -> None:
         *(f"pause(driver, from {step}, replaced)" for step in (read, commit)),
         *(f"pause({e.node}, from {e.step})" for e in TRACE if e.step in (read, commit)),
         "pause(sender, from sender.send/lines/11)",
+        f"silence(driver->gateway, {read})",
+        f"silence(driver->receiver, {commit})",
         "pause(gateway, from gateway.append/lines/11)",
         "pause(gateway, from gateway.ack/lines/11)",
         "pause(receiver, from receiver.commit/batch=1)",

@@ -199,7 +199,8 @@ DRIVERS_OWN = (OPEN, PLAN, OFFSETS, COMMIT, COMMITS)
             {f"pause(driver, from {step}, replaced)" for step in DRIVERS_OWN}
             | {f"pause(driver, from {step})" for step in DRIVERS_OWN}
             | {f"pause(receiver, from {SERVED})"}
-            | {f"pause(receiver, from {SERVED} until {COMMIT}#2)"},
+            | {f"pause(receiver, from {SERVED} until {COMMIT}#2)"}
+            | {f"silence({LINK}, {COMMIT})"},
         ),
         (DUPLICATE, {f"duplicate({LINK}, {COMMIT})"}),
         (PARTITION, {f"cut(receiver|driver, from {COMMIT} for 2 tries)"}),
