@@ -144,7 +144,9 @@ def test_each_step_s_faults_can_be_planned_from_the_trace(
         assert {f"crash({node}, {phase} {step})" for phase in ("before", "after")} <= ids
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL]
+)
 def test_nothing_is_left_when_bettong_is_ended(number: signal.Signals, tmp_path: Path) -> None:
     program = "from bettong.harness.cli import main; main()"
     command = [sys.executable, "-c", program, "run", "word_count", "--out", "out"]

@@ -54,6 +54,7 @@ def test_a_run_goes_on_from_a_savepoint(tmp_path: Path) -> None:
     check_savepoint(tmp_path, "in-process")
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(600)
 def test_a_run_on_spark_goes_on_from_a_savepoint(tmp_path: Path) -> None:

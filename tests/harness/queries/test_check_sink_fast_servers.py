@@ -19,7 +19,7 @@ TWICE = {"Duplicate"}
         ("postgres:AsynchronousCommit", "restart(server, answered db/COMMIT=2)", {"Loss"}),
         ("postgres:CopyPerPartition", FAILED_TASK, TWICE),
         ("jdbc:JdbcBatches", REPLAYED, set()),
-        ("jdbc:JdbcBatches", FAILED_TASK, set()),
+        pytest.param("jdbc:JdbcBatches", FAILED_TASK, set(), marks=pytest.mark.slow),
         pytest.param("redis:GuardedPush", REPLAYED, set(), marks=pytest.mark.slow),
         ("redis:Push", REPLAYED, TWICE),
         ("redis:MarksFirst", "crash(driver, after redis/conn=3/request=3 SET)", {"Loss"}),

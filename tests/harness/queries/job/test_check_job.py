@@ -502,6 +502,7 @@ def test_what_depends_on_how_batches_are_cut_is_reported(
     assert (result.guarantee, result.expected) == ("none", None), "no fault was tried"
 
 
+@pytest.mark.slow
 def test_pooled_threads_that_write_checksums_tell_of_their_own_run(
     environments: SparkEnvironments, users: str
 ) -> None:
