@@ -30,10 +30,10 @@ _COUNTS = (
 )
 _PROFILE = (
     "ldfi: quick tries one fault at a time: a crash, a loss, a storage fault, a power cut, a "
-    "pause or silence. standard, the default, tries also a crash and a loss together. thorough "
-    "tries up to three of any kinds, two of them alike, with repeated requests and partitions. The "
-    "options below win; a count of faults without --bounds is the whole of it, with one crash and "
-    "one loss unless they say otherwise."
+    "pause or silence, a repeated request, a partition. standard, the default, tries also a crash "
+    "and a loss together. thorough tries up to three of any kinds, two of them alike. The options "
+    "below win; a count of faults without --bounds is the whole of it, with one crash and one loss "
+    "unless they say otherwise."
 )
 
 

@@ -80,18 +80,17 @@ class SearchBounds:
         return f"{self.bounds.words()}, in the first {self.batches} batches"
 
 
-_EACH = SearchBounds(pauses=1, storage=1, moments=1)
+_EACH = SearchBounds(pauses=1, storage=1, duplicates=1, partitions=1, moments=1)
+_ALONE = frozenset({PAUSE, STORAGE, DUPLICATE, PARTITION})
 PROFILES: Mapping[str, SearchBounds] = MappingProxyType(
     {
         "quick": replace(_EACH, together=1),
-        "standard": replace(_EACH, together=2, alone=frozenset({PAUSE, STORAGE})),
-        "thorough": replace(
-            _EACH, crashes=2, losses=2, duplicates=1, partitions=1, together=3, batches=3
-        ),
+        "standard": replace(_EACH, together=2, alone=_ALONE),
+        "thorough": replace(_EACH, crashes=2, losses=2, together=3, batches=3),
     }
 )
-"""``quick``: one fault. ``standard``: one, or a crash and a loss. ``thorough``: up to three, of
-every kind, also in a third batch."""
+"""``quick``: one fault of any kind. ``standard``: one, or a crash and a loss. ``thorough``: up to
+three, also in a third batch."""
 PROFILE_NAMES = tuple(PROFILES)
 
 

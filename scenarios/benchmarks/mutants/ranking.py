@@ -50,17 +50,21 @@ class Trail:
         """
         groups: dict[tuple[bool, int, int], list[Fault]] = {}
         shown = {ids: place for place, ids in enumerate(self.shown)}
+        earlier = _steps_before(faults)
         for fault in faults:
             place = shown.get(frozenset({fault.id}), len(shown))
-            group = (bool(self.known) and fault.id in self.known, self._apart(fault), place)
+            apart = self._apart(fault, earlier)
+            group = (bool(self.known) and fault.id in self.known, apart, place)
             groups.setdefault(group, []).append(fault)
         ranked = [id for group in sorted(groups) for id in in_turn(groups[group])]
         several = [ids for ids in self.shown if len(ids) > 1]
         return [*(frozenset({id}) for id in ranked), *several]
 
-    def _apart(self, fault: Fault) -> int:
-        """How far a fault is from what runs the statement; 0 is nearest."""
-        step = fault.points[0].step
+    def _apart(self, fault: Fault, earlier: Mapping[Moment, str]) -> int:
+        """How far a fault is from what runs the statement; 0 is nearest. Right before a node's next
+        step is as near as at the step itself: by then the statement has done its work."""
+        start = fault.points[0]
+        step = start.step
         steps = {step for _, step in self.moments if step}
         nodes = {node for node, _ in self.moments}
         started = {node for node, step in self.moments if not step}
@@ -69,13 +73,30 @@ class Trail:
             fault.id in self.led_to,
             sort_of(fault) in self.sorts,
             (fault.kind, StepId.parse(step).shape) in {(kind, at) for kind, _, at in self.sorts},
-            step in steps and (not hit or bool(hit & nodes)),
+            (step in steps and (not hit or bool(hit & nodes)))
+            or (
+                start.phase == "before"
+                and any((n, earlier.get((n, step))) in self.moments for n in hit)
+            ),
             fault.kind in _RESTARTS and bool(hit & started),
             StepId.parse(step).shape in {StepId.parse(s).shape for s in steps},
             bool(hit & nodes),
             True,
         )
         return near.index(True)
+
+
+def _steps_before(faults: Sequence[Fault]) -> dict[Moment, str]:
+    """The step before each step of a node, as far as faults at both tell."""
+    last: dict[str, str] = {}
+    found: dict[Moment, str] = {}
+    for fault in faults:
+        step = fault.points[0].step
+        for node in fault.nodes:
+            if last.get(node, step) != step:
+                found.setdefault((node, step), last[node])
+            last[node] = step
+    return found
 
 
 def trails(

@@ -6,9 +6,9 @@ import pytest
 
 from bettong.harness.search.bounds import PROFILES, SearchBounds, bounds_of
 from bettong.lineage.errors import UsageError
-from bettong.lineage.faults import CRASH, LOSS, PAUSE, STORAGE, Fault
+from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE, Fault
 
-EACH = [Fault(kind, kind) for kind in (CRASH, LOSS, PAUSE, STORAGE)]
+EACH = [Fault(kind, kind) for kind in (CRASH, LOSS, PAUSE, STORAGE, DUPLICATE, PARTITION)]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -30,7 +30,7 @@ def test_each_profile_goes_further_than_the_one_before() -> None:
 
 
 def test_what_fires_alone_is_said_in_the_words_of_a_verdict() -> None:
-    assert "each pause or storage alone" in bounds_of("standard").words()
+    assert "each duplicate or partition or pause or storage alone" in bounds_of("standard").words()
     assert "alone" not in bounds_of("standard", {"together": 2}).words()
 
 

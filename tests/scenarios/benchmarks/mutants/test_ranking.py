@@ -45,17 +45,23 @@ def test_what_leads_to_the_mistake_comes_before_what_is_of_its_sort_and_that_bef
         moments=frozenset({("gateway", APPENDS[1].step)}),
     )
     order = singles(trail.first(FAULTS))
-    at_step = {f.id for f in FAULTS if f.points[0] == APPENDS[1]}
+    at_step = {f.id for f in FAULTS if f.points[0] in APPENDS[1:]}
     of_shape = {f.id for f in FAULTS if f.nodes == ("gateway",)} - at_step
     assert order[:2] == [COMMIT_0, FAULTS[-1].id]
-    assert set(order[2:4]) == at_step
-    assert set(order[4:8]) == of_shape
+    assert set(order[2:6]) == at_step
+    assert set(order[6:8]) == of_shape
 
 
 def test_what_is_of_the_kind_of_what_led_to_the_mistake_comes_next_to_it() -> None:
     kind, _, at = sort_of(FAULTS[-1])
     trail = Trail(ALL, sorts=frozenset({(kind, (), at)}))
     assert singles(trail.first(FAULTS))[0] == FAULTS[-1].id
+
+
+def test_a_fault_right_before_the_next_step_of_the_node_is_as_near_as_one_at_the_step() -> None:
+    trail = Trail(ALL, moments=frozenset({("gateway", APPENDS[0].step)}))
+    near = {f.id for f in FAULTS[:6] if f.points[0] in APPENDS[:2]}
+    assert set(singles(trail.first(FAULTS))[:4]) == near
 
 
 COMMIT_0 = Crash("receiver", COMMITS[0]).id
