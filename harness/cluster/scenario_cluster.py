@@ -226,13 +226,13 @@ class RunCluster(Cluster):
         broker.fill(inputs, [f"{run}.{s}" for s in sinks])
 
     def _fill_folders(self) -> None:
-        """Put the input into files."""
+        """Put the input into files, of which every other one ends without a line end."""
         for source in self._scenario.load_application().sources:
             folder = self._layout.input_folder(source.name)
             folder.mkdir()
             messages, each = self._messages(source.name), self._scenario.frame
             for number, at in enumerate(range(0, len(messages), each)):
-                content = b"".join(message + b"\n" for message in messages[at : at + each])
+                content = b"\n".join(messages[at : at + each]) + b"\n" * (number % 2)
                 (folder / f"{number:04d}").write_bytes(content)
 
     def _messages(self, stream: str) -> list[bytes]:
