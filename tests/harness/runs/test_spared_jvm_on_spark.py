@@ -26,6 +26,7 @@ MOMENTS = [
     "after: epoch=1/take",
     "before: batch=1/source.plan",
     "before: batch=1/offsets",
+    "after: batch=1/offsets",
     "before: batch=1/stage=0/p=0/a=0/task",
     "after: batch=1/p=0/a=0/source.read",
     "before: batch=1/p=1/a=0/sink.prepare",
