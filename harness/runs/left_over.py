@@ -1,5 +1,5 @@
-"""What a run leaves behind that nobody wants any more. It is never put out, so that no output shows
-it, and a system that runs for long fills its disks with it.
+"""What a run leaves behind in files that nobody wants any more. It is never put out, so that no
+output shows it, and a system that runs for long fills its disks with it.
 
 What a crash has left is often removed only when the next batch is done. So while faults may have
 fired, only what more than one batch has had the occasion to remove counts; in an undisturbed run
@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from bettong.engine.ingest.journal import Journal
 from bettong.engine.state.housekeeping import FOLDER as FILES
 from bettong.engine.state.manifest import read_version, stored
 from bettong.engine.state.planned import all_noted
 from bettong.engine.state.store import LocalStore
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.fault import Fault
+from bettong.harness.runs.left_logs import leak
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import PAUSE
 from bettong.lineage.results import Anomaly
@@ -31,8 +28,6 @@ _UNFINISHED = (".tmp-*", "*.new")
 _WRITTEN = re.compile(r"/\d+-(?P<batch>\d+)-\d+-(?!merge-)[^/]*\Z")
 STATE = "state"
 _SHOWN = 5
-_LAST_SEGMENTS = 2
-"""The one that holds the last messages, and an empty one that was begun for more."""
 
 
 def left_over(
@@ -46,39 +41,12 @@ def left_over(
             driver was held back it is not: what it writes when it goes on, nobody removes yet.
         faults: that were to fire.
     """
-    found = [*_journals(layout, undisturbed=not faults)]
+    found: list[Anomaly] = []
     if versions is not None and not any(fault.bound == PAUSE for fault in faults):
         found += _state(layout, versions)
     if not faults:
         found += _unfinished(layout)
     return tuple(found)
-
-
-def _journals(layout: Layout, *, undisturbed: bool) -> Iterator[Anomaly]:
-    """Messages that are kept although all were to be released."""
-    streams = layout.gateway / "streams"
-    for folder in sorted(streams.iterdir()) if streams.is_dir() else ():
-        with tempfile.TemporaryDirectory(prefix="bettong-journal-") as name:
-            copy = Path(name) / folder.name  # whoever opens a journal repairs it
-            shutil.copytree(folder, copy)
-            try:
-                journal = Journal(copy, folder.name)
-            except BettongError:
-                continue  # the gateway says so itself when it starts
-            journal.close()
-        if journal.released < journal.end:
-            yield _leak(
-                f"all {journal.end} messages of {folder.name} released",
-                f"released below {journal.released}",
-                f"the gateway keeps messages of {folder.name} that nobody asks for again",
-            )
-        segments = len(list(folder.glob("segment-*.log")))
-        if undisturbed and segments > _LAST_SEGMENTS:
-            yield _leak(
-                f"at most {_LAST_SEGMENTS} segments of {folder.name}",
-                f"{segments} segments",
-                f"the gateway keeps segments of {folder.name} that hold released messages only",
-            )
 
 
 def _state(layout: Layout, versions: int) -> Iterator[Anomaly]:
@@ -95,7 +63,7 @@ def _state(layout: Layout, versions: int) -> Iterator[Anomaly]:
     oldest = newest - versions
     old = sorted({batch for batch in [*noted, *(batch for batch, _ in kept)] if batch < oldest})
     if old:
-        yield _leak(
+        yield leak(
             f"notes of batch {oldest} and those after it",
             f"notes of {', '.join(f'batch {batch}' for batch in old)} too",
             f"the driver keeps more than {versions} versions of the state",
@@ -107,7 +75,7 @@ def _state(layout: Layout, versions: int) -> Iterator[Anomaly]:
     ]
     useless = [f for f in files if f not in named and _batch(f) < newest - 1]
     if useless:
-        yield _leak(
+        yield leak(
             "files that a version of the state names",
             f"{', '.join(useless[:_SHOWN])} and {len(useless)} such files in all",
             "the driver keeps files of the state that no version names",
@@ -127,12 +95,8 @@ def _unfinished(layout: Layout) -> Iterator[Anomaly]:
     found |= set(layout.files.glob("*/_staged/*"))
     if found:
         names = sorted(path.relative_to(layout.folder).as_posix() for path in found)
-        yield _leak(
+        yield leak(
             "only files that are whole and in use",
             f"{', '.join(names[:_SHOWN])} and {len(names)} such files in all",
             "unfinished files are left",
         )
-
-
-def _leak(expected: str, seen: object, note: str) -> Anomaly:
-    return Anomaly("Leak", expected=expected, seen=seen, note=note)

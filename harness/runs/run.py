@@ -30,6 +30,7 @@ from bettong.harness.conductor.stage_numbers import StageNumbers
 from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.course import BlindError, Course, Limits, StuckError
+from bettong.harness.runs.left_logs import check_logs
 from bettong.harness.runs.left_over import left_over
 from bettong.harness.runs.left_state import LeftState, check_left_state, left_state
 from bettong.harness.runs.observed import Observed, accepted, boundaries, visible
@@ -175,10 +176,12 @@ def run_once(
         # A sender waits for no note to be durable, and none that has ended makes it again.
         hit = {node for f in schedule.faults if f.bound == STORAGE for node in f.nodes}
         senders = scenario.senders.items()
-        sent = {stream: len(input_[stream]) for stream, node in senders if node not in hit}
+        sent = {stream: len(input_[stream]) for stream in scenario.senders}
+        noted = {stream: sent[stream] for stream, node in senders if node not in hit}
         left_behind.append(
             [
-                *check_sent(layout, sent),
+                *check_sent(layout, noted),
+                *check_logs(layout, sent, undisturbed=not schedule.faults),
                 *left_over(layout, scenario.versions, schedule.faults),
             ]
         )

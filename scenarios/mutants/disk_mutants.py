@@ -35,6 +35,14 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         COUNTING,
+        "gateway_ends_first",
+        "the gateway takes a stream for ended before that is written down, and the write fails",
+        "gateway",
+        "disks:EndsFirst",
+        "Take a stream for ended when its end is durable, or a restart has it go on for ever.",
+    ),
+    mutant(
+        COUNTING,
         "gateway_leaves_torn_records",
         "the gateway writes on behind a record that a full disk has taken in part",
         "gateway",

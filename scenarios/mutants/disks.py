@@ -89,6 +89,21 @@ class NumbersFirst(Gateway):
     journal_class = _NumbersFirst
 
 
+class _EndsFirst(Journal):
+    def finish(self) -> None:
+        try:
+            super().finish()
+        except OSError:
+            self.ended = True  # it was set before it was written
+            raise
+
+
+class EndsFirst(Gateway):
+    """Takes a stream for ended, and then writes that down."""
+
+    journal_class = _EndsFirst
+
+
 class _LeavesTornRecords(RecordLog):
     def _roll_back(self, file: AppendFile, segment: object) -> None:
         pass

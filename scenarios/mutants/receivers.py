@@ -226,6 +226,31 @@ class StagesAgain(Receiver):
     ledger_class = _StagesAgainLedger
 
 
+class _StagesForNobodyLedger(Ledger):
+    def prepare(
+        self,
+        epoch: int,
+        batch: int,
+        partition: int,
+        attempt: int,
+        part: int,
+        last: bool,
+        rows: Buffer,
+    ) -> bool:
+        committed, self.committed = self.committed, Batches()
+        try:
+            super().prepare(epoch, batch, partition, attempt, part, last, rows)
+        finally:
+            self.committed = committed
+        return self.is_committed(batch)
+
+
+class StagesForNobody(Receiver):
+    """Stages what is prepared again of a batch that is committed, and never drops it."""
+
+    ledger_class = _StagesForNobodyLedger
+
+
 class KnowsBatchesByNumber(Receiver):
     """Remembers across a restart which batches are committed, but not at which sink."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.scenario import Scenario
-from bettong.scenarios.counting import COUNTING_TWO
+from bettong.scenarios.counting import COUNTING, COUNTING_TWO
 from bettong.scenarios.mutants.definition import mutant
 from bettong.scenarios.showcase import DOUBLING
 from bettong.scenarios.word_count import WORD_COUNT, WORD_COUNT_TO_FILES
@@ -82,6 +82,14 @@ MUTANTS: Sequence[Scenario] = (
         "receiver",
         "receivers:StagesAgain",
         "Let an attempt's rows replace those that it has staged, and drop those of older epochs.",
+    ),
+    mutant(
+        COUNTING,
+        "sink_stages_for_nobody",
+        "the sink stages rows of a batch that it has committed, and keeps them for good",
+        "receiver",
+        "receivers:StagesForNobody",
+        "Look whether the batch is committed before anything of it is staged.",
     ),
     mutant(
         COUNTING_TWO,

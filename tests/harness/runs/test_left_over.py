@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from bettong.engine.ingest.journal import Journal
-from bettong.engine.net.block import Block
 from bettong.engine.state.files import FileEntry
 from bettong.engine.state.manifest import Manifest, write_manifest
 from bettong.engine.state.planned import PlannedBatch, note
@@ -24,16 +22,6 @@ CRASH = Schedule.from_dict(
 PAUSE = Schedule.from_dict(
     {"faults": [{"pause": {"node": "driver", "from": "batch=1/sink.commit", "replace": True}}]}
 ).faults
-
-
-def journal(layout: Layout, *releases: int, segment_bytes: int = 1) -> None:
-    """Of three messages, each in a segment of its own unless segments are large."""
-    found = Journal(layout.gateway / "streams" / "lines", "lines", segment_bytes=segment_bytes)
-    for message in (b"a", b"b", b"c"):
-        found.append(Block.of([message]))
-    for upto in releases:
-        found.release(upto)
-    found.close()
 
 
 def state_file(batch: int, kind: str = "0") -> FileEntry:
@@ -52,41 +40,6 @@ def state(
         store.write(file.name, b"")
     for batch in notes:
         note(store, PlannedBatch(batch, {}, {}))
-
-
-@pytest.mark.parametrize("faults", [(), CRASH])
-def test_messages_that_were_not_released_are_left_over(
-    tmp_path: Path, faults: Sequence[Fault]
-) -> None:
-    layout = Layout(tmp_path)
-    journal(layout, 2)
-    (leak,) = left_over(layout, faults=faults)
-    assert (leak.kind, leak.seen) == ("Leak", "released below 2")
-    before = sorted(layout.gateway.rglob("*"))
-    left_over(layout)
-    assert sorted(layout.gateway.rglob("*")) == before
-
-
-def test_a_journal_that_is_released_is_good_and_so_is_none(tmp_path: Path) -> None:
-    assert left_over(Layout(tmp_path)) == ()
-    journal(Layout(tmp_path), 2, 3)
-    assert left_over(Layout(tmp_path)) == ()
-
-
-class _KeepsAll(Journal):
-    def _drop(self) -> None:
-        pass
-
-
-def test_segments_that_were_not_dropped_are_left_over_unless_a_crash_may_have_kept_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    layout = Layout(tmp_path)
-    monkeypatch.setattr(Journal, "_drop", _KeepsAll._drop)
-    journal(layout, 3)
-    (leak,) = left_over(layout)
-    assert (leak.kind, leak.seen) == ("Leak", "4 segments")
-    assert left_over(layout, faults=CRASH) == ()
 
 
 @pytest.mark.parametrize("faults", [(), CRASH])
@@ -134,7 +87,6 @@ def test_what_is_unfinished_is_left_over_unless_a_crash_may_have_left_it(
     tmp_path: Path, name: str
 ) -> None:
     layout = Layout(tmp_path)
-    journal(layout, 3, segment_bytes=1 << 20)
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_bytes(b"")
     (leak,) = left_over(layout)
@@ -144,9 +96,6 @@ def test_what_is_unfinished_is_left_over_unless_a_crash_may_have_left_it(
 
 def test_what_cannot_be_read_is_left_to_who_has_to_read_it(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
-    journal(layout, 2)
-    (segment,) = layout.gateway.rglob("segment-*4.log")
-    segment.write_bytes(b"?")
     state(layout, [0, 5], [])
     for path in (layout.checkpoint / "state" / "manifests").iterdir():
         path.write_bytes(b"?")

@@ -1,0 +1,104 @@
+"""What the logs of the gateway and the receiver say when all is done, to who starts from them: all
+that was sent is there to its end, nothing is kept that nobody wants any more, and no rows wait for
+a commit. A mistake in what is written down shows in no output until a restart falls at the moment
+that needs it; in the log it is there at once.
+
+Whoever opens a log repairs it, so copies are read. What cannot be read is left to its server, which
+says so when it is started again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from bettong.engine.ingest.journal import Journal
+from bettong.engine.receiver.ledger import Ledger
+from bettong.harness.cluster.layout import Layout
+from bettong.lineage.errors import BettongError
+from bettong.lineage.results import Anomaly
+
+_LAST_SEGMENTS = 2
+"""The one that holds the last messages, and an empty one that was begun for more."""
+
+
+def check_logs(
+    layout: Layout, sent: Mapping[str, int], *, undisturbed: bool = False
+) -> tuple[Anomaly, ...]:
+    """A StateDivergence for each stream that the gateway does not have whole, a Leak for each kind
+    of thing that a log keeps.
+
+    Args:
+        layout: of the run, of which every sender and batch has come to its end.
+        sent: how many messages each stream has, all of them acknowledged.
+        undisturbed: no fault was to fire.
+    """
+    return (*_journals(layout.gateway / "streams", sent, undisturbed), *_ledgers(layout.receiver))
+
+
+def _journals(streams: Path, sent: Mapping[str, int], undisturbed: bool) -> Iterator[Anomaly]:
+    for folder in _folders(streams):
+        with _copied(folder) as copy:
+            try:
+                journal = Journal(copy, folder.name)
+            except BettongError:
+                continue
+            journal.close()
+        number = sent.get(folder.name)
+        if number is not None and (journal.end, journal.ended) != (number, True):
+            yield Anomaly(
+                "StateDivergence",
+                expected={"messages": number, "ended": True},
+                seen={"messages": journal.end, "ended": journal.ended},
+                note=f"the gateway has not noted all of {folder.name} that it has acknowledged",
+            )
+        if journal.released < journal.end:
+            yield leak(
+                f"all {journal.end} messages of {folder.name} released",
+                f"released below {journal.released}",
+                f"the gateway keeps messages of {folder.name} that nobody asks for again",
+            )
+        segments = len(list(folder.glob("segment-*.log")))
+        if undisturbed and segments > _LAST_SEGMENTS:
+            yield leak(
+                f"at most {_LAST_SEGMENTS} segments of {folder.name}",
+                f"{segments} segments",
+                f"the gateway keeps segments of {folder.name} that hold released messages only",
+            )
+
+
+def _ledgers(receiver: Path) -> Iterator[Anomaly]:
+    """Every batch is committed, and an epoch that begins drops what older ones have staged."""
+    for folder in _folders(receiver):
+        with _copied(folder) as copy:
+            try:
+                ledger = Ledger(copy, folder.name)
+            except BettongError:
+                continue
+            ledger.close()
+        if ledger.staged:
+            yield leak(
+                f"no rows of {folder.name} that wait for a commit",
+                f"rows of {', '.join(f'batch {batch}' for batch in sorted(ledger.staged))}",
+                f"the receiver keeps rows of {folder.name} that no batch will commit",
+            )
+
+
+def _folders(top: Path) -> list[Path]:
+    return sorted(path for path in top.iterdir() if path.is_dir()) if top.is_dir() else []
+
+
+@contextmanager
+def _copied(folder: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="bettong-log-") as name:
+        copy = Path(name) / folder.name
+        shutil.copytree(folder, copy)
+        yield copy
+
+
+def leak(expected: str, seen: object, note: str) -> Anomaly:
+    """What is left over."""
+    return Anomaly("Leak", expected=expected, seen=seen, note=note)

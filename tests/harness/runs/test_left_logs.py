@@ -1,0 +1,96 @@
+"""What the logs of the servers say in the end: found where it is wrong, and nothing where all of it
+is there and nothing waits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bettong.engine.ingest.journal import Journal
+from bettong.engine.net.block import Block
+from bettong.engine.receiver.ledger import Ledger
+from bettong.harness.cluster.layout import Layout
+from bettong.harness.runs.left_logs import check_logs
+
+SENT = {"lines": 3}
+
+
+def journal(layout: Layout, *releases: int, segment_bytes: int = 1, ends: bool = True) -> None:
+    """Of three messages, each in a segment of its own unless segments are large."""
+    found = Journal(layout.gateway / "streams" / "lines", "lines", segment_bytes=segment_bytes)
+    for message in (b"a", b"b", b"c"):
+        found.append(Block.of([message]))
+    if ends:
+        found.finish()
+    for upto in releases:
+        found.release(upto)
+    found.close()
+
+
+def test_a_journal_that_is_whole_and_released_is_good_and_so_is_none(tmp_path: Path) -> None:
+    assert check_logs(Layout(tmp_path), SENT, undisturbed=True) == ()
+    journal(Layout(tmp_path), 2, 3)
+    assert check_logs(Layout(tmp_path), SENT, undisturbed=True) == ()
+
+
+@pytest.mark.parametrize(("number", "ends"), [(3, False), (4, True), (2, True)])
+def test_what_was_acknowledged_and_is_not_noted_is_found(
+    tmp_path: Path, number: int, ends: bool
+) -> None:
+    journal(Layout(tmp_path), 3, ends=ends)
+    (found,) = check_logs(Layout(tmp_path), {"lines": number})
+    assert (found.kind, found.seen) == ("StateDivergence", {"messages": 3, "ended": ends})
+
+
+def test_a_stream_whose_sender_has_not_come_to_its_end_is_not_asked_for(tmp_path: Path) -> None:
+    journal(Layout(tmp_path), 3, ends=False)
+    assert check_logs(Layout(tmp_path), {}) == ()
+
+
+def test_messages_that_were_not_released_are_found_and_nothing_is_changed(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    journal(layout, 2)
+    before = {path: path.stat().st_mtime_ns for path in layout.gateway.rglob("*")}
+    (leak,) = check_logs(layout, SENT)
+    assert (leak.kind, leak.seen) == ("Leak", "released below 2")
+    assert before == {path: path.stat().st_mtime_ns for path in layout.gateway.rglob("*")}
+
+
+class _KeepsAll(Journal):
+    def _drop(self) -> None:
+        pass
+
+
+def test_segments_that_were_not_dropped_are_found_unless_a_fault_may_have_kept_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    layout = Layout(tmp_path)
+    monkeypatch.setattr(Journal, "_drop", _KeepsAll._drop)
+    journal(layout, 3)
+    (leak,) = check_logs(layout, SENT, undisturbed=True)
+    assert leak.kind == "Leak"
+    assert str(leak.seen).endswith("segments")
+    assert check_logs(layout, SENT) == ()
+
+
+def test_rows_that_wait_for_a_commit_are_found_and_those_that_have_it_are_not(
+    tmp_path: Path,
+) -> None:
+    ledger = Ledger(tmp_path / "receiver" / "counts", "counts")
+    ledger.open(1)
+    ledger.prepare(1, 0, 0, 0, 0, True, b"")
+    ledger.commit(1, 0, {0: 0})
+    assert check_logs(Layout(tmp_path), {}) == ()
+    ledger.prepare(1, 1, 0, 0, 0, True, b"")
+    ledger.close()
+    (leak,) = check_logs(Layout(tmp_path), {})
+    assert (leak.kind, leak.seen) == ("Leak", "rows of batch 1")
+
+
+def test_a_log_that_cannot_be_read_is_left_to_its_server(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    journal(layout, 2)
+    for segment in layout.gateway.rglob("segment-*.log"):
+        segment.write_bytes(b"?")
+    assert check_logs(layout, SENT) == ()
