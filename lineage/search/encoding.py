@@ -9,126 +9,146 @@ explains many losses.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import islice
+from typing import Any
 
 from bettong.lineage.faults import Fault
 from bettong.lineage.graph import FACT, FIRING, Lineage
 from bettong.lineage.search.formula import Formula
-from bettong.lineage.search.lineage_table import Entry, LineageTable
 from bettong.lineage.search.modes import Switches
 
 BATCH = 5000
 """So many clauses are given to the solver at a time."""
 
 
+class _Written:
+    """Variables of nodes, and of which of them all that led to them is written down."""
+
+    def __init__(self, variable: Callable[[], int]) -> None:
+        self._variable = variable
+        self._variables: dict[str, int] = {}
+        self._nodes: set[str] = set()
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._nodes
+
+    def add(self, id: str) -> None:
+        """This one is being written down."""
+        self._nodes.add(id)
+
+    def of(self, id: str) -> int:
+        """The variable of a node."""
+        found = self._variables.get(id)
+        if found is None:
+            found = self._variables[id] = self._variable()
+        return found
+
+    def missing(self) -> list[str]:
+        """What has a variable and is not written down."""
+        return [id for id in self._variables if id not in self._nodes]
+
+
 class Encoding:
-    """What led to the goals, of all lineages so far."""
+    """What led to the goals, of all lineages so far.
+
+    They are kept as one graph, in which each firing is once. Of it that is written down which led
+    to a goal; what a run has shown aside of that is, when another run shows that it led there.
+    """
 
     def __init__(self, formula: Formula, switches: Switches, goals: Collection[str]) -> None:
         self._formula = formula
         self._switches = switches
         self._goals = goals
-        self._fails: dict[str, int] = {}
-        self._arrives: dict[str, int] = {}
-        self._encoded: set[str] = set()
-        self._arrivable: set[str] = set()
-        self._aside: dict[str, list[Entry]] = {}
-        self._table = LineageTable()
+        self._nodes: dict[str, Mapping[str, Any]] = {}
+        self._faults: dict[str, Fault] = {}
+        self._firings: dict[str, dict[str, tuple[str, ...]]] = {}
+        self._fails = _Written(formula.new)
+        self._arrives = _Written(formula.new)
         self._chains: dict[tuple[str, ...], int] = {}
 
-    def extend(self, lineage: Lineage) -> Iterator[tuple[Lineage, list[Fault]]]:
+    def extend(self, lineage: Lineage) -> list[Fault]:
         """Take in more lineage: what it adds to that of the goals and of all that led to them.
-        What led to none of them is put aside until it does. Yields each lineage that has been
-        written down, this one and those that were put aside, with the faults that are new."""
-        again: list[Entry] = []
-        seen, fresh = self._encode(lineage, again)
-        yield lineage, fresh
-        pred, nodes = lineage.graph._pred, lineage.graph._node
-        unseen = [id for id in nodes.keys() - seen if nodes[id]["kind"] == FACT and pred[id]]
-        if unseen:
-            entry = self._table.put(lineage)  # some hundred times as small
-            for id in unseen:
-                self._aside.setdefault(id, []).append(entry)
-        while again:
-            earlier = self._table.get(again.pop())
-            _, fresh = self._encode(earlier, again)
-            yield earlier, fresh
+        What led to none of them is put aside until it does. Returns the faults that are new."""
+        fresh: list[Fault] = []
+        firings = self._merge(lineage)
+        goals = [id for id in self._goals if id in self._nodes]
+        self._write(self._closure(self._fails, firings, goals, partial(self._failing, fresh)))
+        lost = self._arrives.missing()
+        self._write(self._closure(self._arrives, firings, lost, partial(self._arriving, fresh)))
+        return fresh
 
     def failing(self, id: str) -> int:
         """A variable without which this does not fail."""
-        found = self._fails.get(id)
-        if found is None:
-            found = self._fails[id] = self._formula.new()
-        return found
+        return self._fails.of(id)
 
-    def _arriving(self, id: str) -> int:
-        """A variable that says: this fails because something that was lost is not."""
-        found = self._arrives.get(id)
-        if found is None:
-            found = self._arrives[id] = self._formula.new()
-        return found
+    def _merge(self, lineage: Lineage) -> list[tuple[str, tuple[str, ...]]]:
+        """Take in the nodes of a lineage; returns head and premises of each firing that is new."""
+        graph = lineage.graph  # its public views are several times slower
+        pred, succ = graph._pred, graph._succ
+        for id, fault in lineage.faults.items():
+            self._faults.setdefault(id, fault)
+        firings = []
+        for id, attributes in graph._node.items():
+            if attributes["kind"] != FIRING:
+                self._nodes.setdefault(id, attributes)
+                continue
+            (head,) = succ[id]
+            known = self._firings.setdefault(head, {})
+            if id not in known:
+                known[id] = tuple(pred[id])
+                firings.append((head, known[id]))
+        return firings
 
-    def _encode(self, lineage: Lineage, again: list[Entry]) -> tuple[set[str], list[Fault]]:
-        """Write down what leads to a goal, or to what did; returns what was looked at and the new
-        faults, and adds to ``again`` the lineages of which a part that was put aside does so
-        now."""
-        pred = lineage.graph._pred  # the public view is several times slower
-        nodes = dict(lineage.graph.nodes(data=True))
-        fresh: list[Fault] = []
-        encoded, failing = self._encoded, self.failing
-        known = [
-            id
-            for id, attributes in nodes.items()
-            if (id in self._goals or id in encoded) and attributes["kind"] != FIRING
-        ]
-        seen: set[str] = set()
-        clauses: list[list[int]] = []
-        for id in lineage.back_from(known):
-            seen.add(id)
-            attributes = nodes[id]
-            new = id not in encoded
-            encoded.add(id)
-            if attributes["kind"] == FACT:
-                fails = failing(id)
-                aside = self._aside.pop(id, [])
-                again += [earlier for earlier in aside if all(earlier is not a for a in again)]
-                if new and not pred[id] and not aside:
-                    clauses.append([-fails])
-                elif new and attributes["absent"]:
-                    further = attributes["further"]
-                    switch = self._switches.further if further else self._switches.absences
-                    clauses.append([-fails, switch, self._arriving(id)])
-                clauses += _firings(pred, id, encoded, failing)
-            elif new:
-                faults = [lineage.faults[f] for f in attributes["faults"]]
-                clauses += self._leaf(failing(id), faults, attributes["lost"], fresh)
-            if len(clauses) > BATCH:
-                self._formula.clauses(clauses)
-                clauses.clear()
-        clauses += self._arrivals(lineage, fresh)
-        self._formula.clauses(clauses)
-        return seen, fresh
+    def _closure(
+        self,
+        written: _Written,
+        firings: Iterable[tuple[str, tuple[str, ...]]],
+        ids: Iterable[str],
+        own: Callable[[str], Iterable[list[int]]],
+    ) -> Iterator[list[int]]:
+        """Clauses of those new firings whose head is written down already, of these nodes, and of
+        all that led to either, each once; ``own`` gives those of a node itself."""
+        of = written.of
+        todo = list(ids)
+        for head, premises in firings:
+            if head in written:
+                yield [-of(head), *map(of, premises)]
+                todo += premises
+        while todo:
+            id = todo.pop()
+            if id in written:
+                continue
+            written.add(id)
+            yield from own(id)
+            for premises in self._firings.get(id, {}).values():
+                yield [-of(id), *map(of, premises)]
+                todo += premises
 
-    def _arrivals(self, lineage: Lineage, fresh: list[Fault]) -> list[list[int]]:
-        """Clauses of :meth:`_arriving` for what this lineage adds."""
-        pred = lineage.graph.pred
-        nodes = lineage.graph.nodes
-        clauses: list[list[int]] = []
-        arriving, arrivable = self._arriving, self._arrivable
-        for id in lineage.back_from([id for id in nodes if id in self._arrives]):
-            attributes = nodes[id]
-            arrives = arriving(id)
-            new = id not in arrivable
-            arrivable.add(id)
-            if attributes["kind"] == FACT:
-                if new and not pred[id]:
-                    clauses.append([-arrives])
-                clauses += _firings(pred, id, arrivable, arriving)
-            elif new and attributes["lost"]:
-                faults = [lineage.faults[f] for f in attributes["faults"]]
-                clauses += [[-arrives, -self._formula.fault(f, fresh)] for f in faults]
-            elif new:
-                clauses.append([-arrives])
-        return clauses
+    def _write(self, clauses: Iterator[list[int]]) -> None:
+        while some := list(islice(clauses, BATCH)):
+            self._formula.clauses(some)
+
+    def _failing(self, fresh: list[Fault], id: str) -> Iterator[list[int]]:
+        """When a node fails, as far as it does not hang on its firings."""
+        node, fails = self._nodes[id], self._fails.of(id)
+        if node["kind"] != FACT:
+            faults = [self._faults[fault] for fault in node["faults"]]
+            yield from self._leaf(fails, faults, node["lost"], fresh)
+        elif id not in self._firings:
+            yield [-fails]
+        elif node["absent"]:
+            switch = self._switches.further if node["further"] else self._switches.absences
+            yield [-fails, switch, self._arrives.of(id)]
+
+    def _arriving(self, fresh: list[Fault], id: str) -> Iterator[list[int]]:
+        """When a node fails because something that was lost is not."""
+        node, arrives = self._nodes[id], self._arrives.of(id)
+        if node["kind"] != FACT and node["lost"]:
+            for fault in node["faults"]:
+                yield [-arrives, -self._formula.fault(self._faults[fault], fresh)]
+        elif id not in self._firings:
+            yield [-arrives]
 
     def _leaf(
         self, fails: int, faults: list[Fault], lost: bool, fresh: list[Fault]
@@ -151,13 +171,3 @@ class Encoding:
             self._chains[ids] = some = self._formula.new()
             self._formula.clause(-some, self._chain(ids[:-1]), faults[ids[-1]])
         return self._chains[ids]
-
-
-def _firings(
-    pred: Mapping[str, Iterable[str]], fact: str, known: set[str], variable: Callable[[str], int]
-) -> list[list[int]]:
-    """A clause for each firing of a fact that becomes known: the fact's variable holds only with
-    one of a premise."""
-    fresh = [firing for firing in pred[fact] if firing not in known]
-    known.update(fresh)
-    return [[-variable(fact), *map(variable, pred[firing])] for firing in fresh]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.search.formula import Formula
+from bettong.lineage.search.limits import Limits
 
 
 class Excluded:
     """Sets that have been tried, and those that break a goal already."""
 
-    def __init__(self, formula: Formula) -> None:
+    def __init__(self, formula: Formula, limits: Limits) -> None:
         self._formula = formula
+        self._limits = limits
         self._sets: set[FaultSet] = set()
         self._unmet: list[FaultSet] = []
 
@@ -34,8 +36,17 @@ class Excluded:
         unmet = []
         for schedule in self._unmet:
             if schedule <= faults.keys():
-                differs = [v if f not in schedule else -v for f, v in faults.items()]
-                self._formula.clause(*differs, self._formula.beyond)
+                self._block([faults[fault] for fault in schedule])
             else:
                 unmet.append(schedule)
         self._unmet = unmet
+
+    def _block(self, variables: list[int]) -> None:
+        """Only with another fault, and without one where none may come beside these. The fewer
+        faults a clause names, the more it tells the solver."""
+        without = [-v for v in variables]
+        if self._limits.full(variables):
+            self._formula.clause(*without)
+        else:
+            beside = self._limits.beside(variables)
+            self._formula.clause(*without, *beside, self._formula.beyond)

@@ -35,7 +35,7 @@ class Hypotheses:
         self._formula = Formula()
         self._switches = Switches.new(self._formula.new)
         self._limits = Limits(self._formula, bounds)
-        self._excluded = Excluded(self._formula)
+        self._excluded = Excluded(self._formula, self._limits)
         self._minimum = Minimum(self._formula, self._limits)
         self._searches = {mode: self._search(mode) for mode in MODES}
         goals = dict(lineage.goals)
@@ -70,10 +70,10 @@ class Hypotheses:
         """Take in more lineage: what it adds to that of the goals and of all that led to them.
         What led to none of them is put aside until it does."""
         with self._timed():
-            for taken_in, fresh in self._encoding.extend(lineage):
-                if fresh:
-                    self._register(fresh)
-                self._preconditions.take_as_met(taken_in)
+            fresh = self._encoding.extend(lineage)
+            if fresh:
+                self._register(fresh)
+            self._preconditions.take_as_met(lineage)
 
     def _register(self, fresh: list[Fault]) -> None:
         """Take in new faults. Bounds are not given to the solver before a set exceeds them."""

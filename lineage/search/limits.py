@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
 from itertools import repeat
 
 from bettong.lineage.faults import Bounds, Fault
@@ -33,6 +34,24 @@ class Limits:
     def allow(self, variables: Iterable[int]) -> bool:
         """Whether the faults of these variables may happen together."""
         return self._bounds.allow(self._formula.known[v] for v in variables)
+
+    def full(self, variables: Iterable[int]) -> bool:
+        """Whether no fault, known or not, may happen together with all of these."""
+        known, bounds = self._formula.known, self._bounds
+        weight = sum(bounds.weight(known[v]) for v in variables)
+        return bounds.total is not None and weight >= bounds.total
+
+    def beside(self, variables: Collection[int]) -> list[int]:
+        """The other known faults that may each happen together with these, as far as kinds and
+        the total go."""
+        known = self._formula.known
+        inside = [known[v] for v in variables]
+
+        @cache
+        def fits(kind: str) -> bool:
+            return self._bounds.allow([*inside, Fault("", kind)])
+
+        return [v for v, f in known.items() if v not in variables and fits(f.kind)]
 
     def enforce(self, variables: list[int]) -> bool:
         """Give the solver the limits that these variables exceed; whether there are any."""
