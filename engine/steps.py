@@ -16,7 +16,9 @@ fail as the operating system would (a storage fault); with ``call: N`` not the s
 call to the disk from here on, until the thread is at its next step; without an error that call
 writes a part only. ``cut: N`` cuts the power right before the N-th ``sync``. The process says when
 it gets there, by an event ``disk-fault/STEP`` or ``power-cut/STEP``; the latter gets no answer.
-``answer`` is what a step that asks is told, such as when a batch's wait ends.
+``answer`` is what a step that asks is told, such as when a batch's wait ends. A client that has
+not reached its peer says so by an event ``unreached/LINK``, which is no step; it is told whether
+the peer was down and is back.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ ENV_DISK = "BETTONG_DISK"
 
 DISK_FAULT = "disk-fault/"
 POWER_CUT = "power-cut/"
+UNREACHED = "unreached/"
 _MOST_CALLS = 4000
 """Calls to the disk told with one event; of more only the number is told."""
 
@@ -346,6 +349,16 @@ def installed() -> Instrumentation:
 def is_recorded() -> bool:
     """Whether this process records its steps."""
     return _recorder is not None
+
+
+def peer_is_back(link: str) -> bool:
+    """Whether the peer of a link, which could not be reached, was down and is back by now. Under
+    test this waits for it: how often a client asks in vain meanwhile is a matter of the clock."""
+    if not isinstance(_recorder, ConductorRecorder):
+        return False
+    node, incarnation = _instrumentation.node, _instrumentation.incarnation
+    _recorder.notify(TraceEvent(f"{UNREACHED}{link}", "before", node, incarnation, link=link))
+    return bool(_present.answer)
 
 
 def current_edge() -> Edge | None:

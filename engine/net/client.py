@@ -109,6 +109,8 @@ class Client(ABC):
                     if not step:
                         return action(self._connected(), _Unwatched())
                     unconnected = self._try_to_connect()
+                    if unconnected is not None and steps.peer_is_back(self._link):
+                        unconnected = self._try_to_connect()
                     with steps.step(step, causes=causes, carries=carries, link=self._link) as s:
                         if unconnected is not None:
                             raise unconnected

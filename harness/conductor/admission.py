@@ -36,6 +36,7 @@ class StepAdmission:
         self._over = over
         self._closed: dict[frozenset[str], int] = {}
         self._down: set[str] = set()
+        self._returned: dict[str, int] = {}
         self._dead: dict[str, int] = {}
         self._spared: set[tuple[str, int]] = set()
         self.ended = False
@@ -77,7 +78,18 @@ class StepAdmission:
         """Nobody waits for it any longer."""
         with self._changed:
             self._down.discard(node)
+            self._returned[node] = len(self._book.events)
             self._changed.notify_all()
+
+    def returns(self, event: TraceEvent) -> bool:
+        """Wait until the node is back that could not be reached on this event's link; whether it
+        has come back since the one that asks last took a step on it. Raises RunRefusedError."""
+        asked = (event.link or "").partition("->")[2]
+        self._changed.wait_for(lambda: self._over() or asked not in self._down, RESTART_TIMEOUT)
+        self.refuse_the_dead(event)
+        since = self._book.events[self._returned.get(asked, len(self._book.events)) :]
+        tried = any((e.node, e.link) == (event.node, event.link) for e in since)
+        return asked in self._returned and asked not in self._down and not tried
 
     def mark_dead(self, node: str, incarnation: int) -> None:
         """This incarnation and older ones are dead."""

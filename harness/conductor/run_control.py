@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bettong.engine.steps import UNREACHED
 from bettong.harness.conductor.admission import StepAdmission
 from bettong.harness.conductor.event_log import EventLog
 from bettong.harness.conductor.fault_status import Injected, PlannedFaults
@@ -178,6 +179,9 @@ class RunControl:
         """
         if self._normalise is not None:
             event = self._normalise(event)
+        if event.step.startswith(UNREACHED):
+            with self._changed:
+                return Go(answer=self._gate.returns(event))
         if event.step.startswith(self._planned.reports):
             with self._changed:
                 self._gate.refuse_the_dead(event)

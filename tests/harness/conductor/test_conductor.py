@@ -218,6 +218,39 @@ def test_nobody_asks_a_node_in_vain_until_it_is_back(children: Children, begin: 
     asker.join()
 
 
+def test_who_has_not_reached_a_node_that_was_down_is_told_when_it_is_back(
+    children: Children, begin: Begin
+) -> None:
+    control = begin(Crash("b", Point("one")))
+    children.start("b")
+    assert begun(control, "done")
+    told: list[bool] = []
+    asker = threading.Thread(target=lambda: told.append(steps.peer_is_back("a->b")))
+    waited: list[bool] = []
+
+    def look() -> None:
+        asker.start()
+        asker.join(0.5)
+        waited.append(asker.is_alive())
+
+    children.before_restart = look
+    steps.install(Instrumentation("r1", "a", 1, children.conductor.address))
+    try:
+        assert not steps.peer_is_back("a->b")  # it was not down
+        with steps.step("one"):
+            pass
+        assert begun(control, "done", 2)
+        asker.join()
+        assert (waited, told) == ([True], [True])
+        assert steps.peer_is_back("a->b")
+        with steps.step("ask", link="a->b"):
+            pass
+        assert not steps.peer_is_back("a->b")  # it was asked since, and is not down
+    finally:
+        steps.install(Instrumentation())
+    assert not any(event.step.startswith(steps.UNREACHED) for event in control.events)
+
+
 def test_a_node_is_at_work_while_it_is_within_a_step_and_asks_nobody(
     children: Children, begin: Begin
 ) -> None:
