@@ -30,6 +30,17 @@ def amounts() -> bytes:
     return b"one,5\ntwo,10\nthree,15\none,5\ntwo,10\nthree,15"
 
 
+COLLIDING = (b"0418ce3bf19631ca", b"bc2ab3333b69a757")
+"""Two keys with the same hash, of 64 bits of BLAKE2b: found by some 10^9 tries."""
+
+
+def colliding() -> bytes:
+    """Numbers of two keys with the same hash, and of one beside them."""
+    one, other = COLLIDING
+    keys = (one, other, one, b"alone", other, one, other, b"alone")
+    return b"\n".join(b"%s,%d" % (key, n) for n, key in enumerate(keys, 1))
+
+
 def _numbers(*values: int) -> str:
     """Numbers in bytes, as a row holds them: those that are no text in base64."""
     data = struct.pack(f">{len(values)}q", *values)
@@ -207,6 +218,13 @@ MERGING = replace(
     versions=2,
 )
 
+COLLIDED = replace(
+    MERGING,
+    name="counting_collided",
+    title="sums in 4 batches, of three keys of which two have the same hash",
+    input=colliding,
+)
+
 ON_ARRAYS = replace(
     COUNTING,
     name="counting_on_arrays",
@@ -304,6 +322,7 @@ SCENARIOS: Sequence[Scenario] = (
     CHANGED,
     RENAMED,
     MERGING,
+    COLLIDED,
     ON_ARRAYS,
     IN_PARTS,
     VISITS,

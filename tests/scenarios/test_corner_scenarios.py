@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from bettong.engine import interpret
+from bettong.engine.keys import canonical, hash_bytes
 from bettong.harness.api import run_scenario
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.checkers.oracle import by_number, expected_outputs
@@ -17,7 +18,7 @@ from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import bounds_of
 from bettong.scenarios.benchmarks.mutants.executed import Executed
 from bettong.scenarios.benchmarks.mutants.overlay import source_of
-from bettong.scenarios.corners import READINGS, SCENARIOS, VISITS
+from bettong.scenarios.corners import COLLIDING, READINGS, SCENARIOS, VISITS
 
 CORNERS = {
     "counting_rolling": [
@@ -30,6 +31,10 @@ CORNERS = {
         ("engine/state/compaction.py", "return write_rows(store, name, state.name, rows,"),
         ("engine/state/manifest.py", "store.remove(_name(batch, epoch))"),
         ("engine/state/housekeeping.py", 'self._store.remove(f"{folder}/{name}")'),
+    ],
+    "counting_collided": [
+        ("engine/state/files.py", "rows[place] = self._after_collision("),
+        ("engine/state/compaction.py", "return np.array([newest[row] for row in sorted(newest)]"),
     ],
     "counting_on_arrays": [("engine/batch/stateful.py", "return from_columns(function.name,")],
     "readings": [
@@ -60,6 +65,12 @@ CORNERS = {
         ("engine/receiver/client.py", "recorded = hand_over(connection, part, number, name)"),
     ],
 }
+
+
+def test_two_keys_of_a_scenario_have_the_same_hash() -> None:
+    one, other = (canonical(key.decode()) for key in COLLIDING)
+    assert one != other
+    assert hash_bytes(one) == hash_bytes(other)
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ SCENARIOS = (
     "counting_repartitioned",
     "counting_changed",
     "counting_merging",
+    "counting_collided",
     "merged_rolling",
     "counting_on_arrays",
     "counting_between_folders",
