@@ -69,6 +69,7 @@ class Scenario:
             Not where it rightly is another one although the outputs are the same, such as that of
             code that changes on the way.
         versions: of the state that a run is to keep at most, where that is judged.
+        batches: a search has its faults in the first so many, unless its bounds say otherwise.
         expect: whether the system is right.
         schedule: the faults that show what is wrong with a broken one.
         advice: what to repair in a broken one.
@@ -90,6 +91,7 @@ class Scenario:
     rows: Mapping[str, str] = field(default_factory=dict)
     judges_state: bool = True
     versions: int | None = None
+    batches: int = 2
     expect: Literal["valid", "invalid"] = "valid"
     schedule: Resource | None = None
     advice: str = ""

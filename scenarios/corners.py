@@ -216,6 +216,7 @@ MERGING = replace(
     frame=2,
     classes={"protocol": "bettong.scenarios.corners:MergingFiles"},
     versions=2,
+    batches=3,  # the third is the first that names a merged file
 )
 
 COLLIDED = replace(

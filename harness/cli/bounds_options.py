@@ -15,7 +15,11 @@ Command = Callable[..., Any]
 _COUNTS = (
     ("crashes", 0, "crashes that may happen in one run."),
     ("losses", 0, "lost requests or answers in one run."),
-    ("batches", 1, "faults fire in the first so many batches."),
+    (
+        "batches",
+        1,
+        "faults fire in the first so many batches (default: as the scenario says, mostly two).",
+    ),
     (
         "pauses",
         0,

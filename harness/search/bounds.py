@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
+from bettong.harness.scenario import Scenario
 from bettong.lineage.faults import (
     CRASH,
     DUPLICATE,
@@ -50,14 +51,14 @@ class SearchBounds:
         together: how many faults of all kinds may fire in one run; None for as many as the
             counts allow.
         alone: of these kinds a fault fires alone, however many fire together of the others.
-        batches: they fire in the first so many batches.
+        batches: they fire in the first so many batches; None for as many as the scenario says.
         find_all: go on after the first counterexample until all minimal ones are known.
         exhaustive: run every single fault at every step as well, or every pair, and compare.
     """
 
     crashes: int = 1
     losses: int = 1
-    batches: int = 2
+    batches: int | None = None
     find_all: bool = False
     exhaustive: Literal["", "singles", "pairs"] = ""
     pauses: int = 0
@@ -75,9 +76,14 @@ class SearchBounds:
         asked = {k: most for k, most in counts.items() if most or k in (CRASH, LOSS)}
         return Bounds(asked, self.together, self.alone & asked.keys())
 
+    def over(self, scenario: Scenario) -> SearchBounds:
+        """The same with as many batches as there are to be in this scenario."""
+        return self if self.batches else replace(self, batches=scenario.batches)
+
     def words(self) -> str:
         """What a verdict rests on."""
-        return f"{self.bounds.words()}, in the first {self.batches} batches"
+        some = "batches" if self.batches is None else f"{self.batches} batches"
+        return f"{self.bounds.words()}, in the first {some}"
 
 
 _EACH = SearchBounds(pauses=1, storage=1, duplicates=1, partitions=1, moments=1)

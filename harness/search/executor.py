@@ -90,7 +90,7 @@ class ScenarioExecutor:
     """Runs a campaign's scenario for the search.
 
     Attributes:
-        batches: faults are placed in the first so many batches.
+        batches: faults are placed in the first so many batches; None for all of them.
         kinds: of the faults that are asked for.
         likely: gives fault sets that are suggested before others, once the clean run is known.
         equivalence: what runs have shown of which faults are alike.
@@ -102,7 +102,7 @@ class ScenarioExecutor:
     """
 
     campaign: Campaign
-    batches: int
+    batches: int | None
     kinds: AbstractSet[str] = CLASSIC
     likely: Likely = lambda _: ()
     equivalence: FaultEquivalence = field(default_factory=FaultEquivalence)

@@ -102,7 +102,9 @@ def run_everything(
 class _Space:
     def __init__(self, campaign: Campaign, reach: SearchBounds, budget: Budget) -> None:
         self._campaign = campaign
-        self._reach = reach
+        self._reach = reach = reach.over(campaign.scenario)
+        assert reach.batches is not None
+        self._batches = reach.batches
         self._budget = budget.begun()
         self._fresh = 0
         self._log = _Log(campaign.out / LOG, f"{question(campaign, reach)}, {reach.exhaustive}")
@@ -123,7 +125,7 @@ class _Space:
             clean = self._campaign.run(Schedule())
         if clean.outcome != "good":
             raise UsageError(f"the clean run is {clean.outcome}: {clean.note}")
-        singles = each_step(clean.events, self._reach.batches, self._topology, self._kinds)
+        singles = each_step(clean.events, self._batches, self._topology, self._kinds)
         self._all(singles, found)
         if self._reach.exhaustive == "pairs" and not found.left:
             first = {schedule.ids[0]: schedule.faults[0] for schedule in singles}
@@ -180,7 +182,7 @@ class _Space:
             return
         for o in reading.occurrences:
             batch = batch_of(o.step)
-            if batch is None or batch >= self._reach.batches:
+            if batch is None or batch >= self._batches:
                 continue
             event = seen.events[o.begun]
             for fault in faults_at(event, self._topology, self._kinds, o.number):

@@ -56,6 +56,7 @@ def search_scenario(
     and, started again with the same question, goes on where it was. Raises UsageError when that
     file belongs to another question, BettongError when the system cannot be started.
     """
+    reach = reach.over(campaign.scenario)
     campaign.replay = False  # a crash right before commits/N is among the hypotheses
     campaign.again = reach.crashes > 0
     executor = ScenarioExecutor(campaign, reach.batches, frozenset(reach.bounds.at_most), likely)

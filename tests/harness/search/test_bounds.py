@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from bettong.harness.search.bounds import PROFILES, SearchBounds, bounds_of
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE, Fault
+from bettong.scenarios.counting import COUNTING
 
 EACH = [Fault(kind, kind) for kind in (CRASH, LOSS, PAUSE, STORAGE, DUPLICATE, PARTITION)]
 
@@ -37,6 +40,13 @@ def test_what_fires_alone_is_said_in_the_words_of_a_verdict() -> None:
 def test_the_standard_profile_is_the_default() -> None:
     assert bounds_of() == bounds_of("standard") == PROFILES["standard"]
     assert bounds_of(given={"batches": 3, "crashes": None}).pauses == 1
+
+
+def test_faults_fire_in_as_many_batches_as_the_scenario_has_them_unless_bounds_say() -> None:
+    later = replace(COUNTING, batches=3)
+    assert bounds_of().over(COUNTING).batches == 2
+    assert bounds_of().over(later).words().endswith("in the first 3 batches")
+    assert bounds_of(given={"batches": 1}).over(later).batches == 1
 
 
 def test_a_single_bound_wins_over_the_profile() -> None:
