@@ -124,12 +124,19 @@ class OsDisk:
             path.unlink()
 
     def make_directory(self, path: Path) -> None:
-        if path.is_dir():
+        there = path.is_dir()
+        if there and _holds_anything(path):
             return
-        self.make_directory(path.parent)
-        with contextlib.suppress(FileExistsError), disk_call("mkdir", path, path):
-            path.mkdir()
-        self.sync_directory(path.parent)
+        if not there:
+            self.make_directory(path.parent)
+            with contextlib.suppress(FileExistsError), disk_call("mkdir", path, path):
+                path.mkdir()
+        # Nothing is put into it before this: whoever made one that is empty may have ended here.
+        try:
+            self.sync_directory(path.parent)
+        except PermissionError:
+            if not there:
+                raise
 
     def sync_directory(self, path: Path) -> None:
         if not self.syncs:
@@ -140,6 +147,11 @@ class OsDisk:
                 os.fsync(fd)
             finally:
                 os.close(fd)
+
+
+def _holds_anything(directory: Path) -> bool:
+    with os.scandir(directory) as entries:
+        return next(entries, None) is not None
 
 
 OS_DISK: Disk = OsDisk()

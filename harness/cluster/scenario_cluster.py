@@ -10,6 +10,7 @@ from itertools import product
 from bettong.engine.net.client import Patience
 from bettong.engine.spark.notes import SparkNotes
 from bettong.engine.steps import Instrumentation
+from bettong.engine.storage.disk_log import lose
 from bettong.harness.cluster.broker import KAFKA, Broker
 from bettong.harness.cluster.cluster import Cluster
 from bettong.harness.cluster.driver_node import DriverNode
@@ -75,10 +76,15 @@ class RunCluster(Cluster):
         senders = (self._sender(s, n, instrumentation) for s, n in self._scenario.senders.items())
         self._start_all([self._driver(instrumentation), *senders])
 
-    def kill_servers(self) -> None:
-        """SIGKILL the servers of this run alone; everything else of it has ended."""
+    def lose_power(self) -> None:
+        """SIGKILL the servers of this run alone, everything else of which has ended, and take away
+        what is not durable on any disk. A sender waits for none of its notes to be: they stay."""
         for name in self._own(listens=True):
             self.crash(name)
+        senders = set(self._scenario.senders.values())
+        for file in self.accounts.iterdir():
+            if file.stem not in senders:
+                lose(file)
 
     def start_again(self, control: RunControl) -> None:
         """Start every node of this run once more, under another book: first the servers, then those

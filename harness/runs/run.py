@@ -2,9 +2,9 @@
 
 A run ends when nothing more can happen: the sender has been told that all its messages are safe,
 and the query has committed and released every one of them. Its last batch can then be forced to
-be done once more, by deleting Spark's note that it was done; or every node is killed and started
-again, and no fault fires any more. So what is judged is not only right, but stays so. A run that
-does not get there is ``Stuck``.
+be done once more, by deleting Spark's note that it was done; or the power is cut, every node is
+started again, and no fault fires any more. So what is judged is not only right, but stays so. A run
+that does not get there is ``Stuck``.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class RunRecord:
         outputs: ids and contents that a reader saw, in their order.
         note: why the outcome is unknown, or what else went on.
         times: when each event came, in seconds.
-        again_changed: all was right until every node was started again after the last batch.
+        again_changed: all was right until the power was cut after the last batch, and every node
+            started again.
         jvms_spared: how many crashes of the driver have spared its JVM.
     """
 
@@ -132,9 +133,9 @@ def run_once(
         messages: the input, by default the scenario's.
         replay: whether to force the last batch to be done again. A run without faults is judged
             by what was seen before that.
-        again: every node is started again when all is done, unless what the run has left on the
-            disks is in here; it is put in here if that changed nothing. What steps were taken then
-            is in the file of the trace if it changed anything, and nowhere else.
+        again: the power is cut when all is done, and every node started again, unless what is
+            left on the disks is in here; it is put in here if that changed nothing. What steps were
+            taken then is in the file of the trace if it changed anything, and nowhere else.
         trace: file for the trace.
         on_step: given each event of the trace as it comes.
         order: in which one of the faults is to fire.
@@ -157,6 +158,7 @@ def run_once(
 
     also: list[Anomaly] = []
     drained: Observed | None = None
+    last: Observed | None = None
     until_drained: Sequence[TraceEvent] = ()
     died_before: Sequence[Anomaly] = ()
     left: bytes | None = None
@@ -168,7 +170,7 @@ def run_once(
     def seen() -> Observed:
         return visible(application, scenario, layout, run, backend)
 
-    def note_state() -> None:
+    def note_state(power_was_cut: bool = False) -> None:
         if not course.all_sent:
             return
         if scenario.judges_state:
@@ -178,13 +180,11 @@ def run_once(
         senders = scenario.senders.items()
         sent = {stream: len(input_[stream]) for stream in scenario.senders}
         noted = {stream: sent[stream] for stream, node in senders if node not in hit}
-        left_behind.append(
-            [
-                *check_sent(layout, noted),
-                *check_logs(layout, sent, undisturbed=not schedule.faults),
-                *left_over(layout, scenario.versions, schedule.faults),
-            ]
-        )
+        disturbed = power_was_cut or bool(schedule.faults)
+        found = [*check_sent(layout, noted), *check_logs(layout, sent, undisturbed=not disturbed)]
+        if not power_was_cut:  # what was removed may be back, for nobody waits for that
+            found += left_over(layout, scenario.versions, schedule.faults)
+        left_behind.append(found)
 
     with backend.cluster(scenario, layout, spares_jvm) as cluster:
         moments = Moments(scenario.moments)
@@ -210,9 +210,13 @@ def run_once(
                     note_state()
                     clock.lap("replay")
                 if course.all_sent and again is not None:
-                    cluster.kill_servers()
+                    if scenario.outputs == "receiver":
+                        last = seen()  # it makes its output again, which need not be durable
+                    cluster.lose_power()
+                    note_state(power_was_cut=True)
                     left = remains(layout) if scenario.outputs != "kafka" else b""
                 if again is not None and left is not None and left not in again:
+                    last = None
                     backend.conductor.end(control)
                     control = RunControl(
                         run, cluster, normalise=StageNumbers(), answer=moments.answer
@@ -221,7 +225,7 @@ def run_once(
                     courses.append(course)
                     backend.conductor.begin(control)
                     course.again()
-                    note_state()
+                    note_state(power_was_cut=True)
                     clock.lap("again")
             except StuckError as e:
                 if limits.over:
@@ -247,7 +251,7 @@ def run_once(
     expected = _expected(application, scenario, taken_in, interpreted)
     diverged = (check_left_state(application, interpreted, state) for state in states)
     wrong = [(*a, *b) for a, b in zip_longest(diverged, left_behind, fillvalue=())]
-    last = seen()
+    last = last or seen()
     judgement = (
         undecided(blind)
         if blind

@@ -15,8 +15,8 @@ _NAMED = 4
 def counterexample_words(
     faults: Sequence[Fault], anomalies: Sequence[Anomaly], again: bool = False
 ) -> str:
-    """What happened: the faults, then what a reader saw of it; ``again``: not until every node was
-    started again after the last batch."""
+    """What happened: the faults, then what a reader saw of it; ``again``: not until the power was
+    cut after the last batch, and every node started again."""
     reported = "; then ".join(fault.describe() for fault in faults) or "No fault fired"
     kinds = Counter(a.kind for a in anomalies)
     seen = []
@@ -29,6 +29,7 @@ def counterexample_words(
     begun = f"{reported[:1].upper()}{reported[1:]}."
     if again:
         begun += (
-            " All was right until every node was killed after the last batch, and started again."
+            " All was right until the power was cut after the last batch, and every node started "
+            "again."
         )
     return f"{begun} Afterwards {afterwards}."

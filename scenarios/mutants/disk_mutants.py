@@ -19,6 +19,14 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         COUNTING,
+        "gateway_swallows_failed_syncs",
+        "the gateway goes on when its journal cannot be synced",
+        "gateway",
+        "disks:SwallowsFailedSyncs",
+        "Fail the request when the sync fails: what was written may be gone after a power cut.",
+    ),
+    mutant(
+        COUNTING,
         "gateway_leaves_segment_unnamed",
         "the gateway renames a new segment into its place, and does not sync the folder",
         "gateway",

@@ -4,6 +4,7 @@ power cut shows."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -50,6 +51,32 @@ class _SyncsFiles(OsDisk):
 
     def sync_directory(self, path: Path) -> None:
         pass
+
+
+class _HopefulFile(_Unsynced):
+    """A file that is taken for durable whatever the disk says."""
+
+    def sync(self) -> None:
+        with suppress(OSError):
+            self._file.sync()
+
+
+class _HopesForTheBest(OsDisk):
+    """Waits until files are durable, and takes an error for an answer."""
+
+    def append_to(self, path: Path) -> AppendFile:
+        return _HopefulFile(super().append_to(path))
+
+
+class _HopefulJournal(Journal):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{**options, "disk": _HopesForTheBest()})
+
+
+class SwallowsFailedSyncs(Gateway):
+    """Goes on when its journal cannot be made durable."""
+
+    journal_class = _HopefulJournal
 
 
 class _UnsyncedJournal(Journal):

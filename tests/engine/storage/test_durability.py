@@ -3,6 +3,7 @@ same files behind."""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -171,6 +172,29 @@ def test_a_folder_that_was_not_made_durable_is_lost_with_all_in_it(tmp_path: Pat
         disk.sync_directory(home / "folder")
         assert lose(account(tmp_path, "n")) == ["name folder"]
     assert list(home.iterdir()) == []
+
+
+def test_a_folder_whose_maker_has_failed_is_made_durable_by_the_next_one(tmp_path: Path) -> None:
+    class FailsOnce(type(OS_DISK)):  # type: ignore[misc]
+        def sync_directory(self, path: Path) -> None:
+            if path.name == "home" and not failed:
+                failed.append(path)
+                raise OSError(errno.EIO, "the disk has failed")
+            super().sync_directory(path)
+
+    failed: list[Path] = []
+    with watched(tmp_path) as home:
+        disk: Disk = FailsOnce()
+        with pytest.raises(OSError, match="the disk has failed"):
+            disk.make_directory(home / "folder")
+        disk.make_directory(home / "folder")
+        file = disk.append_to(home / "folder" / "a")
+        file.write(b"12")
+        file.sync()
+        disk.sync_directory(home / "folder")
+        assert lose(account(tmp_path, "n")) == []
+    assert failed == [home]
+    assert (home / "folder" / "a").read_bytes() == b"12"
 
 
 @pytest.mark.parametrize(("keep", "left"), [("names", {"b": b""}), ("content", {"a": b"12"})])

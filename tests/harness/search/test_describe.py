@@ -23,7 +23,7 @@ def test_faults_and_anomalies_make_a_sentence() -> None:
 def test_what_only_the_start_after_the_last_batch_has_shown_is_said_so() -> None:
     lost = OmitReply("driver->receiver", Point("batch=1/sink.commit"))
     reported = counterexample_words([lost], [Anomaly("Stuck")], again=True)
-    assert "All was right until every node was killed after the last batch" in reported
+    assert "All was right until the power was cut after the last batch" in reported
     assert counterexample_words([], [], again=True).startswith("No fault fired. All was right")
 
 

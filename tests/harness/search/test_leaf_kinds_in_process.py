@@ -66,6 +66,7 @@ DISKS: Mapping[str, str] = {
     "gateway_leaves_segment_unnamed": "power-cut(gateway, ",
     "gateway_numbers_first": "storage(",
     "gateway_ends_first": "storage(",
+    "gateway_swallows_failed_syncs": "storage(EIO, ",
     "gateway_leaves_torn_records": "storage(",
     "sink_commits_first": "storage(",
     "state_files_unsynced": "power-cut(driver, ",
