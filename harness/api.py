@@ -122,6 +122,7 @@ def replay(
     campaign.spares_jvm = False
     campaign.replay = found.options.get("replay") is not False
     campaign.again = found.options.get("again") is True
+    campaign.power_cut = found.options.get("power_cut") is True
     result = run_campaign(
         campaign, lambda _: [found.schedule], clean_runs=0, assumptions=plan.assumptions
     )

@@ -76,13 +76,16 @@ class RunCluster(Cluster):
         senders = (self._sender(s, n, instrumentation) for s, n in self._scenario.senders.items())
         self._start_all([self._driver(instrumentation), *senders])
 
-    def lose_power(self) -> None:
-        """SIGKILL the servers of this run alone, everything else of which has ended, and take away
-        what is not durable on any disk. A sender waits for none of its notes to be: they stay."""
+    def kill_servers(self) -> None:
+        """SIGKILL the servers of this run alone; everything else of it has ended."""
         for name in self._own(listens=True):
             self.crash(name)
+
+    def lose_power(self) -> None:
+        """Take away what is not durable on any disk, when all have ended. A sender waits for none
+        of its notes to be: they stay."""
         senders = set(self._scenario.senders.values())
-        for file in self.accounts.iterdir():
+        for file in self._layout.accounts.iterdir():
             if file.stem not in senders:
                 lose(file)
 

@@ -67,6 +67,7 @@ class Campaign:
         replay: whether the last batch of each run is forced to be done once more.
         again: whether every node is started again at the end of each run, and what it makes then
             of what it finds is judged too; of runs that have left the same on the disks, of one.
+        power_cut: whether what is not durable is lost before that, and what is left judged.
         options: how the runs are set up, to be repeated by a replay.
         spares_jvm: crashes of the driver spare its JVM, where the backend can; what is not good
             then is run once more, with the whole node killed.
@@ -82,6 +83,7 @@ class Campaign:
     options: dict[str, Any] = field(default_factory=dict)
     replay: bool = True
     again: bool = False
+    power_cut: bool = False
     spares_jvm: bool = True
     resume: bool = False
     limits: Limits = field(default_factory=Limits)
@@ -166,6 +168,7 @@ class Campaign:
                 messages=self.messages,
                 replay=self.replay,
                 again=self._left if self.again else None,
+                power_cut=self.power_cut,
                 limits=self.limits,
                 trace=trace,
                 on_step=steps_of(label, self.on_event),
@@ -203,7 +206,8 @@ class Campaign:
         """Keep a schedule that breaks the scenario, with the file that replays it."""
         number = len(self.counterexamples) + 1
         file = self.out / f"counterexample-{number}.json"
-        options = {**self.options, "replay": self.replay, "again": self.again}
+        ending = {"replay": self.replay, "again": self.again, "power_cut": self.power_cut}
+        options = {**self.options, **ending}
         CounterexampleFile(self.scenario.name, seen.schedule, options).write(file)
         found = Counterexample(
             faults=tuple(sorted(seen.schedule.ids)),

@@ -123,8 +123,9 @@ class Course:
         self._cluster.forget("driver")
 
     def again(self) -> None:
-        """Start every node once more when all is done and the power was cut: each comes up, finds
-        what was there, and changes nothing. The driver does its last batch again."""
+        """Start every node once more when all is done and the servers were killed, as after a
+        reboot: each comes up, finds what was there, and changes nothing. The driver does its
+        last batch again."""
         self._control.note(TraceEvent(self._cluster.undo_last_commit(), "after", "driver"))
         try:
             self._cluster.start_again(self._control)

@@ -2,9 +2,9 @@
 
 A run ends when nothing more can happen: the sender has been told that all its messages are safe,
 and the query has committed and released every one of them. Its last batch can then be forced to
-be done once more, by deleting Spark's note that it was done; or the power is cut, every node is
-started again, and no fault fires any more. So what is judged is not only right, but stays so. A run
-that does not get there is ``Stuck``.
+be done once more, by deleting Spark's note that it was done; or every node is killed, or its power
+cut, and started again, and no fault fires any more. So what is judged is not only right, but stays
+so. A run that does not get there is ``Stuck``.
 """
 
 from __future__ import annotations
@@ -61,8 +61,7 @@ class RunRecord:
         outputs: ids and contents that a reader saw, in their order.
         note: why the outcome is unknown, or what else went on.
         times: when each event came, in seconds.
-        again_changed: all was right until the power was cut after the last batch, and every node
-            started again.
+        again_changed: all was right until every node was started again after the last batch.
         jvms_spared: how many crashes of the driver have spared its JVM.
     """
 
@@ -120,6 +119,7 @@ def run_once(
     messages: Messages | None = None,
     replay: bool = True,
     again: set[bytes] | None = None,
+    power_cut: bool = False,
     limits: Limits = Limits(),  # noqa: B008 - immutable
     trace: Path | None = None,
     on_step: Callable[[TraceEvent], None] = lambda event: None,
@@ -133,9 +133,10 @@ def run_once(
         messages: the input, by default the scenario's.
         replay: whether to force the last batch to be done again. A run without faults is judged
             by what was seen before that.
-        again: the power is cut when all is done, and every node started again, unless what is
-            left on the disks is in here; it is put in here if that changed nothing. What steps were
+        again: every node is killed and started again when all is done, unless what the run has left
+            on the disks is in here; it is put in here if that changed nothing. What steps were
             taken then is in the file of the trace if it changed anything, and nowhere else.
+        power_cut: what is not durable is lost then.
         trace: file for the trace.
         on_step: given each event of the trace as it comes.
         order: in which one of the faults is to fire.
@@ -210,10 +211,12 @@ def run_once(
                     note_state()
                     clock.lap("replay")
                 if course.all_sent and again is not None:
-                    if scenario.outputs == "receiver":
-                        last = seen()  # it makes its output again, which need not be durable
-                    cluster.lose_power()
-                    note_state(power_was_cut=True)
+                    cluster.kill_servers()
+                    if power_cut:
+                        if scenario.outputs == "receiver":
+                            last = seen()  # it makes its output again, which need not be durable
+                        cluster.lose_power()
+                        note_state(power_was_cut=True)
                     left = remains(layout) if scenario.outputs != "kafka" else b""
                 if again is not None and left is not None and left not in again:
                     last = None
@@ -225,7 +228,7 @@ def run_once(
                     courses.append(course)
                     backend.conductor.begin(control)
                     course.again()
-                    note_state(power_was_cut=True)
+                    note_state(power_was_cut=power_cut)
                     clock.lap("again")
             except StuckError as e:
                 if limits.over:

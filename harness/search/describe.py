@@ -12,11 +12,16 @@ from bettong.lineage.results import Anomaly
 _NAMED = 4
 
 
+def ended(power_cut: bool) -> str:
+    """How every node of a run came to its end."""
+    return "the power was cut" if power_cut else "every node was killed"
+
+
 def counterexample_words(
-    faults: Sequence[Fault], anomalies: Sequence[Anomaly], again: bool = False
+    faults: Sequence[Fault], anomalies: Sequence[Anomaly], again: str = ""
 ) -> str:
-    """What happened: the faults, then what a reader saw of it; ``again``: not until the power was
-    cut after the last batch, and every node started again."""
+    """What happened: the faults, then what a reader saw of it; ``again``: not until this had
+    happened after the last batch, and every node was started again."""
     reported = "; then ".join(fault.describe() for fault in faults) or "No fault fired"
     kinds = Counter(a.kind for a in anomalies)
     seen = []
@@ -28,8 +33,5 @@ def counterexample_words(
     afterwards = "; ".join(seen) or "nothing was wrong"
     begun = f"{reported[:1].upper()}{reported[1:]}."
     if again:
-        begun += (
-            " All was right until the power was cut after the last batch, and every node started "
-            "again."
-        )
+        begun += f" All was right until {again} after the last batch, and all was started again."
     return f"{begun} Afterwards {afterwards}."

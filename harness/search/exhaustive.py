@@ -25,7 +25,7 @@ from bettong.harness.runs.run import RunRecord
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.enumeration import each_step, faults_at
 from bettong.harness.search.executor import impossible
-from bettong.harness.search.ldfi import question
+from bettong.harness.search.ldfi import question, set_ending
 from bettong.harness.search.occurrences import Reading, read_occurrences
 from bettong.harness.search.trace_lineage import message_batches
 from bettong.lineage.errors import UsageError
@@ -117,8 +117,7 @@ class _Space:
 
     def _run(self) -> Everything:
         found = Everything()
-        self._campaign.replay = False  # a crash right before commits/N is in the space
-        self._campaign.again = self._reach.crashes > 0  # as the search has it
+        set_ending(self._campaign, self._reach)
         clean = self._campaign.run(Schedule())
         if clean.again_changed:
             self._campaign.again = False

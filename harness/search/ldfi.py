@@ -19,7 +19,7 @@ from bettong.harness.runs.campaign import CRASH_MODEL, Campaign
 from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.harness.runs.spared_jvm import spared_jvms
 from bettong.harness.search.bounds import SearchBounds
-from bettong.harness.search.describe import counterexample_words
+from bettong.harness.search.describe import counterexample_words, ended
 from bettong.harness.search.durable import MOST_WAYS
 from bettong.harness.search.executor import Likely, ScenarioExecutor
 from bettong.harness.search.lasting import lasting
@@ -57,8 +57,7 @@ def search_scenario(
     file belongs to another question, BettongError when the system cannot be started.
     """
     reach = reach.over(campaign.scenario)
-    campaign.replay = False  # a crash right before commits/N is among the hypotheses
-    campaign.again = reach.crashes > 0
+    set_ending(campaign, reach)
     executor = ScenarioExecutor(campaign, reach.batches, frozenset(reach.bounds.at_most), likely)
     with lasting() as learned:
 
@@ -84,6 +83,13 @@ def search_scenario(
     sampled = _check_equivalence(executor, findings, reach, campaign.seed)
     _check_start(executor, findings)
     return _result(campaign, executor, findings, reach, expected, sampled)
+
+
+def set_ending(campaign: Campaign, reach: SearchBounds) -> None:
+    """Have the runs of a search end with a fault that is within its bounds."""
+    campaign.replay = False  # a crash right before commits/N is among the hypotheses
+    campaign.power_cut = reach.storage > 0
+    campaign.again = reach.crashes > 0 or campaign.power_cut
 
 
 def _check_start(executor: ScenarioExecutor, findings: Findings) -> None:
@@ -269,7 +275,8 @@ def _counterexample(
     schedule = executor.schedule(found.schedule)
     file = _free(campaign.out)
     again = found.details.get("again", False)
-    options: Mapping[str, Any] = {**campaign.options, "replay": campaign.replay, "again": again}
+    ending = {"replay": campaign.replay, "again": again, "power_cut": campaign.power_cut}
+    options: Mapping[str, Any] = {**campaign.options, **ending}
     CounterexampleFile(campaign.scenario.name, schedule, dict(options)).write(file)
     return Counterexample(
         faults=tuple(sorted(found.schedule)),
@@ -284,8 +291,8 @@ def _counterexample(
 
 
 def _words(campaign: Campaign, schedule: Schedule, found: Execution) -> str:
-    again = found.details.get("again", False)
-    words = counterexample_words(schedule.faults, found.anomalies, again)
+    how_all_ended = "" if not found.details.get("again") else ended(campaign.power_cut)
+    words = counterexample_words(schedule.faults, found.anomalies, how_all_ended)
     trace = campaign.out / found.trace if found.trace else None
     if trace is None or not trace.exists():
         return words

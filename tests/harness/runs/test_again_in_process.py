@@ -103,7 +103,7 @@ def test_where_no_fault_breaks_what_the_start_does_the_start_is_the_answer(
     (example,) = result.counterexamples
     assert example.faults == ()
     assert {a.kind for a in result.anomalies} == {"Duplicate"}
-    assert "until the power was cut after the last batch" in example.words
+    assert "until every node was killed after the last batch" in example.words
     assert "handed over by" in example.words
     file = tmp_path / "out" / "counterexample-1.json"
     shown = replay(file, backend=backend, out=tmp_path / "replay")

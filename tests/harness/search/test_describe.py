@@ -5,7 +5,7 @@ from __future__ import annotations
 from bettong.harness.faults.kinds import Crash, OmitReply
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.wording import moment
-from bettong.harness.search.describe import counterexample_words
+from bettong.harness.search.describe import counterexample_words, ended
 from bettong.lineage.results import Anomaly
 
 
@@ -22,9 +22,11 @@ def test_faults_and_anomalies_make_a_sentence() -> None:
 
 def test_what_only_the_start_after_the_last_batch_has_shown_is_said_so() -> None:
     lost = OmitReply("driver->receiver", Point("batch=1/sink.commit"))
-    reported = counterexample_words([lost], [Anomaly("Stuck")], again=True)
+    reported = counterexample_words([lost], [Anomaly("Stuck")], again=ended(True))
     assert "All was right until the power was cut after the last batch" in reported
-    assert counterexample_words([], [], again=True).startswith("No fault fired. All was right")
+    assert counterexample_words([], [], again=ended(False)).startswith(
+        "No fault fired. All was right until every node was killed"
+    )
 
 
 def test_a_lost_answer_is_distinguished_from_a_lost_request() -> None:
