@@ -250,13 +250,13 @@ def _shown(seen: RunRecord, campaign: Campaign) -> Finding:
         len(campaign.runs),
     )
     once_more = _campaign(Campaign, [campaign.backend], scenario, out / "again")
-    once_more.again = seen.again_changed
+    once_more.again, once_more.power_cut = seen.again_changed, campaign.power_cut
     again = _of_several(once_more, seen.schedule)
     if again != "violation":
         return replace(found, status="aborted", note=f"it broke once, and was {again} then")
     with _package(_OWN), _backend([scenario]) as backend:
         right = _campaign(Campaign, [backend], scenario, out / "right")
-        right.again = seen.again_changed
+        right.again, right.power_cut = seen.again_changed, campaign.power_cut
         control = _of_several(right, seen.schedule)
     if control == "violation":
         note = "the right package breaks under these faults as well"
