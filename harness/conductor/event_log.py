@@ -88,6 +88,10 @@ class EventLog:
         """Somebody takes no more steps; those that it had begun."""
         return self._open_steps.pop(connection_id, [])
 
+    def is_open(self, connection_id: int, taken: OpenStep) -> bool:
+        """Whether a step has not ended, and its process is not gone."""
+        return any(taken is own for own in self._open_steps.get(connection_id, ()))
+
     def forget_dead(self, is_dead: Callable[[str, int], bool]) -> None:
         """No step of a dead incarnation of a node is open, although a process of it that was spared
         keeps its connections. What steps hold in force ends with the connection."""

@@ -57,6 +57,8 @@ class Injection:
                     self._step_ended(taken, event)
                 for planned in ends:
                     self._end(planned)
+                if self._gate.is_dead(event.node, event.incarnation):
+                    return None  # killed while it waited here: what starts now, nobody would end
                 run = AdmittingActuator(self._actuator, self._gate, taken.event)
                 answers = [self._begin(connection_id, taken, planned, run) for planned in starts]
                 self._restart_later(run)

@@ -205,6 +205,10 @@ class RunControl:
         go: Go | None = GO
         if ends or starts or ended_held:
             go = self._injection.act(connection_id, taken, event, ends, starts)
+            with self._changed:
+                left = event.phase == "before" and not self._book.is_open(connection_id, taken)
+            if left:
+                self._injection.release(taken.held)
             self._order.fired([planned.fault.points[0] for planned in starts])
         if go is None or event.phase != "before":
             return go

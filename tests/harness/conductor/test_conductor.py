@@ -218,6 +218,37 @@ def test_nobody_asks_a_node_in_vain_until_it_is_back(children: Children, begin: 
     asker.join()
 
 
+def test_nothing_is_put_in_force_for_a_process_that_was_killed_meanwhile(
+    children: Children, begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits at a step, while another thread's step has its node killed."""
+    lost = Omit("b->c", Point("two"))
+    control = begin(Crash("b", Point("one"), restart=False), lost)
+    children.start("b")
+    assert begun(control, "done")
+    refused: list[bool] = []
+
+    def ask() -> None:
+        with pytest.raises(RunOverError):
+            Taker(children, "b").step("two", "b->c").__enter__()
+        refused.append(True)
+
+    asker = threading.Thread(target=ask)
+    kill = children.crash
+
+    def crash(node: str) -> tuple[int, InjectionOutcome]:
+        asker.start()
+        assert begun(control, "two")
+        return kill(node)
+
+    monkeypatch.setattr(children, "crash", crash)
+    with pytest.raises(RunOverError):
+        Taker(children, "b").step("one").__enter__()
+    asker.join()
+    assert (refused, control.not_fired) == ([True], (lost.id,))
+    assert not children.calls
+
+
 def test_who_has_not_reached_a_node_that_was_down_is_told_when_it_is_back(
     children: Children, begin: Begin
 ) -> None:
