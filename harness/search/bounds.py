@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from bettong.harness.scenario import Scenario
 from bettong.lineage.faults import (
     CRASH,
     DUPLICATE,
@@ -20,6 +19,9 @@ from bettong.lineage.faults import (
     Bounds,
 )
 from bettong.lineage.nearest import one_of
+
+if TYPE_CHECKING:
+    from bettong.harness.scenario import Scenario
 
 DEFAULT = "standard"
 
