@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from time import perf_counter
 
 from pysat.card import ITotalizer
 from pysat.solvers import Solver
 
-from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import Fault, FaultSet
+from bettong.lineage.search.executor import BudgetSpentError
+
+_SLICE = 2000
+"""After so many conflicts, a second or two, the solver looks whether its time is up."""
 
 
 class Formula:
     """Clauses are only added, so that the solver does no work twice.
+
+    Args:
+        spent: whether the time that solving may take is up.
 
     Attributes:
         faults: the variable of each known fault, by its id, in the order in which they became
@@ -24,8 +30,9 @@ class Formula:
         seconds: what the solver took.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, spent: Callable[[], bool]) -> None:
         self._solver = Solver(name="glucose4")
+        self._spent = spent
         self._top = 0
         self.seconds = 0.0
         self.faults: dict[str, int] = {}
@@ -76,21 +83,22 @@ class Formula:
     # solving
 
     def holds(self, *assumptions: int) -> bool:
-        """Whether there is a set, of known faults, under these assumptions."""
-        found = self._solve(assumptions, conflicts=None)
-        if found is None:
-            raise BettongError("the solver gave up without a limit: report this")
+        """Whether there is a set, of known faults, under these assumptions; raises
+        BudgetSpentError when the time is up before that is known."""
+        while (found := self._solve(assumptions, _SLICE)) is None:
+            if self._spent():
+                raise BudgetSpentError("the time was up while the solver looked for fault sets")
         return found
 
     def fails(self, *assumptions: int, conflicts: int) -> bool:
         """Whether it is seen, within so many conflicts, that there is none."""
         return self._solve(assumptions, conflicts) is False
 
-    def _solve(self, assumptions: tuple[int, ...], conflicts: int | None) -> bool | None:
+    def _solve(self, assumptions: tuple[int, ...], conflicts: int) -> bool | None:
         """None when the conflicts did not do. Other threads, which serve the steps of runs that
         are under way, go on meanwhile: only a solver that expects to be interrupted lets them."""
         began = perf_counter()
-        self._solver.conf_budget(-1 if conflicts is None else conflicts)  # it keeps the last one
+        self._solver.conf_budget(conflicts)
         found: bool | None = self._solver.solve_limited(
             assumptions=[-self.beyond, *assumptions], expect_interrupt=True
         )

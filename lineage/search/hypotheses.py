@@ -8,7 +8,7 @@ Everything is incremental: more lineage only adds clauses, so that no work is do
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 
@@ -27,12 +27,15 @@ class Hypotheses:
     """Minimal fault sets that falsify at least one goal of a growing lineage, smallest first.
 
     The goals are those of the first lineage given. ``seconds`` is the time taken by everything
-    here: writing formulas down, solving them, choosing among solutions.
+    here: writing formulas down, solving them, choosing among solutions. Whatever looks for sets
+    raises BudgetSpentError once ``spent`` says that the time is up and none was found yet.
     """
 
-    def __init__(self, lineage: Lineage, bounds: Bounds) -> None:
+    def __init__(
+        self, lineage: Lineage, bounds: Bounds, spent: Callable[[], bool] = lambda: False
+    ) -> None:
         self.seconds = 0.0
-        self._formula = Formula()
+        self._formula = Formula(spent)
         self._switches = Switches.new(self._formula.new)
         self._limits = Limits(self._formula, bounds)
         self._excluded = Excluded(self._formula, self._limits)
@@ -61,8 +64,10 @@ class Hypotheses:
     @contextmanager
     def _timed(self) -> Iterator[None]:
         began = perf_counter()
-        yield
-        self.seconds += perf_counter() - began
+        try:
+            yield
+        finally:
+            self.seconds += perf_counter() - began
 
     # what is known
 

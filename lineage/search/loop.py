@@ -250,7 +250,7 @@ def _searched(work: _Search) -> Findings:
     if not baseline.lineage.goals:
         findings.conclude("unknown", "the clean run reached no goal: nothing was tested")
         return findings
-    with Hypotheses(baseline.lineage, work.bounds) as hypotheses:
+    with Hypotheses(baseline.lineage, work.bounds, work.spent) as hypotheses:
         _explore(work, hypotheses, findings)
         findings.solver_seconds = hypotheses.solver_seconds
         findings.hypotheses_seconds = hypotheses.seconds
@@ -258,31 +258,17 @@ def _searched(work: _Search) -> Findings:
 
 
 def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
-    source = _draw(work, hypotheses)
-    left = True
     with UnderWay(work.executor, work.journal) as under_way:
-        while not work.done_with():
-            room = not under_way or len(under_way) < work.most_under_way(under_way.size)
-            schedule = _next(work, hypotheses, source, under_way) if room else None
-            if schedule is not None:
-                under_way.start(schedule)
-                continue
-            if room:
-                # All that is known was drawn; what is under way may put up more.
-                source = _draw(work, hypotheses)
-            if not under_way:
-                left = False
-                break
-            try:
-                _take_in(work, hypotheses, under_way, all_of_them=room or bool(work.at_a_time))
-            except BudgetSpentError:
-                break
-            work.advanced()
+        try:
+            left = not _try_all(work, hypotheses, under_way)
+        except BudgetSpentError:
+            left = True
         under_way.leave()
         with suppress(BudgetSpentError):
             _take_in(work, hypotheses, under_way, all_of_them=True)
     if work.violations and not work.find_all:
-        _shrink(work, hypotheses)
+        with suppress(BudgetSpentError):
+            _shrink(work, hypotheses)
     findings.minimal = minimal(work.violations)
     blind = [e for e in work.done if e.blind]
     findings.complete = not left and not blind
@@ -300,6 +286,25 @@ def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
         )
     else:
         findings.conclude("valid", "no fault set within the bounds is left that breaks the goal")
+
+
+def _try_all(work: _Search, hypotheses: Hypotheses, under_way: UnderWay) -> bool:
+    """Put up one hypothesis after the other, until there is enough; whether none is left."""
+    source = _draw(work, hypotheses)
+    while not work.done_with():
+        room = not under_way or len(under_way) < work.most_under_way(under_way.size)
+        schedule = _next(work, hypotheses, source, under_way) if room else None
+        if schedule is not None:
+            under_way.start(schedule)
+            continue
+        if room:
+            # All that is known was drawn; what is under way may put up more.
+            source = _draw(work, hypotheses)
+        if not under_way:
+            return True
+        _take_in(work, hypotheses, under_way, all_of_them=room or bool(work.at_a_time))
+        work.advanced()
+    return False
 
 
 def _next(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import dataclass, field, replace
+from itertools import combinations, product
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -418,5 +419,32 @@ def test_a_run_that_the_time_ended_counts_for_nothing() -> None:
             return super().run(schedule)
 
     found = search(Slow(), Bounds())
+    assert (found.verdict, found.complete) == ("unknown", False)
+    assert "the budget ended after 1 executions" in found.reason
+
+
+@dataclass
+class Lines:
+    """A goal with a way for each line of the affine space of four dimensions over three numbers,
+    which faults at its points cut: all ways are cut by 61 faults, and by no fewer, which no solver
+    shows in a minute."""
+
+    parallel: int = 1
+
+    def run(self, schedule: FaultSet = CLEAN) -> Execution:
+        lineage = Lineage()
+        points = list(product(range(3), repeat=4))
+        for line in combinations(points, 3):
+            if all(sum(numbers) % 3 == 0 for numbers in zip(*line, strict=True)):
+                faults = [Fault(f"cut({point})", "loss", "", "", 0) for point in line]
+                leaf = lineage.leaf(f"{line}", faults)
+                lineage.firing("goal", [leaf], f"{line}")
+        lineage.fact("goal", goal=True)
+        return Execution(schedule, "good", lineage)
+
+
+@pytest.mark.timeout(120)
+def test_the_time_of_a_budget_ends_the_solver_too() -> None:
+    found = search(Lines(), Bounds(), budget=Budget(seconds=1))
     assert (found.verdict, found.complete) == ("unknown", False)
     assert "the budget ended after 1 executions" in found.reason
