@@ -54,9 +54,13 @@ class Encoding:
 
     They are kept as one graph, in which each firing is once. Of it that is written down which led
     to a goal; what a run has shown aside of that is, when another run shows that it led there.
+
+    Attributes:
+        has_absences: of that which led to a goal, something was that another thing was not there.
     """
 
     def __init__(self, formula: Formula, switches: Switches, goals: Collection[str]) -> None:
+        self.has_absences = False
         self._formula = formula
         self._switches = switches
         self._goals = goals
@@ -138,6 +142,7 @@ class Encoding:
         elif id not in self._firings:
             yield [-fails]
         elif node["absent"]:
+            self.has_absences = True
             switch = self._switches.further if node["further"] else self._switches.absences
             yield [-fails, switch, self._arrives.of(id)]
 

@@ -19,7 +19,7 @@ from bettong.lineage.search.excluded import Excluded
 from bettong.lineage.search.formula import Formula
 from bettong.lineage.search.limits import Limits
 from bettong.lineage.search.minimum import CoreGuided, Minimum
-from bettong.lineage.search.modes import LATE, MODES, Mode, Switches
+from bettong.lineage.search.modes import LATE, MODES, WIDEST, Mode, Switches
 from bettong.lineage.search.preconditions import Preconditions
 
 
@@ -103,11 +103,17 @@ class Hypotheses:
         """A smallest fault set within the bounds that falsifies a goal as far as is known, or
         None when there is none."""
         with self._timed():
-            search = self._searches[mode]
+            search = self._searches[mode if self._modes_differ else WIDEST]
             search.take_in(self._formula)
-            found = None if search.over else self._minimum.of(search)
+            found = None if search.over else self._minimum.of(search, late=mode in LATE)
             search.over = found is None
         return found
+
+    @property
+    def _modes_differ(self) -> bool:
+        """Whether anything known hangs on the mode. In the lineage of a real system nothing does,
+        and that no set is left has to be shown but once."""
+        return self._encoding.has_absences or self._preconditions.exist
 
     def extending(self, schedule: FaultSet, mode: Mode) -> FaultSet | None:
         """The same with this set and one fault more, or None."""
@@ -115,7 +121,8 @@ class Hypotheses:
             inside, outside = self._parted(schedule)
             search = self._search(mode, *inside)
             search.avoid(outside)
-            found = self._minimum.of(search) if len(inside) == len(schedule) else None
+            known = len(inside) == len(schedule)
+            found = self._minimum.of(search, late=mode in LATE) if known else None
         return found if found is not None and len(found) == len(schedule) + 1 else None
 
     def admits(self, schedule: FaultSet, mode: Mode = "present") -> bool:
@@ -140,7 +147,7 @@ class Hypotheses:
         return found
 
     def _search(self, mode: Mode, *fixed: int) -> CoreGuided:
-        return CoreGuided([*self._switches.of(mode), *fixed], late=mode in LATE)
+        return CoreGuided([*self._switches.of(mode), *fixed])
 
     def _parted(self, schedule: FaultSet) -> tuple[list[int], list[int]]:
         """The variables of the known faults within a set, and of the others."""

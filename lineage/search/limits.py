@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
@@ -31,6 +32,11 @@ class Limits:
             if limit in self._counters:
                 self._count(limit, variable)
 
+    @property
+    def most(self) -> float:
+        """How many faults may be in one set; infinite where only their kinds are bounded."""
+        return math.inf if self._bounds.total is None else self._bounds.total
+
     def allow(self, variables: Iterable[int]) -> bool:
         """Whether the faults of these variables may happen together."""
         return self._bounds.allow(self._formula.known[v] for v in variables)
@@ -58,10 +64,17 @@ class Limits:
         known = self._formula.known
         numbers = Counter(limit for v in variables for limit in self._limits_of(known[v]))
         broken = [limit for limit, number in numbers.items() if number > self._most(limit)]
-        for limit in broken:
+        self._enforce(broken)
+        return bool(broken)
+
+    def enforce_all(self) -> None:
+        """Give the solver those limits of all known faults that it does not have."""
+        self._enforce([limit for limit in self._members if limit not in self._counters])
+
+    def _enforce(self, limits: Iterable[_Limit]) -> None:
+        for limit in limits:
             for variable in self._members[limit]:
                 self._count(limit, variable)
-        return bool(broken)
 
     def _limits_of(self, fault: Fault) -> Iterator[_Limit]:
         if fault.kind in self._bounds.at_most:

@@ -25,6 +25,9 @@ up is likelier to break something.
 
 MODES: tuple[Mode, ...] = ("asked", "kept", "given", "hunt", "present", "absent")
 
+WIDEST: Mode = "absent"
+"""What is a hypothesis in any mode is one in this."""
+
 LATE: frozenset[Mode] = frozenset({"hunt"})
 """In these any fault may take the place of an earlier one."""
 

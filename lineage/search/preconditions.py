@@ -13,6 +13,9 @@ class Preconditions:
     """Goals with their preconditions: one of them is chosen, and fails.
 
     ``failing``: the variable without which a fact, firing or leaf does not fail.
+
+    Attributes:
+        exist: whether any goal has one.
     """
 
     def __init__(
@@ -22,6 +25,7 @@ class Preconditions:
         goals: dict[str, str | None],
         failing: Callable[[str], int],
     ) -> None:
+        self.exist = any(given is not None for given in goals.values())
         self._formula = formula
         self._switches = switches
         self._goals = goals
