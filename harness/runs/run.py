@@ -37,6 +37,7 @@ from bettong.harness.runs.observed import Observed, accepted, boundaries, visibl
 from bettong.harness.runs.remains import remains
 from bettong.harness.runs.sent import check_sent
 from bettong.harness.runs.standing import standing
+from bettong.harness.runs.waits import held_up
 from bettong.harness.scenario import Messages, Scenario
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CRASH, STORAGE
@@ -183,12 +184,14 @@ def run_once(
         noted = {stream: sent[stream] for stream, node in senders if node not in hit}
         disturbed = power_was_cut or bool(schedule.faults)
         found = [*check_sent(layout, noted), *check_logs(layout, sent, undisturbed=not disturbed)]
+        if not disturbed and moments.unasked:
+            found.append(held_up())
         if not power_was_cut:  # what was removed may be back, for nobody waits for that
             found += left_over(layout, scenario.versions, schedule.faults)
         left_behind.append(found)
 
+    moments = Moments(scenario.moments)
     with backend.cluster(scenario, layout, spares_jvm) as cluster:
-        moments = Moments(scenario.moments)
         control = RunControl(
             run, cluster, schedule, trace, StageNumbers(), moments.answer, on_step, order
         )

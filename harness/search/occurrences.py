@@ -192,12 +192,16 @@ class _Reader:
 
     def _begin(self, event: TraceEvent, position: int) -> None:
         self._counts[event.step] += 1
+        link = event.link
+        if link is not None and not all(link.partition("->")):
+            self._reading.unread.append(f"{event.step}: its link {link} does not name two nodes")
+            link = None
         occurrence = Occurrence(
             event.step,
             self._counts[event.step],
             event.node,
             event.incarnation,
-            event.link,
+            link,
             position,
             carries=event.carries,
         )

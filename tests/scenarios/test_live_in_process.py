@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bettong.engine.batch.planning import Ends, Planner
+from bettong.engine.batch.protocol import BatchProtocol
+from bettong.engine.batching import BY_NUMBER
 from bettong.harness.api import run_scenario
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
@@ -92,3 +96,25 @@ def test_no_crash_loss_or_moment_in_a_batch_breaks_it(
     bounds = SearchBounds(crashes=1, losses=1, moments=1, batches=1, together=1)
     result = run_scenario(scenario, bounds, backend=backend, out=tmp_path)
     assert result.verdict == "valid", result.reason
+
+
+class _ByNumber(Planner):
+    def close(self, batch: int, ends: Ends) -> dict[str, int] | None:
+        self.batching = replace(self.batching, wait_s=BY_NUMBER)
+        return super().close(batch, ends)
+
+
+class ByNumberAlone(BatchProtocol):
+    """Waits for ever for the messages that a batch still lacks."""
+
+    planner = _ByNumber
+
+
+def test_who_closes_no_batch_by_time_is_stuck_though_all_comes_out_right(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    mistaken = replace(TRICKLE, classes={"protocol": f"{Path(__file__).stem}:ByNumberAlone"})
+    with LocalBackend(runner="in-process") as backend:
+        seen = run_once(backend, mistaken, Schedule(), tmp_path / "run")
+    assert [(a.kind, a.seen) for a in seen.anomalies] == [("Stuck", "no batch was closed by time")]

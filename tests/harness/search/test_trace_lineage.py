@@ -329,6 +329,14 @@ def test_a_step_whose_cause_cannot_be_told_is_named() -> None:
     ]
 
 
+def test_a_link_that_does_not_name_two_nodes_is_told_and_cannot_be_cut() -> None:
+    trace = clean()
+    trace.begin("gateway.ack/lines/0", COMMITS, link="gateway->")
+    reading = read_occurrences(trace.events)
+    assert "gateway.ack/lines/0: its link gateway-> does not name two nodes" in reading.unread
+    assert reading.occurrences[-1].link is None
+
+
 def test_what_spark_notes_of_a_source_of_its_own_comes_between_its_metadata_and_first_offsets() -> (
     None
 ):
