@@ -195,12 +195,15 @@ class FaultEquivalence:
     _recoveries: dict[str, Recovery] = field(default_factory=dict)
     _first: dict[str, str] = field(default_factory=dict)
     _settled: dict[str, str] = field(default_factory=dict)
+    _members: dict[str, list[str]] = field(default_factory=dict)
 
     def learn(self, fault: str, recovery: Recovery) -> None:
         """Take in what the run of a single fault showed."""
         self._recoveries[fault] = recovery
         self._first.setdefault(recovery.signature, fault)
         self._settled.setdefault(recovery.settled, fault)
+        for same in filter(None, (recovery.signature, recovery.settled)):
+            self._members.setdefault(same, []).append(fault)
 
     def classes(self) -> int:
         """How many classes of single faults there are so far."""
@@ -232,6 +235,29 @@ class FaultEquivalence:
                     self.folded[schedule] = moved
                 return moved
         return schedule
+
+    def alike(self, schedule: FaultSet) -> list[FaultSet]:
+        """Known fault sets in whose stead this one is run: those that hold a fault of the same
+        class as one of its own, with the other fault at the same place of that one's recovery."""
+        found = []
+        for first in sorted(schedule) if len(schedule) == 2 else ():
+            (second,) = schedule - {first}
+            recovery, fault = self._recoveries.get(first), self.faults.get(second)
+            if recovery is None or fault is None:
+                continue
+            point = fault.points[0]
+            again = point.occurrence - recovery.before.get(point.step, 0)
+            relative = counted_from(point.step, recovery.batch, recovery.epoch)
+            classes = (recovery.signature, recovery.settled)
+            for id in dict.fromkeys(f for c in classes for f in self._members.get(c, ())):
+                other = self._recoveries[id]
+                step = counted_on(relative, other.batch, other.epoch)
+                place = Point(step, point.phase, other.before.get(step, 0) + again)
+                moved = fault.moved(place) if again > 0 and id != first else None
+                if moved is not None and moved.id in self.faults:
+                    pair = frozenset({id, moved.id})
+                    found += [pair] if self.canonical(pair) == schedule else []
+        return found
 
     def standing_for(self, reading: Reading) -> dict[str, Fault]:
         """Crashes of a run, each with the one that stands for it."""

@@ -75,6 +75,7 @@ def search_scenario(
             question=question(campaign, reach),
             on_event=on_event,
             canonical=executor.equivalence.canonical,
+            alike=executor.equivalence.alike,
             smallest_first=True,
             suggest=executor.suggest,
             settle=executor.settled,

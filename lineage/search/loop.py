@@ -89,6 +89,7 @@ class _Search:
     journal: Journal | None
     on_event: Handler
     canonical: Callable[[FaultSet], FaultSet] | None
+    alike: Callable[[FaultSet], Iterable[FaultSet]] | None
     smallest_first: bool
     suggest: Callable[[], Iterable[FaultSet]] | None
     settle: Callable[[Execution], Execution] | None
@@ -164,6 +165,7 @@ def search(
     bounds: Bounds,
     *,
     canonical: Callable[[FaultSet], FaultSet] | None = None,
+    alike: Callable[[FaultSet], Iterable[FaultSet]] | None = None,
     smallest_first: bool = False,
     suggest: Callable[[], Iterable[FaultSet]] | None = None,
     settle: Callable[[Execution], Execution] | None = None,
@@ -181,6 +183,8 @@ def search(
     ``find_all``: go on after the first violation until all minimal ones are known.
     ``canonical``: gives a schedule that is equivalent to the one put up; it is run instead, unless
     it has been.
+    ``alike``: gives schedules that are equivalent to one that is run, of those that are known:
+    they are not put up after it.
     ``smallest_first``: put up no larger set while a smaller one is left: where a run is dear, all
     that single faults teach is learned before two are tried together.
     ``suggest``: gives sets that are likely to break something; those of them that are hypotheses
@@ -208,6 +212,7 @@ def search(
         journal,
         on_event,
         canonical,
+        alike,
         smallest_first,
         suggest,
         settle,
@@ -317,6 +322,8 @@ def _next(
         work.drawn += 1
         hypotheses.exclude(drawn)
         schedule = work.canonical(drawn) if work.canonical else drawn
+        for same in work.alike(schedule) if work.alike else ():
+            hypotheses.exclude(same)
         if schedule in work.tried or schedule in under_way:
             work.pruned += 1
             continue

@@ -67,8 +67,12 @@ def test_a_second_fault_is_tried_behind_one_of_two_that_are_alike() -> None:
     behind_one = Omit(LINK, Point(COMMIT))
     equivalence.faults[behind_one.id] = behind_one
     asked = frozenset({two.id, behind_two.id})
-    assert equivalence.canonical(asked) == {one.id, behind_one.id}
-    assert equivalence.folded == {asked: frozenset({one.id, behind_one.id})}
+    run = frozenset({one.id, behind_one.id})
+    assert equivalence.canonical(asked) == run
+    assert equivalence.folded == {asked: run}
+    assert equivalence.alike(run) == [asked]
+    assert equivalence.alike(asked) == []  # nothing is run in the stead of what is not run
+    assert equivalence.alike(frozenset({one.id})) == []
 
 
 def test_a_fault_that_fires_before_the_first_one_is_not_moved() -> None:
@@ -86,6 +90,7 @@ def test_a_fault_is_not_moved_to_a_moment_that_no_run_has_shown() -> None:
     equivalence.faults[second.id] = second
     asked = frozenset({two.id, second.id})
     assert equivalence.canonical(asked) == asked
+    assert equivalence.alike(asked) == []
 
 
 def test_a_fault_is_not_moved_to_a_moment_that_only_another_run_has_shown() -> None:

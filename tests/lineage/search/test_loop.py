@@ -141,6 +141,14 @@ def test_of_equivalent_schedules_one_is_run() -> None:
     assert found.coverage.pruned == 1
 
 
+def test_what_a_schedule_stands_for_is_not_put_up_after_it() -> None:
+    first, other = frozenset({"cut(0)"}), frozenset({"cut(0)", "cut(1)"})
+    system = Paths()
+    found = search(system, Bounds({"loss": 2}), alike=lambda s: [other] if s == first else [])
+    assert system.ran == [CLEAN, first]
+    assert (found.coverage.hypotheses, found.coverage.pruned) == (1, 0)
+
+
 @dataclass
 class Repaired:
     """A system that repairs one fault in five steps, each of which can fail too."""
