@@ -34,6 +34,7 @@ from bettong.lineage.trace import read_trace
 
 LOG = "search.jsonl"
 _SAMPLE = 3
+_ONCE_MORE = 8
 _TO_BLAME = 100
 """Where the start after the last batch breaks it without a fault, so many runs look for one that
 tells more."""
@@ -80,6 +81,7 @@ def search_scenario(
             suggest=executor.suggest,
             settle=executor.settled,
             enough=lambda: not executor.starts_again and len(campaign.runs) >= _TO_BLAME,
+            once_more=_ONCE_MORE,
         )
     sampled = _check_equivalence(executor, findings, reach, campaign.seed)
     _check_start(executor, findings)

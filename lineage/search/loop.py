@@ -95,6 +95,7 @@ class _Search:
     settle: Callable[[Execution], Execution] | None
     enough: Callable[[], bool] | None
     at_a_time: Callable[[int], int] | None
+    once_more: int
     began: float = field(default_factory=monotonic)
     done: list[Execution] = field(default_factory=list)
     tried: dict[FaultSet, Execution] = field(default_factory=dict)
@@ -171,6 +172,7 @@ def search(
     settle: Callable[[Execution], Execution] | None = None,
     enough: Callable[[], bool] | None = None,
     at_a_time: Callable[[int], int] | None = None,
+    once_more: int = 0,
     budget: Budget = Budget(),
     find_all: bool = False,
     log: Path | None = None,
@@ -196,6 +198,8 @@ def search(
     what they teach is taken in when all have ended, so that the same is tried however many runs
     are under way. Without it one more is put up as soon as what the oldest teaches is taken in,
     and the solver works while others run.
+    ``once_more``: of schedules that were not injected, so many are run again when all others have
+    been run, while nothing else is under way: for those that hang on how fast something is.
     ``log``: file to which every execution is written, and from which a search goes on that was
     interrupted; ``question`` names what is asked, so that a log is not used for another one.
     ``fault_space``: size of the space, for the coverage, when it is known.
@@ -218,6 +222,7 @@ def search(
         settle,
         enough,
         at_a_time,
+        once_more,
     )
     started = datetime.now(UTC).isoformat(timespec="seconds")
     try:
@@ -266,6 +271,8 @@ def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
     with UnderWay(work.executor, work.journal) as under_way:
         try:
             left = not _try_all(work, hypotheses, under_way)
+            if not left and _try_once_more(work, hypotheses):
+                left = not _try_all(work, hypotheses, under_way)
         except BudgetSpentError:
             left = True
         under_way.leave()
@@ -310,6 +317,23 @@ def _try_all(work: _Search, hypotheses: Hypotheses, under_way: UnderWay) -> bool
         _take_in(work, hypotheses, under_way, all_of_them=room or bool(work.at_a_time))
         work.advanced()
     return False
+
+
+def _try_once_more(work: _Search, hypotheses: Hypotheses) -> bool:
+    """Run again what was not injected, and take in what it shows now; whether it shows anything."""
+    missed = [e for e in work.done if e.outcome == "not-injected" and e.schedule]
+    shown = False
+    for execution in missed[: work.once_more]:
+        if work.done_with():
+            break
+        again = work.run(execution.schedule)
+        if again.blind:
+            work.done.pop()  # that says the same once more
+            continue
+        work.done[:] = [e for e in work.done if e is not execution]
+        _learn(hypotheses, again)
+        shown = True
+    return shown
 
 
 def _next(

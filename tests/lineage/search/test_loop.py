@@ -134,6 +134,37 @@ def test_a_fault_that_did_not_fire_is_no_pass() -> None:
     assert found.coverage.not_injected == 1
 
 
+@dataclass
+class Missed(Paths):
+    """Injects a fault only at one of the times that its schedule is run."""
+
+    at: int = 2
+
+    def run(self, schedule: FaultSet = CLEAN) -> Execution:
+        execution = super().run(schedule)
+        if schedule == {"cut(0)"} and self.ran.count(schedule) != self.at:
+            return replace(execution, outcome="not-injected", not_fired=("cut(0)",))
+        return execution
+
+
+@pytest.mark.parametrize("parallel", [1, 4])
+def test_what_was_not_injected_is_run_once_more_when_all_else_has_been(parallel: int) -> None:
+    system = Missed(parallel=parallel)
+    found = search(system, Bounds({"loss": 2}), once_more=1)
+    assert (found.verdict, found.complete) == ("valid", True)
+    assert found.coverage.not_injected == 0
+    assert [e.outcome for e in found.executions] == ["good"] * 3
+    # what it shows then is learned: that there is a second way, which both faults together cut
+    assert system.ran == [CLEAN, *[frozenset({"cut(0)"})] * 2, frozenset({"cut(0)", "cut(1)"})]
+
+
+def test_what_is_not_injected_once_more_is_no_pass() -> None:
+    system = Missed(at=3)
+    found = search(system, Bounds({"loss": 2}), once_more=1)
+    assert (found.verdict, found.coverage.not_injected) == ("unknown", 1)
+    assert len(system.ran) == 3
+
+
 def test_of_equivalent_schedules_one_is_run() -> None:
     system = Paths()
     found = search(system, Bounds({"loss": 2}), canonical=lambda s: CLEAN)
