@@ -248,16 +248,23 @@ class FaultEquivalence:
             point = fault.points[0]
             again = point.occurrence - recovery.before.get(point.step, 0)
             relative = counted_from(point.step, recovery.batch, recovery.epoch)
-            classes = (recovery.signature, recovery.settled)
-            for id in dict.fromkeys(f for c in classes for f in self._members.get(c, ())):
+            for id in self._same_class(first):
                 other = self._recoveries[id]
                 step = counted_on(relative, other.batch, other.epoch)
                 place = Point(step, point.phase, other.before.get(step, 0) + again)
-                moved = fault.moved(place) if again > 0 and id != first else None
+                shown = again > 0 and place.occurrence <= other.taken.get(step, 0)
+                moved = fault.moved(place) if shown else None
                 if moved is not None and moved.id in self.faults:
                     pair = frozenset({id, moved.id})
                     found += [pair] if self.canonical(pair) == schedule else []
         return found
+
+    def _same_class(self, fault: str) -> list[str]:
+        """The others of a fault's classes that bounds count as it."""
+        recovery, bound = self._recoveries[fault], self.faults[fault].bound
+        classes = (recovery.signature, recovery.settled)
+        members = dict.fromkeys(id for c in classes for id in self._members.get(c, ()))
+        return [id for id in members if id != fault and self.faults[id].bound == bound]
 
     def standing_for(self, reading: Reading) -> dict[str, Fault]:
         """Crashes of a run, each with the one that stands for it."""

@@ -75,6 +75,22 @@ def test_a_second_fault_is_tried_behind_one_of_two_that_are_alike() -> None:
     assert equivalence.alike(frozenset({one.id})) == []
 
 
+def test_a_set_stands_for_those_only_that_have_faults_of_the_same_kinds() -> None:
+    equivalence, one, _ = two_alike()
+    events = crashed(Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], AGAIN)
+    recovery = recovery_of(Crash("driver", Point(COMMIT)), read_occurrences(events), batch_of)
+    assert recovery is not None
+    other_kind = OmitReply(LINK, Point(COMMIT))
+    behind_one, behind_two = Omit(LINK, Point(COMMIT)), Omit(LINK, Point(COMMIT, "before", 2))
+    known = (other_kind, behind_one, behind_two)
+    equivalence.faults |= {fault.id: fault for fault in known}
+    equivalence.learn(other_kind.id, recovery)
+    asked = frozenset({other_kind.id, behind_two.id})
+    run = frozenset({one.id, behind_one.id})
+    assert equivalence.canonical(asked) == run
+    assert asked not in equivalence.alike(run)
+
+
 def test_a_fault_that_fires_before_the_first_one_is_not_moved() -> None:
     equivalence, _, two = two_alike()
     earlier = OmitReply("driver->gateway", Point(PLAN))
