@@ -12,6 +12,8 @@ from pathlib import Path
 
 import click
 
+from bettong.engine.sinks.kafka_client import kafka
+from bettong.harness.api import load_scenario
 from bettong.harness.suites.suite import Shard
 from bettong.lineage.results import environment
 from bettong.scenarios.benchmarks.mutants import page, population
@@ -76,10 +78,12 @@ def bench(
             of the scenarios, ``mutants.md`` and ``mutants.html``.
 
     Raises:
-        UsageError: there is nothing to be mutated.
+        UsageError: there is nothing to be mutated, or a client that a scenario needs is missing.
         WrongResultError: a scenario cannot be run.
     """
     part = Shard.parse(shard)
+    if any("kafka" in load_scenario(name).servers for name in SCENARIOS):
+        kafka()  # who lacks its client is told now, not when all else has been recorded
     known = population.equivalents()
     mutants = [
         m

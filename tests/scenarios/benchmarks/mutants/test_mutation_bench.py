@@ -13,7 +13,7 @@ import pytest
 
 from bettong.lineage.errors import UsageError
 from bettong.scenarios.benchmarks.errors import WrongResultError
-from bettong.scenarios.benchmarks.mutants import overlay, page, population, searching
+from bettong.scenarios.benchmarks.mutants import bench, overlay, page, population, searching
 from bettong.scenarios.benchmarks.mutants.executed import (
     Executed,
     Recorder,
@@ -33,6 +33,15 @@ SORT = ("crash", ("receiver",), "receiver.commit/batch=N")
 
 def mutant_of(path: str, part: str) -> Mutant:
     return next(m for m in population.population(path) if part in m.id)
+
+
+def test_a_client_that_is_missing_is_told_before_anything_is_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "kafka.admin", None)
+    with pytest.raises(UsageError, match="pip install 'bettong\\[kafka\\]'"):
+        bench(out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
 
 
 def test_every_process_loads_the_mutated_module_and_the_right_rest(tmp_path: Path) -> None:
