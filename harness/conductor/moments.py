@@ -23,7 +23,6 @@ class Moments:
 
     def __init__(self, moments: Sequence[Moment]) -> None:
         self._moments = moments
-        self._asked = False
 
     def answer(self, step: str, occurrence: int) -> Moment | str | None:
         """The answer to a step; None when it does not ask."""
@@ -31,10 +30,4 @@ class Moments:
         if not id.is_wait or id.batch is None or not self._moments:
             return None
         place = id.batch + occurrence - 1
-        self._asked = True
         return self._moments[place] if place < len(self._moments) else NEVER
-
-    @property
-    def unasked(self) -> bool:
-        """Whether there are any, and no driver has asked for one."""
-        return bool(self._moments) and not self._asked

@@ -29,6 +29,7 @@ from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.stage_numbers import StageNumbers
 from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.runs.course import BlindError, Course, Limits, StuckError
 from bettong.harness.runs.left_logs import check_logs
 from bettong.harness.runs.left_over import left_over
@@ -37,7 +38,6 @@ from bettong.harness.runs.observed import Observed, accepted, boundaries, visibl
 from bettong.harness.runs.remains import remains
 from bettong.harness.runs.sent import check_sent
 from bettong.harness.runs.standing import standing
-from bettong.harness.runs.waits import held_up
 from bettong.harness.scenario import Messages, Scenario
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CRASH, STORAGE
@@ -184,14 +184,16 @@ def run_once(
         noted = {stream: sent[stream] for stream, node in senders if node not in hit}
         disturbed = power_was_cut or bool(schedule.faults)
         found = [*check_sent(layout, noted), *check_logs(layout, sent, undisturbed=not disturbed)]
-        if not disturbed and moments.unasked:
-            found.append(held_up())
+        told = scenario.moments and not disturbed
+        if told and not any(StepId.parse(event.step).is_wait for event in first.events):
+            # each message lay until others had come, or until its stream had ended
+            found.append(stuck("no batch was closed by time", expected="batches that time closes"))
         if not power_was_cut:  # what was removed may be back, for nobody waits for that
             found += left_over(layout, scenario.versions, schedule.faults)
         left_behind.append(found)
 
-    moments = Moments(scenario.moments)
     with backend.cluster(scenario, layout, spares_jvm) as cluster:
+        moments = Moments(scenario.moments)
         control = RunControl(
             run, cluster, schedule, trace, StageNumbers(), moments.answer, on_step, order
         )

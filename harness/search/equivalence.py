@@ -225,16 +225,10 @@ class FaultEquivalence:
 
     def canonical(self, schedule: FaultSet) -> FaultSet:
         """The fault set to run in the stead of this one; itself when it stands for itself."""
-        if len(schedule) != 2:
-            return schedule
-        for first in sorted(schedule):
-            (second,) = schedule - {first}
-            moved = self._moved(first, second)
-            if moved is not None:
-                if moved != schedule:
-                    self.folded[schedule] = moved
-                return moved
-        return schedule
+        run = self._run_for(schedule)
+        if run != schedule:
+            self.folded[schedule] = run
+        return run
 
     def alike(self, schedule: FaultSet) -> list[FaultSet]:
         """Known fault sets in whose stead this one is run: those that hold a fault of the same
@@ -242,21 +236,18 @@ class FaultEquivalence:
         found = []
         for first in sorted(schedule) if len(schedule) == 2 else ():
             (second,) = schedule - {first}
-            recovery, fault = self._recoveries.get(first), self.faults.get(second)
-            if recovery is None or fault is None:
+            place = self._place(first, second)
+            if place is None:
                 continue
-            point = fault.points[0]
-            again = point.occurrence - recovery.before.get(point.step, 0)
-            relative = counted_from(point.step, recovery.batch, recovery.epoch)
+            again, relative = place
             for id in self._same_class(first):
                 other = self._recoveries[id]
                 step = counted_on(relative, other.batch, other.epoch)
-                place = Point(step, point.phase, other.before.get(step, 0) + again)
-                shown = again > 0 and place.occurrence <= other.taken.get(step, 0)
-                moved = fault.moved(place) if shown else None
-                if moved is not None and moved.id in self.faults:
-                    pair = frozenset({id, moved.id})
-                    found += [pair] if self.canonical(pair) == schedule else []
+                moved = self._shown(second, step, again, other)
+                pair = frozenset({id, moved}) if moved is not None else schedule
+                if pair != schedule and self._run_for(pair) == schedule:
+                    self.folded[pair] = schedule
+                    found.append(pair)
         return found
 
     def _same_class(self, fault: str) -> list[str]:
@@ -272,27 +263,53 @@ class FaultEquivalence:
         known = {id: self.faults[b] for id, b in self.stand_ins.items() if id in self.clean}
         return own | known
 
+    def _run_for(self, schedule: FaultSet) -> FaultSet:
+        for first in sorted(schedule) if len(schedule) == 2 else ():
+            (second,) = schedule - {first}
+            moved = self._moved(first, second)
+            if moved is not None:
+                return moved
+        return schedule
+
     def _moved(self, first: str, second: str) -> FaultSet | None:
         """Both faults, the second on the way of the first one's recovery, moved to the run that
         stands for the first one's class."""
+        place = self._place(first, second)
+        if place is None:
+            return None
+        again, relative = place
+        recovery = self._recoveries[first]
+        chosen = self._first[recovery.signature]
+        own, later = recovery.batch, StepId.parse(self.faults[second].points[0].step).batch
+        if recovery.settled and own is not None and later is not None and later > own:
+            chosen = self._settled[recovery.settled]
+        target = self._recoveries[chosen]
+        step = counted_on(relative, target.batch, target.epoch)
+        for name in (str(StepId.parse(step).with_number("p", 0)), step):
+            moved = self._shown(second, name, again, target)
+            if moved is not None:
+                return frozenset({chosen, self.stand_ins.get(moved, moved)})
+        return None
+
+    def _place(self, first: str, second: str) -> tuple[int, str] | None:
+        """Where in the recovery from the first fault the second one fires: at which time after it
+        that its step is begun, and that step, counted from the first one's batch and epoch. None
+        where it fires before, or too little is known."""
         recovery, fault = self._recoveries.get(first), self.faults.get(second)
         if recovery is None or fault is None:
             return None
         point = fault.points[0]
         again = point.occurrence - recovery.before.get(point.step, 0)
         if again < 1:
-            return None  # it fires before the first one does
-        chosen = self._first[recovery.signature]
-        own, later = recovery.batch, StepId.parse(point.step).batch
-        if recovery.settled and own is not None and later is not None and later > own:
-            chosen = self._settled[recovery.settled]
-        target = self._recoveries[chosen]
-        relative = counted_from(point.step, recovery.batch, recovery.epoch)
-        step = counted_on(relative, target.batch, target.epoch)
-        for place in (str(StepId.parse(step).with_number("p", 0)), step):
-            number = target.before.get(place, 0) + again
-            moved = fault.moved(Point(place, point.phase, number))
-            shown = number <= target.taken.get(place, 0)
-            if shown and moved is not None and moved.id in self.faults:
-                return frozenset({chosen, self.stand_ins.get(moved.id, moved.id)})
-        return None
+            return None
+        return again, counted_from(point.step, recovery.batch, recovery.epoch)
+
+    def _shown(self, fault: str, step: str, again: int, by: Recovery) -> str | None:
+        """A fault moved to where another run begins a step for the ``again``-th time after its own
+        fault; None where that run does not, or such a fault is not known."""
+        number = by.before.get(step, 0) + again
+        if number > by.taken.get(step, 0):
+            return None
+        known = self.faults[fault]
+        moved = known.moved(Point(step, known.points[0].phase, number))
+        return moved.id if moved is not None and moved.id in self.faults else None
