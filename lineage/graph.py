@@ -3,8 +3,8 @@
 A directed graph (networkx) of *facts*, *firings* and *leaves*; edges run from cause to effect.
 A fact holds when one of its firings does (OR), a firing when all its premises do (AND). A leaf is
 given from outside, such as a message delivery or a node's life, and names the faults that falsify
-it. Several runs of the same input merge into one graph of alternatives, because equal facts have
-equal ids.
+it; where it has firings, one of these will do as well. Several runs of the same input merge into
+one graph of alternatives, because equal facts have equal ids.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Lineage:
     def leaf(
         self, id: str, faults: Iterable[Fault] = (), *, lost: bool = False, label: str = ""
     ) -> str:
-        """Add what no rule derives: a delivery, a node's life, a given fact; returns its id.
+        """Add what needs no rule: a delivery, a node's life, a given fact; returns its id.
 
         ``faults`` falsify it: any one of them does. With ``lost`` it is the other way round: the
         leaf says that something was *prevented*, and it holds only while at least one of
@@ -89,15 +89,19 @@ class Lineage:
     def firing(self, head: str, premises: Iterable[str], rule: str, *, label: str = "") -> str:
         """Say that the rule derived ``head`` from these premises; returns the firing's id.
 
-        Head and premises are added as facts when they are not known yet. The id depends on
-        nothing but the arguments, so that the same firing of two runs merges into one.
+        Head and premises are added as facts when they are not known yet; a head may be a leaf. The
+        id depends on nothing but the arguments, so that the same firing of two runs merges into
+        one.
         """
         chosen = tuple(dict.fromkeys(premises))
         digest = blake2b("\0".join(sorted(chosen)).encode(), digest_size=8).hexdigest()
         id = f"{rule}[{digest}] {head}"
         if id in self.graph:
             return id
-        self.fact(head)
+        if head not in self.graph:
+            self.fact(head)
+        elif self.graph.nodes[head]["kind"] == FIRING:
+            raise LineageError(f"{head} is a firing, and nothing derives one")
         self.graph.add_node(id, kind=FIRING, rule=rule, label=label or rule)
         for premise in chosen:
             if premise not in self.graph:
@@ -150,7 +154,7 @@ class Lineage:
         return found
 
     def leaf_holds(self, id: str, schedule: FaultSet) -> bool:
-        """Whether a leaf holds when exactly these faults fire."""
+        """Whether a leaf is given when exactly these faults fire."""
         attributes = self.graph.nodes[id]
         faulted = not schedule.isdisjoint(attributes["faults"])
         return bool(faulted if attributes["lost"] else not faulted)

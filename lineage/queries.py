@@ -53,7 +53,11 @@ def support(lineage: Lineage, goal: str, schedule: FaultSet = frozenset()) -> fr
     """Leaves of one way in which a goal holds under these faults, the one derived first; None
     when there is none. It need not be a smallest one. Raises LineageError."""
     lineage.attributes(goal)
-    order = _derived(lineage.graph, lambda leaf: lineage.leaf_holds(leaf, schedule))
+
+    def given(leaf: str) -> bool:
+        return lineage.leaf_holds(leaf, schedule)
+
+    order = _derived(lineage.graph, given)
     if goal not in order:
         return None
     leaves: set[str] = set()
@@ -62,9 +66,10 @@ def support(lineage: Lineage, goal: str, schedule: FaultSet = frozenset()) -> fr
         id = todo.pop()
         causes = [c for c in lineage.graph.pred[id] if c in order]
         kind = lineage.graph.nodes[id]["kind"]
-        if kind == LEAF:
+        if kind == LEAF and given(id):
             leaves.add(id)
-        elif kind == FACT and causes:
+            continue
+        if kind != FIRING and causes:
             causes = [min(causes, key=lambda c: order[c])]
         for cause in causes:
             if cause not in seen:
@@ -109,16 +114,17 @@ def supports(lineage: Lineage, goal: str) -> Iterator[frozenset[str]]:
 
 
 def _encode(part: nx.DiGraph, leaves: dict[str, int], goal: str, solver: Solver) -> None:
-    variables = dict(leaves)
-    for id in part.nodes:
-        variables.setdefault(id, len(variables) + 1)
+    """``leaves``: variables that say that a leaf is given; it holds as well when it is derived."""
+    variables = {id: n for n, id in enumerate(part.nodes, len(leaves) + 1)}
     for id, attributes in part.nodes(data=True):
         causes = [variables[c] for c in part.pred[id]]
-        if attributes["kind"] == FACT and causes:
-            solver.add_clause([-variables[id], *causes])
-        elif attributes["kind"] == FIRING:
+        if attributes["kind"] == FIRING:
             for cause in causes:
                 solver.add_clause([-variables[id], cause])
+        elif id in leaves:
+            solver.add_clause([-variables[id], leaves[id], *causes])
+        elif causes and attributes["kind"] == FACT:
+            solver.add_clause([-variables[id], *causes])
     solver.add_clause([variables[goal]])
 
 

@@ -30,10 +30,9 @@ class LocalBackend(Backend):
         if self.runner == "spark":
             platform = LocalPlatform(folder_for(stack), modules)
         else:  # disks lose what was not synced by the books, so that memory does as well
-            forked = (*modules, DRIVER_PROCESS)
-            platform = LocalPlatform(folder_for(stack), forked, folder_in_memory())
-        stack.enter_context(platform.fork_server)
-        return platform
+            memory = folder_in_memory()
+            platform = LocalPlatform(folder_for(stack), modules, (DRIVER_PROCESS,), memory)
+        return stack.enter_context(platform)
 
     @property
     def _host_kind(self) -> HostKind:

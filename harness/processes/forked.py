@@ -118,10 +118,10 @@ def await_forks(path: Path) -> None:
 
 
 class ForkServerProcess:
-    """A fork server of our own; a context manager."""
+    """A fork server of our own, at a socket; a context manager."""
 
-    def __init__(self, folder: Path, modules: Sequence[str]) -> None:
-        self._path = folder / "forks"
+    def __init__(self, path: Path, modules: Sequence[str]) -> None:
+        self._path = path
         if (length := len(os.fsencode(self._path))) > LONGEST_SOCKET_PATH:
             raise UsageError(
                 f"the temporary folder has too long a path: a socket in it would have {length} "

@@ -20,6 +20,7 @@ from bettong.harness.faults.point import DRIVER, Point
 from bettong.harness.runs.contracts import role_of
 from bettong.harness.search.leaves import LeafBuilder
 from bettong.harness.search.occurrences import Occurrence, Reading
+from bettong.lineage.faults import Fault
 
 Records = Counter[str]
 
@@ -137,9 +138,10 @@ class Recoveries:
         if len(self.leaves.injected) != 1:
             return
         (fault,) = self.leaves.injected
-        for disk in self.clean.all.keys() - self._changed:
-            fact = _no_matter(fault.id, disk)
-            self.leaves.lineage.firing(fact, [self.leaves.owed(fault)], "shown")
+        owed = self.leaves.owed(fault)
+        for disk in sorted(self.clean.all.keys() - self._changed):
+            leaf = self._does_not_matter(self.leaves.lineage.faults[fault.id], disk)
+            self.leaves.lineage.firing(leaf, [owed], "shown")
 
     def _differs(self, disk: str, point: Point) -> str:
         """How the disk differs from the clean run's; empty where it does not."""
@@ -167,10 +169,8 @@ class Recoveries:
         }
         before = self._calm.get(node)
         premises = [before] if before else []
-        for id in faults:
-            fact = lineage.fact(_no_matter(id, disk_of(node)), label=f"{id} does not matter")
-            lineage.firing(fact, [lineage.leaf(f"not {id}", [lineage.faults[id]])], "has not fired")
-            premises.append(fact)
+        disk = disk_of(node)
+        premises += [self._does_not_matter(lineage.faults[id], disk) for id in faults]
         if before is not None and len(premises) == 1:
             return before
         calm = f"calm for {node} {_digest(*premises)}"
@@ -179,9 +179,9 @@ class Recoveries:
         self._calm[node] = calm
         return calm
 
-
-def _no_matter(fault: str, disk: str) -> str:
-    return f"{fault} does not matter to the disk of {disk}"
+    def _does_not_matter(self, fault: Fault, disk: str) -> str:
+        """That a fault has not fired, or that it was shown to matter nothing to a disk."""
+        return self.leaves.lineage.leaf(f"{fault.id} does not matter to the {disk}", [fault])
 
 
 def _digest(*found: str) -> str:

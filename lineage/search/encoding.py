@@ -152,7 +152,7 @@ class Encoding:
         if node["kind"] != FACT and node["lost"]:
             for fault in node["faults"]:
                 yield [-arrives, -self._formula.fault(self._faults[fault], fresh)]
-        elif id not in self._firings:
+        elif node["kind"] != FACT or id not in self._firings:
             yield [-arrives]
 
     def _leaf(

@@ -85,10 +85,12 @@ class Preconditions:
                 if causes:
                     clause(-own, *(holds[c] for c in causes))
             else:
+                given = self._formula.new()
+                clause(-own, given, *(holds[c] for c in causes))
                 known = [faults[f] for f in attributes["faults"] if f in faults]
                 if attributes["lost"]:
-                    clause(-own, *known)
+                    clause(-given, *known)
                 else:
                     for fault in known:
-                        clause(-own, -fault)
+                        clause(-given, -fault)
         return holds[goal]

@@ -33,7 +33,7 @@ def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = str(folder)
     try:
-        with ForkServerProcess(folder, ["json"]) as found:
+        with ForkServerProcess(folder / "forks", ["json"]) as found:
             yield found
     finally:
         if before is None:
