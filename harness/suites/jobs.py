@@ -134,12 +134,12 @@ def _labelled(job: Job, label: Mapping[str, Any], today: date, result: Result) -
 
 def _further(where: BackendChoice, workers: int, jobs: Sequence[Job]) -> int:
     """How many backends there are beside the first: where cores allow, another in the light
-    layout, if there is much to run. Runs without Spark wait more than they work: two a core."""
+    layout, if there is much to run. Runs without Spark wait more than they work: three a core."""
     much = any(isinstance(job.plan, SearchBounds) or job.plan.splits for job in jobs)
     cores = os.cpu_count() or 1
     if not much or workers or cores == 1:
         return 0
-    return 2 * cores - 1 if where.runner == "in-process" else 1
+    return 3 * cores - 1 if where.runner == "in-process" else 1
 
 
 def share(jobs: Sequence[Job], shard: Shard) -> list[tuple[Job, Mapping[str, Any]]]:
