@@ -257,12 +257,6 @@ class FaultEquivalence:
         members = dict.fromkeys(id for c in classes for id in self._members.get(c, ()))
         return [id for id in members if id != fault and self.faults[id].bound == bound]
 
-    def standing_for(self, reading: Reading) -> dict[str, Fault]:
-        """Crashes of a run, each with the one that stands for it."""
-        own = {id: crash for id, crash in same_crashes(reading).items() if id not in self.clean}
-        known = {id: self.faults[b] for id, b in self.stand_ins.items() if id in self.clean}
-        return own | known
-
     def _run_for(self, schedule: FaultSet) -> FaultSet:
         for first in sorted(schedule) if len(schedule) == 2 else ():
             (second,) = schedule - {first}

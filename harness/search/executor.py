@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import time
+import contextlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from concurrent.futures import BrokenExecutor, Future
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
-from typing import Any
+from types import TracebackType
+from typing import Any, NamedTuple
 
 from bettong.harness.conductor.order import FiringOrder
 from bettong.harness.events import search_progress
 from bettong.harness.faults.fault import Fault
-from bettong.harness.faults.point import PointPhase
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.run import RunRecord
-from bettong.harness.search.equivalence import FaultEquivalence, Recovery, recovery_of
-from bettong.harness.search.occurrences import Reading, read_occurrences
+from bettong.harness.search.equivalence import FaultEquivalence, Recovery
+from bettong.harness.search.occurrences import read_occurrences
+from bettong.harness.search.read_run import CleanRun, Moment, ReadRun, RunReader, moments
+from bettong.harness.search.reading_process import ReadingProcess
 from bettong.harness.search.recovery import CleanRecords
-from bettong.harness.search.trace_lineage import RunLineage, lineage_of, make_up
 from bettong.harness.search.turns import in_turn
 from bettong.lineage.faults import CLASSIC, CLEAN, FaultSet
-from bettong.lineage.graph import Lineage
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
 
@@ -38,34 +39,17 @@ _TRIES = 3
 has less to try again."""
 
 
-def fingerprint(seen: RunRecord, reading: Reading) -> str:
+def fingerprint(seen: RunRecord, read: ReadRun) -> str:
     """Equal for runs with the same steps, the same causes and the same outputs."""
-    steps = sorted(
-        f"{o.name} <- {sorted(c.name for c in [*o.causes, *o.answers])}"
-        for o in reading.occurrences
-    )
-    reported = "\n".join([*steps, *sorted(f"{id} {value}" for id, value in seen.outputs)])
+    reported = "\n".join([read.behaviour, *sorted(f"{id} {value}" for id, value in seen.outputs)])
     return blake2b(reported.encode(), digest_size=16).hexdigest()
 
 
-Moment = tuple[str, int, PointPhase]
-"""A step, which time it is taken, and whether before or after it."""
-
-
-def moments(reading: Reading) -> Iterator[Moment]:
-    """Those that came in a run."""
-    for o in reading.occurrences:
-        yield o.step, o.number, "before"
-        if o.ended is not None:
-            yield o.step, o.number, "after"
-
-
-def impossible(seen: RunRecord, reading: Reading) -> tuple[str, ...]:
+def impossible(seen: RunRecord, came: AbstractSet[Moment]) -> tuple[str, ...]:
     """Planned faults whose moments never came in a good run because another fault had fired:
     the run is that of the others alone. Empty when a fault failed to fire for any other reason."""
     if seen.outcome != "not-injected" or len(seen.not_fired) == len(seen.schedule.faults):
         return ()
-    came = set(moments(reading))
     return () if _come(seen, seen.not_fired, came) else seen.not_fired
 
 
@@ -75,27 +59,33 @@ def _come(seen: RunRecord, ids: Collection[str], came: AbstractSet[Moment]) -> b
     return any((point.step, point.occurrence, point.phase) in came for point in points)
 
 
-_Came = tuple[frozenset[Moment], FiringOrder | None]
+_Came = tuple[AbstractSet[Moment], FiringOrder | None]
 
 
-def _what_came(seen: RunRecord, reading: Reading) -> _Came:
+def _what_came(seen: RunRecord, came: AbstractSet[Moment]) -> _Came:
     """The moments that came in a run, and the order in which its one fault fired."""
     faults = seen.schedule.faults
     order = FiringOrder.of(faults[0], seen.events) if len(faults) == 1 else None
-    return frozenset(moments(reading)), order
+    return came, order
+
+
+class _Ended(NamedTuple):
+    """A run that has ended, and what reads it, if another process does."""
+
+    seen: RunRecord
+    reading: Future[ReadRun] | None = None
 
 
 @dataclass(slots=True)
 class ScenarioExecutor:
-    """Runs a campaign's scenario for the search.
+    """Runs a campaign's scenario for the search. A context manager; where several runs go on at a
+    time, they are read by a process of its own, which ends with it.
 
     Attributes:
         batches: faults are placed in the first so many batches; None for all of them.
         kinds: of the faults that are asked for.
         likely: gives fault sets that are suggested before others, once the clean run is known.
         equivalence: what runs have shown of which faults are alike.
-        clean: the lineage of the clean run, once it is known.
-        records: what the disks hold in the clean run, once it is known.
         starts_again: whether the clean run is as good when every node is started again at its end.
             If not, runs end without that: it would say nothing about their faults.
         lineage_seconds: time spent on reading traces.
@@ -106,14 +96,29 @@ class ScenarioExecutor:
     kinds: AbstractSet[str] = CLASSIC
     likely: Likely = lambda _: ()
     equivalence: FaultEquivalence = field(default_factory=FaultEquivalence)
-    clean: Lineage | None = None
-    records: CleanRecords | None = None
     starts_again: bool = True
     lineage_seconds: float = 0.0
     _first: Sequence[FaultSet] = ()
     _turns: Iterator[str] | None = None
-    _runs: dict[FaultSet, RunRecord] = field(default_factory=dict)
+    _reader: RunReader = field(init=False)
+    _beside: ReadingProcess | None = None
+    _runs: dict[FaultSet, _Ended] = field(default_factory=dict)
     _came: dict[FaultSet, _Came] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._reader = RunReader(self.batches, self.kinds)
+
+    def __enter__(self) -> ScenarioExecutor:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._beside is not None:
+            self._beside.close()
 
     def schedule(self, ids: FaultSet) -> Schedule:
         """The schedule of known faults."""
@@ -130,14 +135,14 @@ class ScenarioExecutor:
         if not schedule and seen.again_changed:
             self._without_start()
             seen = self.campaign.run(seen.schedule, "clean")
-        self._runs[schedule] = seen
+        self._runs[schedule] = _Ended(seen, self._read_beside(seen))
         return Execution(schedule, seen.outcome)
 
     def run_to_start(self) -> Execution:
         """The clean run with every node started again at its end."""
         self.campaign.again = True
         seen = self.campaign.run(Schedule(), "again")
-        self._runs[CLEAN] = seen
+        self._runs[CLEAN] = _Ended(seen)
         return self.settled(Execution(CLEAN, seen.outcome))
 
     def _without_start(self) -> None:
@@ -147,9 +152,9 @@ class ScenarioExecutor:
         """The execution with its lineage and all that depends on what was learned before it; to
         be called in the order in which fault sets were put up, whichever run ended first."""
         schedule = execution.schedule
-        seen = self._runs.pop(schedule)
-        read = self._read(seen)
-        never = impossible(seen, read.reading)
+        seen, reading = self._runs.pop(schedule)
+        read = self._read(seen, reading)
+        never = impossible(seen, read.came)
         if never and self._come_without(seen, never):
             # A matter of timing, then: again, in the order in which it came, and if it does not
             # come, nothing is known.
@@ -160,12 +165,10 @@ class ScenarioExecutor:
                     break
             read = self._read(seen)
         if len(schedule) <= 1:  # larger ones are many, and seldom asked for
-            self._came[schedule] = _what_came(seen, read.reading)
+            self._came[schedule] = _what_came(seen, read.came)
         kept = self.campaign.trace_of(seen)
         self.campaign.forget(seen)
         outcome, not_fired, note = seen.outcome, seen.not_fired, seen.note
-        if schedule and outcome == "good" and self.clean is not None:
-            make_up(read.lineage, self.clean, seen.schedule.faults)
         if never:
             outcome, not_fired = "good", ()
             note = f"{', '.join(never)}: its moment cannot come once the others have fired"
@@ -179,23 +182,31 @@ class ScenarioExecutor:
             seen.anomalies,
             dict(seen.evidence),
             not_fired,
-            "" if schedule else fingerprint(seen, read.reading),
+            "" if schedule else fingerprint(seen, read),
             round(seen.seconds, 3),
             kept,
             note,
             {**self._details(seen, read), "impossible": list(never)},
         )
-        if not schedule and seen.outcome == "good" and read.reading.unread:
-            return _blind(execution, read.reading.unread)
+        if not schedule and seen.outcome == "good" and read.unread:
+            return _blind(execution, read.unread)
         return execution
 
-    def _read(self, seen: RunRecord) -> RunLineage:
-        began = time.monotonic()
-        clean = self.records if seen.schedule.faults else None
-        read = lineage_of(
-            seen.events, self.batches, self.equivalence.standing_for, self.kinds, clean
-        )
-        self.lineage_seconds += time.monotonic() - began
+    def _read_beside(self, seen: RunRecord) -> Future[ReadRun] | None:
+        """Have a run read by another process, once the clean one is known."""
+        if self._beside is not None:
+            with contextlib.suppress(BrokenExecutor):  # then it is read here
+                return self._beside.read(seen.events, seen.schedule, seen.outcome)
+        return None
+
+    def _read(self, seen: RunRecord, reading: Future[ReadRun] | None = None) -> ReadRun:
+        read = None
+        if reading is not None:
+            with contextlib.suppress(BrokenExecutor):
+                read = reading.result()
+        if read is None:
+            read = self._reader.read(seen.events, seen.schedule, seen.outcome)
+        self.lineage_seconds += read.seconds
         return read
 
     def _come_without(self, seen: RunRecord, never: Collection[str]) -> bool:
@@ -203,7 +214,7 @@ class ScenarioExecutor:
         others = frozenset(seen.schedule.ids).difference(never)
         if others not in self._came:  # not run yet, or answered from the log
             alone = self.campaign.run(self.schedule(others))
-            self._came[others] = _what_came(alone, read_occurrences(alone.events))
+            self._came[others] = _what_came(alone, set(moments(read_occurrences(alone.events))))
             self.campaign.forget(alone)
         came, _ = self._came[others]
         return _come(seen, never, came)
@@ -217,9 +228,9 @@ class ScenarioExecutor:
         held = order.held_back(node) if order is not None else None
         return [order] if held is None else [order, held]
 
-    def _details(self, seen: RunRecord, read: RunLineage) -> dict[str, Any]:
+    def _details(self, seen: RunRecord, read: ReadRun) -> dict[str, Any]:
         """What a later look at this run needs, also when it comes from the search's log."""
-        faults = [fault for id, fault in read.faults.items() if id not in self.equivalence.faults]
+        faults = [fault for fault in read.faults if fault.id not in self.equivalence.faults]
         found: dict[str, Any] = {
             "faults": Schedule(tuple(faults)).to_dict()["faults"],
             "ordering": seen.judgement.ordering,
@@ -231,19 +242,13 @@ class ScenarioExecutor:
             found["again"] = True
         if not seen.schedule.faults and not self.starts_again:
             found["starts_again"] = False
-        if read.reading.unread:
-            found["unread"] = read.reading.unread
-        found["stand_ins"] = {
-            id: crash.id
-            for id, crash in read.same.items()
-            if id in read.faults and crash.id in read.lineage.faults
-        }
-        if not seen.schedule.faults:
-            found["records"] = CleanRecords.of(read.reading).to_dict()
-        if len(seen.schedule.faults) == 1:
-            recovery = recovery_of(seen.schedule.faults[0], read.reading, read.batch)
-            if recovery is not None:
-                found["recovery"] = recovery.to_dict()
+        if read.unread:
+            found["unread"] = list(read.unread)
+        found["stand_ins"] = dict(read.stand_ins)
+        if read.records is not None:
+            found["records"] = read.records.to_dict()
+        if read.recovery is not None:
+            found["recovery"] = read.recovery.to_dict()
         return found
 
     def suggest(self) -> list[FaultSet]:
@@ -270,17 +275,25 @@ class ScenarioExecutor:
         ).faults
         for fault in faults:
             self.equivalence.faults.setdefault(fault.id, fault)
-        if not execution.schedule:
-            self.clean = execution.lineage
-            if not execution.details.get("starts_again", True):
-                self._without_start()
-            self.records = CleanRecords.from_dict(execution.details["records"])
-            self.equivalence.clean = {fault.id for fault in faults}
         self.equivalence.stand_ins |= execution.details.get("stand_ins", {})
+        if not execution.schedule:
+            self._learn_clean(execution, frozenset(fault.id for fault in faults))
         recovery = execution.details.get("recovery")
         if recovery is not None and len(execution.schedule) == 1:
             (fault_id,) = execution.schedule
             self.equivalence.learn(fault_id, Recovery(**recovery))
+
+    def _learn_clean(self, execution: Execution, faults: frozenset[str]) -> None:
+        if not execution.details.get("starts_again", True):
+            self._without_start()
+        known = self.equivalence
+        known.clean = set(faults)
+        stand_ins = {id: known.faults[b] for id, b in known.stand_ins.items() if id in faults}
+        records = CleanRecords.from_dict(execution.details["records"])
+        clean = CleanRun(execution.lineage, records, faults, stand_ins)
+        self._reader = replace(self._reader, clean=clean)
+        if self.campaign.parallel > 1 and self._beside is None:
+            self._beside = ReadingProcess(self._reader)
 
 
 def _blind(execution: Execution, unread: Sequence[str]) -> Execution:

@@ -27,6 +27,7 @@ from bettong.harness.search.enumeration import each_step, faults_at
 from bettong.harness.search.executor import impossible
 from bettong.harness.search.ldfi import question, set_ending
 from bettong.harness.search.occurrences import Reading, read_occurrences
+from bettong.harness.search.read_run import moments
 from bettong.harness.search.trace_lineage import message_batches
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import Fault as BoundedFault
@@ -166,7 +167,7 @@ class _Space:
     def _read(self, seen: RunRecord) -> Shown:
         reading = read_occurrences(seen.events)
         outcome: str = seen.outcome
-        if impossible(seen, reading) or left_nothing(seen, reading):
+        if impossible(seen, set(moments(reading))) or left_nothing(seen, reading):
             outcome = "impossible"
         then = tuple(self._then(seen, reading)) if len(seen.schedule.faults) == 1 else ()
         return Shown(frozenset(seen.schedule.ids), outcome, then)

@@ -59,8 +59,8 @@ def search_scenario(
     """
     reach = reach.over(campaign.scenario)
     set_ending(campaign, reach)
-    executor = ScenarioExecutor(campaign, reach.batches, frozenset(reach.bounds.at_most), likely)
-    with lasting() as learned:
+    kinds = frozenset(reach.bounds.at_most)
+    with ScenarioExecutor(campaign, reach.batches, kinds, likely) as executor, lasting() as learned:
 
         def on_event(event: SearchEvent) -> None:
             executor.on_event(event)
@@ -83,8 +83,8 @@ def search_scenario(
             enough=lambda: not executor.starts_again and len(campaign.runs) >= _TO_BLAME,
             once_more=_ONCE_MORE,
         )
-    sampled = _check_equivalence(executor, findings, reach, campaign.seed)
-    _check_start(executor, findings)
+        sampled = _check_equivalence(executor, findings, reach, campaign.seed)
+        _check_start(executor, findings)
     return _result(campaign, executor, findings, reach, expected, sampled)
 
 

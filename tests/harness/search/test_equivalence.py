@@ -5,10 +5,13 @@ from __future__ import annotations
 from bettong.harness.faults.kinds import Crash, Omit, OmitReply
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.registry import to_entry
+from bettong.harness.faults.schedule import Schedule
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.search.equivalence import FaultEquivalence, recovery_of, same_crashes
 from bettong.harness.search.occurrences import read_occurrences
+from bettong.harness.search.read_run import CleanRun, RunReader
 from bettong.harness.search.trace_lineage import lineage_of
+from bettong.lineage.faults import CLASSIC
 from bettong.lineage.trace import TraceEvent
 
 LINK = "driver->receiver"
@@ -156,12 +159,17 @@ def test_a_crash_that_another_stands_for_is_no_fault_of_its_own() -> None:
 
 def test_what_stands_for_a_crash_of_the_clean_run_is_told_by_the_clean_run() -> None:
     plan, offsets = Crash("driver", Point(PLAN)), Crash("driver", Point(OFFSETS))
-    known = {plan.id: plan, offsets.id: offsets}
-    equivalence = FaultEquivalence(known, {plan.id: offsets.id}, {plan.id, offsets.id})
-    other = read_occurrences([*step(PLAN), *step(READ), *step(WRITE)])
-    standing = equivalence.standing_for(other)
-    assert standing[plan.id] == offsets
-    assert standing[f"crash(driver, before {READ})"] == Crash("driver", Point(WRITE))
+    clean = RunReader(None, CLASSIC).read([*step(PLAN), *step(OFFSETS)], Schedule(), "good")
+    assert clean.stand_ins[plan.id] == offsets.id
+    assert clean.records is not None
+    known = CleanRun(
+        clean.lineage, clean.records, frozenset({plan.id, offsets.id}), {plan.id: offsets}
+    )
+    other = RunReader(None, CLASSIC, known).read(
+        [*step(PLAN), *step(READ), *step(WRITE)], Schedule((offsets,)), "good"
+    )
+    assert other.stand_ins[f"crash(driver, before {READ})"] == f"crash(driver, before {WRITE})"
+    assert plan.id not in other.lineage.faults  # although in this run the next one is another
 
 
 def test_a_read_that_another_node_makes_durable_is_none() -> None:

@@ -1,0 +1,137 @@
+"""What a search takes from a run, read from its trace: why it went as it did, and what other runs
+are compared with. Of other runs only the clean one has a part in it, so that runs can be read in
+any order, and side by side."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.point import PointPhase
+from bettong.harness.faults.schedule import Schedule
+from bettong.harness.search.equivalence import Recovery, recovery_of, same_crashes
+from bettong.harness.search.occurrences import Reading
+from bettong.harness.search.recovery import CleanRecords
+from bettong.harness.search.trace_lineage import lineage_of, make_up
+from bettong.lineage.graph import Lineage
+from bettong.lineage.results import Outcome
+from bettong.lineage.trace import TraceEvent
+
+Moment = tuple[str, int, PointPhase]
+"""A step, which time it is taken, and whether before or after it."""
+
+
+def moments(reading: Reading) -> Iterator[Moment]:
+    """Those that came in a run."""
+    for o in reading.occurrences:
+        yield o.step, o.number, "before"
+        if o.ended is not None:
+            yield o.step, o.number, "after"
+
+
+@dataclass(frozen=True, slots=True)
+class CleanRun:
+    """What is known of the clean run.
+
+    Attributes:
+        lineage: why it was good.
+        records: what its disks held.
+        faults: ids of those that could hit it.
+        stand_ins: crashes of it, each with the one that stands for it.
+    """
+
+    lineage: Lineage
+    records: CleanRecords
+    faults: frozenset[str]
+    stand_ins: Mapping[str, Fault]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRun:
+    """A run as its trace tells it.
+
+    Attributes:
+        lineage: why it went as it did, and what it had in place of what the clean run had.
+        faults: those that could hit it and not the clean run.
+        stand_ins: ids of crashes, each with the one that stands for it.
+        came: the moments that came.
+        unread: steps whose causes cannot be known, with why.
+        behaviour: equal for runs with the same steps and the same causes.
+        recovery: what followed its fault, if it had one alone and that fired.
+        records: what the disks held, if it had no fault.
+        seconds: the time that reading took.
+    """
+
+    lineage: Lineage
+    faults: tuple[Fault, ...]
+    stand_ins: Mapping[str, str]
+    came: frozenset[Moment]
+    unread: tuple[str, ...]
+    behaviour: str
+    recovery: Recovery | None
+    records: CleanRecords | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunReader:
+    """Reads the runs of one search.
+
+    Attributes:
+        batches: faults are placed in the first so many batches; None for all of them.
+        kinds: of the faults that are asked for.
+        clean: the clean run, once it is known.
+    """
+
+    batches: int | None
+    kinds: AbstractSet[str]
+    clean: CleanRun | None = None
+
+    def read(self, events: Sequence[TraceEvent], schedule: Schedule, outcome: Outcome) -> ReadRun:
+        """What a run with these faults and this outcome shows."""
+        began = time.monotonic()
+        clean, faults = self.clean, schedule.faults
+        records = clean.records if clean is not None and faults else None
+        run = lineage_of(events, self.batches, self._standing_for, self.kinds, records)
+        if clean is not None and faults and outcome == "good":
+            make_up(run.lineage, clean.lineage, faults)
+        known = clean.faults if clean is not None else frozenset()
+        alone = len(faults) == 1
+        return ReadRun(
+            lineage=run.lineage,
+            faults=tuple(fault for id, fault in run.faults.items() if id not in known),
+            stand_ins={
+                id: crash.id
+                for id, crash in run.same.items()
+                if id in run.faults and crash.id in run.lineage.faults
+            },
+            came=frozenset(moments(run.reading)),
+            unread=tuple(run.reading.unread),
+            behaviour="" if faults else _behaviour(run.reading),
+            recovery=recovery_of(faults[0], run.reading, run.batch) if alone else None,
+            records=None if faults else CleanRecords.of(run.reading),
+            seconds=time.monotonic() - began,
+        )
+
+    def _standing_for(self, reading: Reading) -> Mapping[str, Fault]:
+        """Crashes of a run, each with the one that stands for it. What stands for one that the
+        clean run has as well, the clean run tells."""
+        own = same_crashes(reading)
+        if self.clean is None:
+            return own
+        known = self.clean.faults
+        return {id: crash for id, crash in own.items() if id not in known} | {
+            **self.clean.stand_ins
+        }
+
+
+def _behaviour(reading: Reading) -> str:
+    steps = sorted(
+        f"{o.name} <- {sorted(c.name for c in [*o.causes, *o.answers])}"
+        for o in reading.occurrences
+    )
+    return blake2b("\n".join(steps).encode(), digest_size=16).hexdigest()
