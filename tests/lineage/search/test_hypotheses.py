@@ -22,13 +22,21 @@ FAULTS = [
 
 @st.composite
 def lineages(draw: st.DrawFn) -> Lineage:
-    """Random AND/OR graphs without circles: leaves, two layers of facts, goals."""
+    """Random AND/OR graphs without circles: leaves, some of which others may do for, two layers of
+    facts, goals."""
     lineage = Lineage()
     layers = [[], [], []]
     for n in range(draw(st.integers(1, 5))):
         faults = draw(st.lists(st.sampled_from(FAULTS), unique=True, max_size=3))
         lost = draw(st.integers(0, 4)) == 0
         layers[0].append(lineage.leaf(f"leaf{n}", faults, lost=lost and bool(faults)))
+    for n in range(draw(st.integers(0, 2))):
+        faults = draw(st.lists(st.sampled_from(FAULTS), unique=True, max_size=2))
+        leaf = lineage.leaf(f"leaf1.{n}", faults)
+        for _ in range(draw(st.integers(1, 2))):
+            premises = draw(st.lists(st.sampled_from(layers[0]), min_size=1, max_size=2))
+            lineage.firing(leaf, premises, "instead")
+        layers[1].append(leaf)
     for layer in (1, 2):
         below = list(chain(*layers[:layer]))
         for n in range(draw(st.integers(1, 3))):
