@@ -60,6 +60,7 @@ class RunControl:
         self._on_step = on_step
         self._planned = PlannedFaults(schedule)
         self._changed = threading.Condition()
+        self._left = threading.Event()
         self._book = EventLog(trace)
         self._gate = StepAdmission(
             run, self._book, self._changed, lambda: self._gate.ended or self.failure is not None
@@ -140,10 +141,12 @@ class RunControl:
         """How often a step has been begun."""
         return self._book.counts[step]
 
-    def wait(self, reached: Callable[[], bool], timeout: float) -> bool:
-        """Wait until ``reached`` holds, which is asked again after each event."""
-        with self._changed:
-            return self._changed.wait_for(lambda: reached() or self.failure is not None, timeout)
+    def wait(self, timeout: float) -> None:
+        """Wait until a process has left, as each does that ends, or a fault could not be carried
+        out; or so many seconds. That somebody is at a step wakes nobody: with every run it comes
+        some hundred times, from threads that all wait for one another."""
+        if self._left.wait(timeout):
+            self._left.clear()
 
     def note(self, event: TraceEvent) -> None:
         """Record something that the harness itself has done."""
@@ -220,6 +223,7 @@ class RunControl:
         with self._changed:
             left = self._book.gone(connection_id)
             self._changed.notify_all()
+        self._left.set()
         held = [planned for taken in left for planned in taken.held]
         if held:
             self._injection.release(held)
@@ -243,3 +247,4 @@ class RunControl:
             if not self._gate.ended and self.failure is None:
                 self.failure = error
             self._changed.notify_all()
+        self._left.set()

@@ -119,7 +119,7 @@ class Course:
             if self._stands_still():
                 self._control.wake(drained=False)
             self._check_limits()
-            self._control.wait(self._something_ended, _LOOK_S)
+            self._control.wait(_LOOK_S)
         self._cluster.forget("driver")
 
     def again(self) -> None:
@@ -145,9 +145,6 @@ class Course:
     def _at_work(self) -> bool:
         drained = self._cluster.nodes["driver"].poll() == 0
         return bool(self._sending) or not drained or self._cluster.has_live_zombies()
-
-    def _something_ended(self) -> bool:
-        return bool(self._cluster.ended())
 
     def _look_after(self) -> None:
         failure = self._control.failure

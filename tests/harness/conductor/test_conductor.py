@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -140,8 +141,16 @@ def steps_of(control: RunControl, node: str) -> list[tuple[str, str, int]]:
     return [(e.step, e.phase, e.incarnation) for e in control.events if e.node == node]
 
 
+def until(control: RunControl, reached: Callable[[], bool], seconds: float = 60) -> bool:
+    """Look until something is so, or so long; whether it is."""
+    end = time.monotonic() + seconds
+    while not reached() and time.monotonic() < end:
+        control.wait(0.05)
+    return reached()
+
+
 def begun(control: RunControl, step: str, times: int = 1) -> bool:
-    return control.wait(lambda: control.occurrences(step) >= times, 60)
+    return until(control, lambda: control.occurrences(step) >= times)
 
 
 class Taker:
@@ -181,7 +190,7 @@ def test_a_crash_after_a_step_and_a_second_one_at_its_second_occurrence(
 ) -> None:
     control = begin(Crash("a", Point("one", "after")), Crash("a", Point("one", "after", 2), False))
     children.start("a", "one", "two")
-    assert control.wait(lambda: not control.not_fired, 60)
+    assert until(control, lambda: not control.not_fired)
     assert children.sessions["a"].poll() == -9
     assert control.occurrences("one") == 2
     assert control.occurrences("two") == 0
@@ -206,7 +215,7 @@ def test_nobody_asks_a_node_in_vain_until_it_is_back(children: Children, begin: 
 
     def look() -> None:
         asker.start()
-        asked.append(control.wait(lambda: control.occurrences("ask") > 0, 1))
+        asked.append(until(control, lambda: control.occurrences("ask") > 0, 1))
 
     children.before_restart = look
     with Taker(children, "a").step("one"):
@@ -307,7 +316,7 @@ def test_a_step_that_never_comes_is_a_fault_that_did_not_fire(
 def test_a_paused_node_stands_still_until_it_is_resumed(children: Children, begin: Begin) -> None:
     control = begin(Pause("a", Point("one", "after"), Point("release")))
     children.start("a", "one", "two")
-    assert begun(control, "one") and control.wait(lambda: len(control.events) >= 3, 60)
+    assert begun(control, "one") and until(control, lambda: len(control.events) >= 3)
     assert psutil.Process(children.sessions["a"].pid).status() == "stopped"
     assert control.occurrences("two") == 0
     with Taker(children, "b").step("release"):
@@ -335,8 +344,8 @@ def test_who_is_replaced_for_good_goes_on_when_it_is_woken_and_outlives_its_succ
     control = begin(pause, Crash("a", Point("two", "after"), restart=False))
     children.start("a", "one", "two")
     children.control = control
-    assert control.wait(lambda: control.occurrences("two") == 1, 60)
-    assert control.wait(lambda: control.not_fired == (pause.id,), 60)
+    assert until(control, lambda: control.occurrences("two") == 1)
+    assert until(control, lambda: control.not_fired == (pause.id,))
     assert control.wake()
     assert not control.wake()
     assert begun(control, "done")
@@ -368,7 +377,7 @@ def test_another_run_and_a_dead_incarnation_are_refused(children: Children, begi
     ):
         pass
     children.start("a", "one")
-    assert control.wait(lambda: not control.not_fired, 60)
+    assert until(control, lambda: not control.not_fired)
     with pytest.raises(RunOverError, match="dead"), Taker(children, "a").step("late"):
         pass
     with Taker(children, "a", incarnation=2).step("fresh"):
@@ -418,7 +427,7 @@ def test_the_power_is_cut_right_before_something_becomes_durable(
     children.before_restart = lambda: children.names.update(a=(str(tmp_path / "elsewhere"),))
     children.start("a", str(folder))
     fired = sync < 4
-    assert control.wait(lambda: (fault if fired else end).id in control.evidence, 60)
+    assert until(control, lambda: (fault if fired else end).id in control.evidence)
     assert [(path.name, path.read_bytes()) for path in folder.iterdir()] == [(name, content)]
     assert (fault.id in control.evidence) == fired
     ended = [e.detail["disk"] for e in control.events if (e.step, e.phase) == ("write", "after")]
@@ -477,7 +486,7 @@ def test_the_nth_call_to_the_disk_fails(
     control = begin(fault)
     children.program = WRITES
     children.start("a", str(tmp_path / "disk" / "file"))
-    assert control.wait(lambda: control.occurrences("reported") == 1, 60)
+    assert until(control, lambda: control.occurrences("reported") == 1)
     reported = next(e.detail for e in control.events if e.step == "reported")
     assert reported["seen"] == seen
     assert reported["content"] == content
@@ -528,7 +537,7 @@ def test_the_power_is_cut_at_the_edge_of_a_step(
     children.program = LEAVES
     children.before_restart = lambda: children.names.update(a=(str(tmp_path / "elsewhere"),))
     children.start("a", str(folder))
-    assert control.wait(lambda: not control.not_fired, 60)
+    assert until(control, lambda: not control.not_fired)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == left
     assert "lost" in control.evidence[fault.id]
 
@@ -675,3 +684,33 @@ def test_nothing_is_recorded_when_nothing_is_installed() -> None:
     with steps.step("x") as s:
         s.note(a=1)
     assert type(s).__name__ == "_NullStep"
+
+
+def test_who_waits_is_woken_when_a_process_has_left_and_not_by_its_steps(
+    children: Children, begin: Begin
+) -> None:
+    control = begin()
+    taken, leave = threading.Event(), threading.Event()
+    woken: list[bool] = []
+
+    def take() -> None:
+        taker = Taker(children, "a")  # its connection is this thread's, and closes with it
+        for name in ("one", "two", "three"):
+            with taker.step(name):
+                pass
+        taken.set()
+        leave.wait(60)
+
+    def wait() -> None:
+        control.wait(60)
+        woken.append(leave.is_set())
+
+    threads = [threading.Thread(target=of) for of in (wait, take)]
+    for thread in threads:
+        thread.start()
+    assert taken.wait(60)
+    leave.set()
+    for thread in threads:
+        thread.join(60)
+    assert woken == [True]
+    assert len(control.events) == 6
