@@ -4,6 +4,7 @@ of these, and everything that it does else holds them up."""
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -24,6 +25,12 @@ class ReadingProcess:
         self._pool = ProcessPoolExecutor(
             1, mp_context=get_context("spawn"), initializer=_begin, initargs=(reader,)
         )
+        # An interrupt from the keyboard goes to all processes, and is for the search alone to take.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._pool.submit(os.getpid)  # starts the process
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def read(
         self, events: Sequence[TraceEvent], schedule: Schedule, outcome: Outcome

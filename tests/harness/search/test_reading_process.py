@@ -51,6 +51,13 @@ def test_that_it_was_killed_is_told(process: ReadingProcess) -> None:
         process.read(EVENTS * 2, Schedule(), "good").result()
 
 
+def test_an_interrupt_from_the_keyboard_is_not_for_it(process: ReadingProcess) -> None:
+    process.read(EVENTS, Schedule(), "good").result()
+    (child,) = reading(psutil.Process())
+    child.send_signal(signal.SIGINT)
+    assert process.read(EVENTS * 2, Schedule(), "good").result().lineage.goals
+
+
 PARENT = """
 import sys
 from bettong.harness.faults.schedule import Schedule
