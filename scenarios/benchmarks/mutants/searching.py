@@ -71,13 +71,17 @@ class Bench:
     def scenarios_of(self, mutant: Mutant) -> list[str]:
         """The scenarios that run the mistake: those first where it was seen to make a difference,
         and those that run it without a fault; of these, those that run the most of its module.
+        Those that were seen to run no more than the line that it is in come last: what leads on
+        from there may be a fault that was not among the recorded ones.
 
         One with a broker takes long to start: it is for what no other runs.
         """
         place = mutant.path, mutant.statement
-        found = [(name, e) for name, e in self.recorded.items() if e.runs(*place)]
+        near = mutant.path, mutant.line
+        found = [(n, e) for n, e in self.recorded.items() if e.runs(*place) or e.runs(*near)]
         found.sort(key=lambda of: -len(of[1].clean.get(mutant.path, {})))
         found.sort(key=lambda of: not of[1].runs_clean(*place))
+        found.sort(key=lambda of: not of[1].runs(*place))
         found.sort(key=lambda of: not of[1].runs(mutant.path, _difference(mutant)))
         names = [name for name, _ in found]
         return [n for n in names if "kafka" not in load_scenario(n).servers] or names

@@ -180,6 +180,15 @@ def test_a_mutant_is_searched_where_it_is_run(tmp_path: Path) -> None:
     assert not Bench(tmp_path, {}, "standard", 60.0, 1).is_run(mutant)
 
 
+def test_where_no_more_than_its_line_is_run_a_mutant_is_searched_last(tmp_path: Path) -> None:
+    mutant = mutant_of(LEDGER, "drop the guard")
+    assert mutant.line != mutant.statement
+    beside = Executed({mutant.path: {n: frozenset() for n in (mutant.line, 1, 2, 3)}})
+    bench = Bench(tmp_path, {**recorded(mutant), "readings": beside}, "standard", 60.0, 1)
+    assert bench.scenarios_of(mutant) == ["counting", "doubling", "visits", "readings"]
+    assert not Bench(tmp_path, {"readings": beside}, "standard", 60.0, 1).is_run(mutant)
+
+
 def test_what_swallows_an_exception_is_run_where_there_is_one(tmp_path: Path) -> None:
     mutant = mutant_of(LEDGER, "swallow exception: self._log.append(_OPEN")
     here = recorded(mutant)
