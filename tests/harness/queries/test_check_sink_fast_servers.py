@@ -24,7 +24,13 @@ TWICE = {"Duplicate"}
         ("redis:Push", REPLAYED, TWICE),
         ("redis:MarksFirst", "crash(driver, after redis/conn=3/request=3 SET)", {"Loss"}),
         ("kafka:Transactional", REPLAYED, set()),
-        ("kafka:IdempotentProducer", "omit(kafka/batch=1/Produce=1) and each time again", set()),
+        # Now and then the client does not go on when the broker can be reached again: for a night.
+        pytest.param(
+            "kafka:IdempotentProducer",
+            "omit(kafka/batch=1/Produce=1) and each time again",
+            set(),
+            marks=pytest.mark.slow,
+        ),
         pytest.param("kafka:IdempotentProducer", REPLAYED, TWICE, marks=pytest.mark.slow),
     ],
 )
