@@ -16,6 +16,7 @@ from bettong.harness.cluster.layout import (
 )
 from bettong.harness.cluster.platform import Platform
 from bettong.harness.processes.folders import folder_in_memory
+from bettong.harness.processes.forked import ForkServerProcess
 from bettong.harness.spark.lasting_jvm import LastingJvmHost
 from bettong.harness.spark.pool import HostKind
 
@@ -26,13 +27,14 @@ class LocalBackend(Backend):
     kind = "local"
 
     def _platform(self, stack: contextlib.ExitStack) -> Platform:
+        folder = folder_for(stack)
         modules = (GATEWAY, RECEIVER, SENDER)
+        servers = stack.enter_context(ForkServerProcess(folder / "servers", modules))
         if self.runner == "spark":
-            platform = LocalPlatform(folder_for(stack), modules)
-        else:  # disks lose what was not synced by the books, so that memory does as well
-            memory = folder_in_memory()
-            platform = LocalPlatform(folder_for(stack), modules, (DRIVER_PROCESS,), memory)
-        return stack.enter_context(platform)
+            return LocalPlatform(servers)
+        drivers = stack.enter_context(ForkServerProcess(folder / "drivers", (DRIVER_PROCESS,)))
+        # Disks lose what was not synced by the books, so that memory does as well.
+        return LocalPlatform(servers, drivers, folder_in_memory())
 
     @property
     def _host_kind(self) -> HostKind:

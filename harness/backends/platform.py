@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 
 from bettong.harness.faults.point import DRIVER
 from bettong.harness.processes.addresses import Addresses
@@ -14,15 +11,12 @@ from bettong.harness.processes.session import Launcher, ProcessSession
 
 
 class LocalPlatform(Addresses):
-    """Processes of this machine, each node with a loopback address of its own. A context manager.
-
-    The driver is forked by a process of its own: it imports Arrow and pandas, and a server that
-    was forked with them in memory would take three times as long.
+    """Processes of this machine, each node with a loopback address of its own.
 
     Args:
-        folder: for the fork servers.
-        modules: what is ready for all nodes but the driver.
-        driver: what is ready for a driver; nothing where it is not a process of ours.
+        servers: forks all nodes but the driver.
+        drivers: forks the driver. It has Arrow and pandas ready, and a server that was forked with
+            them in memory would take three times as long. None where no driver is forked.
         runs: the folder for folders of runs; None for any.
     """
 
@@ -31,30 +25,14 @@ class LocalPlatform(Addresses):
 
     def __init__(
         self,
-        folder: Path,
-        modules: Sequence[str],
-        driver: Sequence[str] = (),
+        servers: ForkServerProcess,
+        drivers: ForkServerProcess | None = None,
         runs: Path | None = None,
     ) -> None:
         super().__init__()
         self.runs = runs
-        with contextlib.ExitStack() as stack:
-            self._servers = stack.enter_context(ForkServerProcess(folder / "servers", modules))
-            self._drivers = self._servers
-            if driver:
-                self._drivers = stack.enter_context(ForkServerProcess(folder / "drivers", driver))
-            self._stack = stack.pop_all()
-
-    def __enter__(self) -> LocalPlatform:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._stack.close()
+        self._servers = servers
+        self._drivers = drivers or servers
 
     def modules(self, node: str) -> Launcher:
         return (self._drivers if node == DRIVER else self._servers).start

@@ -9,7 +9,6 @@ from concurrent.futures import BrokenExecutor, Future
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from bettong.harness.conductor.order import FiringOrder
@@ -78,8 +77,8 @@ class _Ended(NamedTuple):
 
 @dataclass(slots=True)
 class ScenarioExecutor:
-    """Runs a campaign's scenario for the search. A context manager; where several runs go on at a
-    time, they are read by a process of its own, which ends with it.
+    """Runs a campaign's scenario for the search. Where several runs go on at a time, they are read
+    by a process of its own, until it is closed.
 
     Attributes:
         batches: faults are placed in the first so many batches; None for all of them.
@@ -108,15 +107,8 @@ class ScenarioExecutor:
     def __post_init__(self) -> None:
         self._reader = RunReader(self.batches, self.kinds)
 
-    def __enter__(self) -> ScenarioExecutor:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End the process that reads runs, if there is one."""
         if self._beside is not None:
             self._beside.close()
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import combinations
@@ -60,7 +61,8 @@ def search_scenario(
     reach = reach.over(campaign.scenario)
     set_ending(campaign, reach)
     kinds = frozenset(reach.bounds.at_most)
-    with ScenarioExecutor(campaign, reach.batches, kinds, likely) as executor, lasting() as learned:
+    executor = ScenarioExecutor(campaign, reach.batches, kinds, likely)
+    with closing(executor), lasting() as learned:
 
         def on_event(event: SearchEvent) -> None:
             executor.on_event(event)

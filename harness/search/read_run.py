@@ -124,9 +124,8 @@ class RunReader:
         if self.clean is None:
             return own
         known = self.clean.faults
-        return {id: crash for id, crash in own.items() if id not in known} | {
-            **self.clean.stand_ins
-        }
+        others = {id: crash for id, crash in own.items() if id not in known}
+        return {**others, **self.clean.stand_ins}
 
 
 def _behaviour(reading: Reading) -> str:

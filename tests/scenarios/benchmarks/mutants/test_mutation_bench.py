@@ -297,21 +297,23 @@ def test_a_mistake_in_a_kafka_sink_is_found(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("part", "status"),
+    ("part", "status", "by_faults"),
     [
-        ("Ledger.commit drop the guard: self.is_committed(batch)", "killed"),
-        ("delete append: self._log.append(_COMMIT", "killed"),
-        ("Ledger.__init__ return early", "fails without a fault"),
+        ("Ledger.commit drop the guard: self.is_committed(batch)", "killed", False),
+        ("delete append: self._log.append(_COMMIT", "killed", False),
+        ("Ledger.__init__ return early", "fails without a fault", False),
     ],
 )
-def test_a_search_finds_a_mutant(tmp_path: Path, part: str, status: str) -> None:
+def test_a_search_finds_a_mutant(tmp_path: Path, part: str, status: str, by_faults: bool) -> None:
     """The first two break at any start of the receiver, also at that after the last batch, which is
     the answer where the first faults have not shown it."""
     mutant = mutant_of(LEDGER, part)
     overlay.build(tmp_path, {LEDGER: mutant.applied(overlay.source_of(LEDGER))})
     before = os.environ.get("PYTHONPATH")
     question = Question(overlay.in_front(tmp_path), ("counting_two",), (), "standard", 900.0)
-    assert judge(question).status == status
+    found = judge(question)
+    assert found.status == status
+    assert bool(found.faults) == by_faults
     assert os.environ.get("PYTHONPATH") == before
 
 
