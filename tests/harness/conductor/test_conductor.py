@@ -702,15 +702,15 @@ def test_who_waits_is_woken_when_a_process_has_left_and_not_by_its_steps(
         leave.wait(60)
 
     def wait() -> None:
-        control.wait(60)
+        control.wait(600)  # longer than it is waited for here
         woken.append(leave.is_set())
 
-    threads = [threading.Thread(target=of) for of in (wait, take)]
+    threads = [threading.Thread(target=of, daemon=True) for of in (wait, take)]
     for thread in threads:
         thread.start()
     assert taken.wait(60)
     leave.set()
     for thread in threads:
-        thread.join(60)
+        thread.join(20)
     assert woken == [True]
     assert len(control.events) == 6
