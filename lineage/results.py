@@ -153,6 +153,14 @@ class Run:
         return tuple(map(kind_of, self.faults))
 
 
+def of_each_kind(anomalies: Sequence[Anomaly], most: int) -> tuple[Anomaly, ...]:
+    """The first so many, in their order, among which the first one of each kind is in any case."""
+    first = {a.kind: place for place, a in reversed(list(enumerate(anomalies)))}.values()
+    others = [place for place in range(len(anomalies)) if place not in first]
+    chosen = sorted([*first, *others[: max(0, most - len(first))]])
+    return tuple(anomalies[place] for place in chosen)
+
+
 def environment() -> dict[str, str]:
     """The versions and the machine that a result was made with."""
     found = {"python": platform.python_version(), "platform": platform.platform()}

@@ -13,6 +13,8 @@ from bettong.lineage.errors import UsageError
 
 Kind = Literal["local", "docker"]
 MOST_WORKERS = 2
+_SPARK_BYTES = 2 << 30
+"""Of memory, for the driver of a run, its successor that is started ahead, and the servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,22 @@ class BackendChoice:
             raise UsageError(f"backend {kind!r} with runner {runner!r}: there is no such thing")
         master = options.get("master")
         return cls(kind, runner, None if master is None else str(master))
+
+    def at_once(self, cores: int, available: int) -> int:
+        """How many runs may go on side by side, each on a backend of its own: they wait more than
+        they work, so there are three a core without Spark, and two with it where there is memory.
+        With Spark in containers, or on the user's master, there are two.
+
+        Args:
+            available: bytes of memory that nobody uses.
+        """
+        if cores == 1:
+            return 1
+        if self.runner == "in-process":
+            return 3 * cores
+        if self.kind == "docker" or self.master is not None:
+            return 2
+        return max(2, min(2 * cores, available // _SPARK_BYTES))
 
     def backend(self, workers: int = 0, kafka: bool = False) -> Backend:
         """The backend, not entered; raises UsageError for what cannot be had together.

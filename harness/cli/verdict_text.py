@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bettong.lineage.results import Anomaly, Result
+from bettong.lineage.results import Anomaly, Result, of_each_kind
 from bettong.reports.words import VERDICT_SIGN, level_line
 
 STYLES = {"valid": "green", "invalid": "red", "unknown": "yellow"}
@@ -61,7 +61,7 @@ def _scenario(result: Result, out: Path | None) -> Iterator[Line]:
     yield Line(f"  {level_line(result)}; {result.reason}")
     for limit in result.details.get("limits", ()):
         yield Line(f"  not shown: {limit}")
-    for anomaly in result.anomalies[:_ANOMALIES]:
+    for anomaly in of_each_kind(result.anomalies, _ANOMALIES):
         yield Line(f"  {_anomaly(anomaly)}")
     if len(result.anomalies) > _ANOMALIES:
         yield Line(f"  and {len(result.anomalies) - _ANOMALIES} more anomalies")
@@ -129,7 +129,7 @@ def _check(result: Result) -> Iterator[Line]:
     yield Line(result.reason)
     for line in result.details.get("malformed", ())[1:]:
         yield Line(f"  {line}")
-    for a in result.anomalies[:_RECORDS]:
+    for a in of_each_kind(result.anomalies, _RECORDS):
         key = f" (key {a.key})" if a.key is not None else ""
         yield Line(f"  {a.kind} {', '.join(a.messages)}{key}: {a.note or ''}")
         if a.expected is not None or a.seen is not None:

@@ -12,6 +12,8 @@ WARM_UP = "bettong.harness.cluster.driver_job:warm_up"
 DRIVER_IMPORTS = (
     "pyspark.sql.streaming.python_streaming_source_runner",
     "pyspark.sql.worker.create_data_source",
+    "pyspark.sql.worker.lookup_data_sources",
+    "pyspark.sql.worker.plan_data_source_read",
     "bettong.harness.spark.python_daemon",
     "bettong.harness.cluster.driver_job",
 )

@@ -17,7 +17,15 @@ from bettong.harness.queries.faults.wire import taken_for_granted
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.lineage.faults import FaultSet
-from bettong.lineage.results import Counterexample, Coverage, Guarantee, Result, Run, Verdict
+from bettong.lineage.results import (
+    Counterexample,
+    Coverage,
+    Guarantee,
+    Result,
+    Run,
+    Verdict,
+    of_each_kind,
+)
 from bettong.lineage.search.executor import Execution
 from bettong.lineage.search.findings import Findings
 
@@ -121,7 +129,7 @@ class QueryVerdict:
             else _unconfirmed(self.subject.name, missed),
             guarantee=guarantee,
             ordering="per-key" if self.subject.ordered and "Reorder" not in kinds else "none",
-            anomalies=shown[0][0].anomalies[:_ANOMALIES_SHOWN] if shown else (),
+            anomalies=of_each_kind(shown[0][0].anomalies, _ANOMALIES_SHOWN) if shown else (),
             counterexamples=tuple(reported for _, reported in shown),
             coverage=_coverage(executor, findings),
             runs=tuple(_line(e) for e in executions),
@@ -273,7 +281,7 @@ class QueryVerdict:
         failed, layout = bool(execution.details.get("failed")), confirmation.layout
         return Counterexample(
             faults=ids,
-            anomalies=execution.anomalies[:_ANOMALIES_SHOWN],
+            anomalies=of_each_kind(execution.anomalies, _ANOMALIES_SHOWN),
             schedule={"faults": list(ids)},
             replay=counterexample.command(self.request, ids),
             words=describe.explain(faults, execution.anomalies, self.subject.rows, layout, failed),
@@ -342,7 +350,7 @@ def _coverage(executor: QueryExecutor, findings: Findings) -> Coverage:
 
 def _line(execution: Execution) -> Run:
     run = execution.to_run()
-    sample = run.anomalies[:_ANOMALIES_OF_A_RUN]
+    sample = of_each_kind(run.anomalies, _ANOMALIES_OF_A_RUN)
     return replace(run, anomalies=sample, seconds=round(run.seconds, 3))
 
 

@@ -44,6 +44,7 @@ from bettong.lineage.results import (
     Result,
     Run,
     Verdict,
+    of_each_kind,
 )
 from bettong.lineage.seals import TRACES, seal, unseal
 from bettong.lineage.search.loop import Budget
@@ -211,7 +212,7 @@ class Campaign:
         CounterexampleFile(self.scenario.name, seen.schedule, options).write(file)
         found = Counterexample(
             faults=tuple(sorted(seen.schedule.ids)),
-            anomalies=seen.anomalies[:_ANOMALIES_SHOWN],
+            anomalies=of_each_kind(seen.anomalies, _ANOMALIES_SHOWN),
             schedule=seen.schedule.to_dict(),
             replay=f"bettong replay {file}",
             advice=self.scenario.advice,
@@ -247,7 +248,7 @@ class Campaign:
             verdict=verdict,
             guarantee=_guarantee(verdict, anomalies),
             ordering=_ordering(verdict, self.observed),
-            anomalies=anomalies[:_ANOMALIES_SHOWN],
+            anomalies=of_each_kind(anomalies, _ANOMALIES_SHOWN),
             counterexamples=tuple(self.counterexamples),
             coverage=Coverage(
                 hypotheses=sum(outcomes.values()),

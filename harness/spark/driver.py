@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Set
 from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.processes.patience import patience
@@ -39,6 +39,19 @@ _TELLING = re.compile(
 )
 _RAISED = re.compile(r"^\s*: (\S.*(?:Exception|Error).*)$", re.MULTILINE)
 """As py4j shows what Java has raised."""
+
+
+class Frame(NamedTuple):
+    """One call of a thread that is under way, and the line that it is at."""
+
+    file: str
+    line: int | None
+    function: str
+    code: str
+
+
+Stack = list[Frame]
+"""The calls of a thread, the first one first."""
 
 
 def told(error: str, log: str) -> str:
@@ -180,6 +193,12 @@ class DriverHost:
         """Have Spark lose sight of its one executor, at once: it runs that one's tasks again,
         while the first attempts go on. Kill the host afterwards."""
         self._connection.ask({"lose_executor": True}).result(timeout)
+
+    def where(self, timeout: float = 60.0) -> list[Stack]:
+        """Where its Python threads stand, at once. Raises TimeoutError when it is too busy to
+        say, DriverDiedError."""
+        stacks = self._connection.ask({"where": True}).result(timeout)
+        return [[Frame(*frame) for frame in stack] for stack in stacks]
 
     def reset(self, timeout: float = 60.0) -> None:
         """Undo what jobs left in the session. Raises JobError when that cannot be done."""

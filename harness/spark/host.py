@@ -17,6 +17,8 @@ Protocol: JSON lines, requests on stdin, answers on the file descriptor that std
     <- {"id": N, "ok": true, "value": null}
     -> {"id": N, "lose_executor": true}  # at once: Spark takes its one executor for lost
     <- {"id": N, "ok": true, "value": null}
+    -> {"id": N, "where": true}      # at once: where each of its threads stands, outermost first
+    <- {"id": N, "ok": true, "value": [[[FILE, LINE, FUNCTION, CODE], ...], ...]}
 
 The function is called as ``function(spark, **args)``. When stdin ends, the host and every process
 of its session are killed: a host outlives nobody.
@@ -169,6 +171,15 @@ def _lose_executor(spark: SparkSession) -> None:
     context._jsc.sc().taskScheduler().executorLost("driver", lost)
 
 
+def _where() -> list[list[tuple[str, int | None, str, str]]]:
+    asks = threading.get_ident()
+    return [
+        [(f.filename, f.lineno, f.name, f.line or "") for f in traceback.extract_stack(frame)]
+        for thread, frame in sys._current_frames().items()
+        if thread != asks
+    ]
+
+
 def _serve(out: TextIO) -> None:
     """Start the session that the first request asks for, then answer requests for ever."""
     lock = threading.Lock()
@@ -201,6 +212,8 @@ def _serve(out: TextIO) -> None:
                 answer(_reply(request, resetter.until_quiet))
             elif request.get("lose_executor"):
                 answer(_reply(request, lambda: _lose_executor(spark)))
+            elif request.get("where"):
+                answer(_reply(request, _where))
             else:
                 jobs.put(request)
         _end()

@@ -1,6 +1,6 @@
-"""Spark's Python, except that the planner of a Python data source, for which Spark starts a whole
-new interpreter at each start of a query, and the daemon of Spark's workers are forked by the node's
-fork servers when there are any. A JVM whose driver is dead starts nothing.
+"""Spark's Python, except that the planners of a Python data source, for which Spark starts whole
+new interpreters at each start of a query, and the daemon of Spark's workers are forked by the
+node's fork servers when there are any. A JVM whose driver is dead starts nothing.
 
 Run as a file by the script that :func:`install` writes, which stands for ``python`` in
 ``PYSPARK_PYTHON`` and gives the real one as first argument; needs nothing but the standard library
@@ -23,6 +23,9 @@ DAEMON = "bettong.harness.spark.python_daemon"
 PLANNER_FORKS = "forks"
 DAEMON_FORKS = "daemon-forks"
 _FORKED = {PLANNER: PLANNER_FORKS, DAEMON: DAEMON_FORKS}
+_DAEMON_OF_PLANNERS = "pyspark.daemon"
+"""Which forks others, and imports for each of them what the data source is made of."""
+_PLANNERS = "pyspark.sql.worker."
 
 
 def install(folder: Path) -> dict[str, str]:
@@ -58,6 +61,16 @@ def ask_fork_server(path: str, module: str, arguments: list[str]) -> int | None:
         return int(json.loads(ended)["status"]) if ended else 1
 
 
+def _forks(arguments: list[str]) -> str | None:
+    """The name of the fork server that has imported what these arguments want."""
+    match arguments:
+        case ["-m", module, planner, *_] if module == _DAEMON_OF_PLANNERS:
+            return PLANNER_FORKS if planner.startswith(_PLANNERS) else None
+        case ["-m", module, *_]:
+            return _FORKED.get(module)
+    return None
+
+
 def _driver_is_dead(fence: str) -> bool:
     """As :mod:`bettong.harness.spark.fence` has it."""
     try:
@@ -73,8 +86,9 @@ def main() -> None:
     folder = os.environ.get("TMPDIR", "/tmp")  # noqa: S108
     if _driver_is_dead(os.path.join(folder, "fence")):  # noqa: PTH118
         sys.exit("the driver is dead")
-    if arguments[:1] == ["-m"] and arguments[1] in _FORKED:
-        path = os.path.join(folder, _FORKED[arguments[1]])  # noqa: PTH118
+    forks = _forks(arguments)
+    if forks is not None:
+        path = os.path.join(folder, forks)  # noqa: PTH118
         status = ask_fork_server(path, arguments[1], arguments[2:])
         if status is not None:
             sys.exit(status)

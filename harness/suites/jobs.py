@@ -13,6 +13,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from bettong.harness.api import load_scenario, run_scenario
 from bettong.harness.backends.choice import BackendChoice
 from bettong.harness.catalog import current_name, entries
@@ -133,13 +135,12 @@ def _labelled(job: Job, label: Mapping[str, Any], today: date, result: Result) -
 
 
 def _further(where: BackendChoice, workers: int, jobs: Sequence[Job]) -> int:
-    """How many backends there are beside the first: where cores allow, another in the light
-    layout, if there is much to run. Runs without Spark wait more than they work: three a core."""
+    """How many backends there are beside the first: more than none in the light layout, if there is
+    much to run."""
     much = any(isinstance(job.plan, SearchBounds) or job.plan.splits for job in jobs)
-    cores = os.cpu_count() or 1
-    if not much or workers or cores == 1:
+    if not much or workers:
         return 0
-    return 3 * cores - 1 if where.runner == "in-process" else 1
+    return where.at_once(os.cpu_count() or 1, psutil.virtual_memory().available) - 1
 
 
 def share(jobs: Sequence[Job], shard: Shard) -> list[tuple[Job, Mapping[str, Any]]]:

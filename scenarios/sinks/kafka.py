@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _PRODUCER_S = 8
 """How long a producer tries before it gives up: the query fails, and is started again."""
+_FLUSH_S = 2 * _PRODUCER_S
+"""By when all has been given up. kafka-python's idempotent producer may never give up what waits
+behind a batch that has expired, and a flush without a limit then does not return."""
 
 
 class _Kafka(Sink):
@@ -123,7 +126,7 @@ class IdempotentProducer(_Kafka):
         """One topic after the other, so that equal batches are equal conversations."""
         for topic, each in values.items():
             sent = [producer.send(self.topic(env, topic), value) for value in each]
-            producer.flush()
+            producer.flush(timeout=_FLUSH_S)
             for future in sent:
                 future.get(timeout=_PRODUCER_S)
 

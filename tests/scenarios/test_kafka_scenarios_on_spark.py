@@ -85,9 +85,10 @@ def test_a_search_reads_every_cause(backend: LocalBackend, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("scenario", "faults"),
     [
-        (
+        pytest.param(
             "counting_into_kafka",
             ["crash: {node: driver, before: batch=1/source.commit}", *FAULTS[1:]],
+            marks=pytest.mark.slow,
         ),
         (
             "counting_kafka",

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 from bettong.engine.storage.durability import Keep
 from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
+from bettong.harness.queries.run.signals import Signals
 from bettong.harness.queries.run.state import copy_state, replace_state
 from bettong.harness.spark.driver import DriverHost
 from bettong.lineage.errors import BettongError
-
-Signal = Literal["ended", "crashed", "paused", "expired"]
 
 
 class NotOnWireError(BettongError):
@@ -51,7 +48,7 @@ class DriverControl:
         self._kept: Path | None = None
         self._lock = threading.Lock()
         self._crashed: set[int] = set()
-        self.signals: queue.SimpleQueue[tuple[Signal, int]] = queue.SimpleQueue()
+        self.signals = Signals()
 
     def takes_over(self, host: DriverHost) -> int:
         """This host is the driver from now on; its incarnation."""
@@ -74,7 +71,7 @@ class DriverControl:
             self._kept = self._state.with_name(f"{self._state.name}-{number}")
             copy_state(self._state, self._kept)
             evidence = f"incarnation {number} ends here: its state was kept as it was"
-        self.signals.put(("crashed", number))
+        self.signals.put("crashed", number)
         return number, InjectionOutcome(True, evidence)
 
     def bring_back(self) -> None:
@@ -102,7 +99,7 @@ class DriverControl:
         assert self.host is not None
         evidence = self.host.pause()
         self.paused.append(self.host)
-        self.signals.put(("paused", self.incarnation))
+        self.signals.put("paused", self.incarnation)
         return InjectionOutcome(True, evidence)
 
     def resume(self, node: str) -> str:

@@ -11,7 +11,14 @@ from bettong.harness.faults.point import DRIVER
 from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DriverControl
-from bettong.harness.spark.driver import START_S, DriverDiedError, DriverError, DriverHost, JobError
+from bettong.harness.spark.driver import (
+    START_S,
+    DriverDiedError,
+    DriverError,
+    DriverHost,
+    JobError,
+    Stack,
+)
 from bettong.harness.spark.pool import DriverPool
 from bettong.lineage.errors import BettongError
 
@@ -68,7 +75,7 @@ class Incarnations:
         instrumentation = Instrumentation(self._run, DRIVER, number, self._conductor)
         job = host.submit(self._call, arguments(number), instrumentation)
         self._jobs[number] = job
-        job.add_done_callback(lambda _: driver.signals.put(("ended", number)))
+        job.add_done_callback(lambda _: driver.signals.put("ended", number))
         return number
 
     def outcome(self, number: int) -> dict[str, Any] | None:
@@ -108,6 +115,15 @@ class Incarnations:
             host.until_quiet(_STOP_S)
         except (TimeoutError, DriverError):
             self._lose(host)
+
+    def where(self) -> list[Stack]:
+        """Where the threads of the driver in charge stand; none if it does not say."""
+        host = self._driver.host
+        assert host is not None
+        try:
+            return host.where(_STOP_S)
+        except (TimeoutError, DriverError):
+            return []
 
     def unended(self) -> Iterator[int]:
         """Wait for zombies, until their queries end or have nothing left to do; those that do not

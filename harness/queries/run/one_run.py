@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import queue
 import shutil
 import threading
 import time
@@ -29,6 +28,7 @@ from bettong.harness.queries.run.environment import SparkEnvironment
 from bettong.harness.queries.run.incarnations import Incarnations, SinkError
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.run.standing import stands
 from bettong.harness.queries.run.state import batches_as_cut, digest_state
 from bettong.harness.queries.run.workload import Workload
 from bettong.harness.spark.driver import DriverDiedError, JobError
@@ -137,7 +137,7 @@ class OneRun:
     def _expire(self) -> None:
         """Called when the time is up: what is under way ends, whatever it waits for."""
         self._incarnations.expire()
-        self._driver.signals.put(("expired", 0))
+        self._driver.signals.put("expired", 0)
 
     def _expect_time(self) -> None:
         if self._deadline.passed:
@@ -192,6 +192,7 @@ class OneRun:
 
     def _observe(self, event: TraceEvent) -> TraceEvent:
         """Called at each event while its process waits: feed the query, note what is durable."""
+        self._driver.signals.word()
         self._workload.observe(event)
         durable = f"{digest_state(self._state)} {self._proxies.request_digest(self._id)}"
         detail = {**event.detail, DURABLE: durable, CLOCK: self._proxies.clock()}
@@ -222,14 +223,13 @@ class OneRun:
         self._start()
         while self._driver.incarnation < self._workload.most_incarnations:
             errors = len(self._result.errors)
-            try:
-                signal, number = self._driver.signals.get(timeout=self._workload.patience_s)
-            except queue.Empty:
-                self._result.errors.append(
-                    f"the query did nothing more for {self._workload.patience_s:.0f} s"
-                )
+            happened = self._driver.signals.next(self._workload.patience_s)
+            if happened is None:
+                quiet = f"the query did nothing more for {self._workload.patience_s:.0f} s"
+                self._result.errors.append(quiet + stands(self._incarnations.where()))
                 self._incarnations.stop()
                 return
+            signal, number = happened
             if signal == "crashed":
                 self._incarnations.mark_dead(killed=self._real)
                 self._look()
@@ -275,9 +275,18 @@ class OneRun:
         shutil.rmtree(self._state / "checkpoint")
         self._result.drained, self._anew = False, True
         number, errors = self._start(), len(self._result.errors)
-        if number not in self._incarnations.unended():
+        if self._has_ended(number):
             self._take_result(number)
             self._result.drained = len(self._result.errors) == errors
+
+    def _has_ended(self, number: int) -> bool:
+        """Wait for an incarnation that no fault hits for as long as it goes on."""
+        while (happened := self._driver.signals.next(self._workload.patience_s)) is not None:
+            if happened[0] == "expired":
+                self._expect_time()
+            if happened == ("ended", number):
+                return True
+        return False
 
     def _ask(self, *parts: str) -> dict[str, Any]:
         """What is done beside the query, over links of its own. Raises JobError, TimeoutError."""

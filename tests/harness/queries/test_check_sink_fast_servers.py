@@ -18,19 +18,13 @@ TWICE = {"Duplicate"}
         ("postgres:AskFirst", "pause(driver, before db/INSERT=2)", TWICE),
         ("postgres:AsynchronousCommit", "restart(server, answered db/COMMIT=2)", {"Loss"}),
         ("postgres:CopyPerPartition", FAILED_TASK, TWICE),
-        ("jdbc:JdbcBatches", REPLAYED, set()),
+        pytest.param("jdbc:JdbcBatches", REPLAYED, set(), marks=pytest.mark.slow),
         pytest.param("jdbc:JdbcBatches", FAILED_TASK, set(), marks=pytest.mark.slow),
         pytest.param("redis:GuardedPush", REPLAYED, set(), marks=pytest.mark.slow),
         ("redis:Push", REPLAYED, TWICE),
         ("redis:MarksFirst", "crash(driver, after redis/conn=3/request=3 SET)", {"Loss"}),
         ("kafka:Transactional", REPLAYED, set()),
-        # Now and then the client does not go on when the broker can be reached again: for a night.
-        pytest.param(
-            "kafka:IdempotentProducer",
-            "omit(kafka/batch=1/Produce=1) and each time again",
-            set(),
-            marks=pytest.mark.slow,
-        ),
+        ("kafka:IdempotentProducer", "omit(kafka/batch=1/Produce=1) and each time again", set()),
         pytest.param("kafka:IdempotentProducer", REPLAYED, TWICE, marks=pytest.mark.slow),
     ],
 )

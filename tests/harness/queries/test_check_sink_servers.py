@@ -310,3 +310,33 @@ def test_a_client_that_was_sent_past_the_link_is_reported(
     path.write_text(ELSEWHERE)
     with pytest.raises(UsageError, match="went past the link"):
         check_one(Request(f"{path}:Past"), environments, print)
+
+
+FOR_EVER = """
+from bettong.scenarios.sinks.kafka import IdempotentProducer
+
+class ForEver(IdempotentProducer):
+    def producer(self, env):
+        return self.new_producer(env, batch_size=1)  # a batch for each record
+
+    def send(self, producer, env, values):
+        for topic, each in values.items():
+            for value in each:
+                producer.send(self.topic(env, topic), value)
+            producer.flush()
+"""
+
+
+@pytest.mark.slow
+def test_a_client_that_never_gives_up_is_stuck_and_its_line_is_told(
+    environments: SparkEnvironments, tmp_path: Path
+) -> None:
+    """kafka-python 3.0.12: behind a batch that has expired the others wait for ever."""
+    path = tmp_path / "producer.py"
+    path.write_text(FOR_EVER)
+    lost = "omit(kafka/batch=1/Produce=1) and each time again"
+    result = check_one(Request(f"{path}:ForEver", only=(lost,)), environments, print)
+    assert result.verdict == "invalid"
+    (found,) = result.counterexamples
+    (stuck,) = [a for a in found.anomalies if a.kind == "Stuck"]
+    assert "it stands in producer.py, line 12, in send: producer.flush()" in str(stuck.seen)

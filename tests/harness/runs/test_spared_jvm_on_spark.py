@@ -36,10 +36,7 @@ MOMENTS = [
     "before: batch=1/commits",
     "after: batch=1/commits",
 ]
-AT_EVERY_CHANGE = {
-    "before: batch=1/p=1/a=0/sink.prepare",
-    "before: batch=1/commits",
-}
+AT_EVERY_CHANGE = {"before: batch=1/commits"}
 RACES = re.compile(r"batch=1/(stage=\d+/)?p=")
 """Tasks that run side by side when the driver dies: how far each has come is up to the clock."""
 SPARED = "without the JVM"

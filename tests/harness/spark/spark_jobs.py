@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -101,6 +102,17 @@ def in_worker(spark: SparkSession) -> str:
 def for_ever(spark: SparkSession) -> None:
     """Have a Python worker sleep."""
     spark.sparkContext.parallelize([3600.0], 1).foreach(time.sleep)
+
+
+def waits_in_a_batch(spark: SparkSession, workdir: str) -> None:
+    """A batch that never ends, once it has made the file ``waits``."""
+
+    def wait(batch: DataFrame, batch_id: int) -> None:
+        (Path(workdir) / "waits").touch()
+        threading.Event().wait()
+
+    query = _rows(spark, 1).writeStream.foreachBatch(wait)
+    query.option("checkpointLocation", f"{workdir}/checkpoint").start().awaitTermination()
 
 
 def hashes(spark: SparkSession) -> dict[str, int]:

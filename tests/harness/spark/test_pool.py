@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from bettong.harness.processes.session import session_members
+from bettong.harness.queries.run.standing import stands
 from bettong.harness.spark.driver import DriverDiedError, DriverError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig
@@ -65,6 +66,21 @@ def test_a_killed_driver_is_replaced_by_the_spare(pool: DriverPool) -> None:
     second = pool.acquire()
     assert second.run("spark_jobs:count", {"n": 7}, timeout=60) == 7
     pool.release(second)
+
+
+def test_a_driver_says_where_a_batch_stands_that_does_not_end(
+    pool: DriverPool, tmp_path: Path
+) -> None:
+    driver = pool.acquire()
+    driver.submit("spark_jobs:waits_in_a_batch", {"workdir": str(tmp_path)})
+    while not (tmp_path / "waits").exists():
+        assert driver.alive
+    told = stands(driver.where())
+    pool.kill(driver)
+    at, waits = told.split(", which waits in ")
+    assert at.startswith("; it stands in spark_jobs.py, line ")
+    assert at.endswith(", in wait: threading.Event().wait()")
+    assert waits.startswith("threading.py, line ")
 
 
 def test_hosts_that_were_started_ahead_are_kept() -> None:

@@ -47,7 +47,7 @@ def nightly(target: str, fault: str, seen: set[str], evidence: str) -> Parameter
     ("target", "fault", "seen", "evidence"),
     [
         (f"{MUTANTS}:ClearsFirst", TWICE, {"Duplicate"}, "a second attempt did its work meanwhile"),
-        (f"{MUTANTS}:RenamesAtEnd", TWICE, set(), "a second attempt did its work meanwhile"),
+        nightly(f"{MUTANTS}:RenamesAtEnd", TWICE, set(), "a second attempt did its work meanwhile"),
         (f"{MUTANTS}:ClearsFirst", LOST, set(), "a second attempt did its work meanwhile"),
         ("bettong.scenarios.sinks.writers:ForeachAppend", LOST_AT_END, {"Duplicate"}, "second"),
         (f"{MUTANTS}:PartPerCore", CORES.id, {"Duplicate"}, "incarnation 1 ends here"),

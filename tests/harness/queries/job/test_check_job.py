@@ -372,8 +372,8 @@ def test_a_replay_reads_files_in_other_parts(environments: SparkEnvironments) ->
 @pytest.mark.parametrize(
     ("name", "kinds"),
     [
-        ("Numbered", {"Loss"}),
-        ("HowManyBefore", {"Corrupt"}),
+        pytest.param("Numbered", {"Loss"}, marks=pytest.mark.slow),
+        pytest.param("HowManyBefore", {"Corrupt"}, marks=pytest.mark.slow),
         ("HowManyBeforeEachId", {"Corrupt"}),
     ],
 )
@@ -414,6 +414,7 @@ def test_what_restarts_change_of_a_job_with_state_no_crash_may_change(
     assert {a.kind for a in result.anomalies} == {"Corrupt"}
 
 
+@pytest.mark.slow
 def test_what_is_kept_elsewhere_is_broken_in_the_midst_too(
     environments: SparkEnvironments, users: str
 ) -> None:
@@ -464,7 +465,12 @@ def test_an_input_that_is_not_consumed_is_no_pass(
 @pytest.mark.parametrize(
     ("name", "fault", "kinds"),
     [
-        ("CopiedOfOnePartition", "more-partitions(before step=2)", {"Stuck"}),
+        pytest.param(
+            "CopiedOfOnePartition",
+            "more-partitions(before step=2)",
+            {"Stuck"},
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             "Copied",
             "crash-and-more-partitions(driver, before batch=1/commits)",

@@ -1,0 +1,41 @@
+"""What happens to the drivers of a run, for the thread that waits for it."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from typing import Literal
+
+Signal = Literal["ended", "crashed", "paused", "expired"]
+
+
+class Signals:
+    """Signals in their order, and when the last word of a driver came: each step is one.
+
+    Args:
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._signals: queue.SimpleQueue[tuple[Signal, int]] = queue.SimpleQueue()
+        self._last_word = clock()
+
+    def put(self, signal: Signal, incarnation: int) -> None:
+        """It has happened to a driver."""
+        self._signals.put((signal, incarnation))
+
+    def word(self) -> None:
+        """A driver goes on: it has taken a step, or begins."""
+        self._last_word = self._clock()
+
+    def next(self, patience_s: float) -> tuple[Signal, int] | None:
+        """The next signal; None when drivers have said nothing at all for so many seconds."""
+        self.word()
+        while (left := self._last_word + patience_s - self._clock()) > 0:
+            try:
+                return self._signals.get(timeout=left)
+            except queue.Empty:
+                continue
+        return None
