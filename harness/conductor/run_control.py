@@ -32,7 +32,8 @@ class RunControl:
     Attributes:
         run: the run's name; processes that name another are refused.
         schedule: the faults that are planned.
-        failure: what went wrong while a fault was being carried out, if anything did.
+        failure: what went wrong while a fault was being carried out or a step answered, if anything
+            did.
 
     Args:
         normalise: names steps as they are named in every run.
@@ -71,7 +72,7 @@ class RunControl:
             self._changed,
             lambda: self._gate.ended or self.failure is not None,
         )
-        self._injection = Injection(self._planned, actuator, self._gate, self.note, self._fail)
+        self._injection = Injection(self._planned, actuator, self._gate, self.note, self.fail)
 
     # --- what others read
 
@@ -168,6 +169,14 @@ class RunControl:
         they are carried out if that is as good as their own end, which is ``done``."""
         self._injection.end_unended(seen, done)
 
+    def fail(self, error: Exception) -> None:
+        """The run is worth nothing: the harness itself could not go on with it."""
+        with self._changed:
+            if not self._gate.ended and self.failure is None:
+                self.failure = error
+            self._changed.notify_all()
+        self._left.set()
+
     def has_spoken(self, node: str, incarnation: int) -> bool:
         """Whether this incarnation of a node, or a later one, has taken a step."""
         with self._changed:
@@ -241,10 +250,3 @@ class RunControl:
         self._book.record(event)
         self._on_step(event)
         self._changed.notify_all()
-
-    def _fail(self, error: Exception) -> None:
-        with self._changed:
-            if not self._gate.ended and self.failure is None:
-                self.failure = error
-            self._changed.notify_all()
-        self._left.set()

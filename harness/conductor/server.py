@@ -84,6 +84,9 @@ class Conductor:
                     connection.sendall(answer)
         except OSError:
             return  # the process is gone
+        except Exception as e:
+            for control in seen:
+                control.fail(e)
         finally:
             self._connections.discard(connection)
             for control in seen:

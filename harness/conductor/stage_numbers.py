@@ -3,6 +3,7 @@ which they are first seen, for Spark counts them over the life of a session."""
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 from bettong.harness.faults.step_ids import StepId
@@ -10,15 +11,17 @@ from bettong.lineage.trace import TraceEvent
 
 
 class StageNumbers:
-    """Renames the task steps of one run."""
+    """Renames the task steps of one run; processes that work side by side are at steps at once."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._numbers: dict[tuple[int, int], int] = {}
         self._open: dict[str, str] = {}
 
     def restart(self) -> None:
         """The query starts again: what it does again has the same numbers again."""
-        self._numbers.clear()
+        with self._lock:
+            self._numbers.clear()
 
     def __call__(self, event: TraceEvent) -> TraceEvent:
         """The event with its stage as counted here."""
@@ -27,8 +30,9 @@ class StageNumbers:
             if event.phase == "before" and id.begins_epoch:
                 self.restart()
             return event
-        if event.phase == "before":
-            counted = sum(1 for known, _ in self._numbers if known == id.batch)
-            number = self._numbers.setdefault((id.batch, id.stage), counted)
-            self._open[event.step] = str(id.with_number("stage", number))
-        return replace(event, step=self._open.get(event.step, event.step))
+        with self._lock:
+            if event.phase == "before":
+                counted = sum(1 for known, _ in self._numbers if known == id.batch)
+                number = self._numbers.setdefault((id.batch, id.stage), counted)
+                self._open[event.step] = str(id.with_number("stage", number))
+            return replace(event, step=self._open.get(event.step, event.step))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -34,18 +35,25 @@ class CrashPoint:
 
 
 class FileSteps:
-    """Names the file operations that probes report: by batch, counted within it."""
+    """Names the file operations that probes report: by batch, counted within it. Processes that
+    work side by side report at once."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._batch: int | None = None
         self._counts: Counter[str] = Counter()
 
     def restart(self) -> None:
         """The query starts again: what it does again has the same names again."""
-        self._counts.clear()
+        with self._lock:
+            self._counts.clear()
 
     def __call__(self, event: TraceEvent) -> TraceEvent:
         """The event with its own name, e.g. ``batch=1/sink.file=2.rename``."""
+        with self._lock:
+            return self._named(event)
+
+    def _named(self, event: TraceEvent) -> TraceEvent:
         batch = StepId.parse(event.step).batch
         if batch is not None:
             self._batch = batch

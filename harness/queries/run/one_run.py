@@ -164,6 +164,8 @@ class OneRun:
             self._take_evidence()
             self._result.recording = self._proxies.recorder.recording()
             self._read_back()
+        if self._control.failure is not None:
+            raise self._control.failure
         result = self._result
         result.events = self._control.events
         result.crash_points = crash_points(result.events)

@@ -714,3 +714,16 @@ def test_who_waits_is_woken_when_a_process_has_left_and_not_by_its_steps(
         thread.join(20)
     assert woken == [True]
     assert len(control.events) == 6
+
+
+def test_a_step_that_the_harness_itself_cannot_answer_ends_the_run(children: Children) -> None:
+    """The process that asked would look as if it had died of a fault."""
+
+    def broken(event: TraceEvent) -> None:
+        raise RuntimeError(f"cannot take {event.step}")
+
+    control = RunControl("r1", children, on_step=broken)
+    children.conductor.begin(control)
+    children.start("a", "one")
+    assert until(control, lambda: control.failure is not None)
+    assert str(control.failure) == "cannot take one"
