@@ -85,6 +85,16 @@ def test_all_python_dies_and_the_next_driver_has_the_same_jvm(host: LastingJvmHo
     assert host.run("spark_jobs:in_worker", timeout=60) == "done"
 
 
+def test_planners_are_forked_of_processes_that_have_imported_what_they_need(
+    host: LastingJvmHost,
+) -> None:
+    host.run("bettong.harness.cluster.driver_job:warm_up", timeout=120)
+    commands = [psutil.Process(pid).cmdline() for pid in host._members()]
+    planners = [c for c in commands if any(part.startswith("pyspark.sql.worker.") for part in c)]
+    assert planners
+    assert all(planner_python.__file__ in command for command in planners)
+
+
 def test_nothing_is_left_of_a_dead_driver(host: LastingJvmHost, tmp_path: Path) -> None:
     host.submit("spark_jobs:litter", {"workdir": str(tmp_path)}).exception(60)
     crash(host)
