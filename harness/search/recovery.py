@@ -37,10 +37,13 @@ class CleanRecords:
     Attributes:
         all: of each disk in the end.
         before: of each disk, what a step's beginning rests on, by step and disk.
+        after: what its end rests on, which is more where it has waited for others, as a task for
+            what is done within it.
     """
 
     all: Mapping[str, Records]
     before: Mapping[tuple[str, str], frozenset[str]]
+    after: Mapping[tuple[str, str], frozenset[str]]
 
     @classmethod
     def of(cls, reading: Reading) -> CleanRecords:
@@ -51,24 +54,25 @@ class CleanRecords:
             own = past[o.name] = {}
             for cause in o.causes:
                 _add_records(own, cause, past)
+        before = _of_first_ones(reading, past)
         for o in reading.occurrences:
             for cause in o.answers:
                 _add_records(past[o.name], cause, past)
             if o.records:
                 found.setdefault(disk_of(o.node), Counter())[o.record] += o.records
-        steps = {
-            (o.step, disk): frozenset(records)
-            for o in reading.occurrences
-            for disk, records in past[o.name].items()
-            if o.number == 1
-        }
-        return cls(found, steps)
+        return cls(found, before, _of_first_ones(reading, past))
+
+    def needed(self, point: Point, disk: str) -> frozenset[str]:
+        """The records on which, in the clean run, a moment rests."""
+        at = self.before if point.phase == "before" else self.after
+        return at.get((point.step, disk), frozenset())
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
         return {
             "all": {disk: dict(records) for disk, records in self.all.items()},
-            "before": [[*place, sorted(records)] for place, records in self.before.items()],
+            "before": _listed(self.before),
+            "after": _listed(self.after),
         }
 
     @classmethod
@@ -76,8 +80,28 @@ class CleanRecords:
         """What :meth:`to_dict` gave."""
         return cls(
             {disk: Counter(records) for disk, records in value["all"].items()},
-            {(step, disk): frozenset(records) for step, disk, records in value["before"]},
+            _unlisted(value["before"]),
+            _unlisted(value["after"]),
         )
+
+
+def _of_first_ones(
+    reading: Reading, past: Mapping[str, Mapping[str, set[str]]]
+) -> dict[tuple[str, str], frozenset[str]]:
+    return {
+        (o.step, disk): frozenset(records)
+        for o in reading.occurrences
+        for disk, records in past[o.name].items()
+        if o.number == 1
+    }
+
+
+def _listed(moments: Mapping[tuple[str, str], frozenset[str]]) -> list[list[Any]]:
+    return [[*place, sorted(records)] for place, records in moments.items()]
+
+
+def _unlisted(value: list[list[Any]]) -> dict[tuple[str, str], frozenset[str]]:
+    return {(step, disk): frozenset(records) for step, disk, records in value}
 
 
 def _add_records(own: dict[str, set[str]], cause: Occurrence, past: Mapping[str, object]) -> None:
@@ -147,7 +171,7 @@ class Recoveries:
         """How the disk differs from the clean run's; empty where it does not."""
         records = self.written.get(disk, Counter())
         more = records - self.clean.all[disk]
-        needed = self.clean.before.get((point.step, disk), frozenset())
+        needed = self.clean.needed(point, disk)
         missing = needed - records.keys() if point.occurrence == 1 else frozenset()
         found = [f"+{n} {step}" for step, n in sorted(more.items())]
         found += [f"-{step}" for step in sorted(missing)]

@@ -11,6 +11,7 @@ from bettong.harness.faults.kinds import Crash, Omit, OmitReply, Storage
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.registry import to_entry
 from bettong.harness.search.occurrences import read_occurrences
+from bettong.harness.search.recovery import CleanRecords
 from bettong.harness.search.trace_lineage import RunLineage, lineage_of, make_up
 from bettong.lineage.faults import (
     CRASH,
@@ -447,3 +448,31 @@ def test_a_batch_of_nothing_rests_on_what_came_before_it() -> None:
     reading = read_occurrences(trace.events)
     assert reading.unread == []
     assert [cause.step for cause in reading.occurrences[-1].causes] == [OPEN]
+
+
+def test_a_task_begins_without_what_is_done_within_it() -> None:
+    """Else each run would seem to have lost, when its tasks begin, what they have yet to write."""
+    task, read = "batch=0/stage=0/p=0/a=0/task", "batch=0/p=0/a=0/source.read"
+    write = "batch=0/p=0/a=0/state.write"
+    calls = {"after": f"before {write}", "calls": [[1, "append", "1.0", 10]], "more": 0}
+
+    def with_a_task(sent: str) -> list[TraceEvent]:
+        trace = Trace()
+        trace.begin(task)
+        trace.whole(read, PLAN)
+        trace.begin(write, read)
+        trace.events.append(
+            TraceEvent(write, "after", "driver", 1, (read,), detail={"disk": calls})
+        )
+        trace.end(task)
+        events = fed(sent).events
+        place = 1 + max(n for n, e in enumerate(events) if e.step == OFFSETS)
+        return [*events[:place], *trace.events, *events[place:]]
+
+    alone = read_occurrences(with_a_task("once"))
+    records = CleanRecords.of(alone)
+    assert write in records.all["driver"]
+    assert write in records.needed(Point(task, "after"), "driver")
+    lost = f"omit({SENDING}, {SEND})"
+    lineage = lineage_of(with_a_task("again"), clean=records).lineage
+    assert list(lineage.firings(f"{lost} does not matter to the driver"))
