@@ -164,8 +164,9 @@ class OneRun:
             self._take_evidence()
             self._result.recording = self._proxies.recorder.recording()
             self._read_back()
-        if self._control.failure is not None:
-            raise self._control.failure
+        failure = self._control.failure
+        if failure is not None and not isinstance(failure, BettongError):
+            raise failure  # else a fault could not be put in force, and has not fired
         result = self._result
         result.events = self._control.events
         result.crash_points = crash_points(result.events)

@@ -10,6 +10,7 @@ from bettong.harness.spark.driver import Frame, Stack
 from bettong.lineage.secrets import masked
 
 _PYTHONS = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+_HARNESS = Path(__file__).parents[2]
 _SHIPPED = "bettong/scenarios/"
 """What ships is judged as a user's own."""
 
@@ -31,8 +32,8 @@ def _is_own(frame: Frame) -> bool:
     if _SHIPPED in path.as_posix():
         return True
     installed = {"site-packages", "dist-packages"} & set(path.parts)
-    standard = any(path.is_relative_to(folder) for folder in _PYTHONS)
-    return path.is_absolute() and not installed and not standard
+    others = any(path.is_relative_to(folder) for folder in (*_PYTHONS, _HARNESS))
+    return path.is_absolute() and not installed and not others
 
 
 def _place(frame: Frame) -> str:
