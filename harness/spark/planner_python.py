@@ -3,8 +3,8 @@ new interpreters at each start of a query, and the daemon of Spark's workers are
 node's fork servers when there are any. A JVM whose driver is dead starts nothing.
 
 Run as a file by the script that :func:`install` writes, which stands for ``python`` in
-``PYSPARK_PYTHON`` and gives the real one as first argument; needs nothing but the standard library
-then. ``TMPDIR`` is where the fork servers listen.
+``PYSPARK_PYTHON`` and ``PYSPARK_DRIVER_PYTHON`` and gives the real one as first argument; needs
+nothing but the standard library then. ``TMPDIR`` is where the fork servers listen.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def install(folder: Path) -> dict[str, str]:
     parts = " ".join(shlex.quote(p) for p in (real, "-I", "-S", __file__, real))
     script.write_text(f'#!/bin/sh\nexec {parts} "$@"\n')
     script.chmod(0o755)
-    return {"PYSPARK_PYTHON": str(script)}
+    return {"PYSPARK_PYTHON": str(script), "PYSPARK_DRIVER_PYTHON": str(script)}
 
 
 def ask_fork_server(path: str, module: str, arguments: list[str]) -> int | None:

@@ -92,7 +92,7 @@ def test_planners_are_forked_of_processes_that_have_imported_what_they_need(
     commands = [psutil.Process(pid).cmdline() for pid in host._members()]
     planners = [c for c in commands if any(part.startswith("pyspark.sql.worker.") for part in c)]
     assert planners
-    assert all(planner_python.__file__ in command for command in planners)
+    assert all(planner_python.__file__ in command for command in planners), planners
 
 
 def test_nothing_is_left_of_a_dead_driver(host: LastingJvmHost, tmp_path: Path) -> None:
