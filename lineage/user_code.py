@@ -18,7 +18,8 @@ from pathlib import Path
 from bettong.lineage.errors import BettongError, UsageError
 
 _IMPORTLIB = str(Path(importlib.__file__).parent)
-_INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib")})
+_STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
+_PACKAGES = {"site-packages", "dist-packages"}
 _OWN = str(Path(__file__).resolve().parent.parent)
 _observers: list[Callable[[str], None]] = []
 
@@ -68,6 +69,11 @@ def in_one_line(error: BaseException) -> str:
     return " ".join(text.split()) + _place(error)
 
 
+def is_installed(file: str) -> bool:
+    """Whether a file is Python's own or an installed package's, not written by a user."""
+    return file.startswith(_STANDARD) or not _PACKAGES.isdisjoint(Path(file).parts)
+
+
 def _place(error: BaseException) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}:{error.lineno}: {' '.join((error.text or '').split())})"
@@ -76,6 +82,6 @@ def _place(error: BaseException) -> str:
     own = [f for f in own if not os.path.realpath(f.filename).startswith(_OWN)]
     if not own:
         return ""
-    written = [f for f in own if not f.filename.startswith(_INSTALLED)]
+    written = [f for f in own if not is_installed(f.filename)]
     last = (written or own)[-1]
     return f" ({last.filename}:{last.lineno}: {last.line or ''})"

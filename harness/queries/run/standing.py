@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 
 from bettong.harness.spark.driver import Frame, Stack
 from bettong.lineage.secrets import masked
+from bettong.lineage.user_code import is_installed
 
-_PYTHONS = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 _HARNESS = Path(__file__).parents[2]
 _SHIPPED = "bettong/scenarios/"
 """What ships is judged as a user's own."""
@@ -31,9 +30,7 @@ def _is_own(frame: Frame) -> bool:
     path = Path(frame.file)
     if _SHIPPED in path.as_posix():
         return True
-    installed = {"site-packages", "dist-packages"} & set(path.parts)
-    others = any(path.is_relative_to(folder) for folder in (*_PYTHONS, _HARNESS))
-    return path.is_absolute() and not installed and not others
+    return path.is_absolute() and not is_installed(frame.file) and _HARNESS not in path.parents
 
 
 def _place(frame: Frame) -> str:

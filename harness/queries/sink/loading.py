@@ -18,7 +18,7 @@ from bettong.harness.queries.sink.contract import Sink, format_sink
 from bettong.lineage.errors import UsageError
 from bettong.lineage.files import read_text
 from bettong.lineage.nearest import one_of
-from bettong.lineage.user_code import guarded
+from bettong.lineage.user_code import guarded, is_installed
 
 _FILE_FORMATS = ("parquet", "json", "orc", "csv", "delta")
 _METHODS = ("write", "read")
@@ -197,8 +197,8 @@ def _modules_in(folder: Path) -> list[str]:
         if file is None or name.partition(".")[0] in ("bettong", "__main__"):
             continue
         path = Path(file)
-        installed = {"site-packages", "dist-packages"} & set(path.parts)
-        if path.is_relative_to(folder) and not installed and not path.is_relative_to(sys.prefix):
+        installed = is_installed(file) or path.is_relative_to(sys.prefix)
+        if path.is_relative_to(folder) and not installed:
             found.append(name)
     return found
 
