@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,7 +16,6 @@ from bettong.harness.cluster.repeater import Repeaters
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
 from bettong.harness.faults.step_ids import NODE_START
-from bettong.harness.processes.session import Ended
 from bettong.lineage.trace import TraceEvent
 
 MOST_RESTARTS = 5
@@ -76,20 +75,15 @@ class Cluster:
 
     def crash(self, node: str) -> tuple[int, InjectionOutcome]:
         """SIGKILL a node and reap it."""
-        return self._end(node, self.nodes[node].crash)
-
-    def _end(
-        self, node: str, how: Callable[[], tuple[int, Ended | None]]
-    ) -> tuple[int, InjectionOutcome]:
         self._wanted.discard(node)
         self._paused.discard(node)
-        incarnation, ended = how()
+        incarnation, ended = self.nodes[node].crash()
         if ended is None:
             return incarnation, InjectionOutcome(False, f"{node} was not running")
         return incarnation, InjectionOutcome(ended.status == -signal.SIGKILL, str(ended))
 
     def cut_power(self, node: str, keep: Keep) -> tuple[int, InjectionOutcome]:
-        incarnation, outcome = self._end(node, self.nodes[node].kill)
+        incarnation, outcome = self.crash(node)
         lost = [] if self.accounts is None else lose(account(self.accounts, node), keep)
         evidence = f"{outcome.evidence}; lost: {', '.join(lost) or 'nothing'}"
         return incarnation, InjectionOutcome(outcome.fired, evidence)

@@ -23,7 +23,7 @@ class DriverNode(Node):
         spares_jvm: a crash spares the JVM of a host that can outlive its driver.
 
     Attributes:
-        spared: how many crashes have spared the JVM.
+        spared: how many crashes and power cuts have spared the JVM.
     """
 
     def __init__(

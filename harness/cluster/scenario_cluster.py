@@ -131,7 +131,7 @@ class RunCluster(Cluster):
 
     @property
     def jvms_spared(self) -> int:
-        """How many crashes have spared the JVM of the driver."""
+        """How many crashes and power cuts have spared the JVM of the driver."""
         drivers = (self.nodes.get(DRIVER), *self.zombies)
         return sum(driver.spared for driver in drivers if isinstance(driver, DriverNode))
 

@@ -11,6 +11,8 @@ from bettong.harness.cluster.layout import Layout
 
 _BY_CHANCE = re.compile(rb"(?<=-)[0-9a-f]{12}(?=\.[a-z])")
 """What makes the name of a state file the only one of its kind."""
+_UNFINISHED = re.compile(rb"(?<=/\.tmp-)[0-9a-f]{32}")
+"""The same of a file that was not finished, whose name nothing speaks of."""
 _OF_SPARK = re.compile(rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\b1[0-9]{12}\b")
 """What Spark's own notes have of a run that is chance: ids and times."""
 _NOT_READ = (".log", ".input")
@@ -26,7 +28,7 @@ def remains(layout: Layout) -> bytes:
     for path in filter(Path.is_file, _files(layout)):
         name, content = str(path.relative_to(layout.folder)).encode(), path.read_bytes()
         if not path.is_relative_to(notes):
-            found.append((name, content))
+            found.append((_UNFINISHED.sub(b"?", name), content))
         elif path.suffix != _CHECKSUM:  # a file that was not finished has an id in its name
             found.append((_OF_SPARK.sub(b"?", name), _OF_SPARK.sub(b"?", content)))
     chance = {

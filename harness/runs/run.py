@@ -40,7 +40,7 @@ from bettong.harness.runs.sent import check_sent
 from bettong.harness.runs.standing import standing
 from bettong.harness.scenario import Messages, Scenario
 from bettong.lineage.errors import BettongError
-from bettong.lineage.faults import CRASH, STORAGE
+from bettong.lineage.faults import STORAGE
 from bettong.lineage.results import Anomaly, Outcome, Run
 from bettong.lineage.trace import TraceEvent
 
@@ -63,7 +63,7 @@ class RunRecord:
         note: why the outcome is unknown, or what else went on.
         times: when each event came, in seconds.
         again_changed: all was right until every node was started again after the last batch.
-        jvms_spared: how many crashes of the driver have spared its JVM.
+        jvms_spared: how many crashes and power cuts of the driver have spared its JVM.
     """
 
     schedule: Schedule
@@ -83,8 +83,8 @@ class RunRecord:
 
     @property
     def driver_crashed(self) -> bool:
-        """Whether a crash of the driver fired."""
-        crashes = (f.id for f in self.schedule.faults if f.kind == CRASH and DRIVER in f.kills)
+        """Whether a crash of the driver, or a cut of its power, fired."""
+        crashes = (f.id for f in self.schedule.faults if DRIVER in f.kills)
         return any(id in self.evidence for id in crashes)
 
     @property

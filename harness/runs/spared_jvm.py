@@ -32,9 +32,9 @@ def spared_jvms(crashed: Sequence[bool]) -> tuple[str, ...]:
     if not any(crashed):
         return ()
     return (
-        f"Spark's own JVM outlived crashes of the driver in {sum(crashed)} of {len(crashed)} runs "
-        "with any: every Python process of the node got SIGKILL, the JVM did nothing durable from "
-        "that moment on and made a new Spark context for the next driver; power cuts, and crashes "
-        "amid a file operation of the JVM, kill it as well; a violation is told only when it comes "
-        "with the whole node killed too",
+        f"Spark's own JVM outlived crashes and power cuts of the driver in {sum(crashed)} of "
+        f"{len(crashed)} runs with any: every Python process of the node got SIGKILL, the JVM did "
+        "nothing durable from that moment on and made a new Spark context for the next driver; "
+        "amid a file operation of the JVM it is killed as well; a violation is told only when it "
+        "comes with the whole node killed too",
     )

@@ -30,6 +30,16 @@ def test_parts_of_names_that_are_chance_logs_and_accounts_make_no_difference(
     assert left(tmp_path / "b", "ba9876543210", log="it went on") == first
 
 
+def test_names_of_files_that_were_not_finished_make_no_difference(tmp_path: Path) -> None:
+    found = set()
+    for begun in ("0123456789abcdef", "fedcba9876543210"):
+        manifests = tmp_path / begun / "checkpoint" / "manifests"
+        manifests.mkdir(parents=True)
+        (manifests / f".tmp-{begun * 2}").write_bytes(b"half a manif")
+        found.add(remains(Layout(tmp_path / begun)))
+    assert len(found) == 1
+
+
 def test_contents_names_and_damage_make_one(tmp_path: Path) -> None:
     token = "0123456789ab"
     all_of_them = {
