@@ -29,9 +29,11 @@ from bettong.harness.events import (
 )
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.processes.session import guard_folder, unguard_folder
+from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.harness.runs.course import Limits
-from bettong.harness.runs.run import RunRecord, run_once
+from bettong.harness.runs.record import RunRecord
+from bettong.harness.runs.run import run_once
 from bettong.harness.runs.spared_jvm import confirmed, spared_jvms
 from bettong.harness.runs.timeline import timeline
 from bettong.harness.scenario import Messages, Scenario
@@ -166,15 +168,17 @@ class Campaign:
                 self.scenario,
                 schedule,
                 folder,
-                messages=self.messages,
-                replay=self.replay,
-                again=self._left if self.again else None,
-                power_cut=self.power_cut,
-                limits=self.limits,
-                trace=trace,
-                on_step=steps_of(label, self.on_event),
-                order=order,
-                spares_jvm=spares_jvm,
+                Asked(
+                    replay=self.replay,
+                    again=self._left if self.again else None,
+                    power_cut=self.power_cut,
+                    limits=self.limits,
+                    trace=trace,
+                    on_step=steps_of(label, self.on_event),
+                    order=order,
+                    spares_jvm=spares_jvm,
+                ),
+                self.messages,
             )
             if seen.outcome != "good":
                 logs = self.out / "logs" / label

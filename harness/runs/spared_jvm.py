@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bettong.harness.checkers import undecided
-from bettong.harness.runs.run import RunRecord
+from bettong.harness.runs.record import RunRecord
 
 
 def confirmed(spared: RunRecord, killed: RunRecord) -> RunRecord:

@@ -16,7 +16,7 @@ from bettong.harness.events import search_progress
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
-from bettong.harness.runs.run import RunRecord
+from bettong.harness.runs.record import RunRecord
 from bettong.harness.search.equivalence import FaultEquivalence, Recovery
 from bettong.harness.search.occurrences import read_occurrences
 from bettong.harness.search.read_run import CleanRun, Moment, ReadRun, RunReader, moments

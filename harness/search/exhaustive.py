@@ -21,7 +21,7 @@ from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Topology
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
-from bettong.harness.runs.run import RunRecord
+from bettong.harness.runs.record import RunRecord
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.enumeration import each_step, faults_at
 from bettong.harness.search.executor import impossible

@@ -9,7 +9,7 @@ from typing import Literal
 
 from bettong.harness.faults.point import Topology
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.runs.run import RunRecord
+from bettong.harness.runs.record import RunRecord
 from bettong.harness.search.enumeration import each_step, random_schedules
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of

@@ -26,7 +26,7 @@ from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.course import Limits
-from bettong.harness.runs.run import RunRecord
+from bettong.harness.runs.record import RunRecord
 from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.enumeration import each_step, random_schedules

@@ -13,6 +13,7 @@ from bettong.engine.state.store import LocalStore
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.run import run_once
 from bettong.scenarios.corners import CHANGED, RENAMED
 
@@ -41,7 +42,7 @@ def test_it_goes_on_with_the_state_that_is_there(
     backend: LocalBackend, tmp_path: Path, faults: str, written: set[int]
 ) -> None:
     schedule = Schedule.parse(f"faults: [{{{faults}}}]") if faults else Schedule()
-    seen = run_once(backend, CHANGED, schedule, tmp_path / "run", replay=False)
+    seen = run_once(backend, CHANGED, schedule, tmp_path / "run", Asked(replay=False))
     assert (seen.outcome, seen.not_fired) == ("good", ()), seen.note
     store = LocalStore(Layout(tmp_path / "run").checkpoint / "state")
     found = {open_rows(store, entry).version for entry in version(store).files}
@@ -57,7 +58,7 @@ def test_what_is_renamed_goes_on_with_its_state(
     backend: LocalBackend, tmp_path: Path, at: str, written: set[int]
 ) -> None:
     schedule = Schedule.parse(f"faults: [{{crash: {{node: driver, after: {at}}}}}]")
-    seen = run_once(backend, RENAMED, schedule, tmp_path / "run", replay=False)
+    seen = run_once(backend, RENAMED, schedule, tmp_path / "run", Asked(replay=False))
     assert (seen.outcome, seen.not_fired) == ("good", ()), seen.note
     store = LocalStore(Layout(tmp_path / "run").checkpoint / "state")
     assert {open_rows(store, entry).version for entry in version(store).files} == written

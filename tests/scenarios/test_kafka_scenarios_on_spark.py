@@ -11,7 +11,8 @@ import pytest
 from bettong.harness.api import load_scenario, run_scenario
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.runs.run import RunRecord, run_once
+from bettong.harness.runs.record import RunRecord
+from bettong.harness.runs.run import run_once
 from bettong.harness.search.bounds import SearchBounds
 from bettong.lineage.errors import UsageError
 from bettong.lineage.search.loop import Budget

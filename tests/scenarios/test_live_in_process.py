@@ -14,6 +14,7 @@ from bettong.engine.batching import BY_NUMBER
 from bettong.harness.api import run_scenario
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.run import run_once
 from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import SearchBounds
@@ -62,7 +63,7 @@ def test_a_clean_run_is_good_and_its_trace_names_every_cause(
 def test_batches_are_those_of_the_moments_every_time(
     backend: LocalBackend, tmp_path: Path, scenario: Scenario, expected: dict[str, list[int]]
 ) -> None:
-    seen = run_once(backend, scenario, Schedule(), tmp_path / "run", replay=False)
+    seen = run_once(backend, scenario, Schedule(), tmp_path / "run", Asked(replay=False))
     assert {stream: sizes(seen.events, stream) for stream in expected} == expected
 
 

@@ -10,7 +10,9 @@ import pytest
 
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.runs.run import RunRecord, run_once
+from bettong.harness.runs.carried import Asked
+from bettong.harness.runs.record import RunRecord
+from bettong.harness.runs.run import run_once
 from bettong.harness.search.trace_lineage import lineage_of
 from bettong.scenarios.corners import IN_PARTS
 
@@ -26,7 +28,7 @@ def backend() -> Iterator[LocalBackend]:
 
 def run(backend: LocalBackend, folder: Path, fault: str = "") -> RunRecord:
     faults = Schedule.parse(f"faults: [{fault}]") if fault else Schedule()
-    return run_once(backend, IN_PARTS, faults, folder, replay=False)
+    return run_once(backend, IN_PARTS, faults, folder, Asked(replay=False))
 
 
 def test_each_part_is_a_step_and_its_faults_are_put_up(

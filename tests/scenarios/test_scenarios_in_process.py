@@ -10,6 +10,7 @@ import pytest
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.run import run_once
 from bettong.harness.scenario import Scenario
 from bettong.harness.search.fault_plan import parse_plan
@@ -45,12 +46,12 @@ def test_each_stream_has_a_sender_and_each_sink_steps_of_its_own(
     topology = backend.topology(MARKET_SPREAD)
     assert topology.nodes[:2] == ("sender-nbbo", "sender-orders")
     assert "gateway->sender-nbbo" in topology.links
-    seen = run_once(backend, MARKET_SPREAD, Schedule(), tmp_path / "spread", replay=False)
+    seen = run_once(backend, MARKET_SPREAD, Schedule(), tmp_path / "spread", Asked(replay=False))
     links = {e.step: e.link for e in seen.events}
     assert links["gateway.ack/nbbo/3"] == "gateway->sender-nbbo"
     assert links["batch=1/source.plan/orders"] == "driver->gateway"
     assert links["batch=1/sink.commit"] == "driver->receiver"
-    seen = run_once(backend, DOUBLING, Schedule(), tmp_path / "doubling", replay=False)
+    seen = run_once(backend, DOUBLING, Schedule(), tmp_path / "doubling", Asked(replay=False))
     steps = {e.step for e in seen.events}
     for sink in ("doubled", "counted"):
         assert {f"batch=1/sink.commit/{sink}", f"receiver.commit/batch=1/{sink}"} <= steps
@@ -118,7 +119,7 @@ def test_input_of_several_streams_is_a_folder(tmp_path: Path) -> None:
 
 
 def test_each_step_covers_every_sender(backend: LocalBackend, tmp_path: Path) -> None:
-    seen = run_once(backend, MARKET_SPREAD, Schedule(), tmp_path / "run", replay=False)
+    seen = run_once(backend, MARKET_SPREAD, Schedule(), tmp_path / "run", Asked(replay=False))
     topology = backend.topology(MARKET_SPREAD)
     plan = parse_plan("each-step", 0, topology).schedules(seen, topology)
     ids = {i for schedule in plan for i in schedule.ids}

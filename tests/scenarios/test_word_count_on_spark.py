@@ -14,8 +14,10 @@ import pytest
 
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.course import Limits
-from bettong.harness.runs.run import RunRecord, run_once
+from bettong.harness.runs.record import RunRecord
+from bettong.harness.runs.run import run_once
 from bettong.harness.search.fault_plan import parse_plan
 from bettong.scenarios.suites import COMBINED
 from bettong.scenarios.word_count import WORD_COUNT
@@ -120,7 +122,7 @@ def test_a_dirty_predecessor_changes_nothing(
         WORD_COUNT,
         schedule,
         tmp_path / "broken",
-        limits=Limits(wall_s=4),
+        Asked(limits=Limits(wall_s=4)),
     )
     assert (broken.outcome, broken.anomalies) == ("unknown", ()), broken.note
     assert "in force" in broken.note

@@ -29,7 +29,7 @@ from bettong.harness.faults.schedule import Schedule
 from bettong.harness.queries.check import check_sink
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.course import Limits
-from bettong.harness.runs.run import RunRecord
+from bettong.harness.runs.record import RunRecord
 from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import bounds_of
 from bettong.harness.search.ldfi import search_scenario

@@ -20,7 +20,7 @@ from bettong.harness.conductor.order import FiringOrder
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
-from bettong.harness.runs.run import RunRecord
+from bettong.harness.runs.record import RunRecord
 from bettong.harness.search.bounds import bounds_of
 from bettong.harness.search.ldfi import search_scenario
 from bettong.harness.search.turns import sort_of

@@ -14,6 +14,7 @@ from bettong.harness.cluster.layout import DRIVER_PROCESS, SENDER
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.processes.forked import ForkServerProcess
 from bettong.harness.processes.session import ProcessSession
+from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.run import run_once
 from bettong.scenarios.counting import COUNTING
 
@@ -44,7 +45,7 @@ def test_clients_wait_less_where_a_fault_lasts_until_one_of_them_gives_up(
     monkeypatch.setattr(ForkServerProcess, "start", recorded)
     schedule = Schedule.parse(f"faults: [{{{fault}}}]")
     with LocalBackend(runner="in-process") as backend:
-        seen = run_once(backend, COUNTING, schedule, tmp_path / "run", replay=False)
+        seen = run_once(backend, COUNTING, schedule, tmp_path / "run", Asked(replay=False))
     assert seen.outcome == "good"
     assert seen.not_fired == ()
     senders = [command for command in started if command[0] == SENDER]

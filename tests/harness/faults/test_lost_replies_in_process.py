@@ -10,7 +10,9 @@ import pytest
 
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.runs.run import RunRecord, run_once
+from bettong.harness.runs.carried import Asked
+from bettong.harness.runs.record import RunRecord
+from bettong.harness.runs.run import run_once
 from bettong.scenarios.counting import COUNTING
 
 
@@ -52,7 +54,7 @@ def test_what_is_asked_for_is_not_done_when_the_request_is_lost(
 
 def run(backend: LocalBackend, folder: Path, kind: str, link: str, step: str) -> RunRecord:
     schedule = Schedule.from_dict({"faults": [{kind: {"link": link, "at": step}}]})
-    return run_once(backend, COUNTING, schedule, folder, replay=False)
+    return run_once(backend, COUNTING, schedule, folder, Asked(replay=False))
 
 
 def taken(seen: RunRecord, step: str) -> int:

@@ -12,7 +12,9 @@ from bettong.harness.api import load_scenario, replay
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
-from bettong.harness.runs.run import RunRecord, run_once
+from bettong.harness.runs.carried import Asked
+from bettong.harness.runs.record import RunRecord
+from bettong.harness.runs.run import run_once
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.executor import ScenarioExecutor
 from bettong.harness.search.ldfi import search_scenario
@@ -39,7 +41,9 @@ def run(
     trace = folder / "trace.jsonl"
     scenario = load_scenario(name)
     run_folder = folder / "run"
-    return run_once(backend, scenario, faults, run_folder, replay=False, again=again, trace=trace)
+    return run_once(
+        backend, scenario, faults, run_folder, Asked(replay=False, again=again, trace=trace)
+    )
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs import campaign as module
 from bettong.harness.runs.campaign import Budget, Campaign, run_campaign
+from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.counterexample import CounterexampleFile
-from bettong.harness.runs.run import RunRecord
+from bettong.harness.runs.record import RunRecord
 from bettong.harness.scenario import Scenario
 from bettong.lineage.results import Result
 from bettong.lineage.trace import TraceEvent
@@ -66,12 +67,13 @@ class Bench:
 
     def campaign(self, behaviour: Behaviour, backends: int = 1) -> Campaign:
         def run_once(
-            backend: Any, scenario: Any, schedule: Schedule, folder: Any, **options: Any
+            backend: Any, scenario: Any, schedule: Schedule, folder: Any, asked: Asked, sent: Any
         ) -> RunRecord:
-            options["trace"].write_text("")
+            assert asked.trace is not None
+            asked.trace.write_text("")
             self.used.append(backend)
-            self.ran.append((schedule.ids, options["replay"]))
-            self.spared.append(options["spares_jvm"])
+            self.ran.append((schedule.ids, asked.replay))
+            self.spared.append(asked.spares_jvm)
             return behaviour(schedule, len(self.ran))
 
         self._monkeypatch.setattr(module, "run_once", run_once)

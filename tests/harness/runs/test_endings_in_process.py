@@ -18,9 +18,11 @@ from bettong.harness.api import load_scenario, run_scenario
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.course import Limits
 from bettong.harness.runs.observed import visible
-from bettong.harness.runs.run import RunRecord, run_once
+from bettong.harness.runs.record import RunRecord
+from bettong.harness.runs.run import run_once
 from bettong.scenarios.counting import COUNTING
 
 
@@ -35,7 +37,9 @@ def run(
 ) -> RunRecord:
     scenario = load_scenario(name)
     schedule = Schedule.parse(f"faults: [{faults}]") if faults else scenario.shown_by()
-    return run_once(backend, scenario, schedule, folder, replay=False, limits=Limits(idle_s=idle_s))
+    return run_once(
+        backend, scenario, schedule, folder, Asked(replay=False, limits=Limits(idle_s=idle_s))
+    )
 
 
 def kinds(seen: RunRecord) -> set[str]:
@@ -148,7 +152,7 @@ def test_a_budget_of_time_ends_a_run_that_goes_on(
 def test_a_budget_that_is_over_starts_nothing(backend: LocalBackend, tmp_path: Path) -> None:
     scenario = load_scenario("counting")
     limits = Limits(until=time.monotonic())
-    seen = run_once(backend, scenario, Schedule(), tmp_path / "run", limits=limits)
+    seen = run_once(backend, scenario, Schedule(), tmp_path / "run", Asked(limits=limits))
     assert (seen.outcome, seen.events) == ("unknown", [])
     assert "the budget ended" in seen.note
 
@@ -158,7 +162,9 @@ def test_messages_that_are_not_released_in_the_end_are_a_leak(
 ) -> None:
     fault = load_scenario("gateway_answers_failed_releases").shown_by()
     right = load_scenario("counting")
-    assert run_once(backend, right, fault, tmp_path / "right", replay=False).outcome == "good"
+    assert (
+        run_once(backend, right, fault, tmp_path / "right", Asked(replay=False)).outcome == "good"
+    )
     seen = run(backend, tmp_path / "run", "gateway_answers_failed_releases")
     assert (seen.outcome, kinds(seen)) == ("violation", {"Leak"})
     assert seen.judgement.guarantee == "effectively-once"
@@ -170,7 +176,7 @@ def test_versions_of_the_state_beyond_those_that_are_kept_are_a_leak(
     scenario = load_scenario("counting_merging")
     strict = replace(scenario, versions=0)
     for folder, judged, expected in (("a", scenario, "good"), ("b", strict, "violation")):
-        seen = run_once(backend, judged, Schedule(), tmp_path / folder, replay=False)
+        seen = run_once(backend, judged, Schedule(), tmp_path / folder, Asked(replay=False))
         assert (seen.outcome, kinds(seen)) == (expected, set() if judged is scenario else {"Leak"})
 
 

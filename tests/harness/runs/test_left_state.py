@@ -19,6 +19,7 @@ from bettong.harness.api import load_scenario
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.left_state import LeftState, check_left_state, left_state
 from bettong.harness.runs.run import run_once
 from bettong.scenarios.applications.running_sum import Sum, amount, app, line, name
@@ -132,9 +133,9 @@ def test_outputs_that_are_right_do_not_hide_a_wrong_state(
     backend: LocalBackend, tmp_path: Path, mutant: str, note: str
 ) -> None:
     scenario = load_scenario(mutant)
-    clean = run_once(backend, scenario, Schedule(), tmp_path / "clean", replay=False)
+    clean = run_once(backend, scenario, Schedule(), tmp_path / "clean", Asked(replay=False))
     assert clean.outcome == "good"
-    seen = run_once(backend, scenario, scenario.shown_by(), tmp_path / "run", replay=False)
+    seen = run_once(backend, scenario, scenario.shown_by(), tmp_path / "run", Asked(replay=False))
     assert (seen.outcome, seen.judgement.guarantee) == ("violation", "none")
     assert [(a.kind, a.note) for a in seen.anomalies] == [("StateDivergence", note)]
 
@@ -143,6 +144,6 @@ def test_a_loss_is_said_once_though_the_state_lacks_it_too(
     backend: LocalBackend, tmp_path: Path
 ) -> None:
     scenario = load_scenario("gateway_acks_early")
-    seen = run_once(backend, scenario, scenario.shown_by(), tmp_path / "run", replay=False)
+    seen = run_once(backend, scenario, scenario.shown_by(), tmp_path / "run", Asked(replay=False))
     assert "StateDivergence" not in {a.kind for a in seen.anomalies}
     assert seen.judgement.guarantee == "at-most-once"

@@ -15,8 +15,10 @@ from bettong.harness.api import replay, run_scenario
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.carried import Asked
+from bettong.harness.runs.record import RunRecord
 from bettong.harness.runs.remains import remains
-from bettong.harness.runs.run import RunRecord, run_once
+from bettong.harness.runs.run import run_once
 from bettong.scenarios.counting import COUNTING
 from bettong.scenarios.mutants.shipped import MUTANTS
 
@@ -103,7 +105,7 @@ def same_with_and_without_jvm(backend: LocalBackend, folder: Path, fault: str) -
     seen = {}
     for spares in (True, False):
         out = folder / f"{spares}"
-        run = run_once(backend, COUNTING, schedule, out, spares_jvm=spares)
+        run = run_once(backend, COUNTING, schedule, out, Asked(spares_jvm=spares))
         assert (run.not_fired, run.jvms_spared, run.driver_crashed) == ((), int(spares), True)
         assert all((SPARED in evidence) == spares for evidence in run.evidence.values())
         seen[spares] = Seen.of(run, Layout(out))
@@ -116,7 +118,7 @@ def test_two_crashes_in_turn_spare_the_same_jvm(backend: LocalBackend, tmp_path:
         "faults: [{crash: {node: driver, before: batch=0/commits}}, "
         "{crash: {node: driver, after: batch=1/sink.commit}}]"
     )
-    run = run_once(backend, COUNTING, schedule, tmp_path, spares_jvm=True)
+    run = run_once(backend, COUNTING, schedule, tmp_path, Asked(spares_jvm=True))
     assert (run.outcome, run.not_fired, run.jvms_spared) == ("good", (), 2)
     assert len({evidence.partition(SPARED)[2] for evidence in run.evidence.values()}) == 1
 

@@ -15,7 +15,7 @@ from bettong.harness.conductor.order import FiringOrder
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
-from bettong.harness.runs.run import RunRecord
+from bettong.harness.runs.record import RunRecord
 from bettong.harness.search.executor import ScenarioExecutor
 from bettong.lineage.search.executor import Execution
 from bettong.lineage.trace import TraceEvent

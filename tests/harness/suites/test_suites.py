@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bettong.harness.faults.kinds import Crash
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.runs.run import RunRecord
+from bettong.harness.runs.record import RunRecord
 from bettong.harness.search.bounds import SearchBounds, bounds_of
 from bettong.harness.search.fault_plan import FaultPlan
 from bettong.harness.strategies.data import WORD_COUNT

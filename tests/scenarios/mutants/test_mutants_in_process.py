@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from bettong.harness.backends.local import LocalBackend
+from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.course import Limits
-from bettong.harness.runs.run import RunRecord, run_once
+from bettong.harness.runs.record import RunRecord
+from bettong.harness.runs.run import run_once
 from bettong.harness.scenario import Scenario
 from bettong.scenarios.mutants.definition import mended
 from bettong.scenarios.mutants.shipped import MUTANTS, SPARK_ONLY
@@ -28,7 +30,9 @@ def backend() -> Iterator[LocalBackend]:
 
 def run(backend: LocalBackend, folder: Path, mutant: Scenario, scenario: Scenario) -> RunRecord:
     limits = Limits(idle_s=10)
-    return run_once(backend, scenario, mutant.shown_by(), folder, replay=False, limits=limits)
+    return run_once(
+        backend, scenario, mutant.shown_by(), folder, Asked(replay=False, limits=limits)
+    )
 
 
 @pytest.mark.parametrize("mutant", BROKEN, ids=lambda t: t.name)

@@ -10,8 +10,10 @@ import pytest
 
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.course import Limits
-from bettong.harness.runs.run import RunRecord, run_once
+from bettong.harness.runs.record import RunRecord
+from bettong.harness.runs.run import run_once
 from bettong.harness.scenario import Scenario
 from bettong.scenarios.mutants.definition import mended
 from bettong.scenarios.mutants.shipped import IN_PROCESS_ONLY, MUTANTS
@@ -55,9 +57,11 @@ def test_a_broken_mutant_is_good_without_a_fault_and_shown_by_its_schedule(
     backend: LocalBackend, withstood: Withstood, tmp_path: Path, mutant: Scenario
 ) -> None:
     schedule, limits = mutant.shown_by(), Limits(idle_s=10)
-    clean = run_once(backend, mutant, Schedule(), tmp_path / "clean", replay=False)
+    clean = run_once(backend, mutant, Schedule(), tmp_path / "clean", Asked(replay=False))
     assert clean.outcome == "good", clean.note
-    shown = run_once(backend, mutant, schedule, tmp_path / "shown", replay=False, limits=limits)
+    shown = run_once(
+        backend, mutant, schedule, tmp_path / "shown", Asked(replay=False, limits=limits)
+    )
     assert (shown.outcome, shown.not_fired) == ("violation", ())
     assert shown.anomalies
     if mutant.name in OWN_STEPS:

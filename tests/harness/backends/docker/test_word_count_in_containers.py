@@ -12,7 +12,8 @@ from bettong.harness.backends.base import Backend
 from bettong.harness.backends.docker import DockerBackend
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.runs.run import RunRecord, run_once
+from bettong.harness.runs.record import RunRecord
+from bettong.harness.runs.run import run_once
 from bettong.scenarios.mutants.shipped import MUTANTS
 from bettong.scenarios.word_count import WORD_COUNT
 
