@@ -167,7 +167,8 @@ class Backend(ABC):
         """The nodes of one run, not started; a context manager that ends them.
 
         Args:
-            spares_jvm: a crash of the driver spares its JVM, where one can outlive that.
+            spares_jvm: a crash or power cut of the driver spares its JVM, where one can outlive
+                that.
         """
         if self._started.spark is not None:
             self._started.spark.start()

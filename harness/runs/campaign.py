@@ -72,8 +72,8 @@ class Campaign:
             of what it finds is judged too; of runs that have left the same on the disks, of one.
         power_cut: whether what is not durable is lost before that, and what is left judged.
         options: how the runs are set up, to be repeated by a replay.
-        spares_jvm: crashes of the driver spare its JVM, where the backend can; what is not good
-            then is run once more, with the whole node killed.
+        spares_jvm: crashes and power cuts of the driver spare its JVM, where the backend can; what
+            is not good then is run once more, with the whole node killed.
         resume: keep what earlier runs left in the folder.
         on_event: given what happens, run by run.
     """

@@ -53,7 +53,7 @@ class Asked:
         trace: file for the trace.
         on_step: given each event of the trace as it comes.
         order: in which one of the faults is to fire.
-        spares_jvm: a crash of the driver spares its JVM, where the backend can.
+        spares_jvm: a crash or power cut of the driver spares its JVM, where the backend can.
     """
 
     replay: bool = True
