@@ -56,7 +56,7 @@ def test_half_an_hour_of_random_faults(runner: str, tmp_path: Path) -> None:
         messages(began + SECONDS),
         AckedFile(None, "amounts"),
         pace=Pace(100, 4),
-        patience=Patience(timeout_s=5, give_up_s=120),
+        patience=Patience(timeout_s=5, give_up_s=600),  # while the driver is killed again and again
     )
     sent: list[int] = []
     sending = threading.Thread(target=lambda: sent.append(sender.run()))
@@ -68,6 +68,7 @@ def test_half_an_hour_of_random_faults(runner: str, tmp_path: Path) -> None:
         while driver.process.poll() != 0:
             for process in processes:
                 process.look()
+            assert sending.is_alive() or sent, "the sender has given up"
             now = time.monotonic()
             assert now < began + 2 * SECONDS + 300, "it does not come to its end"
             if kill_at < now < began + SECONDS:
