@@ -64,6 +64,7 @@ def test_a_fault_that_never_fires_proves_nothing_and_is_named(
     assert f"the first one {never}: {never} did not fire" in result.reason
 
 
+@pytest.mark.slow
 def test_rows_and_batch_in_one_transaction_hold(environments: SparkEnvironments) -> None:
     result = check(environments, f"{FILES}:SqliteOneTransaction")
     assert (result.verdict, result.guarantee) == ("valid", "effectively-once")

@@ -364,6 +364,7 @@ def test_appended_windows_are_there_twice_and_the_replay_shows_it_again(
     assert {a.kind for a in result.anomalies} == {"Duplicate"}
 
 
+@pytest.mark.slow
 def test_a_replay_reads_files_in_other_parts(environments: SparkEnvironments) -> None:
     result = check(environments, f"{SHIPPED}.stateless:KeyedByPlace", REPLAY)
     assert {a.kind for a in result.anomalies} == {"Duplicate"}
@@ -405,6 +406,7 @@ def test_a_job_with_state_is_known_for_one(environments: SparkEnvironments, user
     assert "RocksDB state" in against
 
 
+@pytest.mark.slow
 def test_what_restarts_change_of_a_job_with_state_no_crash_may_change(
     environments: SparkEnvironments, users: str
 ) -> None:
