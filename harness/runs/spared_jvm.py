@@ -1,4 +1,4 @@
-"""What it takes to believe a run in which a crash of the driver has spared its JVM."""
+"""What it takes to believe a run in which a crash or power cut of the driver spared its JVM."""
 
 from __future__ import annotations
 
