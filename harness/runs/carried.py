@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bettong.engine import Application
 from bettong.harness.backends.base import Backend
 from bettong.harness.checkers import stuck
 from bettong.harness.cluster.layout import Layout
@@ -70,6 +69,8 @@ class Carried:
     """One run; ``carry_out`` is called once, and the attributes say then what came of it.
 
     Attributes:
+        scenario: what is run; ``application``: its application, ``messages``: its input.
+        layout: where the run's files are.
         run: its id.
         first: the book of what went on until every node was started again, if that was done.
         control: the book of what went on last.
@@ -92,18 +93,17 @@ class Carried:
         self,
         backend: Backend,
         scenario: Scenario,
-        application: Application,
         schedule: Schedule,
         layout: Layout,
         messages: Messages,
         asked: Asked,
     ) -> None:
         self._backend = backend
-        self._scenario = scenario
-        self._application = application
+        self.scenario = scenario
+        self.application = scenario.load_application()
         self._schedule = schedule
-        self._layout = layout
-        self._messages = messages
+        self.layout = layout
+        self.messages = messages
         self._asked = asked
         self._moments = Moments(scenario.moments)
         self._lap_began = time.monotonic()
@@ -125,7 +125,7 @@ class Carried:
     def carry_out(self) -> None:
         """Raises BettongError: the system cannot be started, although no fault has fired."""
         asked = self._asked
-        with self._backend.cluster(self._scenario, self._layout, asked.spares_jvm) as cluster:
+        with self._backend.cluster(self.scenario, self.layout, asked.spares_jvm) as cluster:
             self.first = self.control = RunControl(
                 self.run,
                 cluster,
@@ -154,7 +154,7 @@ class Carried:
 
     def seen(self) -> Observed:
         """What a reader sees now."""
-        return visible(self._application, self._scenario, self._layout, self.run, self._backend)
+        return visible(self.application, self.scenario, self.layout, self.run, self._backend)
 
     @property
     def events(self) -> Sequence[TraceEvent]:
@@ -178,8 +178,8 @@ class Carried:
         self._lap_began = now
 
     def _course(self, cluster: RunCluster) -> Course:
-        senders, limits = self._scenario.senders, self._asked.limits
-        course = Course(cluster, self.control, self._layout, senders, limits)
+        senders, limits = self.scenario.senders, self._asked.limits
+        course = Course(cluster, self.control, self.layout, senders, limits)
         self.courses.append(course)
         return course
 
@@ -208,11 +208,11 @@ class Carried:
     def _end_servers(self, cluster: RunCluster) -> None:
         cluster.kill_servers()
         if self._asked.power_cut:
-            if self._scenario.outputs == "receiver":
+            if self.scenario.outputs == "receiver":
                 self.last = self.seen()  # it makes its output again, which need not be durable
             cluster.lose_power()
             self._note_what_is_left(power_was_cut=True)
-        self.left = remains(self._layout) if self._scenario.outputs != "kafka" else b""
+        self.left = remains(self.layout) if self.scenario.outputs != "kafka" else b""
 
     @property
     def _to_start_again(self) -> bool:
@@ -241,12 +241,12 @@ class Carried:
 
     def _note_what_is_left(self, power_was_cut: bool = False) -> None:
         """Where all messages are done with."""
-        scenario, layout, faults = self._scenario, self._layout, self._schedule.faults
+        scenario, layout, faults = self.scenario, self.layout, self._schedule.faults
         if scenario.judges_state:
-            self.states.append(left_state(self._application, layout))
+            self.states.append(left_state(self.application, layout))
         # A sender waits for no note to be durable, and none that has ended makes it again.
         hit = {node for f in faults if f.bound == STORAGE for node in f.nodes}
-        sent = {stream: len(self._messages[stream]) for stream in scenario.senders}
+        sent = {stream: len(self.messages[stream]) for stream in scenario.senders}
         senders = scenario.senders.items()
         noted = {stream: sent[stream] for stream, node in senders if node not in hit}
         disturbed = power_was_cut or bool(faults)
@@ -260,6 +260,6 @@ class Carried:
     def _closed_as_told(self) -> bool:
         """Whether time has closed a batch, where a scenario tells when. If none has, each message
         lay until others had come, or until its stream had ended."""
-        if not self._scenario.moments:
+        if not self.scenario.moments:
             return True
         return any(StepId.parse(event.step).is_wait for event in self.first.events)

@@ -51,15 +51,14 @@ def run_once(
     schedule.check(backend.topology(scenario))
     began = time.monotonic()
     input_ = scenario.messages() if messages is None else messages
-    application = scenario.load_application()
     layout = Layout(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for stream, sent in input_.items():
         layout.input(stream).write_bytes(b"".join(message + b"\n" for message in sent))
-    carried = Carried(backend, scenario, application, schedule, layout, input_, asked)
+    carried = Carried(backend, scenario, schedule, layout, input_, asked)
     carried.carry_out()
     last = carried.last or carried.seen()
-    before, judgement = _judge_carried(carried, last, application, scenario, layout, input_)
+    before, judgement = _judge_carried(carried, last)
     changed = before.verdict == "valid" and judgement.verdict != "valid"
     carried.lap("judge")
     judged = judgement if schedule.faults or asked.again is not None else before
@@ -89,17 +88,11 @@ def run_once(
     )
 
 
-def _judge_carried(
-    carried: Carried,
-    last: Observed,
-    application: Application,
-    scenario: Scenario,
-    layout: Layout,
-    sent: Messages,
-) -> tuple[Judgement, Judgement]:
+def _judge_carried(carried: Carried, last: Observed) -> tuple[Judgement, Judgement]:
     """What was right before anything was done again, and after it."""
+    scenario, layout, application = carried.scenario, carried.layout, carried.application
     also = [*carried.stuck, *carried.died]
-    taken_in = accepted(scenario, layout, sent)
+    taken_in = accepted(scenario, layout, carried.messages)
     try:
         ends = boundaries(scenario, layout, taken_in)
     except BettongError as e:
