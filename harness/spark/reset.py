@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -36,7 +37,8 @@ class Resetter:
         self._spark = spark
         self._jvm = jvm
         self._fork_servers = fork_servers
-        self._settings = dict(spark.conf.getAll)
+        self._settings = spark._jsparkSession.sessionState().conf().settings()
+        self._first_settings = spark._jsparkSession.conf().getAllAsJava()
         self._listeners = list(_query_manager(spark).listListeners())
 
     def reset(self) -> None:
@@ -53,12 +55,24 @@ class Resetter:
         self._remove_listeners()
         self.until_quiet()
         self._end_workers()
-        _state_stores(spark).stop()
+        self._state_stores.stop()
         spark.catalog.clearCache()
         self._drop_views()
         self._restore_settings()
-        properties = spark.sparkContext._jvm.java.util.Properties()  # type: ignore[union-attr]
-        spark.sparkContext._jsc.sc().setLocalProperties(properties)
+        spark.sparkContext._jsc.sc().setLocalProperties(self._properties())
+
+    @cached_property
+    def _state_stores(self) -> Any:
+        return self._java.org.apache.spark.sql.execution.streaming.state.StateStore
+
+    @cached_property
+    def _properties(self) -> Any:
+        return self._java.java.util.Properties
+
+    @property
+    def _java(self) -> Any:
+        """Its classes; the JVM looks in every jar for each part of a name that it is asked for."""
+        return self._spark.sparkContext._jvm
 
     def until_quiet(self) -> None:
         """Cancel the jobs that run, and return when no task does; raises NotCleanError."""
@@ -99,19 +113,11 @@ class Resetter:
         catalog.globalTempViewManager().clear()
 
     def _restore_settings(self) -> None:
-        now = dict(self._spark.conf.getAll)
-        for name in now.keys() - self._settings.keys():
-            self._spark.conf.unset(name)
-        for name, value in self._settings.items():
-            if now.get(name) != value:
-                self._spark.conf.set(name, value)
+        """Java compares all of them: to ask for one after the other takes longer than most jobs."""
+        if not self._settings.equals(self._first_settings):
+            self._settings.keySet().retainAll(self._first_settings.keySet())
+            self._settings.putAll(self._first_settings)
 
 
 def _query_manager(spark: SparkSession):  # type: ignore[no-untyped-def]  # a py4j view
     return spark._jsparkSession.streams()
-
-
-def _state_stores(spark: SparkSession):  # type: ignore[no-untyped-def]  # a py4j view
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
-    return jvm.org.apache.spark.sql.execution.streaming.state.StateStore

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 # Random ids with and without dashes, milliseconds since 1970, Python's names of temporary files.
@@ -19,6 +20,9 @@ _UNPINNED = re.compile(
 
 # What Spark had begun to write to its checkpoint when it died, and will never look at again.
 _UNFINISHED = re.compile(r"/checkpoint/(?:[\w-]+/)*\.[^/]*\.tmp$")
+
+_REMEMBERED = 1 << 14
+"""Up to so many bytes, what a file has is remembered with its digest."""
 
 
 def copy_state(source: Path, target: Path) -> None:
@@ -47,7 +51,8 @@ def digest_state(folder: Path) -> str:
     """A digest of names and contents, in which times, random ids and the run's own name (that of
     the folder) count as equal: moments that have the same digest leave the same behind, in one run
     and in several."""
-    # Asked at every step, of some hundred files: plain text is three times as fast as paths are.
+    # Asked at every step, of some hundred files: plain text is three times as fast as paths are,
+    # and what a file has is what it had at the step before.
     entries, run, top = [], folder.name.encode(), f"{folder}{os.sep}"
     for path in _walk(str(folder)):
         if path.endswith(".crc") or _UNFINISHED.search(path):
@@ -56,9 +61,14 @@ def digest_state(folder: Path) -> str:
         with contextlib.suppress(FileNotFoundError, IsADirectoryError):
             content = Path(path).read_bytes()
         name = _UNPINNED.sub(b"?", os.fsencode(path.removeprefix(top)))
-        known = _UNPINNED.sub(b"?", content.replace(run, b"?")) if content else b""
-        entries.append((name, hashlib.sha256(known).digest()))
+        digest = _digest if len(content) <= _REMEMBERED else _digest.__wrapped__
+        entries.append((name, digest(content, run)))
     return hashlib.sha256(repr(sorted(entries)).encode()).hexdigest()
+
+
+@lru_cache(1 << 12)
+def _digest(content: bytes, run: bytes) -> bytes:
+    return hashlib.sha256(_UNPINNED.sub(b"?", content.replace(run, b"?"))).digest()
 
 
 def batches_as_cut(checkpoint: Path, run: str) -> tuple[str, ...]:
