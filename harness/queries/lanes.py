@@ -52,7 +52,7 @@ class Lanes:
         runner: makes a lane's runner, given its number and its links.
 
     Attributes:
-        first: the runner that is there at once.
+        first: the runner that is there from the beginning.
         links: its links.
 
     Raises ServerMissingError.
@@ -75,11 +75,18 @@ class Lanes:
         self._on_event = on_event
         self.links = links()
         self.first = runner(0, self.links)
+        self._second = lambda: runner(1, links())
+        self._stack = stack
         self._further: Future[QueryRunner] | None = None
         asked = request.side_by_side and not request.only and not request.clean_only
-        if asked and not given and (os.cpu_count() or 1) >= MOST:
-            starter = stack.enter_context(ThreadPoolExecutor(1))
-            self._further = starter.submit(lambda: runner(1, links()))
+        self._apart = asked and not given and (os.cpu_count() or 1) >= MOST
+
+    def start_further(self) -> None:
+        """Begin to start a further lane, if there may be one. Its drivers take the processors from
+        those of the first one for a while."""
+        if self._apart and self._further is None:
+            starter = self._stack.enter_context(ThreadPoolExecutor(1))
+            self._further = starter.submit(self._second)
 
     def beside(
         self,
@@ -105,8 +112,8 @@ class Lanes:
 
     def close(self, why: str) -> None:
         """There is one lane from now on."""
-        if self._further is not None:
-            self._further = None
+        if self._apart:
+            self._apart, self._further = False, None
             self._on_event(Warned(f"runs are made one at a time: {why}"))
 
 
