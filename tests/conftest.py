@@ -26,6 +26,15 @@ settings.register_profile("nightly", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of a file share what it starts. Those that start containers share an engine: two at
+    once would see to each other's rules of the network."""
+    for item in items:
+        group = "containers" if item.get_closest_marker("docker") else item.path.name
+        item.add_marker(pytest.mark.xdist_group(group))
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Spark in this process: there is but one, so that tests share it and nobody else ends it."""
