@@ -232,8 +232,10 @@ class RunningPipeline:
     def _report_progress(self) -> None:
         """Tell who measures what Spark says of the batch before; at the first there is nothing."""
         observer, query = self._protocol.settings.observer, getattr(self, "query", None)
-        if observer is not None and query is not None and query.lastProgress is not None:
-            observer.progress(json.loads(query.lastProgress.json))
+        if observer is not None and query is not None:
+            progress = query.lastProgress
+            if progress is not None:
+                observer.progress(json.loads(progress.json))
 
 
 def _check_checkpoint(config: RunConfig) -> None:

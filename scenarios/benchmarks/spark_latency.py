@@ -1,4 +1,5 @@
-"""How long a message takes through everything: sender, gateway, Spark, receiver, a reader's eyes.
+"""How long a message takes through everything: sender, gateway, Spark, receiver, a reader's eyes;
+and the same without Spark, in this process.
 
 Messages are due at a steady rate, whatever becomes of those before them, and a message is late
 until a reader of the receiver's file can see its output (no coordinated omission). Recovery is on;
@@ -24,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,6 +35,7 @@ import numpy as np
 from bettong.engine.address import Address
 from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import GatewaySource, TcpSink
+from bettong.engine.in_process import run_in_process
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.histogram import Histogram
 from bettong.engine.spark.runner import run
@@ -77,20 +79,25 @@ def bench(full: bool = False) -> dict[str, Any]:
         session("bettong-latency", "local[2]", Path(name) / "spark.log") as spark,
     ):
         folder = Path(name)
-        seen = {rate: _measured(spark, folder / str(rate), seconds, rate) for rate in RATES}
+        seen = {
+            f"{rate} a second": _on_spark(spark, folder / str(rate), Load(rate, seconds))
+            for rate in RATES
+        }
         plain = _floor(spark, folder)
+    with tempfile.TemporaryDirectory() as name:
+        seen[f"{RATE} a second, in-process"] = _live(Path(name), Load(RATE, seconds), _in_process)
     floor = plain[TRIGGER]
     figures: dict[str, Any] = {}
-    for rate, (latencies, phases, lag) in seen.items():
+    for case, (latencies, phases, lag) in seen.items():
         for part in (0.5, 0.99, 0.999):
             value = latencies.quantile(part) / 1e6
-            figures[f"{rate} a second, sender to reader, p{100 * part:g}"] = {
+            figures[f"{case}, sender to reader, p{100 * part:g}"] = {
                 "value": round(value, 1),
                 "unit": "ms",
                 "versus": f"a batch of Spark alone: {floor:.1f}",
                 "ratio": round(value / floor, 2),
             }
-        figures[f"{rate} a second, not seen yet at the end"] = {
+        figures[f"{case}, not seen yet at the end"] = {
             "value": lag.end,
             "unit": "messages",
             "versus": f"at the beginning: {lag.begin}",
@@ -100,7 +107,7 @@ def bench(full: bool = False) -> dict[str, Any]:
                 figure: dict[str, Any] = {"value": round(ms, 1), "unit": "ms"}
                 if who == "spark":
                     figure["versus"] = f"Spark alone: {plain.get(phase, 0.0):.1f}"
-                figures[f"{rate} a second, {who} {phase}, p50"] = figure
+                figures[f"{case}, {who} {phase}, p50"] = figure
     return {"name": "spark-latency", "figures": figures, "environment": environment()}
 
 
@@ -124,17 +131,15 @@ def _servers(folder: Path) -> Iterator[dict[str, Address]]:
             process.communicate()
 
 
-def _measured(
-    spark: SparkSession, folder: Path, seconds: int, rate: int
+def _live(
+    folder: Path, load: Load, run_all: Callable[[RunConfig], None]
 ) -> tuple[Histogram, Phases, Lag]:
-    """The latencies of all messages but those of the first seconds, the medians of the phases of
-    the later batches, and how far the outputs were behind.
+    """The latencies of all messages but those of the first seconds, the medians of the engine's own
+    phases of the later batches, and how far the outputs were behind.
 
     Args:
-        seconds: for how long messages are sent.
-        rate: how many are sent in a second.
+        run_all: runs the application until every message has been made visible.
     """
-    load = Load(rate, seconds)
     with _servers(folder) as addresses:
         config = RunConfig(
             folder / "checkpoint",
@@ -145,24 +150,40 @@ def _measured(
             read_slices=1,
             metrics=Metrics(file=folder / "metrics.jsonl"),
         )
-        running = run(running_sum.app, spark, config)
         output = folder / "receiver" / "running_sum" / "output.jsonl"
         with ends(load, addresses["gateway"], output, folder):
-            running.await_drained()
+            run_all(config)
     found = times(load, folder)
-    first = load.frame + WARM_S * rate
+    first = load.frame + WARM_S * load.rate
     latencies = Histogram()
     latencies.add_all(np.maximum(found.seen - found.due, 0)[first:])
     measured = (folder / "metrics.jsonl").read_text("utf-8").splitlines()
     batches = [line for line in map(json.loads, measured) if line["kind"] == "batch"]
-    own = {
+    phases = {
         part: _medians([{n: 1000 * s for n, s in batch[part].items()} for batch in batches])
         for part in ("driver", "tasks")
     }
-    spans = {"spark": _phases(running.query), **own}
-    spans["rest"] = rests(spans)
     lag = Lag(found.late(found.due[first]), found.late(found.due[-1]))
+    return latencies, phases, lag
+
+
+def _on_spark(spark: SparkSession, folder: Path, load: Load) -> tuple[Histogram, Phases, Lag]:
+    """What :func:`_live` gives, with Spark's phases and what is in none."""
+    spans: dict[str, Mapping[str, float]] = {}
+
+    def run_all(config: RunConfig) -> None:
+        running = run(running_sum.app, spark, config)
+        running.await_drained()
+        spans["spark"] = _phases(running.query)
+
+    latencies, own, lag = _live(folder, load, run_all)
+    spans |= own
+    spans["rest"] = rests(spans)
     return latencies, spans, lag
+
+
+def _in_process(config: RunConfig) -> None:
+    run_in_process(running_sum.app, config)
 
 
 def rests(phases: Phases) -> dict[str, float]:
