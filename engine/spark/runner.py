@@ -16,6 +16,7 @@ from bettong.engine.batch.protocol import BatchProtocol, Report
 from bettong.engine.config import RunConfig as RunConfig
 from bettong.engine.graph import Application
 from bettong.engine.sources.base import Extent, beginnings
+from bettong.engine.spark.classes import remember_classes
 from bettong.engine.spark.execution import Share, execute, execute_in_one_task, read, share_of
 from bettong.engine.spark.notes import SparkNotes
 from bettong.engine.spark.shipping import ship_modules, use_this_python
@@ -65,6 +66,7 @@ def run(app: Application, spark: SparkSession, config: RunConfig) -> RunningPipe
     endpoints = (*config.sources.values(), *config.sinks.values())
     ship_modules(app, cls, cls.level_task, cls.read_task, *endpoints)
     use_this_python(spark)
+    remember_classes(spark.sparkContext)
     steps.install(config.instrumentation)
     try:
         protocol.open()

@@ -173,7 +173,6 @@ class _Check:
             return self._answer.conclude(executor, only)
         sampled: list[Execution] = []
         executor.keep = frozenset({REPLAYED.id})
-        self._lanes.start_further()
         executor.widen(self._beside)
         findings = search(executor, self._request, sampled.append, self._deadline)
         return self._answer.conclude(executor, findings, sampled, self._anew())

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from bettong.harness.events import Handler, Warned
@@ -75,18 +74,9 @@ class Lanes:
         self._on_event = on_event
         self.links = links()
         self.first = runner(0, self.links)
-        self._second = lambda: runner(1, links())
-        self._stack = stack
-        self._further: Future[QueryRunner] | None = None
+        self._second: Callable[[], QueryRunner] = lambda: runner(1, links())
         asked = request.side_by_side and not request.only and not request.clean_only
         self._apart = asked and not given and (os.cpu_count() or 1) >= MOST
-
-    def start_further(self) -> None:
-        """Begin to start a further lane, if there may be one. Its drivers take the processors from
-        those of the first one for a while."""
-        if self._apart and self._further is None:
-            starter = self._stack.enter_context(ThreadPoolExecutor(1))
-            self._further = starter.submit(self._second)
 
     def beside(
         self,
@@ -96,12 +86,13 @@ class Lanes:
         same: Callable[[Rows, Rows], bool],
         left: Rows = (),
     ) -> list[QueryRunner]:
-        """The runners beside the first one, once they are there and are known to leave it alone;
-        what is given is that of :func:`~.apart.apart`, with None for a run that is still to be
-        made. Raises DisturbedError."""
-        if self._further is None:
+        """The runners beside the first one, once they are there and are known to leave it alone:
+        to start them takes all that the machine has, so that they are not there before they are
+        asked for. What is given is that of :func:`~.apart.apart`, with None for a run that is still
+        to be made. Raises DisturbedError."""
+        if not self._apart:
             return []
-        other = self._further.result()
+        other = self._second()
         alone = replayed or self.first.run([REPLAYED], replay_layout=1)
         if not apart(
             self.first, other, clean, alone, fingerprint=fingerprint, same=same, left=left
@@ -113,7 +104,7 @@ class Lanes:
     def close(self, why: str) -> None:
         """There is one lane from now on."""
         if self._apart:
-            self._apart, self._further = False, None
+            self._apart = False
             self._on_event(Warned(f"runs are made one at a time: {why}"))
 
 

@@ -125,10 +125,14 @@ def _find_gateway(home: Path) -> None:
 def _session(settings: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
+    from bettong.engine.spark.classes import remember_classes
+
     builder = SparkSession.builder
     for name, value in settings.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    remember_classes(spark.sparkContext)
+    return spark
 
 
 def _function(call: str) -> Callable[..., Any]:
