@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 from bettong.harness.spark.cache import ENV_CACHE, cache_directory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+CONTAINERS = "harness/backends/docker/"
 
 # Tests that change HOME share what is made once for a machine.
 os.environ[ENV_CACHE] = str(cache_directory())
@@ -26,13 +29,19 @@ settings.register_profile("nightly", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+class FileScheduling(LoadFileScheduling):
     """Tests of a file share what it starts. Those that start containers share an engine: two at
     once would see to each other's rules of the network."""
-    for item in items:
-        group = "containers" if item.get_closest_marker("docker") else item.path.name
-        item.add_marker(pytest.mark.xdist_group(group))
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return CONTAINERS if CONTAINERS in file else file
+
+
+@pytest.hookimpl(optionalhook=True)  # of a plugin that may be turned off
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling | None:
+    """With ``--dist loadfile``."""
+    return FileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")
