@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import psutil
 
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
 
 QUIET_S = 10.0
 _POLL_S = 0.01
+# By their whole names, for which the JVM is asked once, as a view of it remembers classes.
+_STATE_STORES = "org.apache.spark.sql.execution.streaming.state.StateStore"
+_PROPERTIES = "java.util.Properties"
 
 
 class NotCleanError(BettongError):
@@ -55,24 +57,12 @@ class Resetter:
         self._remove_listeners()
         self.until_quiet()
         self._end_workers()
-        self._state_stores.stop()
+        getattr(spark.sparkContext._jvm, _STATE_STORES).stop()
         spark.catalog.clearCache()
         self._drop_views()
         self._restore_settings()
-        spark.sparkContext._jsc.sc().setLocalProperties(self._properties())
-
-    @cached_property
-    def _state_stores(self) -> Any:
-        return self._java.org.apache.spark.sql.execution.streaming.state.StateStore
-
-    @cached_property
-    def _properties(self) -> Any:
-        return self._java.java.util.Properties
-
-    @property
-    def _java(self) -> Any:
-        """Its classes; the JVM looks in every jar for each part of a name that it is asked for."""
-        return self._spark.sparkContext._jvm
+        properties = getattr(spark.sparkContext._jvm, _PROPERTIES)()
+        spark.sparkContext._jsc.sc().setLocalProperties(properties)
 
     def until_quiet(self) -> None:
         """Cancel the jobs that run, and return when no task does; raises NotCleanError."""
