@@ -20,7 +20,7 @@ _TITLES: Mapping[str, str] = {
     "price": "what durability, listeners and steps cost",
     "proxies": "round trips and bulk bytes through the proxies beside none",
     "sinks": "fault runs a minute of check-sink beside killed JVMs",
-    "spark-latency": "latency on Spark, sender to reader",
+    "spark-latency": "latency on Spark and in-process, sender to reader",
     "state-size": "what a batch costs by how much is stored",
     "steps": "what a step costs, idle and under test",
     "workers": "throughput by number of workers, each on a machine of its own",
