@@ -8,11 +8,12 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bettong.engine.spark.settings import LOCAL_SETTINGS
 from bettong.harness.spark import jar
@@ -75,20 +76,22 @@ def session(name: str, master: str, log: Path) -> Iterator[SparkSession]:
     except Exception as e:
         why = str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__
         raise UsageError(f"--master {master}: Spark cannot start there: {why} (see {log})") from e
-    try:
-        with _failed_calls_to(log, spark):
+    with _failed_calls_to(log, spark):
+        try:
             yield spark
-    except Exception as e:
-        lost = isinstance(e, ConnectionError | Py4JNetworkError)
-        if _has_ended(spark, _ENDS_S if lost else 0.0):
-            raise JvmEndedError(
-                f"Spark's JVM has ended before the run has (see {log}): the next start goes on "
-                "where it ended"
-            ) from e
-        raise
-    finally:
-        if not _has_ended(spark):
-            spark.stop()
+        except Exception as e:
+            lost = isinstance(e, ConnectionError | Py4JNetworkError)
+            if _has_ended(spark, _ENDS_S if lost else 0.0):
+                raise JvmEndedError(
+                    f"Spark's JVM has ended before the run has (see {log}): the next start goes on "
+                    "where it ended"
+                ) from e
+            raise
+        finally:
+            if _has_ended(spark):
+                _end_finalizer(spark)
+            else:
+                spark.stop()
 
 
 @contextmanager
@@ -120,6 +123,20 @@ def _failed_calls_to(log: Path, spark: SparkSession) -> Iterator[None]:
         py4j.removeHandler(kept)
         root.removeFilter(is_not_py4j)
         kept.close()
+
+
+def _end_finalizer(spark: SparkSession) -> None:
+    """Waits for the thread that tells a JVM, now and then, which objects Python no longer has: it
+    would ask the one that is gone, after what it prints of that is no longer kept from the user."""
+    from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER, FinalizerWorker
+
+    gateway: Any = spark.sparkContext._gateway
+    waiting = gateway._gateway_client.finalizer_deque
+    waiting.clear()
+    waiting.append(SHUTDOWN_FINALIZER_WORKER)
+    for thread in threading.enumerate():
+        if isinstance(thread, FinalizerWorker) and thread.deque is waiting:
+            thread.join()
 
 
 def _has_ended(spark: SparkSession, within: float = 0.0) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +22,8 @@ class Builder:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.stopped = 0
-        gateway = SimpleNamespace(proc=process)
+        client = SimpleNamespace(finalizer_deque=deque())
+        gateway = SimpleNamespace(proc=process, _gateway_client=client)
         self.session = SimpleNamespace(
             sparkContext=SimpleNamespace(_gateway=gateway), stop=self.stop
         )
@@ -64,15 +66,19 @@ def test_other_errors_are_what_they_are(builder: Builder, tmp_path: Path) -> Non
 
 DIES = """
 import sys
+import threading
 from pathlib import Path
+from py4j.clientserver import FinalizerWorker
 from bettong.harness.spark.user_session import JvmEndedError, session
 
 try:
     with session("a", "local[1]", Path(sys.argv[1])) as spark:
         assert spark.sparkContext.parallelize([1, 2, 3], 1).map(abs).count() == 3
+        spark._jvm.java.lang.Object()
         spark._jvm.java.lang.Runtime.getRuntime().halt(9)
 except JvmEndedError:
     print("told")
+print([t for t in threading.enumerate() if isinstance(t, FinalizerWorker)])
 """
 
 
@@ -80,7 +86,7 @@ except JvmEndedError:
 def test_a_jvm_that_dies_while_it_is_asked_prints_no_traceback(tmp_path: Path) -> None:
     command = [sys.executable, "-c", DIES, str(tmp_path / "spark.log")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
-    assert (done.stdout, "Traceback" in done.stderr) == ("told\n", False), done.stderr
+    assert (done.stdout, "Traceback" in done.stderr) == ("told\n[]\n", False), done.stderr
 
 
 def test_what_py4j_prints_of_a_failed_call_goes_to_the_log(
