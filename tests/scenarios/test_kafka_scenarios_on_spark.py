@@ -48,6 +48,7 @@ def run(backend: LocalBackend, folder: Path, scenario: str, fault: str = "") -> 
     return run_once(backend, load_scenario(scenario), wanted, folder / str(next(_runs)))
 
 
+@pytest.mark.slow
 def test_celsius_goes_from_topic_to_topic_once(backend: LocalBackend, tmp_path: Path) -> None:
     clean = run(backend, tmp_path, "celsius_kafka")
     assert (clean.outcome, clean.replay_changed, clean.note) == ("good", False, "")

@@ -24,6 +24,15 @@ from bettong.scenarios.word_count import WORD_COUNT
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
+# One of each kind; all of them run nightly.
+AT_EVERY_CHANGE = {
+    "cut_driver_gateway",
+    "driver_twice_in_a_row",
+    "full_disk",
+    "gateway_and_sender_at_once",
+    "receiver_comes_back_while_replaying",
+    "two_nodes_at_once",
+}
 COMBINATIONS = {path.stem: Schedule.read(path) for path in sorted(Path(COMBINED.path).iterdir())}
 
 
@@ -84,7 +93,13 @@ def test_two_clean_runs_take_the_same_steps_for_the_same_causes(
     assert sorted(again.outputs) == sorted(clean.outputs)
 
 
-@pytest.mark.parametrize("name", COMBINATIONS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in AT_EVERY_CHANGE else [pytest.mark.slow])
+        for name in COMBINATIONS
+    ],
+)
 def test_the_right_engine_withstands_faults_of_every_kind(run: RunOne, name: str) -> None:
     seen = run(COMBINATIONS[name])
     assert (seen.outcome, seen.not_fired) == ("good", ()), seen.note

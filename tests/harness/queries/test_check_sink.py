@@ -91,8 +91,11 @@ def test_the_marker_before_the_rows_loses_them(environments: SparkEnvironments) 
                 "crash(driver, before batch=1/sink.file=2.commit)",
             )
         ),
+        pytest.param(
+            ("crash(driver, before batch=1/commits)", "crash(driver, before batch=1/commits#2)"),
+            marks=pytest.mark.slow,
+        ),
         ("crash(driver, before batch=1/p=0/a=0/source.middle)",),
-        ("crash(driver, before batch=1/commits)", "crash(driver, before batch=1/commits#2)"),
     ],
 )
 @pytest.mark.parametrize(
@@ -121,17 +124,28 @@ def test_kept_crashes_show_what_kills_show(
     ("name", "fault", "kinds"),
     [
         ("WritesInPlace", "crash(driver, before batch=1/sink.file=3.write)", {"Loss"}),
-        ("MarksBeforeArrow", "crash(driver, before batch=1/sink.file=1.change)", {"Loss"}),
-        ("MergesThirds", "crash(driver, before batch=2/sink.file=9.remove)", {"Loss"}),
+        pytest.param(
+            "MarksBeforeArrow",
+            "crash(driver, before batch=1/sink.file=1.change)",
+            {"Loss"},
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            "MergesThirds",
+            "crash(driver, before batch=2/sink.file=9.remove)",
+            {"Loss"},
+            marks=pytest.mark.slow,
+        ),
         (
             "AsksOutside",
             "pause(driver, from batch=1/sink.file=1.begin until after batch=3/commits)",
             {"Duplicate"},
         ),
-        (
+        pytest.param(
             "OneNameAside",
             "pause(driver, from batch=1/sink.file=3.rename until batch=2/sink.file=3.rename)",
             {"Loss", "Duplicate"},
+            marks=pytest.mark.slow,
         ),
     ],
 )

@@ -39,7 +39,6 @@ MOMENTS = [
     "before: batch=1/commits",
     "after: batch=1/commits",
 ]
-AT_EVERY_CHANGE = {"before: batch=1/commits"}
 RACES = re.compile(r"batch=1/(stage=\d+/)?p=")
 """Tasks that run side by side when the driver dies: how far each has come is up to the clock."""
 SPARED = "without the JVM"
@@ -70,26 +69,24 @@ class Seen:
         return cls(run.outcome, steps, run.outputs, remains(layout))
 
 
-@pytest.mark.parametrize(
-    "moment",
-    [pytest.param(m, marks=[] if m in AT_EVERY_CHANGE else [pytest.mark.slow]) for m in MOMENTS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", MOMENTS)
 def test_a_jvm_spared_by_a_crash_changes_nothing(
     backend: LocalBackend, tmp_path: Path, moment: str
 ) -> None:
     same_with_and_without_jvm(backend, tmp_path, f"crash: {{node: driver, {moment}}}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("moment", "keep"),
     [
-        ("at: batch=1/state.manifest", "zeros"),
         # Half of a manifest ends in the midst of a name that is chance.
         *(
-            pytest.param("at: batch=1/state.manifest", keep, marks=pytest.mark.slow)
-            for keep in ("nothing", "names", "content")
+            ("at: batch=1/state.manifest", keep)
+            for keep in ("zeros", "nothing", "names", "content")
         ),
-        *(pytest.param("before: batch=1/commits", keep, marks=pytest.mark.slow) for keep in KEEPS),
+        *(("before: batch=1/commits", keep) for keep in KEEPS),
     ],
 )
 def test_a_jvm_spared_by_a_power_cut_changes_nothing(

@@ -83,6 +83,7 @@ def test_a_driver_says_where_a_batch_stands_that_does_not_end(
     assert waits.startswith("threading.py, line ")
 
 
+@pytest.mark.slow
 def test_hosts_that_were_started_ahead_are_kept() -> None:
     with DriverPool(0) as pool:
         first = pool.acquire()

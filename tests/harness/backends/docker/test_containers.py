@@ -88,7 +88,9 @@ def test_nodes_reach_each_other_through_proxies_alone(engine: str, tmp_path: Pat
     assert ours() == (0, 0)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL]
+)
 def test_nothing_is_left_when_bettong_is_ended(
     engine: str, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.docker, pytest.mark.timeout(600)]
 
 _runs = count(1)
 
-AT_EVERY_CHANGE = {"a driver is killed and another starts", "the receiver is off the network"}
+AT_EVERY_CHANGE = {"the receiver is off the network"}
 
 FAULTS = {
     "a driver is killed and another starts": (

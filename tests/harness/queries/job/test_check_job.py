@@ -518,6 +518,7 @@ def test_pooled_threads_that_write_checksums_tell_of_their_own_run(
     assert result.verdict == "valid", result.reason
 
 
+@pytest.mark.slow
 def test_a_source_of_the_users_own_is_read_twice_first(
     environments: SparkEnvironments, users: str
 ) -> None:
