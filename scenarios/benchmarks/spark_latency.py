@@ -146,7 +146,7 @@ def _live(
             {STREAM: GatewaySource(addresses["gateway"], STREAM)},
             {"sums": TcpSink(addresses["receiver"], "running_sum")},
             batch_wait_s=0.0,
-            state_partitions=2,
+            state_partitions=1,  # one core keeps up
             read_slices=1,
             metrics=Metrics(file=folder / "metrics.jsonl"),
         )
