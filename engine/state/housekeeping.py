@@ -86,6 +86,7 @@ class Housekeeper:
         self._executor = executor or ThreadPoolExecutor(1, "bettong-housekeeper")
         self._work: Future[Merges] | None = None
         self._merges: Merges = {}
+        self._named: dict[tuple[int, int], tuple[str, ...]] = {}
 
     def current(self, files: Sequence[FileEntry]) -> tuple[FileEntry, ...]:
         """The files with what has been merged since in their place.
@@ -148,10 +149,10 @@ class Housekeeper:
             if batch <= manifest.batch - self._keep:
                 remove_manifest(self._store, batch, epoch)
         remove_before(self._store, manifest.batch - self._keep)
+        kept = [version for version in versions if version[0] > manifest.batch - self._keep]
+        self._named = {version: self._named_by(*version) for version in kept}
         named = {f.name for f in manifest.files} | {new.name for new in self._merges.values()}
-        for batch, epoch in versions:
-            if batch > manifest.batch - self._keep:
-                named.update(self._named_by(batch, epoch))
+        named.update(*self._named.values())
         for state in self._states:
             folder = f"{FOLDER}/{state.name}"
             for name in self._store.names(folder):
@@ -160,10 +161,14 @@ class Housekeeper:
                 if ours and f"{folder}/{name}" not in named:
                     self._store.remove(f"{folder}/{name}")
 
-    def _named_by(self, batch: int, epoch: int) -> list[str]:
+    def _named_by(self, batch: int, epoch: int) -> tuple[str, ...]:
+        """The files of a version, which is read once: no version is ever changed."""
+        known = self._named.get((batch, epoch))
+        if known is not None:
+            return known
         try:
-            return [f.name for f in read_version(self._store, batch, epoch).files]
+            return tuple(f.name for f in read_version(self._store, batch, epoch).files)
         except StoreError:
             if (batch, epoch) in stored(self._store):
                 raise
-            return []  # a driver that this one has replaced was still removing old versions
+            return ()  # a driver that this one has replaced was still removing old versions

@@ -117,8 +117,8 @@ class DropsBase(BatchProtocol):
 
 
 class _Hasty(Housekeeper):
-    def _named_by(self, batch: int, epoch: int) -> list[str]:
-        return []
+    def _named_by(self, batch: int, epoch: int) -> tuple[str, ...]:
+        return ()
 
 
 class DropsMergedFiles(MergingFiles):

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bettong.engine.state.housekeeping import Housekeeper
+from bettong.engine import state_entity
+from bettong.engine.state.entities import save
+from bettong.engine.state.housekeeping import Housekeeper, file_name
 from bettong.engine.state.inline import InlineExecutor
 from bettong.engine.state.manifest import (
     Manifest,
@@ -19,6 +21,7 @@ from bettong.engine.state.manifest import (
     write_manifest,
 )
 from bettong.engine.state.store import LocalStore, StoreError
+from bettong.scenarios.applications.word_count import WordTotal
 
 
 @dataclass(frozen=True)
@@ -76,3 +79,33 @@ def test_a_version_that_is_there_and_cannot_be_read_is_an_error(tmp_path: Path) 
     unreadable(tmp_path)
     with pytest.raises(StoreError, match="cannot be read"):
         keep_house(store, 1)
+
+
+@dataclass(frozen=True)
+class Counted(LocalStore):
+    """Notes which manifests are read."""
+
+    reads: list[str] = field(default_factory=list)
+
+    def read(self, name: str) -> memoryview:
+        if name.startswith("manifests/"):
+            self.reads.append(name)
+        return super().read(name)
+
+
+def test_a_version_is_read_once_and_its_files_stay_while_it_is_kept(tmp_path: Path) -> None:
+    store = Counted(tmp_path)
+    epoch = take_epoch(store, "only")
+    state = state_entity(WordTotal)
+    housekeeper = Housekeeper(store, (state,), 1, epoch, 3, 9, InlineExecutor())
+    names = []
+    for batch in range(6):
+        name = file_name(state.name, epoch, batch, "0000-0")
+        names.append(name.rpartition("/")[2])
+        entry = save(state, store, name, [b"sk"], [batch], [WordTotal(batch)])
+        manifest = Manifest("app", batch, epoch, {}, (entry,))
+        write_manifest(store, manifest)
+        housekeeper.after(manifest)
+        assert housekeeper.current((entry,)) == (entry,)
+    assert len(store.reads) == len(set(store.reads)) == 6
+    assert set(store.names(f"state/{state.name}")) == set(names[3:])
