@@ -27,6 +27,7 @@ from bettong.harness.faults.schedule import Schedule
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.runs.course import BlindError, Course, Limits, StuckError
 from bettong.harness.runs.left_logs import check_logs
+from bettong.harness.runs.left_notes import check_notes
 from bettong.harness.runs.left_over import left_over
 from bettong.harness.runs.left_state import LeftState, left_state
 from bettong.harness.runs.observed import Observed, visible
@@ -250,7 +251,11 @@ class Carried:
         senders = scenario.senders.items()
         noted = {stream: sent[stream] for stream, node in senders if node not in hit}
         disturbed = power_was_cut or bool(faults)
-        found = [*check_sent(layout, noted), *check_logs(layout, sent, undisturbed=not disturbed)]
+        found = [
+            *check_sent(layout, noted),
+            *check_logs(layout, sent, undisturbed=not disturbed),
+            *check_notes(layout),
+        ]
         if not disturbed and not self._closed_as_told():
             found.append(stuck("no batch was closed by time", expected="batches that time closes"))
         if not power_was_cut:  # what was removed may be back, for nobody waits for that
