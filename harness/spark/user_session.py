@@ -127,11 +127,14 @@ def _failed_calls_to(log: Path, spark: SparkSession) -> Iterator[None]:
 
 def _end_finalizer(spark: SparkSession) -> None:
     """Waits for the thread that tells a JVM, now and then, which objects Python no longer has: it
-    would ask the one that is gone, after what it prints of that is no longer kept from the user."""
+    would ask the one that is gone, after what it prints of that is no longer kept from the user.
+    Without ``PYSPARK_PIN_THREAD`` there is none."""
     from py4j.clientserver import SHUTDOWN_FINALIZER_WORKER, FinalizerWorker
 
     gateway: Any = spark.sparkContext._gateway
-    waiting = gateway._gateway_client.finalizer_deque
+    waiting = getattr(gateway._gateway_client, "finalizer_deque", None)
+    if waiting is None:
+        return
     waiting.clear()
     waiting.append(SHUTDOWN_FINALIZER_WORKER)
     for thread in threading.enumerate():

@@ -58,6 +58,19 @@ def test_a_jvm_that_is_killed_is_reported(builder: Builder, tmp_path: Path) -> N
     assert builder.stopped == 0, "there is nothing to be stopped"
 
 
+def test_a_jvm_is_reported_too_that_no_thread_tells_what_is_gone(
+    builder: Builder, tmp_path: Path
+) -> None:
+    """As with ``PYSPARK_PIN_THREAD=false``."""
+    builder.session.sparkContext._gateway._gateway_client = SimpleNamespace()
+    with (
+        pytest.raises(JvmEndedError, match="JVM has ended"),
+        session("a", "local[1]", tmp_path / "spark.log") as spark,
+    ):
+        spark.sparkContext._gateway.proc.kill()
+        raise ConnectionResetError(104, "Connection reset by peer")
+
+
 def test_other_errors_are_what_they_are(builder: Builder, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="mine"), session("a", "local[1]", tmp_path / "log"):
         raise ValueError("mine")
