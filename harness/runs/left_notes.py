@@ -4,6 +4,8 @@ says, or the next replay would take others."""
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from bettong.engine.state.manifest import read_version, stored
 from bettong.engine.state.planned import all_noted
 from bettong.engine.state.store import LocalStore
@@ -22,7 +24,7 @@ def check_notes(layout: Layout) -> tuple[Anomaly, ...]:
     """
     store = LocalStore(layout.checkpoint / STATE)
     found = []
-    try:
+    with suppress(BettongError):  # who reads the state says so
         notes = {planned.batch: planned for planned in all_noted(store)}
         for batch, epoch in stored(store):
             if batch not in notes:
@@ -40,6 +42,4 @@ def check_notes(layout: Layout) -> tuple[Anomaly, ...]:
                         "note says that it ends elsewhere than its state does",
                     )
                 )
-    except BettongError:
-        return ()  # who reads the state says so
     return tuple(found)

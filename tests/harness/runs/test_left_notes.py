@@ -43,3 +43,14 @@ def test_what_cannot_be_read_is_left_to_who_reads_the_state(tmp_path: Path) -> N
     state(layout, {"amounts": 5})
     LocalStore(layout.checkpoint / "state").write("planned/000000000001.json", b"torn")
     assert check_notes(layout) == ()
+
+
+def test_what_is_found_before_something_unreadable_counts(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    state(layout, {"amounts": 5})
+    store = LocalStore(layout.checkpoint / "state")
+    for batch in (1, 2):
+        note(store, PlannedBatch(batch, {"amounts": 2}, {"amounts": 4}))
+    store.write("manifests/000000000002-000001.json", b"torn")
+    (found,) = check_notes(layout)
+    assert found.seen == {"batch": 1, "ends": {"amounts": 4}}
