@@ -132,7 +132,7 @@ class Recoveries:
     _changed: set[str] = field(default_factory=set)
 
     def wrote(self, o: Occurrence) -> None:
-        """A step has ended well."""
+        """A step has ended, if only by an error: what it had written by then stays."""
         if o.records:
             self.written.setdefault(disk_of(o.node), Counter())[o.record] += o.records
 
