@@ -1,7 +1,7 @@
 """Which fault sets of a real run are the same, so that only one of them needs to be run.
 
 A crash leaves nothing of a node but what it has written and sent: two crashes of a node between
-which it has only read are the same, and the earlier is moved to the later.
+which it has only read, and asked nobody, are the same, and the earlier is moved to the later.
 
 What can follow a fault is decided by what was durable when it fired and by what the system did
 then. Two faults of the same batch position with the same durable facts before and the same steps
@@ -160,7 +160,7 @@ def _same_of_node(
     later: Occurrence | None = None  # a crash just before it is the same as one here
     writing = 0  # how many steps that change something go on here
     for position, begins, o in reversed(reported):
-        reads = o.id.is_read and not leaving(o.calls) and (o.step, o.number) not in effects
+        reads = _only_reads(o) and (o.step, o.number) not in effects
         if not begins and leaving(o.later_calls):
             later = None
         if begins and not reads:
@@ -177,6 +177,12 @@ def _same_of_node(
             writing += 1
             later = None
     return found
+
+
+def _only_reads(o: Occurrence) -> bool:
+    """Whether a step leaves nothing but what its process knows: neither on its disk, nor with a
+    server, which may remember whom it has answered."""
+    return o.id.is_read and o.link is None and not leaving(o.calls)
 
 
 def _heard(occurrence: Occurrence, since: int) -> bool:

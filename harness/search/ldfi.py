@@ -197,7 +197,7 @@ def _result(
     if equivalence.stand_ins:
         assumptions.append(
             f"{len(equivalence.stand_ins)} crashes are taken for a later one of their node, "
-            "before which it has only read"
+            "before which it has only read, and asked nobody"
         )
     if equivalence.folded:
         assumptions.append(

@@ -208,6 +208,17 @@ def test_a_read_in_which_the_node_has_written_something_is_none() -> None:
     assert not same_crashes(read_occurrences(after))
 
 
+def test_a_crash_is_not_moved_over_what_a_server_was_asked() -> None:
+    """It may keep for who has asked what nobody reads any more."""
+    asked = step(PLAN, link="driver->gateway")
+    same = same_crashes(read_occurrences([*asked, *step(READ), *step(WRITE)]))
+    assert ids(same) == {
+        (f"after {PLAN}", f"before {WRITE}"),
+        (f"before {READ}", f"before {WRITE}"),
+        (f"after {READ}", f"before {WRITE}"),
+    }
+
+
 def test_a_crash_is_not_moved_over_what_the_node_heard() -> None:
     reported = step("receiver.open/epoch=1", node="receiver")
     same = same_crashes(
