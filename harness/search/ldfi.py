@@ -25,6 +25,7 @@ from bettong.harness.search.durable import MOST_WAYS
 from bettong.harness.search.executor import Likely, ScenarioExecutor
 from bettong.harness.search.lasting import lasting
 from bettong.harness.search.mechanism import mechanism
+from bettong.harness.search.system import system_of
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import Counterexample, Guarantee, Result, tool_version
 from bettong.lineage.search.events import Executed, SearchEvent
@@ -55,8 +56,9 @@ def search_scenario(
     hypotheses: those that have broken the scenario before, or that hit what was changed.
 
     The search writes each run to ``search.jsonl`` in the campaign's folder as soon as it is judged
-    and, started again with the same question, goes on where it was. Raises UsageError when that
-    file belongs to another question, BettongError when the system cannot be started.
+    and, started again with the same question about the same system, goes on where it was. Raises
+    UsageError when that file belongs to another question, BettongError when the system cannot be
+    started.
     """
     reach = reach.over(campaign.scenario)
     set_ending(campaign, reach)
@@ -76,6 +78,7 @@ def search_scenario(
             find_all=reach.find_all,
             log=campaign.out / LOG,
             question=question(campaign, reach),
+            system=system_of(campaign.scenario),
             on_event=on_event,
             canonical=executor.equivalence.canonical,
             alike=executor.equivalence.alike,
