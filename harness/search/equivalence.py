@@ -43,8 +43,8 @@ class Recovery:
         epoch: the epoch that was open then.
         before, taken: how often each step had been begun when it fired, and in the end.
         signature: equal for faults that are alike.
-        settled: equal for faults of one batch after which the next one began with the same: the
-            same durable facts of the batch, the same incarnations; empty when none began.
+        settled: equal for faults of one batch and place after which the next one began with the
+            same: the same durable facts of the batch, the same incarnations; empty when none began.
     """
 
     batch: int | None
@@ -85,14 +85,19 @@ def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery |
     ]
     signature = _digest(fault.kind, fault.place, *sorted(durable), "", *sorted(after))
     before, taken = (Counter(o.step for o in some) for some in (earlier, reading.occurrences))
-    settled = "" if batch is None else _settled(reading, batch, fired_at, here)
+    settled = "" if batch is None else _settled(fault, reading, batch, fired_at, here)
     return Recovery(batch, epoch, dict(before), dict(taken), signature, settled)
 
 
 def _settled(
-    reading: Reading, batch: int, fired_at: int, here: Callable[[Occurrence], bool]
+    fault: Fault,
+    reading: Reading,
+    batch: int,
+    fired_at: int,
+    here: Callable[[Occurrence], bool],
 ) -> str:
-    """With what the next batch began after a fault; empty when it did not begin."""
+    """With what the next batch began after a fault; empty when it did not begin. What nodes that
+    live on remember of it no disk tells: that is alike at most where it has hit the same place."""
     begun = next(
         (
             o.begun
@@ -105,7 +110,9 @@ def _settled(
         return ""
     durable = _records(o for o in reading.occurrences if o.over_at(begun) and here(o))
     lives = {r.node: r.incarnation for r in reading.restarts if r.position < begun}
-    return _digest(*sorted(durable), "", *(f"{node}.{n}" for node, n in sorted(lives.items())))
+    alive = (f"{node}.{n}" for node, n in sorted(lives.items()))
+    hit = [fault.place] if fault.kills else [*fault.nodes, *fault.links]
+    return _digest(fault.kind, *hit, *sorted(durable), "", *alive)
 
 
 def _of_a_batch(o: Occurrence) -> bool:

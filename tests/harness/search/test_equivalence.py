@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeVar
 
+from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds import Crash, Omit, OmitReply
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.registry import to_entry
@@ -16,6 +18,8 @@ from bettong.harness.search.read_run import CleanRun, RunReader
 from bettong.harness.search.trace_lineage import lineage_of
 from bettong.lineage.faults import CLASSIC
 from bettong.lineage.trace import TraceEvent
+
+F = TypeVar("F", bound=Fault)
 
 LINK = "driver->receiver"
 COMMIT, SERVED = "batch=1/sink.commit", "receiver.commit/batch=1"
@@ -55,10 +59,10 @@ def learned(equivalence: FaultEquivalence, at: Point, first: list[str], second: 
 
 def learn(
     equivalence: FaultEquivalence,
-    fault: Crash,
+    fault: F,
     events: list[TraceEvent],
     batches: Batches = batch_of,
-) -> Crash:
+) -> F:
     recovery = recovery_of(fault, read_occurrences(events), batches)
     assert recovery is not None
     equivalence.faults[fault.id] = fault
@@ -254,6 +258,32 @@ def test_in_a_later_batch_it_counts_only_with_what_that_batch_began() -> None:
     equivalence.faults[second.id] = second
     assert equivalence.canonical(frozenset({late.id, second.id})) == {early.id, second.id}
     assert equivalence.canonical(frozenset({missing.id, second.id})) == {missing.id, second.id}
+
+
+def test_in_a_later_batch_losses_of_different_links_are_not_alike() -> None:
+    """No disk tells what a node that lives on remembers of the connection that it has lost."""
+    equivalence = FaultEquivalence()
+    next_plan = PLAN.replace("batch=1", "batch=2")
+    lost = [Omit("driver->gateway", Point(READ)), Omit(LINK, Point(COMMIT))]
+    for fault in lost:
+        place = fault.points[0].step
+        injected = TraceEvent(
+            f"fault/{fault.id}", "after", "driver", detail={"fault": to_entry(fault)}
+        )
+        tried = [
+            TraceEvent(place, "before", "driver"),
+            injected,
+            TraceEvent(place, "failed", "driver"),
+        ]
+        events = [*step(PLAN), *(step(READ) if place == COMMIT else ()), *tried]
+        rest = [READ, COMMIT] if place == READ else [COMMIT]
+        events += [event for name in (*rest, next_plan, WRITE) for event in step(name)]
+        learn(equivalence, fault, events)
+    second = Crash("driver", Point(next_plan))
+    equivalence.faults[second.id] = second
+    for fault in lost:
+        asked = frozenset({fault.id, second.id})
+        assert equivalence.canonical(asked) == asked
 
 
 def test_what_was_durable_distinguishes_faults() -> None:
