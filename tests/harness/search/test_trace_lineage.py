@@ -507,3 +507,26 @@ def test_what_a_failed_step_has_written_is_on_the_disk_all_the_same() -> None:
     for half, alike in (([[1, "append", "log", 4]], False), ([[1, "sync", "log", 0]], True)):
         lineage = lineage_of(kept(half), kinds={STORAGE}, clean=records).lineage
         assert (harmless in lineage.graph) is alike
+
+
+def test_a_node_that_writes_only_after_a_fault_has_other_records_then() -> None:
+    lost = f"omit({LINK}, {PLAN})"
+    spilt = {"after": f"before {PLAN}", "calls": [[1, "append", "spill", 9]], "more": 0}
+
+    def run(*spills: TraceEvent) -> list[TraceEvent]:
+        trace = Trace()
+        trace.whole(OPEN)
+        trace.begin(PLAN, link=LINK)
+        if spills:
+            trace.injects(lost, "driver")
+            trace.events += spills
+            trace.begin(PLAN, link=LINK)
+        trace.end(PLAN, link=LINK)
+        return trace.events
+
+    failed = TraceEvent(PLAN, "failed", "driver", link=LINK)
+    records = CleanRecords.of(read_occurrences(run()))
+    harmless = f"{lost} does not matter to the driver"
+    assert harmless in lineage_of(run(failed), clean=records).lineage.graph
+    spills = replace(failed, detail={"disk": spilt})
+    assert harmless not in lineage_of(run(spills), clean=records).lineage.graph
