@@ -1,4 +1,4 @@
-"""A sample of what was taken to be the same as something that was run is run, and has to be good."""
+"""Of what was taken to be the same as something that was run, a sample is run and must be good."""
 
 from __future__ import annotations
 
