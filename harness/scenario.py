@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from bettong.engine import Application
 from bettong.harness.faults.schedule import Schedule
@@ -63,8 +63,8 @@ class Scenario:
         classes: classes ``module:Class`` that replace the right ones, by component.
         options: further arguments of the gateway and the receiver.
         rows: what the outputs of this input are, by their ids, found by other means than the
-            functions of the engine, which interpreter and runner have in common. Without any the
-            interpreter alone says it.
+            functions of the engine, which interpreter and runner have in common: a text, or, of
+            bytes that are none, ``{"base64": TEXT}``. Without any the interpreter alone says it.
         judges_state: whether the state that a run leaves is compared with the interpreter's too.
             Not where it rightly is another one although the outputs are the same, such as that of
             code that changes on the way.
@@ -88,7 +88,7 @@ class Scenario:
     outputs: Outputs = "receiver"
     classes: Mapping[Component, str] = field(default_factory=dict)
     options: Mapping[Component, Sequence[str]] = field(default_factory=dict)
-    rows: Mapping[str, str] = field(default_factory=dict)
+    rows: Mapping[str, Any] = field(default_factory=dict)
     judges_state: bool = True
     versions: int | None = None
     batches: int = 2

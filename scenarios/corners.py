@@ -41,10 +41,10 @@ def colliding() -> bytes:
     return b"\n".join(b"%s,%d" % (key, n) for n, key in enumerate(keys, 1))
 
 
-def _numbers(*values: int) -> str:
+def _numbers(*values: int) -> str | dict[str, str]:
     """Numbers in bytes, as a row holds them: those that are no text in base64."""
     data = struct.pack(f">{len(values)}q", *values)
-    return data.decode() if data.isascii() else base64.b64encode(data).decode()
+    return data.decode() if data.isascii() else {"base64": base64.b64encode(data).decode()}
 
 
 def visits() -> bytes:

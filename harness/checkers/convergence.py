@@ -85,16 +85,17 @@ def check_convergence(
     Args:
         app: the application.
         history: all that happened, ended by an exchange of everything with everybody.
-        observed: the states that each site has.
+        observed: the states that each site has; one that is not there has no entity.
     """
-    sites = sorted(observed)
+    sites = sorted(observed.keys() | {event.site for event in history})
     expected = states_after(app, sites, history)
     found: list[Anomaly] = []
     for site in sites:
-        for state, entities in observed[site].items():
-            named = _named(site, state, entities)
-            found += check_state(_named(site, state, expected[site][state]), named)
-            found += check_state(_named(site, state, observed[sites[0]][state]), named)
+        seen, first = observed.get(site, {}), observed.get(sites[0], {})
+        for state in sorted(expected[site].keys() | seen.keys()):
+            named = _named(site, state, seen.get(state, {}))
+            found += check_state(_named(site, state, expected[site].get(state, {})), named)
+            found += check_state(_named(site, state, first.get(state, {})), named)
     return tuple(found)
 
 

@@ -32,7 +32,7 @@ def expected_outputs(application: Application, found: Interpretation) -> list[Re
     """
     several = len(application.sinks) > 1
     return [
-        _record(o.id, key_text(o.key), _text(o.data), None, o.sink if several else "")
+        _record(o.id, key_text(o.key), _as_in_a_row(o.data), None, o.sink if several else "")
         for o in found.outputs
     ]
 
@@ -76,7 +76,7 @@ def as_noted(
     return [*boundaries, whole]
 
 
-def as_told(expected: Sequence[Record], rows: Mapping[str, str]) -> list[Record]:
+def as_told(expected: Sequence[Record], rows: Mapping[str, Any]) -> list[Record]:
     """The outputs with the ids and contents that are told, in the order and with the keys of those
     that were worked out."""
     known = {str(record.id) for record in expected}
@@ -93,7 +93,7 @@ def seen_outputs(rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[Record
         _record(
             row.get("id"),
             row.get("key"),
-            row.get("data", row.get("base64")),
+            _content(row),
             row.get("batch"),
             sink if len(rows) > 1 else "",
         )
@@ -102,15 +102,24 @@ def seen_outputs(rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[Record
     ]
 
 
-def _record(id: Any, key: str | None, value: Any, batch: Any, sink: str) -> Record:
+def _content(row: Mapping[str, Any]) -> Any:
+    """What a reader makes of a row: text, or bytes that are none. That the right letters stand
+    there as the other of the two is not the right content."""
+    if "base64" not in row:
+        return row.get("data")
+    return {name: row[name] for name in ("data", "base64") if name in row}
+
+
+def _record(id: Any, key: Any, value: Any, batch: Any, sink: str) -> Record:
     if not sink:
         return Record(id, key, value, batch)
-    return Record(f"{id}@{sink}", None if key is None else f"{key}@{sink}", value, batch)
+    # A key that is no text stays what it is: it must not become the text that was expected.
+    return Record(f"{id}@{sink}", f"{key}@{sink}" if isinstance(key, str) else key, value, batch)
 
 
-def _text(data: bytes) -> str:
+def _as_in_a_row(data: bytes) -> Any:
     """An output as a row of the receiver holds it."""
     try:
         return data.decode()
     except UnicodeDecodeError:
-        return base64.b64encode(data).decode()
+        return {"base64": base64.b64encode(data).decode()}

@@ -27,7 +27,8 @@ def check_running_totals(
     found = []
     for record in observed:
         before = last.get(record.key)
-        if before is not None and total(record.value) < total(before.value):
+        # Not-a-number is no total either: nothing is less than it, and it is not at least anything.
+        if before is not None and not total(record.value) >= total(before.value):
             found.append(
                 Anomaly(
                     "StateDivergence",

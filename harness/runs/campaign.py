@@ -317,7 +317,8 @@ def run_campaign(
         clean_runs: how many runs without faults come first, each of which has to be good; they
             have to give the same outputs and the same steps, or the verdict is unknown.
         wanted: how many schedules have to be injected; further ones of the plan stand in for
-            those that could not be. By default all of them have to be.
+            those that could not be, though not for those that were and could not be judged. By
+            default all of them have to be.
     """
     budget = budget.begun()
     clean = [campaign.run(Schedule(), f"clean-{i}") for i in range(1, clean_runs + 1)]
@@ -334,7 +335,7 @@ def run_campaign(
         return campaign.result("unknown", f"two clean runs differ: {difference}", expected)
     schedules = list(plan(clean))
     campaign.planned = len(clean) + (len(schedules) if wanted is None else wanted)
-    injected, failed = 0, None
+    injected, failed, unjudged = 0, None, None
     for first in range(0, len(schedules), campaign.parallel):
         if wanted is not None and injected >= wanted:
             break
@@ -351,12 +352,20 @@ def run_campaign(
                 return campaign.result("invalid", reason, expected, assumptions)
         injected += sum(seen.outcome == "good" and bool(seen.schedule.faults) for seen in together)
         failed = failed or next((seen for seen in together if seen.outcome != "good"), None)
+        unjudged = unjudged or next(filter(_is_unjudged, together), None)
     short = wanted is not None and injected < wanted
+    if unjudged is not None:
+        return campaign.result("unknown", unjudged.note, expected, assumptions)
     if failed is not None and (wanted is None or short):
         what = f"{failed.not_fired[0]} did not fire" if failed.not_fired else failed.note
         return campaign.result("unknown", what, expected, assumptions)
     reason = f"it holds under {injected} fault schedules" if injected else "it holds without faults"
     return campaign.result("valid", reason, expected, assumptions, complete=not short)
+
+
+def _is_unjudged(seen: RunRecord) -> bool:
+    """Whether nobody can say what came of faults all of which have fired."""
+    return seen.outcome == "unknown" and not seen.not_fired
 
 
 def _difference(clean: Sequence[RunRecord]) -> str:

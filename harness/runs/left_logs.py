@@ -40,7 +40,10 @@ def check_logs(
 
 
 def _journals(streams: Path, sent: Mapping[str, int], undisturbed: bool) -> Iterator[Anomaly]:
-    for folder in _folders(streams):
+    folders = _folders(streams)
+    for stream in sorted(sent.keys() - {folder.name for folder in folders}) if folders else ():
+        yield _not_noted(stream, sent[stream], 0, False)
+    for folder in folders:
         with _copied(folder) as copy:
             try:
                 journal = Journal(copy, folder.name)
@@ -49,12 +52,7 @@ def _journals(streams: Path, sent: Mapping[str, int], undisturbed: bool) -> Iter
             journal.close()
         number = sent.get(folder.name)
         if number is not None and (journal.end, journal.ended) != (number, True):
-            yield Anomaly(
-                "StateDivergence",
-                expected={"messages": number, "ended": True},
-                seen={"messages": journal.end, "ended": journal.ended},
-                note=f"the gateway has not noted all of {folder.name} that it has acknowledged",
-            )
+            yield _not_noted(folder.name, number, journal.end, journal.ended)
         if journal.released < journal.end:
             yield leak(
                 f"all {journal.end} messages of {folder.name} released",
@@ -68,6 +66,15 @@ def _journals(streams: Path, sent: Mapping[str, int], undisturbed: bool) -> Iter
                 f"{segments} segments",
                 f"the gateway keeps segments of {folder.name} that hold released messages only",
             )
+
+
+def _not_noted(stream: str, number: int, end: int, ended: bool) -> Anomaly:
+    return Anomaly(
+        "StateDivergence",
+        expected={"messages": number, "ended": True},
+        seen={"messages": end, "ended": ended},
+        note=f"the gateway has not noted all of {stream} that it has acknowledged",
+    )
 
 
 def _ledgers(receiver: Path) -> Iterator[Anomaly]:

@@ -1,7 +1,7 @@
 """Which fault sets of a real run are the same, so that only one of them needs to be run.
 
 A crash leaves nothing of a node but what it has written and sent: two crashes of a node between
-which it has only read are the same, and the earlier is moved to the later.
+which it has only read, and asked nobody, are the same, and the earlier is moved to the later.
 
 What can follow a fault is decided by what was durable when it fired and by what the system did
 then. Two faults of the same batch position with the same durable facts before and the same steps
@@ -29,6 +29,7 @@ from bettong.harness.search.leaves import Batches
 from bettong.harness.search.occurrences import (
     Occurrence,
     Reading,
+    leaving,
 )
 from bettong.lineage.faults import FaultSet
 
@@ -42,8 +43,8 @@ class Recovery:
         epoch: the epoch that was open then.
         before, taken: how often each step had been begun when it fired, and in the end.
         signature: equal for faults that are alike.
-        settled: equal for faults of one batch after which the next one began with the same: the
-            same durable facts of the batch, the same incarnations; empty when none began.
+        settled: equal for faults of one batch and place after which the next one began with the
+            same: the same durable facts of the batch, the same incarnations; empty when none began.
     """
 
     batch: int | None
@@ -71,11 +72,11 @@ def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery |
 
     def here(o: Occurrence) -> bool:
         found = batch_at(o.step)
-        if o.id.message:  # of other nodes' messages a recovery knows nothing
+        if o.id.message and not _of_a_batch(o):  # of senders' messages a recovery knows nothing
             return found == batch and StepId.parse(faulted_step).message is not None
         return found is None or found == batch
 
-    durable = _records(o for o in earlier if o.done_at(fired_at) and here(o))
+    durable = _records(o for o in earlier if o.over_at(fired_at) and here(o))
     durable = [counted_from(step, batch, epoch) for step in durable]
     after = [
         f"{counted_from(o.record, batch, epoch)} {'failed' if o.failed or o.ended is None else ''}"
@@ -84,14 +85,19 @@ def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery |
     ]
     signature = _digest(fault.kind, fault.place, *sorted(durable), "", *sorted(after))
     before, taken = (Counter(o.step for o in some) for some in (earlier, reading.occurrences))
-    settled = "" if batch is None else _settled(reading, batch, fired_at, here)
+    settled = "" if batch is None else _settled(fault, reading, batch, fired_at, here)
     return Recovery(batch, epoch, dict(before), dict(taken), signature, settled)
 
 
 def _settled(
-    reading: Reading, batch: int, fired_at: int, here: Callable[[Occurrence], bool]
+    fault: Fault,
+    reading: Reading,
+    batch: int,
+    fired_at: int,
+    here: Callable[[Occurrence], bool],
 ) -> str:
-    """With what the next batch began after a fault; empty when it did not begin."""
+    """With what the next batch began after a fault; empty when it did not begin. What nodes that
+    live on remember of it no disk tells: that is alike at most where it has hit the same place."""
     begun = next(
         (
             o.begun
@@ -102,14 +108,22 @@ def _settled(
     )
     if begun is None:
         return ""
-    durable = _records(o for o in reading.occurrences if o.done_at(begun) and here(o))
+    durable = _records(o for o in reading.occurrences if o.over_at(begun) and here(o))
     lives = {r.node: r.incarnation for r in reading.restarts if r.position < begun}
-    return _digest(*sorted(durable), "", *(f"{node}.{n}" for node, n in sorted(lives.items())))
+    alive = (f"{node}.{n}" for node, n in sorted(lives.items()))
+    hit = [fault.place] if fault.kills else [*fault.nodes, *fault.links]
+    return _digest(fault.kind, *hit, *sorted(durable), "", *alive)
+
+
+def _of_a_batch(o: Occurrence) -> bool:
+    """Whether it was done with a message because a batch has asked for it."""
+    return any(cause.id.batch is not None for cause in o.causes)
 
 
 def _records(steps: Iterable[Occurrence]) -> list[str]:
-    """What outlives the processes that took these steps, each as often as it was written."""
-    lasting = [o for o in steps if _lasts(o.id)]
+    """What outlives the processes that took these steps, each as often as it was written: also what
+    nothing names yet, for the disk has it."""
+    lasting = [o for o in steps if o.records or (o.ended is not None and _lasts(o.id))]
     written = [o.record for o in lasting for _ in range(o.records)]
     return [*written, *({o.record for o in lasting} - set(written))]
 
@@ -153,7 +167,9 @@ def _same_of_node(
     later: Occurrence | None = None  # a crash just before it is the same as one here
     writing = 0  # how many steps that change something go on here
     for position, begins, o in reversed(reported):
-        reads = o.id.is_read and (o.step, o.number) not in effects
+        reads = _only_reads(o) and (o.step, o.number) not in effects
+        if not begins and leaving(o.later_calls):
+            later = None
         if begins and not reads:
             writing -= o.ended is not None
             later = None if writing else o
@@ -168,6 +184,12 @@ def _same_of_node(
             writing += 1
             later = None
     return found
+
+
+def _only_reads(o: Occurrence) -> bool:
+    """Whether a step leaves nothing but what its process knows: neither on its disk, nor with a
+    server, which may remember whom it has answered."""
+    return o.id.is_read and o.link is None and not leaving(o.calls)
 
 
 def _heard(occurrence: Occurrence, since: int) -> bool:
@@ -279,11 +301,8 @@ class FaultEquivalence:
             chosen = self._settled[recovery.settled]
         target = self._recoveries[chosen]
         step = counted_on(relative, target.batch, target.epoch)
-        for name in (str(StepId.parse(step).with_number("p", 0)), step):
-            moved = self._shown(second, name, again, target)
-            if moved is not None:
-                return frozenset({chosen, self.stand_ins.get(moved, moved)})
-        return None
+        moved = self._shown(second, step, again, target)
+        return None if moved is None else frozenset({chosen, self.stand_ins.get(moved, moved)})
 
     def _place(self, first: str, second: str) -> tuple[int, str] | None:
         """Where in the recovery from the first fault the second one fires: at which time after it

@@ -28,6 +28,7 @@ from bettong.harness.search.executor import impossible
 from bettong.harness.search.ldfi import question, set_ending
 from bettong.harness.search.occurrences import Reading, read_occurrences
 from bettong.harness.search.read_run import moments
+from bettong.harness.search.system import system_of
 from bettong.harness.search.trace_lineage import message_batches
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import Fault as BoundedFault
@@ -108,7 +109,8 @@ class _Space:
         self._batches = reach.batches
         self._budget = budget.begun()
         self._fresh = 0
-        self._log = _Log(campaign.out / LOG, f"{question(campaign, reach)}, {reach.exhaustive}")
+        asked = f"{question(campaign, reach)}, {reach.exhaustive}"
+        self._log = _Log(campaign.out / LOG, asked, system_of(campaign.scenario))
         self._topology: Topology = campaign.backend.topology(campaign.scenario)
         self._kinds = frozenset(kind for kind, most in reach.bounds.at_most.items() if most)
 
@@ -231,9 +233,9 @@ def _connected(reading: Reading, node: str, link: str, since: int) -> float:
 class _Log:
     """What has been run, in a file of JSON lines."""
 
-    def __init__(self, path: Path, asked: str) -> None:
+    def __init__(self, path: Path, asked: str, system: str) -> None:
         self.known: dict[frozenset[str], Shown] = {}
-        self._log = QuestionLog(path, asked, self._take)
+        self._log = QuestionLog(path, asked, self._take, system)
 
     def add(self, reported: Shown) -> None:
         """Keep what a run has shown."""

@@ -25,6 +25,7 @@ from bettong.harness.search.durable import MOST_WAYS
 from bettong.harness.search.executor import Likely, ScenarioExecutor
 from bettong.harness.search.lasting import lasting
 from bettong.harness.search.mechanism import mechanism
+from bettong.harness.search.system import system_of
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import Counterexample, Guarantee, Result, tool_version
 from bettong.lineage.search.events import Executed, SearchEvent
@@ -55,8 +56,9 @@ def search_scenario(
     hypotheses: those that have broken the scenario before, or that hit what was changed.
 
     The search writes each run to ``search.jsonl`` in the campaign's folder as soon as it is judged
-    and, started again with the same question, goes on where it was. Raises UsageError when that
-    file belongs to another question, BettongError when the system cannot be started.
+    and, started again with the same question about the same system, goes on where it was. Raises
+    UsageError when that file belongs to another question, BettongError when the system cannot be
+    started.
     """
     reach = reach.over(campaign.scenario)
     set_ending(campaign, reach)
@@ -76,6 +78,7 @@ def search_scenario(
             find_all=reach.find_all,
             log=campaign.out / LOG,
             question=question(campaign, reach),
+            system=system_of(campaign.scenario),
             on_event=on_event,
             canonical=executor.equivalence.canonical,
             alike=executor.equivalence.alike,
@@ -85,7 +88,7 @@ def search_scenario(
             enough=lambda: not executor.starts_again and len(campaign.runs) >= _TO_BLAME,
             once_more=_ONCE_MORE,
         )
-        sampled = _check_equivalence(executor, findings, reach, campaign.seed)
+        sampled = check_equivalence(executor, findings, reach, campaign.seed)
         _check_start(executor, findings)
     return _result(campaign, executor, findings, reach, expected, sampled)
 
@@ -127,11 +130,11 @@ def question(campaign: Campaign, reach: SearchBounds) -> str:
     )
 
 
-def _check_equivalence(
+def check_equivalence(
     executor: ScenarioExecutor, findings: Findings, reach: SearchBounds, seed: int
 ) -> list[Execution]:
     """Run a few of the fault sets that were folded away, and of the pairs that no known way
-    suffers from: they too must be good."""
+    suffers from: they too must be good. One that shows nothing is run once more."""
     if findings.verdict != "valid":
         return []
     drawn = random.Random(seed)
@@ -141,15 +144,29 @@ def _check_equivalence(
     folded = sorted({*equivalence.folded, *alone}, key=sorted)
     chosen = drawn.sample(folded, min(_SAMPLE, len(folded)))
     chosen += _untried_pairs(findings, reach, drawn)
-    sampled = [executor.run(schedule) for schedule in chosen]
+    sampled = []
+    for schedule in chosen:
+        execution = executor.run(schedule)
+        sampled.append(executor.run(schedule) if execution.blind else execution)
     findings.executions += sampled
+    unjudged = [e for e in sampled if e.outcome == "unknown"]
     if executor.campaign.limits.over and any(e.blind for e in sampled):
+        findings.complete = False
         findings.conclude(
             "unknown", "the budget ended while fault sets taken to be the same as others were run"
+        )
+    elif unjudged:
+        names = ", ".join(sorted(unjudged[0].schedule))
+        findings.complete = False
+        findings.conclude(
+            "unknown",
+            f"{names}, taken to be the same as what was run, could not be judged: "
+            f"{unjudged[0].note}",
         )
     for execution in sampled:
         if execution.outcome == "violation":
             findings.minimal = [execution.schedule]
+            findings.complete = False
             findings.conclude(
                 "invalid",
                 f"{', '.join(sorted(execution.schedule))} breaks it, "
@@ -197,7 +214,7 @@ def _result(
     if equivalence.stand_ins:
         assumptions.append(
             f"{len(equivalence.stand_ins)} crashes are taken for a later one of their node, "
-            "before which it has only read"
+            "before which it has only read, and asked nobody"
         )
     if equivalence.folded:
         assumptions.append(
@@ -208,7 +225,7 @@ def _result(
         held = sum(1 for e in sampled if e.outcome == "good")
         assumptions.append(
             f"{held} sets of what was so left out, and of pairs of which no known way suffers, "
-            "were run as a check and held"
+            f"were run as a check and held{_not_injected(sampled)}"
         )
     impossible = sum(1 for e in findings.executions if e.details.get("impossible"))
     if impossible:
@@ -239,7 +256,13 @@ def _result(
         pruned=len(equivalence.folded) + len(equivalence.stand_ins),
         executions=len(findings.executions),
     )
-    return replace(result, coverage=replace(coverage, violated=len(broken)))
+    coverage = replace(coverage, violated=len(broken), complete=findings.complete)
+    return replace(result, coverage=coverage)
+
+
+def _not_injected(sampled: Sequence[Execution]) -> str:
+    missed = sum(e.outcome == "not-injected" for e in sampled)
+    return f"; {missed} could not be injected and show nothing" if missed else ""
 
 
 def _guarantee(findings: Findings) -> Guarantee:

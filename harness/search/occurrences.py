@@ -23,6 +23,11 @@ from bettong.lineage.trace import MessageRange, TraceEvent
 _LEAVES = frozenset({"append", "truncate", "rename", "link", "remove"})
 
 
+def leaving(calls: Iterable[DiskCall]) -> int:
+    """How many calls to the disk have left something there."""
+    return sum(call.operation in _LEAVES for call in calls)
+
+
 @dataclass(slots=True)
 class Occurrence:
     """One taking of a step.
@@ -34,7 +39,7 @@ class Occurrence:
         link: ``a->b`` when it is a request.
         begun: position of its ``before`` event in the trace.
         ended: position of its ``after`` event, or None when it failed or never ended.
-        failed: it ended by an error.
+        failed: position of its ``failed`` event, or None when it did not end by an error.
         causes: occurrences that it had read when it began.
         answers: those that it read before it ended, such as a server's reply.
         carries: the messages that it moved.
@@ -49,7 +54,7 @@ class Occurrence:
     link: str | None
     begun: int
     ended: int | None = None
-    failed: bool = False
+    failed: int | None = None
     causes: list[Occurrence] = field(default_factory=list)
     answers: list[Occurrence] = field(default_factory=list)
     carries: tuple[MessageRange, ...] = ()
@@ -69,9 +74,9 @@ class Occurrence:
     def records(self) -> int:
         """How much it has left for those who read it later, on its node's disk; of a server, whose
         memory outlives those who ask, also that it has answered at all."""
+        written = leaving(self.calls)
         if self.ended is None:
-            return 0
-        written = sum(call.operation in _LEAVES for call in self.calls)
+            return written  # a step that has failed may have got halfway
         return written or int(self.id.is_noted_by_spark or self.answers_a_request)
 
     @property
@@ -87,6 +92,11 @@ class Occurrence:
     def done_at(self, position: int) -> bool:
         """Whether it had ended well at this place of the trace."""
         return self.ended is not None and self.ended <= position
+
+    def over_at(self, position: int) -> bool:
+        """The same, or that it had failed."""
+        over = self.failed if self.ended is None else self.ended
+        return over is not None and over <= position
 
 
 @dataclass(slots=True)
@@ -219,7 +229,7 @@ class _Reader:
             self._reading.unread.append(f"{event.step}: it ended without having begun")
             return
         if event.phase == "failed":
-            occurrence.failed = True
+            occurrence.failed = position
             return
         known = {id(c) for c in occurrence.causes}
         found = self._named(event, occurrence) + self._joined_end(occurrence)

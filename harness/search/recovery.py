@@ -51,6 +51,7 @@ class CleanRecords:
         found: dict[str, Records] = {}
         past: dict[str, dict[str, set[str]]] = {}
         for o in reading.occurrences:
+            found.setdefault(disk_of(o.node), Counter())  # one that writes nothing may do so yet
             own = past[o.name] = {}
             for cause in o.causes:
                 _add_records(own, cause, past)
@@ -59,7 +60,7 @@ class CleanRecords:
             for cause in o.answers:
                 _add_records(past[o.name], cause, past)
             if o.records:
-                found.setdefault(disk_of(o.node), Counter())[o.record] += o.records
+                found[disk_of(o.node)][o.record] += o.records
         return cls(found, before, _of_first_ones(reading, past))
 
     def needed(self, point: Point, disk: str) -> frozenset[str]:
@@ -132,7 +133,7 @@ class Recoveries:
     _changed: set[str] = field(default_factory=set)
 
     def wrote(self, o: Occurrence) -> None:
-        """A step has ended well."""
+        """A step has ended, if only by an error: what it had written by then stays."""
         if o.records:
             self.written.setdefault(disk_of(o.node), Counter())[o.record] += o.records
 

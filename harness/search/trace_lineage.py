@@ -136,11 +136,8 @@ class _Builder:
                     *self.recoveries.found(restart.node),
                 ]
             if position in moments:
-                occurrence, begins = moments[position]
-                if begins:
-                    self._begin(occurrence)
-                else:
-                    self._end(occurrence)
+                take_in, occurrence = moments[position]
+                take_in(occurrence)
         self.recoveries.end()
         leaves = self.leaves
         return RunLineage(self.lineage, leaves.faults, self.reading, leaves.batch, leaves.same)
@@ -149,12 +146,14 @@ class _Builder:
     def lineage(self) -> Lineage:
         return self.leaves.lineage
 
-    def _moments(self) -> dict[int, tuple[Occurrence, bool]]:
-        found: dict[int, tuple[Occurrence, bool]] = {}
+    def _moments(self) -> dict[int, tuple[Callable[[Occurrence], None], Occurrence]]:
+        found: dict[int, tuple[Callable[[Occurrence], None], Occurrence]] = {}
         for occurrence in self.reading.occurrences:
-            found[occurrence.begun] = (occurrence, True)
+            found[occurrence.begun] = (self._begin, occurrence)
             if occurrence.ended is not None:
-                found[occurrence.ended] = (occurrence, False)
+                found[occurrence.ended] = (self._end, occurrence)
+            elif occurrence.failed is not None:
+                found[occurrence.failed] = (self.recoveries.wrote, occurrence)
         return found
 
     # --- facts

@@ -1,9 +1,9 @@
 """The log of a search: every execution, as soon as it is judged.
 
 A search that was killed goes on where it stopped: it is deterministic, so that it asks for the
-same schedules again, and those that the log holds are answered from it. Two things are never
-answered from a log: a run that showed nothing, and a question whose search came to its end, for the
-system may have been changed since.
+same schedules again, and those that the log holds are answered from it. Three things are never
+answered from a log: a run that showed nothing, a question whose search came to its end, for the
+system may have been changed since, and one about a system that is seen to have been.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ class Journal:
     Raises UsageError when the file belongs to another question or cannot be read.
     """
 
-    def __init__(self, path: Path, question: str) -> None:
+    def __init__(self, path: Path, question: str, system: str = "") -> None:
         self._known: dict[FaultSet, Execution] = {}
         self._table = LineageTable()
-        self._log = QuestionLog(path, question, self._take)
+        self._log = QuestionLog(path, question, self._take, system)
         self.resumed = len(self._known)
 
     def _take(self, value: dict[str, Any]) -> bool:

@@ -177,6 +177,7 @@ def search(
     find_all: bool = False,
     log: Path | None = None,
     question: str = "",
+    system: str = "",
     fault_space: int | None = None,
     on_event: Handler = ignore,
 ) -> Findings:
@@ -201,13 +202,14 @@ def search(
     ``once_more``: of schedules that were not injected, so many are run again when all others have
     been run, while nothing else is under way: for those that hang on how fast something is.
     ``log``: file to which every execution is written, and from which a search goes on that was
-    interrupted; ``question`` names what is asked, so that a log is not used for another one.
+    interrupted; ``question`` names what is asked, so that a log is not used for another one, and
+    ``system`` what it is asked of, so that nothing is answered for one that has been changed.
     ``fault_space``: size of the space, for the coverage, when it is known.
     ``on_event``: given each execution, once the log has it, and how far the search has come.
 
     Raises BettongError when the executor does; UsageError when the log is another question's.
     """
-    journal = Journal(log, question) if log is not None else None
+    journal = Journal(log, question, system) if log is not None else None
     work = _Search(
         executor,
         bounds,

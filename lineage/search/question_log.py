@@ -23,6 +23,8 @@ class QuestionLog:
     Args:
         path: made, with its folders, where there is none.
         question: what the values belong to.
+        system: what the question is asked of, such as a digest of its code: the file begins anew
+            when it is another one.
         take: is given each value that is there already, and says whether they are of use so far;
             if not, the file begins anew. LookupError, TypeError and ValueError of it mean that the
             line is none of such a log.
@@ -30,8 +32,15 @@ class QuestionLog:
     Raises UsageError when the file belongs to another question or cannot be read.
     """
 
-    def __init__(self, path: Path, question: str, take: Callable[[dict[str, Any]], bool]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        question: str,
+        take: Callable[[dict[str, Any]], bool],
+        system: str = "",
+    ) -> None:
         self._checksum = 0
+        self._system = system
         end = self._read(path, question, take) if path.exists() else 0
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file: IO[bytes] = path.open("r+b" if path.exists() else "wb")
@@ -39,7 +48,8 @@ class QuestionLog:
         self._file.seek(end)
         if not end:
             self._checksum = 0
-            self.add({"format": FORMAT, "question": question})
+            asked_of = {"system": system} if system else {}
+            self.add({"format": FORMAT, "question": question, **asked_of})
 
     def _read(self, path: Path, question: str, take: Callable[[dict[str, Any]], bool]) -> int:
         end = 0
@@ -55,6 +65,8 @@ class QuestionLog:
                                 f"{path} is the log of another question "
                                 f"({value['question']}): remove it or choose another directory"
                             )
+                        if value.get("system", "") != self._system:
+                            return 0
                     elif not take(value):
                         return 0
                 except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as e:

@@ -25,7 +25,14 @@ from bettong.engine.events.engine import EventEngine
 from bettong.engine.events.sharing import SharedError
 from bettong.engine.in_process import run_in_process
 from bettong.engine.sources.base import FileSource
-from bettong.harness.checkers.convergence import Absorbed, Happened, Shared, Took, check_convergence
+from bettong.harness.checkers.convergence import (
+    Absorbed,
+    Happened,
+    Shared,
+    Took,
+    check_convergence,
+    states_after,
+)
 from bettong.lineage.errors import UsageError
 
 SITES = ("a", "b", "c")
@@ -223,6 +230,18 @@ def test_the_oracle_sees_a_site_that_did_not_converge(tmp_path: Path) -> None:
     cluster.states()["b"]["Everything"]["p"].stock.added["a"] = 4  # as if it was counted twice
     (wrong,) = {a.key for a in check_convergence(app, cluster.history, cluster.states())}
     assert wrong == "Everything 'p' at b"
+
+
+def test_a_site_that_has_lost_a_whole_state_or_is_gone_did_not_converge() -> None:
+    history: list[Happened] = [Took("a", "commands", b"p stock 3")]
+    for site in ("b", "c"):
+        history += [Shared("a", site), Absorbed(site, site)]
+    right = states_after(app, SITES, history)
+    assert check_convergence(app, history, right) == ()
+    gone = {site: states for site, states in right.items() if site != "c"}
+    for observed in ({**right, "c": {}}, gone):
+        assert {a.key for a in check_convergence(app, history, observed)} == {"Everything 'p' at c"}
+    assert check_convergence(app, history, {site: {} for site in SITES})
 
 
 def test_what_is_no_share_is_refused_whole(tmp_path: Path) -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.engine import interpret
 from bettong.engine.state.planned import PlannedBatch
-from bettong.harness.checkers import Record
+from bettong.harness.checkers import Record, check_outputs
 from bettong.harness.checkers.oracle import (
     OracleError,
     as_noted,
     as_told,
     by_number,
     expected_outputs,
+    seen_outputs,
 )
 from bettong.scenarios.applications.readings import app as readings
 from bettong.scenarios.applications.running_sum import app as one_stream
@@ -96,3 +100,34 @@ def test_what_is_told_counts_whatever_was_worked_out() -> None:
     worked_out = [Record("a/0", "k", "1"), Record("a/1", "k", "2"), Record("a/2", "k", "3")]
     told = as_told(worked_out, {"a/3": "9", "a/2": "3", "a/0": "7"})
     assert told == [Record("a/0", "k", "7"), Record("a/2", "k", "3"), Record("a/3", None, "9")]
+
+
+def test_bytes_that_are_no_text_are_not_the_letters_that_stand_for_them() -> None:
+    """A reader of the row makes something else of each."""
+    sent = {"readings": [b"7,0,1", b"7,300,200"]}
+    right = [r.value for r in expected_outputs(readings, interpret(readings, sent))]
+    binary = next(value for value in right if isinstance(value, dict))
+    text = next(value for value in right if isinstance(value, str))
+    letters = binary["base64"]
+
+    def seen(row: dict[str, Any]) -> Any:
+        (record,) = seen_outputs({"all": [{"id": "readings/0", "key": None, **row}]})
+        return record.value
+
+    assert seen({"base64": letters}) == binary
+    assert seen({"data": letters}) != binary
+    assert seen({"data": letters, "base64": letters}) != binary
+    assert seen({"data": text}) == text
+    assert seen({"base64": text}) != text
+    assert seen({}) is None
+
+
+def test_a_key_that_is_no_text_is_not_the_one_that_was_expected_at_any_number_of_sinks() -> None:
+    """A key is a text: what groups by it takes the number 7 for another one."""
+    rows = [{"id": "a/0", "key": "7", "data": "x"}]
+    wrong = [{"id": "a/0", "key": 7, "data": "x"}]
+    sinks: list[dict[str, Iterable[Mapping[str, Any]]]] = [{}, {"other": []}]
+    for others in sinks:
+        right = seen_outputs({"all": rows, **others})
+        assert check_outputs(right, right).verdict == "valid"
+        assert check_outputs(right, seen_outputs({"all": wrong, **others})).verdict == "invalid"

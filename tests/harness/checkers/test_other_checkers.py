@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from bettong.harness.checkers import (
@@ -55,6 +57,13 @@ def test_running_totals() -> None:
     (back,) = check_running_totals(seen, lambda value: float(value))
     assert back.messages == ("b", "c")
     assert back.seen == 2.0
+
+
+def test_a_total_that_is_no_number_is_none() -> None:
+    """It must not hide that what follows it is less than what came before it."""
+    seen = [Record(str(n), "k", total) for n, total in enumerate((5.0, math.nan, 4.0))]
+    found = check_running_totals(seen, float)
+    assert [back.messages for back in found] == [("0", "1"), ("1", "2")]
 
 
 def test_windows() -> None:

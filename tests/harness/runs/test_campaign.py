@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bettong.harness.checkers import Record, check_outputs
+from bettong.harness.checkers import Record, check_outputs, undecided
 from bettong.harness.faults.kinds import Crash
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
@@ -130,6 +130,21 @@ def test_another_random_schedule_stands_in_for_one_that_cannot_be_injected(bench
 
     assert bench.run(behaviour, A, B, C, wanted=2).verdict == "valid"
     assert bench.run(behaviour, A, B, wanted=2).verdict == "unknown"
+
+
+def test_nothing_stands_in_for_a_random_schedule_whose_run_cannot_be_judged(bench: Bench) -> None:
+    """It has fired, and may have broken everything."""
+
+    def behaviour(schedule: Schedule, _: int) -> RunRecord:
+        found = seen(schedule)
+        if A not in schedule.faults:
+            return found
+        judgement = undecided("the checker own failed: no such column")
+        return replace(found, outcome="unknown", judgement=judgement, note=judgement.reason)
+
+    result = bench.run(behaviour, A, B, C, wanted=2)
+    assert (result.verdict, result.reason) == ("unknown", "the checker own failed: no such column")
+    assert not result.coverage.complete
 
 
 def test_two_clean_runs_that_differ_make_it_unknown_and_are_distinguished(bench: Bench) -> None:

@@ -43,6 +43,14 @@ def test_what_was_acknowledged_and_is_not_noted_is_found(
     assert (found.kind, found.seen) == ("StateDivergence", {"messages": 3, "ended": ends})
 
 
+def test_a_journal_that_is_gone_is_found_beside_another_one(tmp_path: Path) -> None:
+    """Its next sender would be told to begin with the first message."""
+    journal(Layout(tmp_path), 3)
+    (found,) = check_logs(Layout(tmp_path), {**SENT, "words": 2}, undisturbed=True)
+    assert (found.kind, found.seen) == ("StateDivergence", {"messages": 0, "ended": False})
+    assert found.note is not None and "words" in found.note
+
+
 def test_a_stream_whose_sender_has_not_come_to_its_end_is_not_asked_for(tmp_path: Path) -> None:
     journal(Layout(tmp_path), 3, ends=False)
     assert check_logs(Layout(tmp_path), {}) == ()

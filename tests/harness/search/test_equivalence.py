@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TypeVar
+
+from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds import Crash, Omit, OmitReply
-from bettong.harness.faults.point import Point
+from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.registry import to_entry
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.search.equivalence import FaultEquivalence, recovery_of, same_crashes
+from bettong.harness.search.leaves import Batches
 from bettong.harness.search.occurrences import read_occurrences
 from bettong.harness.search.read_run import CleanRun, RunReader
 from bettong.harness.search.trace_lineage import lineage_of
 from bettong.lineage.faults import CLASSIC
 from bettong.lineage.trace import TraceEvent
+
+F = TypeVar("F", bound=Fault)
 
 LINK = "driver->receiver"
 COMMIT, SERVED = "batch=1/sink.commit", "receiver.commit/batch=1"
@@ -21,6 +28,12 @@ OFFSETS, PLAN = "batch=1/offsets", "batch=1/source.plan"
 
 def batch_of(step: str) -> int | None:
     return StepId.parse(step).batch
+
+
+def batch_of_all(step: str) -> int | None:
+    """All messages are of batch 1."""
+    id = StepId.parse(step)
+    return 1 if id.message else id.batch
 
 
 def crashed(at: Point, first: list[str], second: list[str]) -> list[TraceEvent]:
@@ -41,8 +54,16 @@ def crashed(at: Point, first: list[str], second: list[str]) -> list[TraceEvent]:
 
 
 def learned(equivalence: FaultEquivalence, at: Point, first: list[str], second: list[str]) -> Crash:
-    fault = Crash("driver", at)
-    recovery = recovery_of(fault, read_occurrences(crashed(at, first, second)), batch_of)
+    return learn(equivalence, Crash("driver", at), crashed(at, first, second))
+
+
+def learn(
+    equivalence: FaultEquivalence,
+    fault: F,
+    events: list[TraceEvent],
+    batches: Batches = batch_of,
+) -> F:
+    recovery = recovery_of(fault, read_occurrences(events), batches)
     assert recovery is not None
     equivalence.faults[fault.id] = fault
     equivalence.learn(fault.id, recovery)
@@ -179,6 +200,29 @@ def test_a_read_that_another_node_makes_durable_is_none() -> None:
     assert ids(same) == {(f"after {READ}", f"before {WRITE}")}
 
 
+def test_a_read_in_which_the_node_has_written_something_is_none() -> None:
+    """What a step is called does not say that it leaves nothing on the disk: its calls do."""
+    begins, ends = step(READ)
+    disk = {"after": f"before {READ}", "more": 0, "calls": [[1, "append", "cache", 9]]}
+    within = [begins, replace(ends, detail={"disk": disk}), *step(WRITE)]
+    assert ids(same_crashes(read_occurrences(within))) == {(f"after {READ}", f"before {WRITE}")}
+    begins, ends = step(WRITE)
+    behind = {**disk, "after": f"after {READ}"}
+    after = [*step(READ), replace(begins, detail={"disk": behind}), ends]
+    assert not same_crashes(read_occurrences(after))
+
+
+def test_a_crash_is_not_moved_over_what_a_server_was_asked() -> None:
+    """It may keep for who has asked what nobody reads any more."""
+    asked = step(PLAN, link="driver->gateway")
+    same = same_crashes(read_occurrences([*asked, *step(READ), *step(WRITE)]))
+    assert ids(same) == {
+        (f"after {PLAN}", f"before {WRITE}"),
+        (f"before {READ}", f"before {WRITE}"),
+        (f"after {READ}", f"before {WRITE}"),
+    }
+
+
 def test_a_crash_is_not_moved_over_what_the_node_heard() -> None:
     reported = step("receiver.open/epoch=1", node="receiver")
     same = same_crashes(
@@ -216,6 +260,32 @@ def test_in_a_later_batch_it_counts_only_with_what_that_batch_began() -> None:
     assert equivalence.canonical(frozenset({missing.id, second.id})) == {missing.id, second.id}
 
 
+def test_in_a_later_batch_losses_of_different_links_are_not_alike() -> None:
+    """No disk tells what a node that lives on remembers of the connection that it has lost."""
+    equivalence = FaultEquivalence()
+    next_plan = PLAN.replace("batch=1", "batch=2")
+    lost = [Omit("driver->gateway", Point(READ)), Omit(LINK, Point(COMMIT))]
+    for fault in lost:
+        place = fault.points[0].step
+        injected = TraceEvent(
+            f"fault/{fault.id}", "after", "driver", detail={"fault": to_entry(fault)}
+        )
+        tried = [
+            TraceEvent(place, "before", "driver"),
+            injected,
+            TraceEvent(place, "failed", "driver"),
+        ]
+        events = [*step(PLAN), *(step(READ) if place == COMMIT else ()), *tried]
+        rest = [READ, COMMIT] if place == READ else [COMMIT]
+        events += [event for name in (*rest, next_plan, WRITE) for event in step(name)]
+        learn(equivalence, fault, events)
+    second = Crash("driver", Point(next_plan))
+    equivalence.faults[second.id] = second
+    for fault in lost:
+        asked = frozenset({fault.id, second.id})
+        assert equivalence.canonical(asked) == asked
+
+
 def test_what_was_durable_distinguishes_faults() -> None:
     equivalence = FaultEquivalence()
     learned(equivalence, Point(OFFSETS), [PLAN, OFFSETS], AGAIN)
@@ -228,6 +298,47 @@ def test_what_followed_distinguishes_faults() -> None:
     learned(equivalence, Point(READ), [PLAN, OFFSETS, READ], AGAIN)
     learned(equivalence, Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], [*AGAIN, COMMIT])
     assert equivalence.classes() == 2
+
+
+def test_a_file_that_nothing_names_yet_distinguishes_faults() -> None:
+    """What is left of a task is on the disk for good, although no step says that it counts."""
+    equivalence = FaultEquivalence()
+    before = crashed(Point(WRITE), [PLAN, OFFSETS, WRITE], AGAIN)
+    after = crashed(Point(WRITE, "after"), [PLAN, OFFSETS, WRITE], AGAIN)
+    written = {"after": f"before {WRITE}", "more": 0, "calls": [[1, "append", "state/one", 9]]}
+    after.insert(5, TraceEvent(WRITE, "after", "driver", detail={"disk": written}))
+    learn(equivalence, Crash("driver", Point(WRITE)), before)
+    learn(equivalence, Crash("driver", Point(WRITE, "after")), after)
+    assert equivalence.classes() == 2
+
+
+def test_what_a_batch_has_had_released_distinguishes_faults() -> None:
+    """The driver's crash finds the gateway's messages still there, or not."""
+    equivalence = FaultEquivalence()
+    release, released = "batch=1/source.commit", "gateway.release/lines/7"
+    phases: tuple[PointPhase, ...] = ("before", "after")
+    for phase in phases:
+        at = Point(release, phase)
+        events = crashed(at, [COMMIT, release], [release])
+        if phase == "after":
+            served = step(released, release, node="gateway")
+            events[3:3] = [*served, TraceEvent(release, "after", "driver", 1, (released,))]
+        asked = [replace(e, link="driver->gateway") if e.step == release else e for e in events]
+        learn(equivalence, Crash("driver", at), asked, batch_of_all)
+    assert equivalence.classes() == 2
+
+
+def test_the_second_fault_stays_at_its_partition() -> None:
+    """That the first of several reads is made good says nothing of a later one, by when others
+    have been read."""
+    equivalence = FaultEquivalence()
+    later_read = READ.replace("p=0", "p=1")
+    first = learned(equivalence, Point(PLAN), [PLAN], [PLAN, READ, later_read])
+    second = Omit("driver->gateway", Point(later_read))
+    at_the_first_read = second.moved(Point(READ, "before", 1))
+    equivalence.faults |= {fault.id: fault for fault in (second, at_the_first_read)}
+    asked = frozenset({first.id, second.id})
+    assert equivalence.canonical(asked) == asked
 
 
 def test_single_faults_at_different_moments_are_not_folded() -> None:

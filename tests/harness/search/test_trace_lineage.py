@@ -24,7 +24,7 @@ from bettong.lineage.faults import (
 )
 from bettong.lineage.graph import Lineage
 from bettong.lineage.search.hypotheses import Hypotheses
-from bettong.lineage.trace import MessageRange, TraceEvent
+from bettong.lineage.trace import MessageRange, Phase, TraceEvent
 
 PLAN, OFFSETS, COMMIT = "batch=0/source.plan", "batch=0/offsets", "batch=0/sink.commit"
 SERVED, COMMITS, OPEN = "receiver.commit/batch=0", "batch=0/commits", "epoch=1/sink.open"
@@ -40,6 +40,7 @@ STRIKING = {
         Omit(ACKING, Point(ACK)),
         OmitReply(LINK, Point(COMMIT)),
         Storage(Point(OFFSETS), "ENOSPC"),
+        Storage(Point(KEPT), "ENOSPC", 1, "gateway"),
     )
 }
 
@@ -476,3 +477,56 @@ def test_a_task_begins_without_what_is_done_within_it() -> None:
     lost = f"omit({SENDING}, {SEND})"
     lineage = lineage_of(with_a_task("again"), clean=records).lineage
     assert list(lineage.firings(f"{lost} does not matter to the driver"))
+
+
+def test_what_a_failed_step_has_written_is_on_the_disk_all_the_same() -> None:
+    """Half of a frame stays in a journal whose disk is full, unless somebody takes it back: so it
+    matters to the next start of the gateway."""
+    full = f"storage(ENOSPC, gateway, before {KEPT}, call 1)"
+
+    def kept(half: Sequence[Sequence[object]] | None) -> list[TraceEvent]:
+        def ended(phase: Phase, calls: Sequence[Sequence[object]]) -> TraceEvent:
+            disk = {"after": f"before {KEPT}", "calls": calls, "more": 0}
+            return TraceEvent(KEPT, phase, "gateway", 1, (SEND,), detail={"disk": disk})
+
+        trace = Trace()
+        if half is not None:
+            trace.begin(SEND, node="sender", link=SENDING)
+            trace.begin(KEPT, SEND, node="gateway")
+            trace.injects(full, "gateway")
+            trace.events.append(ended("failed", half))
+            trace.events.append(TraceEvent(SEND, "failed", "sender", link=SENDING))
+        trace.begin(SEND, node="sender", link=SENDING)
+        trace.begin(KEPT, SEND, node="gateway")
+        trace.events.append(ended("after", [[1, "append", "log", 9], [2, "sync", "log", 0]]))
+        trace.end(SEND, KEPT, node="sender", link=SENDING)
+        return trace.events
+
+    records = CleanRecords.of(read_occurrences(kept(None)))
+    harmless = f"{full} does not matter to the gateway"
+    for half, alike in (([[1, "append", "log", 4]], False), ([[1, "sync", "log", 0]], True)):
+        lineage = lineage_of(kept(half), kinds={STORAGE}, clean=records).lineage
+        assert (harmless in lineage.graph) is alike
+
+
+def test_a_node_that_writes_only_after_a_fault_has_other_records_then() -> None:
+    lost = f"omit({LINK}, {PLAN})"
+    spilt = {"after": f"before {PLAN}", "calls": [[1, "append", "spill", 9]], "more": 0}
+
+    def run(*spills: TraceEvent) -> list[TraceEvent]:
+        trace = Trace()
+        trace.whole(OPEN)
+        trace.begin(PLAN, link=LINK)
+        if spills:
+            trace.injects(lost, "driver")
+            trace.events += spills
+            trace.begin(PLAN, link=LINK)
+        trace.end(PLAN, link=LINK)
+        return trace.events
+
+    failed = TraceEvent(PLAN, "failed", "driver", link=LINK)
+    records = CleanRecords.of(read_occurrences(run()))
+    harmless = f"{lost} does not matter to the driver"
+    assert harmless in lineage_of(run(failed), clean=records).lineage.graph
+    spills = replace(failed, detail={"disk": spilt})
+    assert harmless not in lineage_of(run(spills), clean=records).lineage.graph

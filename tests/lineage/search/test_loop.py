@@ -12,6 +12,7 @@ from itertools import combinations, product
 from math import inf
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 
@@ -325,6 +326,21 @@ def test_a_search_that_came_to_its_end_begins_anew(tmp_path: Path) -> None:
     system = Paths()
     search(system, Bounds(), log=log, question="paths")
     assert CLEAN in system.ran
+    assert log.read_bytes().count(b"question") == 1
+
+
+def test_an_interrupted_search_of_what_has_been_changed_begins_anew(tmp_path: Path) -> None:
+    """Else what the former system has survived would be said of the present one."""
+    log, cut = tmp_path / "search.jsonl", frozenset({"cut(0)"})
+    asked: dict[str, Any] = {"log": log, "question": "paths"}
+    first = search(Paths(), Bounds(), budget=Budget(2), system="before", **asked)
+    assert first.verdict == "unknown"
+    same, changed = Paths(), Paths({cut: "violation"})
+    search(same, Bounds(), budget=Budget(2), system="before", **asked)
+    assert CLEAN not in same.ran
+    found = search(changed, Bounds(), system="after", **asked)
+    assert CLEAN in changed.ran
+    assert found.verdict == "invalid"
     assert log.read_bytes().count(b"question") == 1
 
 

@@ -1,0 +1,63 @@
+"""What a search is asked of: a scenario as it is defined, and the code that its runs are made of.
+
+A search that was interrupted goes on only with the same. What another engine or application has
+survived says nothing of this one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+
+import bettong.engine
+from bettong.harness.scenario import Scenario
+from bettong.lineage.errors import UsageError
+from bettong.lineage.user_code import is_installed
+
+_NO_PART = frozenset({"input", "title", "expect", "schedule", "advice"})
+"""The input is in the question itself; the others change no run."""
+
+
+def system_of(scenario: Scenario) -> str:
+    """Another digest where the scenario, the engine or code of the user's is another one.
+
+    Raises UsageError when the application cannot be loaded.
+    """
+    scenario.load_application()  # so that what it imports is known
+    digest = blake2b(digest_size=16)
+    for field in fields(scenario):
+        if field.name not in _NO_PART:
+            digest.update(f"{field.name} {getattr(scenario, field.name)!r}\n".encode())
+    for file in sorted({*_engine(), *_named(scenario), *_of_user()}):
+        content = file.read_bytes()
+        digest.update(f"{file.name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def _engine() -> Iterator[Path]:
+    yield from Path(str(bettong.engine.__file__)).parent.rglob("*.py")
+
+
+def _named(scenario: Scenario) -> Iterator[Path]:
+    """The modules that the scenario names, with those beside them, which they may import when
+    they run."""
+    for named in (scenario.application, *scenario.classes.values()):
+        module = named.partition(":")[0]
+        try:
+            spec = find_spec(module)
+        except (ImportError, ValueError) as e:
+            raise UsageError(f"scenario {scenario.name}: cannot find {module}: {e}") from e
+        if spec is not None and spec.origin is not None and Path(spec.origin).is_file():
+            yield from Path(spec.origin).parent.glob("*.py")
+
+
+def _of_user() -> Iterator[Path]:
+    """Modules in use that come with no package that is installed."""
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and not is_installed(file) and Path(file).is_file():
+            yield Path(file)
