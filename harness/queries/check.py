@@ -28,6 +28,7 @@ from bettong.harness.queries.sense import (
     VacuousError,
     difference,
     expect_empty,
+    expect_keys,
     expect_sense,
     keeps_in_sight,
 )
@@ -186,6 +187,8 @@ class _Check:
         first = executor.run()
         run = self._clean = executor.last
         expect_sense(self._sink.name, run)
+        if self._sink.ordered:
+            expect_keys(self._sink.name, run.rows)
         if run.outside:
             self._lanes.close(f"it writes outside its workdir, such as {min(run.outside)}")
         elif not keeps_in_sight(run):
@@ -226,7 +229,11 @@ class _Check:
         asked = NEW_CHECKPOINT.id in self._request.also
         events = (NEW_CHECKPOINT, NEW_ROWS) if asked else ()
         found = []
-        with contextlib.suppress(BudgetSpentError):
-            for x in events:
-                found.append((x, self._executor.run(frozenset({x.id}))))
+        for x in events:
+            schedule = frozenset({x.id})
+            try:
+                execution = self._executor.run(schedule)
+            except BudgetSpentError:
+                execution = Execution(schedule, "unknown", note="the budget ended before")
+            found.append((x, execution))
         return found

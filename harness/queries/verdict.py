@@ -115,7 +115,10 @@ class QueryVerdict:
             for e, reported in ways
             if reported is None and e not in missed
         ]
-        verdict: Verdict = "valid" if satisfies(guarantee, self.request.expect) else "invalid"
+        late = [f"{named(e.schedule)}: no time was left to show it by SIGKILL" for e in missed]
+        disordered = self.subject.ordered and "Reorder" in kinds
+        held = satisfies(guarantee, self.request.expect) and not disordered
+        verdict: Verdict = "valid" if held else "invalid"
         left = not (findings.complete or self.request.only or violations == [findings.baseline])
         if verdict == "valid" and (unsure or missed or left):
             verdict = "unknown"
@@ -124,11 +127,11 @@ class QueryVerdict:
         torn = [seen for e in executions for seen in e.details.get("torn", ())]
         return self._result(
             verdict,
-            self._reason(guarantee, len(violations), unsure, left)
+            self._reason(guarantee, len(violations), [*unsure, *late], left, disordered)
             if verdict != "unknown" or not missed
             else _unconfirmed(self.subject.name, missed),
             guarantee=guarantee,
-            ordering="per-key" if self.subject.ordered and "Reorder" not in kinds else "none",
+            ordering="per-key" if self.subject.ordered and not disordered else "none",
             anomalies=of_each_kind(shown[0][0].anomalies, _ANOMALIES_SHOWN) if shown else (),
             counterexamples=tuple(reported for _, reported in shown),
             coverage=_coverage(executor, findings),
@@ -182,21 +185,41 @@ class QueryVerdict:
         """What became of rows when the checkpoint was lost: another question, answered apart."""
         reported = {}
         for event, execution in anew:
+            if execution.blind:
+                words = execution.note or f"{event.id} did not take place"
+                reported[event.id] = {"guarantee": "unknown", "words": words}
+                continue
             found = execution.anomalies
             level = guarantee_of({a.kind for a in found})
             text = describe.explain([event], found, self.subject.rows, False) if found else ""
             reported[event.id] = {"guarantee": level, "words": text}
         return {"new_checkpoint": reported} if reported else {}
 
-    def _reason(self, guarantee: Guarantee, broken: int, unsure: Sequence[str], left: bool) -> str:
+    def _reason(
+        self,
+        guarantee: Guarantee,
+        broken: int,
+        unsure: Sequence[str],
+        left: bool,
+        disordered: bool,
+    ) -> str:
         level = f"is {guarantee}" if guarantee != "none" else "gives no guarantee"
         reported = f"{self.subject.name} {level}"
-        if broken and guarantee != "effectively-once":
-            first = "; the search ended with the first" if self.request.first and left else ""
-            return f"{reported}: {broken} minimal fault set(s) lower it{first}"
+        if disordered:
+            reported += ", and the order of rows of one key is lost"
+        if broken and (disordered or guarantee != "effectively-once"):
+            reported += f": {broken} minimal fault set(s) lower it"
+            if guarantee == "none":
+                return reported
+            if self.request.first and left:
+                return f"{reported}; the search ended with the first, and it may be less"
+            if left:
+                return f"{reported}; the budget ended before all were tried, and it may be less"
+            if unsure:
+                return f"{reported}; {_unclear(unsure)}, and it may be less"
+            return reported
         if unsure:
-            some = f"{len(unsure)} fault set(s) could not be judged, the first one {unsure[0]}"
-            return f"{reported} as far as seen; {some}"
+            return f"{reported} as far as seen; {_unclear(unsure)}"
         if self.request.only:
             return f"{reported} as far as this one fault set shows"
         ended = "; the budget ended before all were tried" if left else ""
@@ -303,6 +326,10 @@ def _like_it(
     kinds = {a.kind for a in late.anomalies}
     shown = (e for e in violations if e.schedule in executor.confirmed)
     return next((e for e in shown if {a.kind for a in e.anomalies} == kinds), late)
+
+
+def _unclear(unsure: Sequence[str]) -> str:
+    return f"{len(unsure)} fault set(s) could not be judged, the first one {unsure[0]}"
 
 
 def _unjudged(execution: Execution) -> str:
