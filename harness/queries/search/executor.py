@@ -18,7 +18,7 @@ from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
 from bettong.harness.queries.search.lineage import Why
-from bettong.harness.queries.sink.rows import Input
+from bettong.harness.queries.sink.rows import Input, judged_fields
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
@@ -336,9 +336,13 @@ class SinkExecutor(QueryExecutor):
         handler: Handler = ignore,
         traces: Path | None = None,
     ) -> None:
+        fields: set[str] = set()
+
         def judge(faults: Sequence[QueryFault], run: QueryRun) -> SinkVerdict:
             event = event_of(faults)
-            return judge_run(run, event.expected(source), ordered, event.refusable)
+            if not faults:
+                fields.update(judged_fields(run.rows))
+            return judge_run(run, event.expected(source), ordered, event.refusable, fields)
 
         super().__init__(runner, why, judge, real=real, handler=handler, traces=traces)
 
