@@ -16,6 +16,7 @@ from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.faults.wire import taken_for_granted
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.search.executor import QueryExecutor
+from bettong.harness.queries.search.search import shows_more
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import (
     Counterexample,
@@ -115,6 +116,7 @@ class QueryVerdict:
             for e, reported in ways
             if reported is None and e not in missed
         ]
+        unsure += _unlike(executor, executions, sampled)
         late = [f"{named(e.schedule)}: no time was left to show it by SIGKILL" for e in missed]
         disordered = self.subject.ordered and "Reorder" in kinds
         held = satisfies(guarantee, self.request.expect) and not disordered
@@ -326,6 +328,22 @@ def _like_it(
     kinds = {a.kind for a in late.anomalies}
     shown = (e for e in violations if e.schedule in executor.confirmed)
     return next((e for e in shown if {a.kind for a in e.anomalies} == kinds), late)
+
+
+def _unlike(
+    executor: QueryExecutor, executions: Sequence[Execution], sampled: Sequence[Execution]
+) -> list[str]:
+    """Fault sets that show more than the one that stands for them: what else was folded is in
+    doubt then."""
+    known = {e.schedule: e for e in executions}
+    folded = executor.why.equivalence.folded
+    stand = [(e, known.get(folded.get(e.schedule, e.schedule), e)) for e in sampled]
+    return [
+        f"{named(e.schedule)} was taken to leave the same behind as {named(x.schedule)}, and shows "
+        "more: so may others"
+        for e, x in stand
+        if shows_more(e, x)
+    ]
 
 
 def _unclear(unsure: Sequence[str]) -> str:

@@ -50,7 +50,7 @@ def search(
         on_event=executor.on_event,
     )
     if findings.complete:
-        _check_equivalence(executor, findings, sample)
+        check_equivalence(executor, findings, sample)
     return findings
 
 
@@ -80,21 +80,39 @@ def _question(request: Request) -> str:
     )
 
 
-def _check_equivalence(
+def check_equivalence(
     executor: QueryExecutor, findings: Findings, sample: Callable[[Execution], None]
 ) -> None:
-    """Run a few of the fault sets that were folded: each must end as the one did that stands for
-    it."""
-    outcomes = {e.schedule: e.outcome for e in findings.executions}
+    """Run a few of the fault sets that were folded: each must show no more than the one did that
+    stands for it. Those for which none was run, as it contains a set that breaks the query and they
+    do not, are run as well."""
+    known = {e.schedule: e for e in findings.executions}
     folded = executor.why.equivalence.folded
-    known = sorted((f for f in folded if folded[f] in outcomes), key=sorted)
-    for schedule in random.Random(0).sample(known, min(_SAMPLE, len(known))):
-        try:
+    try:
+        for schedule in sorted((f for f in folded if f not in known), key=sorted):
+            broken = any(less <= schedule for less in findings.minimal)
+            if folded[schedule] not in known and not broken:
+                _add(executor.run(schedule), findings)
+        sampled = sorted((f for f in folded if folded[f] in known), key=sorted)
+        for schedule in random.Random(0).sample(sampled, min(_SAMPLE, len(sampled))):
             execution = executor.run(schedule)
-        except BudgetSpentError:
-            findings.complete = False
-            return
-        findings.executions.append(execution)
-        sample(execution)
-        if execution.outcome == "violation" and outcomes[folded[schedule]] != "violation":
-            findings.minimal.append(schedule)
+            sample(execution)
+            if shows_more(execution, known[folded[schedule]]):
+                _add(execution, findings)
+            else:
+                findings.executions.append(execution)
+    except BudgetSpentError:
+        findings.complete = False
+
+
+def shows_more(execution: Execution, standing: Execution) -> bool:
+    """Whether a fault set that was folded shows anomalies that the one does not that stands for
+    it."""
+    seen, stood_for = ({a.kind for a in e.anomalies} for e in (execution, standing))
+    return not seen <= stood_for
+
+
+def _add(execution: Execution, findings: Findings) -> None:
+    findings.executions.append(execution)
+    if execution.outcome == "violation":
+        findings.minimal.append(execution.schedule)
