@@ -10,6 +10,8 @@ from itertools import groupby
 from bettong.harness.wire import Request
 
 _VALUES = re.compile(r"'(?:[^'\\]|\\.|'')*(?:'|$)|[0-9a-f]*[0-9][0-9a-f]*|…$")
+_LIST = '?()," '
+"""What is left of values that are listed, without them."""
 _MOST_SHAPES = 6
 _LONGEST = 8
 """So many requests make up what is repeated, at most."""
@@ -121,6 +123,18 @@ def shapes_that_tell(requests: Iterable[Request]) -> Callable[[Request], tuple[K
         return kind, telling_shape(request) if len(shapes[kind]) <= _MOST_SHAPES else ""
 
     return shape_of
+
+
+def what_is_done(requests: Iterable[Request]) -> Callable[[Request], tuple[Kind, str]]:
+    """The same for requests of several batches: one with more values, or shortened within another
+    one of them, does nothing else."""
+    shape_of = shapes_that_tell(requests)
+
+    def done_by(request: Request) -> tuple[Kind, str]:
+        kind, told = shape_of(request)
+        return kind, told.rstrip(_LIST)
+
+    return done_by
 
 
 def telling_shape(request: Request) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.queries.faults.alike import kind_of, telling, telling_shape
+from bettong.harness.queries.faults.alike import kind_of, telling, telling_shape, what_is_done
 from bettong.harness.queries.faults.amid import amid
 from bettong.harness.queries.faults.crash_points import DURABLE
 from bettong.harness.queries.faults.read_only_requests import harmless
@@ -61,8 +61,8 @@ def wire_points(
     tail: Collection[int] = (),
 ) -> list[WirePoint]:
     """The places for faults on the wire within the first ``window`` batches: in the last of them,
-    and in the others at requests of a kind that the last one does not have, such as those that
-    make a table. Those of the batches of the ``tail`` are hit as those of the last one are. In the
+    and in the others at requests that do what none of the last one does, such as those that make
+    a table or write to one that is written to once only. Those of the batches of the ``tail`` are hit as those of the last one are. In the
     first of these that asks for anything, and so does the batch after it, a driver that stands
     still may wake amid the latter. Requests of HTTP are refused as well.
 
@@ -84,7 +84,8 @@ def wire_points(
     ends: dict[tuple[str, int, bool], tuple[Request, int, list[CutPoint]]] = {}
     unreplied: set[str] = set()
     placed = [(request, batch_at(request.order, events)) for request in clean.requests]
-    known = {kind_of(r) for r, batch in placed if batch == window - 1}
+    what = what_is_done(clean.requests)
+    known = {what(r) for r, batch in placed if batch == window - 1}
     told = telling(placed)
     http = {(t.endpoint, t.number) for t in clean.conversations if t.protocol == "http"}
     for request, batch in placed:
@@ -93,7 +94,7 @@ def wire_points(
         if batch is None or request.id not in by_request:
             continue
         later = batch in tail
-        if not later and (batch >= window or (batch < window - 1 and kind_of(request) in known)):
+        if not later and (batch >= window or (batch < window - 1 and what(request) in known)):
             continue
         points = by_request[request.id]
         in_full = later or batch == window - 1

@@ -434,3 +434,29 @@ def test_ids_of_other_faults_are_not_taken_for_requests() -> None:
         "pause(driver, after db/INSERT=1)",
     ):
         assert WireFault.parse(id) is None
+
+
+def of_two_batches(*sent: tuple[int, str]) -> list[WirePoint]:
+    """Where INSERTs of these two batches are hit."""
+    clean = recording([(batch, "INSERT", detail) for batch, detail in sent])
+    (talk,) = clean.conversations
+    told = [
+        replace(request, detail=detail)
+        for request, (_, detail) in zip(talk.requests, sent, strict=True)
+    ]
+    clean = Recording((replace(talk, requests=tuple(told)),))
+    return wire_points(clean, cut_points(clean, clean).points, EVENTS, 2, "run1")
+
+
+def test_a_table_that_only_the_first_batch_writes_to_is_hit_there() -> None:
+    """An INSERT is no INSERT into another table: a marker that is made once may come too early."""
+    rows = "INSERT INTO rows VALUES ('m/000001', 1)"
+    found = of_two_batches((0, "INSERT INTO progress VALUES (0)"), (0, rows), (1, rows))
+    assert numbers(found) == [1, 3]
+
+
+def test_what_differs_in_its_values_only_is_hit_in_the_last_batch() -> None:
+    short = "INSERT INTO rows VALUES ('m/000001', 1)"
+    cut = "INSERT INTO rows VALUES ('m/000001', 100), ('m/000002', 7), ('m/0…"
+    assert numbers(of_two_batches((0, short), (1, cut))) == [2]
+    assert numbers(of_two_batches((0, cut), (1, short))) == [2]
