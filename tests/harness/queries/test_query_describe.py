@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -214,6 +215,17 @@ def test_moments_count_occurrences_and_leave_failures_out() -> None:
         ("after batch=1/commits#2", "d"),
     ]
     assert found[0].batch == 1
+
+
+def test_what_an_operation_is_on_is_told_without_values() -> None:
+    def on(**detail: str) -> str:
+        event = TraceEvent("batch=0/sink.file=1.write", "before", "driver", detail=detail)
+        (point,) = crash_points([replace(event, detail={**detail, DURABLE: "x"})])
+        return point.on
+
+    assert on(path="part-0007.json") == on(path="part-0012.json") != on(path="marker.json")
+    rows = "INSERT INTO rows VALUES ('m/000001', 1)"
+    assert on(sql=rows) == on(sql=rows.replace("1", "23")) != on(sql="INSERT INTO done VALUES (1)")
 
 
 def test_file_operations_are_named_by_batch() -> None:
