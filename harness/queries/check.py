@@ -177,7 +177,7 @@ class _Check:
             findings.minimal = [CLEAN]
             return self._answer.conclude(executor, findings)
         if self._request.only:
-            chosen = frozenset(executor.fault(id).id for id in self._request.only)
+            chosen = executor.chosen(self._request.only)
             found = executor.run(chosen)
             only = Findings(clean, [found])
             only.minimal = [chosen] if found.outcome == "violation" else []

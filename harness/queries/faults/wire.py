@@ -11,7 +11,7 @@ from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.alike import kind_of, telling, telling_shape, what_is_done
 from bettong.harness.queries.faults.amid import amid
 from bettong.harness.queries.faults.crash_points import DURABLE
-from bettong.harness.queries.faults.read_only_requests import harmless
+from bettong.harness.queries.faults.read_only_requests import harmless, safe_in_http
 from bettong.harness.queries.faults.wire_fault import WireFault, in_batch
 from bettong.harness.wire import CutPoint, CutPoints, Keys, Recording, Request, cut_points
 from bettong.harness.wire.cutpoints import possible
@@ -198,6 +198,12 @@ def taken_for_granted(wire: Iterable[WirePoint]) -> list[str]:
         supposed.append(
             "what a server keeps for a time only (a key that expires, a window for duplicates) "
             "outlives every outage"
+        )
+    safe = sorted({fault.point.endpoint for fault in faults if safe_in_http(fault.label)})
+    if safe:
+        supposed.append(
+            f"requests with GET, HEAD or OPTIONS to {', '.join(safe)} change nothing, as HTTP "
+            "(RFC 9110) says"
         )
     if spared:
         supposed.append(

@@ -238,7 +238,7 @@ class _Check:
         if self._request.clean_only:
             return self._answer.without_faults(clean, self._runs)
         if self._request.only:
-            chosen = frozenset(executor.fault(id).id for id in self._request.only)
+            chosen = executor.chosen(self._request.only)
             found = executor.run(chosen)
             only = Findings(clean, [found])
             only.minimal = [chosen] if found.outcome == "violation" else []

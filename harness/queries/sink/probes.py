@@ -146,7 +146,7 @@ class Probe:
         elif event in _CHANGING:
             path = arguments[_CHANGING[event] - 1]
             if isinstance(path, int):  # a file that is open: os.ftruncate
-                path = os.readlink(f"/proc/self/fd/{path}")
+                path = str(Path(f"/proc/self/fd/{path}").readlink())
             # A name alone may be one within a folder that is given by its file descriptor.
             within = isinstance(path, str | bytes) and not os.path.isabs(path)  # noqa: PTH117
             self._happens(event.partition(".")[2], path, named=not within)

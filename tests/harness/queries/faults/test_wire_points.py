@@ -331,6 +331,13 @@ def test_what_is_supposed_of_a_server_is_said() -> None:
     ]
 
 
+def test_that_requests_are_taken_to_change_nothing_is_said() -> None:
+    """A service whose GET commits something is another one than HTTP has it."""
+    said = "requests with GET, HEAD or OPTIONS to db change nothing, as HTTP (RFC 9110) says"
+    assert said in taken_for_granted(placed([(1, "POST /rows", "a"), (1, "GET /commit", "")]))
+    assert said not in taken_for_granted(placed([(1, "POST /rows", "a"), (1, "GET", "")]))
+
+
 requests = st.lists(
     st.tuples(st.integers(0, 2), st.sampled_from(LABELS), st.sampled_from("abc")), max_size=8
 ).map(lambda asked: sorted(asked, key=lambda a: a[0]))
