@@ -138,7 +138,7 @@ class QueryVerdict:
             counterexamples=tuple(reported for _, reported in shown),
             coverage=_coverage(executor, findings),
             runs=tuple(_line(e) for e in executions),
-            assumptions=self._assumptions(executor, sampled),
+            assumptions=self._assumptions(executor, sampled, findings.minimal),
             details={
                 "atomic": "torn" if torn else "no part of a batch was seen",
                 "torn": torn[:3],
@@ -228,7 +228,10 @@ class QueryVerdict:
         return f"{reported} under every fault set within the bounds{ended}"
 
     def _assumptions(
-        self, executor: QueryExecutor, sampled: Sequence[Execution]
+        self,
+        executor: QueryExecutor,
+        sampled: Sequence[Execution],
+        broken: Sequence[FaultSet],
     ) -> tuple[str, ...]:
         request = self.request
         kept = "the state kept at its exact moment, every counterexample shown again by SIGKILL"
@@ -247,6 +250,11 @@ class QueryVerdict:
             + (_IN_THE_MIDST if executor.why.elsewhere else "no crash was tried in the midst ")
             + "of writing it, and no fault set was taken to leave the same behind as another one",
         ]
+        if request.faults > 1 and any(broken):
+            reported.append(
+                f"no further fault was tried beside one of the {len(broken)} fault set(s) that lower "
+                "the level by themselves: together they may lower it more"
+            )
         reported += taken_for_granted(executor.why.wire)
         reported += self.subject.more
         if folded:

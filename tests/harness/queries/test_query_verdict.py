@@ -147,3 +147,15 @@ def test_a_lost_checkpoint_that_could_not_be_judged_has_no_level() -> None:
         NEW_CHECKPOINT.id: {"guarantee": "unknown", "words": "a row has no id"},
         NEW_ROWS.id: {"guarantee": "effectively-once", "words": ""},
     }
+
+
+@pytest.mark.parametrize(("faults", "said"), [(2, True), (1, False)])
+def test_what_was_not_tried_beside_a_fault_that_lowers_the_level_is_said(
+    faults: int, said: bool
+) -> None:
+    """At-least-once under each fault alone is not yet at-least-once under two."""
+    twice = QueryRun(rows=[*ROWS, ROWS[0]], drained=True)
+    asked = Request("s.py:S", expect="at-least-once", faults=faults)
+    result = judged_by(twice, ordered=False, request=asked)
+    assert result.verdict == "valid"
+    assert any("no further fault was tried beside" in x for x in result.assumptions) is said
