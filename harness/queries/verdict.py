@@ -252,8 +252,8 @@ class QueryVerdict:
         ]
         if request.faults > 1 and any(broken):
             reported.append(
-                f"no further fault was tried beside one of the {len(broken)} fault set(s) that lower "
-                "the level by themselves: together they may lower it more"
+                f"no further fault was tried beside one of the {len(broken)} fault set(s) that "
+                "lower the level by themselves: together they may lower it more"
             )
         reported += taken_for_granted(executor.why.wire)
         reported += self.subject.more

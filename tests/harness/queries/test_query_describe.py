@@ -293,6 +293,20 @@ def test_times_and_random_ids_do_not_distinguish_states(tmp_path: Path) -> None:
     assert digest_state(tmp_path / "one") == digest_state(tmp_path / "two")
 
 
+@pytest.mark.parametrize("whole", ["v1", "v2", "gone"])
+def test_what_a_link_shows_is_part_of_the_state(tmp_path: Path, whole: str) -> None:
+    """A version may be shown by a link to its folder: before and after is not the same."""
+    for name in ("v1", "v2"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "v1" / "rows").write_text("the same")
+    (tmp_path / "v2" / "rows").write_text("the same")
+    (tmp_path / "current").symlink_to("v1")
+    before = digest_state(tmp_path)
+    (tmp_path / "new").symlink_to(whole)
+    (tmp_path / "new").replace(tmp_path / "current")
+    assert (digest_state(tmp_path) == before) is (whole == "v1")
+
+
 @pytest.mark.parametrize("store", ["", "left-keyToNumValues/"])
 def test_what_spark_had_begun_to_write_is_nothing_that_is_left(tmp_path: Path, store: str) -> None:
     folder = tmp_path / "run" / "checkpoint" / "state" / "0" / "1" / store
