@@ -14,7 +14,7 @@ from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS, 
 from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_points
 from bettong.harness.queries.judge import fingerprint
 from bettong.harness.queries.lanes import Lanes, Links, undisturbed
-from bettong.harness.queries.request import Request
+from bettong.harness.queries.request import Request, ask
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
 from bettong.harness.queries.run.job import Target
@@ -28,6 +28,7 @@ from bettong.harness.queries.sense import (
     VacuousError,
     difference,
     expect_empty,
+    expect_keys,
     expect_sense,
     keeps_in_sight,
 )
@@ -36,7 +37,7 @@ from bettong.harness.queries.sink.loading import load_target
 from bettong.harness.queries.sink.rows import Input
 from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
-from bettong.lineage.errors import BettongError
+from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.faults import CLEAN
 from bettong.lineage.results import Guarantee, Result
 from bettong.lineage.search.executor import BudgetSpentError, Execution
@@ -56,7 +57,7 @@ def check_sink(
 
     Raises UsageError for a target that cannot be used.
     """
-    request = Request(target, expect=expect, **more)  # type: ignore[arg-type]
+    request = ask(target, expect=expect, **more)
     with spark_environments(on_event) as environments:
         return check_one(request, environments, on_event)
 
@@ -78,6 +79,7 @@ def unusable(request: Request, error: BettongError, on_event: Handler = ignore) 
 
 def _checked(request: Request, environments: SparkEnvironments, on_event: Handler) -> Result:
     verdict = _before_it_is_loaded(request)
+    expect_within(request, Input())
     with contextlib.ExitStack() as stack:
         try:
             sink = load_target(request.target, request.options)
@@ -94,6 +96,15 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
             return verdict.unknown(masked(str(e)))
         except BudgetSpentError:
             return verdict.unknown("the budget ended before two clean runs were made")
+
+
+def expect_within(request: Request, source: Input) -> None:
+    """Raises UsageError where faults are to fire in batches that there are not: in full they fire
+    in the last one of the window only."""
+    if request.window > source.batches:
+        raise UsageError(
+            f"window={request.window}: a run has {source.batches} batches; give so many at most"
+        )
 
 
 def _runner(
@@ -166,7 +177,7 @@ class _Check:
             findings.minimal = [CLEAN]
             return self._answer.conclude(executor, findings)
         if self._request.only:
-            chosen = frozenset(executor.fault(id).id for id in self._request.only)
+            chosen = executor.chosen(self._request.only)
             found = executor.run(chosen)
             only = Findings(clean, [found])
             only.minimal = [chosen] if found.outcome == "violation" else []
@@ -186,6 +197,8 @@ class _Check:
         first = executor.run()
         run = self._clean = executor.last
         expect_sense(self._sink.name, run)
+        if self._sink.ordered:
+            expect_keys(self._sink.name, run.rows)
         if run.outside:
             self._lanes.close(f"it writes outside its workdir, such as {min(run.outside)}")
         elif not keeps_in_sight(run):
@@ -226,7 +239,11 @@ class _Check:
         asked = NEW_CHECKPOINT.id in self._request.also
         events = (NEW_CHECKPOINT, NEW_ROWS) if asked else ()
         found = []
-        with contextlib.suppress(BudgetSpentError):
-            for x in events:
-                found.append((x, self._executor.run(frozenset({x.id}))))
+        for x in events:
+            schedule = frozenset({x.id})
+            try:
+                execution = self._executor.run(schedule)
+            except BudgetSpentError:
+                execution = Execution(schedule, "unknown", note="the budget ended before")
+            found.append((x, execution))
         return found

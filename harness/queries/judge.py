@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from bettong.harness.checkers import (
@@ -39,24 +39,32 @@ class SinkVerdict:
         return frozenset(a.kind for a in self.anomalies)
 
 
-def judge_run(run: QueryRun, source: Input, ordered: bool, refusable: bool = False) -> SinkVerdict:
+def judge_run(
+    run: QueryRun,
+    source: Input,
+    ordered: bool,
+    refusable: bool = False,
+    fields: Collection[str] = (),
+) -> SinkVerdict:
     """Compare what was read back with what was given.
 
-    ``refusable``: the sink may refuse a row; a query that stands still and says why is then right,
-    and only rows that are missing although all is recorded as done count.
+    ``refusable``: the sink may refuse the source's odd row, or change it; a query that stands
+    still there and says why is then right.
+    ``fields``: of rows, which runs without faults have shown.
     """
     if run.unreadable:
         unreadable = Anomaly("Violation", seen=cause(run.unreadable), note="read() fails")
         return SinkVerdict((unreadable,), _torn(run, source))
-    fields = judged_fields(run.rows)
+    fields = judged_fields(run.rows, fields)
     expected = records(source.all(), fields)
     observed = records(run.rows, fields)
     bad = malformed(expected, observed)
     if bad:
         return SinkVerdict((), (), bad[0])
     if refusable:
-        lost = [a for a in output_anomalies(expected, observed, "none") if a.kind == "Loss"]
-        return SinkVerdict(tuple(lost) if run.drained else (), _torn(run, source))
+        found = output_anomalies(expected, observed, "none")
+        beside = tuple(a for a in found if not _excused(a, source, run.drained))
+        return SinkVerdict(beside, _torn(run, source))
     order = "per-key" if ordered and "key" in fields else "none"
     anomalies = output_anomalies(expected, observed, order)  # type: ignore[arg-type]
     if not run.drained:
@@ -64,6 +72,17 @@ def judge_run(run: QueryRun, source: Input, ordered: bool, refusable: bool = Fal
         why = cause(run.errors[-1]) if run.errors else "it does not end"
         anomalies.append(stuck(why, sorted(str(id) for id in missing)))
     return SinkVerdict(tuple(anomalies), _torn(run, source))
+
+
+def _excused(anomaly: Anomaly, source: Input, drained: bool) -> bool:
+    """Whether it is what may come of a row that the target refuses: that is changed, or the query
+    has stopped before it was written, with what comes after it."""
+    if anomaly.kind == "Corrupt":
+        return anomaly.messages == (source.odd_id,)
+    reached = source.batch_of(source.odd_id)
+    if anomaly.kind != "Loss" or drained or reached is None:
+        return False
+    return all((source.batch_of(id) or 0) >= reached for id in anomaly.messages)
 
 
 def _torn(run: QueryRun, source: Input) -> tuple[Anomaly, ...]:

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from bettong.harness.queries.script import Script
-from bettong.lineage.results import Guarantee
+from bettong.lineage.errors import UsageError
+from bettong.lineage.nearest import one_of
+from bettong.lineage.results import GUARANTEES, Guarantee
 from bettong.lineage.search.loop import Budget
+
+_ALSO = ("new-checkpoint",)
+_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "target": (str, "a text, such as 'mysink.py:MySink'"),
+    "options": (Mapping, "a mapping of texts"),
+    "endpoints": (Mapping, "a mapping of names to HOST:PORT"),
+    "budget": (Budget, "a Budget, such as Budget.parse('5m')"),
+    "only": ((tuple, list), "a tuple of ids of faults"),
+    "also": ((tuple, list), "a tuple of questions"),
+    "out": ((Path, type(None)), "a Path"),
+}
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,8 @@ class Request:
         clean_only: run it without faults only.
         script: what is judged in place of a job, if it is a script.
         replayed: the counterexample's file that this question comes from, if any.
+
+    Raises UsageError for what cannot be asked: a search without faults would find that all is well.
     """
 
     target: str
@@ -53,3 +68,24 @@ class Request:
     contract: Literal["sink", "job"] = "sink"
     clean_only: bool = False
     script: Script | None = None
+
+    def __post_init__(self) -> None:
+        for name, (kinds, right) in _KINDS.items():
+            value = getattr(self, name)
+            if not isinstance(value, kinds):
+                raise UsageError(f"{name}={value!r}: give {right}")
+        for name in ("faults", "window"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 1:
+                raise UsageError(f"{name}={value!r}: give a whole number, at least 1")
+        one_of(self.expect, GUARANTEES, "level")
+        for question in self.also:
+            one_of(question, _ALSO, "question")
+
+
+def ask(target: str, **more: Any) -> Request:
+    """A question in a call of Python's; raises UsageError for an argument that there is none of."""
+    known = [f.name for f in fields(Request)]
+    for name in more:
+        one_of(name, known, "argument")
+    return Request(target, **more)

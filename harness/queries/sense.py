@@ -70,6 +70,16 @@ def expect_empty(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
+def expect_keys(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Raises UsageError when an order is promised of rows whose key nobody sees: it would count as
+    kept without having been looked at."""
+    if not any("key" in row for row in rows):
+        raise UsageError(
+            f"{name}: ordered = True, but read() returns rows without `key`: return the key as "
+            "well, or leave the order out"
+        )
+
+
 def keeps_in_sight(run: QueryRun) -> bool:
     """Whether each batch of a run without faults, all of which have rows, changed something in
     its folder or sent a server anything between its plan and its end. If not, the rows are

@@ -16,6 +16,7 @@ from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.faults.wire import taken_for_granted
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.search.executor import QueryExecutor
+from bettong.harness.queries.search.search import shows_more
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import (
     Counterexample,
@@ -115,7 +116,11 @@ class QueryVerdict:
             for e, reported in ways
             if reported is None and e not in missed
         ]
-        verdict: Verdict = "valid" if satisfies(guarantee, self.request.expect) else "invalid"
+        unsure += _unlike(executor, executions, sampled)
+        late = [f"{named(e.schedule)}: no time was left to show it by SIGKILL" for e in missed]
+        disordered = self.subject.ordered and "Reorder" in kinds
+        held = satisfies(guarantee, self.request.expect) and not disordered
+        verdict: Verdict = "valid" if held else "invalid"
         left = not (findings.complete or self.request.only or violations == [findings.baseline])
         if verdict == "valid" and (unsure or missed or left):
             verdict = "unknown"
@@ -124,16 +129,16 @@ class QueryVerdict:
         torn = [seen for e in executions for seen in e.details.get("torn", ())]
         return self._result(
             verdict,
-            self._reason(guarantee, len(violations), unsure, left)
+            self._reason(guarantee, len(violations), [*unsure, *late], left, disordered)
             if verdict != "unknown" or not missed
             else _unconfirmed(self.subject.name, missed),
             guarantee=guarantee,
-            ordering="per-key" if self.subject.ordered and "Reorder" not in kinds else "none",
+            ordering="per-key" if self.subject.ordered and not disordered else "none",
             anomalies=of_each_kind(shown[0][0].anomalies, _ANOMALIES_SHOWN) if shown else (),
             counterexamples=tuple(reported for _, reported in shown),
             coverage=_coverage(executor, findings),
             runs=tuple(_line(e) for e in executions),
-            assumptions=self._assumptions(executor, sampled),
+            assumptions=self._assumptions(executor, sampled, findings.minimal),
             details={
                 "atomic": "torn" if torn else "no part of a batch was seen",
                 "torn": torn[:3],
@@ -182,28 +187,51 @@ class QueryVerdict:
         """What became of rows when the checkpoint was lost: another question, answered apart."""
         reported = {}
         for event, execution in anew:
+            if execution.blind:
+                words = execution.note or f"{event.id} did not take place"
+                reported[event.id] = {"guarantee": "unknown", "words": words}
+                continue
             found = execution.anomalies
             level = guarantee_of({a.kind for a in found})
             text = describe.explain([event], found, self.subject.rows, False) if found else ""
             reported[event.id] = {"guarantee": level, "words": text}
         return {"new_checkpoint": reported} if reported else {}
 
-    def _reason(self, guarantee: Guarantee, broken: int, unsure: Sequence[str], left: bool) -> str:
+    def _reason(
+        self,
+        guarantee: Guarantee,
+        broken: int,
+        unsure: Sequence[str],
+        left: bool,
+        disordered: bool,
+    ) -> str:
         level = f"is {guarantee}" if guarantee != "none" else "gives no guarantee"
         reported = f"{self.subject.name} {level}"
-        if broken and guarantee != "effectively-once":
-            first = "; the search ended with the first" if self.request.first and left else ""
-            return f"{reported}: {broken} minimal fault set(s) lower it{first}"
+        if disordered:
+            reported += ", and the order of rows of one key is lost"
+        if broken and (disordered or guarantee != "effectively-once"):
+            reported += f": {broken} minimal fault set(s) lower it"
+            if guarantee == "none":
+                return reported
+            if self.request.first and left:
+                return f"{reported}; the search ended with the first, and it may be less"
+            if left:
+                return f"{reported}; the budget ended before all were tried, and it may be less"
+            if unsure:
+                return f"{reported}; {_unclear(unsure)}, and it may be less"
+            return reported
         if unsure:
-            some = f"{len(unsure)} fault set(s) could not be judged, the first one {unsure[0]}"
-            return f"{reported} as far as seen; {some}"
+            return f"{reported} as far as seen; {_unclear(unsure)}"
         if self.request.only:
             return f"{reported} as far as this one fault set shows"
         ended = "; the budget ended before all were tried" if left else ""
         return f"{reported} under every fault set within the bounds{ended}"
 
     def _assumptions(
-        self, executor: QueryExecutor, sampled: Sequence[Execution]
+        self,
+        executor: QueryExecutor,
+        sampled: Sequence[Execution],
+        broken: Sequence[FaultSet],
     ) -> tuple[str, ...]:
         request = self.request
         kept = "the state kept at its exact moment, every counterexample shown again by SIGKILL"
@@ -222,6 +250,11 @@ class QueryVerdict:
             + (_IN_THE_MIDST if executor.why.elsewhere else "no crash was tried in the midst ")
             + "of writing it, and no fault set was taken to leave the same behind as another one",
         ]
+        if request.faults > 1 and any(broken):
+            reported.append(
+                f"no further fault was tried beside one of the {len(broken)} fault set(s) that "
+                "lower the level by themselves: together they may lower it more"
+            )
         reported += taken_for_granted(executor.why.wire)
         reported += self.subject.more
         if folded:
@@ -303,6 +336,26 @@ def _like_it(
     kinds = {a.kind for a in late.anomalies}
     shown = (e for e in violations if e.schedule in executor.confirmed)
     return next((e for e in shown if {a.kind for a in e.anomalies} == kinds), late)
+
+
+def _unlike(
+    executor: QueryExecutor, executions: Sequence[Execution], sampled: Sequence[Execution]
+) -> list[str]:
+    """Fault sets that show more than the one that stands for them: what else was folded is in
+    doubt then."""
+    known = {e.schedule: e for e in executions}
+    folded = executor.why.equivalence.folded
+    stand = [(e, known.get(folded.get(e.schedule, e.schedule), e)) for e in sampled]
+    return [
+        f"{named(e.schedule)} was taken to leave the same behind as {named(x.schedule)}, and shows "
+        "more: so may others"
+        for e, x in stand
+        if shows_more(e, x)
+    ]
+
+
+def _unclear(unsure: Sequence[str]) -> str:
+    return f"{len(unsure)} fault set(s) could not be judged, the first one {unsure[0]}"
 
 
 def _unjudged(execution: Execution) -> str:

@@ -10,7 +10,9 @@ from itertools import groupby
 from bettong.harness.wire import Request
 
 _VALUES = re.compile(r"'(?:[^'\\]|\\.|'')*(?:'|$)|[0-9a-f]*[0-9][0-9a-f]*|…$")
-_MOST_SHAPES = 6
+LIST = '?()," '
+"""What is left of values that are listed, without them."""
+MOST_SHAPES = 6
 _LONGEST = 8
 """So many requests make up what is repeated, at most."""
 _OFTEN = 3
@@ -75,7 +77,7 @@ def _of_each_shape(members: Sequence[Request]) -> Iterable[list[Request]]:
     shapes: dict[str, list[Request]] = {}
     for request in members:
         shapes.setdefault(telling_shape(request), []).append(request)
-    if len(shapes) > _MOST_SHAPES:  # what differs is the row after all
+    if len(shapes) > MOST_SHAPES:  # what differs is the row after all
         return [list(members)]
     return shapes.values()
 
@@ -118,9 +120,21 @@ def shapes_that_tell(requests: Iterable[Request]) -> Callable[[Request], tuple[K
 
     def shape_of(request: Request) -> tuple[Kind, str]:
         kind = kind_of(request)
-        return kind, telling_shape(request) if len(shapes[kind]) <= _MOST_SHAPES else ""
+        return kind, telling_shape(request) if len(shapes[kind]) <= MOST_SHAPES else ""
 
     return shape_of
+
+
+def what_is_done(requests: Iterable[Request]) -> Callable[[Request], tuple[Kind, str]]:
+    """The same for requests of several batches: one with more values, or shortened within another
+    one of them, does nothing else."""
+    shape_of = shapes_that_tell(requests)
+
+    def done_by(request: Request) -> tuple[Kind, str]:
+        kind, told = shape_of(request)
+        return kind, told.rstrip(LIST)
+
+    return done_by
 
 
 def telling_shape(request: Request) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import Any
 
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import StepId
+from bettong.harness.queries.faults.alike import LIST, shape
 from bettong.harness.queries.sink.probes import CHANGED, STEP
 from bettong.lineage.trace import TraceEvent
 
@@ -22,11 +24,13 @@ class CrashPoint:
         point: the step, before or after, and which time.
         incarnation: of the driver that was there.
         durable: a digest of what would be left if the driver died now.
+        on: of a file operation, on what kind of file it is, and what a statement of SQL is.
     """
 
     point: Point
     incarnation: int
     durable: str
+    on: str = ""
 
     @property
     def batch(self) -> int | None:
@@ -87,12 +91,18 @@ def crash_points(events: Iterable[TraceEvent]) -> list[CrashPoint]:
         if event.phase != "failed":
             phase: PointPhase = "before" if event.phase == "before" else "after"
             point = Point(event.step, phase, begun[event.step])
-            found.append(CrashPoint(point, event.incarnation, event.detail[DURABLE]))
+            found.append(
+                CrashPoint(point, event.incarnation, event.detail[DURABLE], _on(event.detail))
+            )
     return [
         point
         for point, following in zip_longest(found, found[1:])
         if not (following and is_change(point.point) and point.durable == following.durable)
     ]
+
+
+def _on(detail: Mapping[str, Any]) -> str:
+    return shape(f"{detail.get('path', '')} {detail.get('sql', '')}").rstrip(LIST)
 
 
 def is_change(point: Point) -> bool:

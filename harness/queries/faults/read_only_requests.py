@@ -25,3 +25,8 @@ _HTTP = ("GET ", "HEAD ", "OPTIONS ")  # safe methods: RFC 9110, 9.2.1
 def harmless(label: str) -> bool:
     """Whether requests with this label are of that kind; one that is not known is not."""
     return label in _LABELS or label.startswith(_HTTP)
+
+
+def safe_in_http(label: str) -> bool:
+    """Whether HTTP says so, and nothing else does: a service may do something all the same."""
+    return label.startswith(_HTTP)

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.queries.faults.alike import kind_of, telling, telling_shape
+from bettong.harness.queries.faults.alike import kind_of, telling, telling_shape, what_is_done
 from bettong.harness.queries.faults.amid import amid
 from bettong.harness.queries.faults.crash_points import DURABLE
-from bettong.harness.queries.faults.read_only_requests import harmless
+from bettong.harness.queries.faults.read_only_requests import harmless, safe_in_http
 from bettong.harness.queries.faults.wire_fault import WireFault, in_batch
 from bettong.harness.wire import CutPoint, CutPoints, Keys, Recording, Request, cut_points
 from bettong.harness.wire.cutpoints import possible
@@ -61,10 +61,11 @@ def wire_points(
     tail: Collection[int] = (),
 ) -> list[WirePoint]:
     """The places for faults on the wire within the first ``window`` batches: in the last of them,
-    and in the others at requests of a kind that the last one does not have, such as those that
-    make a table. Those of the batches of the ``tail`` are hit as those of the last one are. In the
-    first of these that asks for anything, and so does the batch after it, a driver that stands
-    still may wake amid the latter. Requests of HTTP are refused as well.
+    and in the others at requests that do what none of the last one does, such as those that make
+    a table or write to one that is written to once only. Those of the batches of the ``tail`` are
+    hit as those of the last one are. In the first of these that asks for anything, and so does the
+    batch after it, a driver that stands still may wake amid the latter. Requests of HTTP are
+    refused as well.
 
     Of a batch's requests that are alike those of :func:`~.alike.telling` stand for all; between
     the first and the last of many a driver dies once.
@@ -84,7 +85,8 @@ def wire_points(
     ends: dict[tuple[str, int, bool], tuple[Request, int, list[CutPoint]]] = {}
     unreplied: set[str] = set()
     placed = [(request, batch_at(request.order, events)) for request in clean.requests]
-    known = {kind_of(r) for r, batch in placed if batch == window - 1}
+    what = what_is_done(clean.requests)
+    known = {what(r) for r, batch in placed if batch == window - 1}
     told = telling(placed)
     http = {(t.endpoint, t.number) for t in clean.conversations if t.protocol == "http"}
     for request, batch in placed:
@@ -93,7 +95,7 @@ def wire_points(
         if batch is None or request.id not in by_request:
             continue
         later = batch in tail
-        if not later and (batch >= window or (batch < window - 1 and kind_of(request) in known)):
+        if not later and (batch >= window or (batch < window - 1 and what(request) in known)):
             continue
         points = by_request[request.id]
         in_full = later or batch == window - 1
@@ -196,6 +198,12 @@ def taken_for_granted(wire: Iterable[WirePoint]) -> list[str]:
         supposed.append(
             "what a server keeps for a time only (a key that expires, a window for duplicates) "
             "outlives every outage"
+        )
+    safe = sorted({fault.point.endpoint for fault in faults if safe_in_http(fault.label)})
+    if safe:
+        supposed.append(
+            f"requests with GET, HEAD or OPTIONS to {', '.join(safe)} change nothing, as HTTP "
+            "(RFC 9110) says"
         )
     if spared:
         supposed.append(

@@ -38,7 +38,7 @@ from bettong.harness.queries.job.workload import OTHERS, PLAIN, JobWorkload, Var
 from bettong.harness.queries.judge import SinkVerdict
 from bettong.harness.queries.lanes import Lanes, Links, undisturbed
 from bettong.harness.queries.raised import cause
-from bettong.harness.queries.request import Request
+from bettong.harness.queries.request import Request, ask
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
 from bettong.harness.queries.run.job import Target
@@ -89,7 +89,7 @@ def check_job(
 
     Raises UsageError for a target that cannot be used.
     """
-    request = Request(target, expect=expect, contract="job", **more)  # type: ignore[arg-type]
+    request = ask(target, expect=expect, contract="job", **more)
     with spark_environments(on_event) as environments:
         return check_one_job(request, environments, on_event)
 
@@ -238,7 +238,7 @@ class _Check:
         if self._request.clean_only:
             return self._answer.without_faults(clean, self._runs)
         if self._request.only:
-            chosen = frozenset(executor.fault(id).id for id in self._request.only)
+            chosen = executor.chosen(self._request.only)
             found = executor.run(chosen)
             only = Findings(clean, [found])
             only.minimal = [chosen] if found.outcome == "violation" else []

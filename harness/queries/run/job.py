@@ -116,15 +116,30 @@ def _write(sink: Sink, source: Input, env: Environment) -> str | None:
 
 def _read(sink: Sink, env: Environment, tolerant: bool = False) -> list[dict[str, Any]] | None:
     try:
-        return [_plain(row) for row in read_back(sink.read(env))]
+        return [plain(row) for row in read_back(sink.read(env))]
     except Exception:
         if tolerant:  # the target may not be there yet
             return None
         raise
 
 
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    plain: dict[str, Any] = {n: str(values[n]) for n in ("id", "key") if values.get(n) is not None}
-    return plain | {
-        name: int(values[name]) for name in ("seq", "value") if values.get(name) is not None
+def plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """A row that was read, in values that can be sent and compared."""
+    found: dict[str, Any] = {
+        name: _text(values[name]) for name in ("id", "key") if values.get(name) is not None
     }
+    return found | {
+        name: _number(values[name]) for name in ("seq", "value") if values.get(name) is not None
+    }
+
+
+def _text(value: Any) -> str:
+    """Many a client gives bytes."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _number(value: Any) -> int | float:
+    """A number, however it is written; one that is no whole number is not made one, since that
+    may be what it should have been."""
+    whole = int(value)
+    return whole if isinstance(value, str | bytes) or whole == value else float(value)

@@ -29,7 +29,7 @@ from bettong.harness.queries.run.incarnations import Incarnations, SinkError
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.standing import stands
-from bettong.harness.queries.run.state import batches_as_cut, digest_state
+from bettong.harness.queries.run.state import Moments, batches_as_cut
 from bettong.harness.queries.run.workload import Workload
 from bettong.harness.spark.driver import DriverDiedError, JobError
 from bettong.harness.spark.pool import DriverPool
@@ -77,6 +77,7 @@ class OneRun:
         self._state = spark_environment.folder / self._id
         self._stages = StageNumbers()
         self._files = FileSteps()
+        self._moments = Moments()
         self._result = QueryRun(id=self._id)
         self._ended_at = -1, 0
         self._anew = False
@@ -197,7 +198,7 @@ class OneRun:
         """Called at each event while its process waits: feed the query, note what is durable."""
         self._driver.signals.word()
         self._workload.observe(event)
-        durable = f"{digest_state(self._state)} {self._proxies.request_digest(self._id)}"
+        durable = f"{self._moments.digest(self._state)} {self._proxies.request_digest(self._id)}"
         detail = {**event.detail, DURABLE: durable, CLOCK: self._proxies.clock()}
         named = self._files(self._stages(replace(event, detail=detail)))
         self._hold(named)

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import threading
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -47,28 +48,69 @@ def replace_state(folder: Path, kept: Path) -> None:
     shutil.rmtree(aside, ignore_errors=True)  # its last tasks may be removing their own files
 
 
+class Moments:
+    """Gives each moment of one run a digest of names and contents: moments that have the same
+    digest leave the same behind, in one run and in several.
+
+    In several runs times, random ids and the run's own name (that of the folder) count as equal.
+    Within one they do not: a mark that names a batch by a hash, or a pointer to what has a random
+    name, is another one when it changes. The so-manieth state that is the same but for these has
+    that number.
+    """
+
+    def __init__(self) -> None:
+        self._met: dict[str, list[str]] = {}
+        self._lock = threading.Lock()  # processes that work side by side report at once
+
+    def digest(self, folder: Path) -> str:
+        """Of the folder as it is now."""
+        digest, exact = _digests(folder)
+        with self._lock:
+            met = self._met.setdefault(digest, [])
+            if exact not in met:
+                met.append(exact)
+            number = met.index(exact) + 1
+        return digest if number == 1 else f"{digest}#{number}"
+
+
 def digest_state(folder: Path) -> str:
-    """A digest of names and contents, in which times, random ids and the run's own name (that of
-    the folder) count as equal: moments that have the same digest leave the same behind, in one run
-    and in several."""
+    """The digest of a folder, in which times, random ids and the run's own name count as equal."""
+    return _digests(folder)[0]
+
+
+def _digests(folder: Path) -> tuple[str, str]:
+    """That digest, and one of all that it leaves out, too."""
     # Asked at every step, of some hundred files: plain text is three times as fast as paths are,
     # and what a file has is what it had at the step before.
-    entries, run, top = [], folder.name.encode(), f"{folder}{os.sep}"
+    entries, exact, run, top = [], [], folder.name.encode(), f"{folder}{os.sep}"
     for path in _walk(str(folder)):
         if path.endswith(".crc") or _UNFINISHED.search(path):
             continue
         content = b""
         with contextlib.suppress(FileNotFoundError, IsADirectoryError):
-            content = Path(path).read_bytes()
-        name = _UNPINNED.sub(b"?", os.fsencode(path.removeprefix(top)))
+            content = _content(path)
+        name = os.fsencode(path.removeprefix(top))
         digest = _digest if len(content) <= _REMEMBERED else _digest.__wrapped__
-        entries.append((name, digest(content, run)))
-    return hashlib.sha256(repr(sorted(entries)).encode()).hexdigest()
+        same, own = digest(content, run)
+        entries.append((_UNPINNED.sub(b"?", name), same))
+        exact.append((name, own))
+    return _sha(repr(sorted(entries)).encode()).hex(), _sha(repr(sorted(exact)).encode()).hex()
+
+
+def _content(path: str) -> bytes:
+    """What a file has; of a link, where it leads."""
+    if os.path.islink(path):  # noqa: PTH114 - see above
+        return os.fsencode(os.readlink(path))  # noqa: PTH115
+    return Path(path).read_bytes()
 
 
 @lru_cache(1 << 12)
-def _digest(content: bytes, run: bytes) -> bytes:
-    return hashlib.sha256(_UNPINNED.sub(b"?", content.replace(run, b"?"))).digest()
+def _digest(content: bytes, run: bytes) -> tuple[bytes, bytes]:
+    return _sha(_UNPINNED.sub(b"?", content.replace(run, b"?"))), _sha(content)
+
+
+def _sha(content: bytes) -> bytes:
+    return hashlib.sha256(content).digest()
 
 
 def batches_as_cut(checkpoint: Path, run: str) -> tuple[str, ...]:

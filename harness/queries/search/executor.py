@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -18,8 +18,8 @@ from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
 from bettong.harness.queries.search.lineage import Why
-from bettong.harness.queries.sink.rows import Input
-from bettong.lineage.errors import BettongError
+from bettong.harness.queries.sink.rows import Input, judged_fields
+from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Outcome
@@ -305,6 +305,15 @@ class QueryExecutor:
         on_wire = (fault for point in self.why.wire for fault, _ in point.faults)
         return next((fault for fault in on_wire if fault.id == id), None) or parse_fault(id)
 
+    def chosen(self, ids: Iterable[str]) -> FaultSet:
+        """The one fault set that is asked for; raises ScheduleError, and UsageError for events of
+        which a run takes one only: the others would count as survived."""
+        faults = [self.fault(id) for id in ids]
+        events = [fault.id for fault in faults if fault.operational]
+        if len(events) > 1:
+            raise UsageError(f"--only: a run takes one of {' and '.join(events)}: ask one by one")
+        return frozenset(fault.id for fault in faults)
+
     def prepared(self, clean: Execution, run: QueryRun) -> Execution:
         """A clean execution with its lineage, for the search."""
         ready = replace(clean, lineage=self.why.lineage([], run))
@@ -336,9 +345,13 @@ class SinkExecutor(QueryExecutor):
         handler: Handler = ignore,
         traces: Path | None = None,
     ) -> None:
+        fields: set[str] = set()
+
         def judge(faults: Sequence[QueryFault], run: QueryRun) -> SinkVerdict:
             event = event_of(faults)
-            return judge_run(run, event.expected(source), ordered, event.refusable)
+            if not faults:
+                fields.update(judged_fields(run.rows))
+            return judge_run(run, event.expected(source), ordered, event.refusable, fields)
 
         super().__init__(runner, why, judge, real=real, handler=handler, traces=traces)
 

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.queries.faults.alike import shape
+from bettong.harness.queries.faults.alike import MOST_SHAPES, shape
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.failed_step import FailedTask
 from bettong.harness.queries.faults.kinds import (
@@ -118,12 +118,11 @@ class Why:
 
     def _clean(self, run: QueryRun) -> Iterator[CandidateFault]:
         """What can go wrong in a run without faults."""
-        time = 0
+        time, many = 0, one_of_many(run.crash_points)
         for time, crash_point in enumerate(run.crash_points):
             batch = self._batch_of(crash_point)
-            between = _is_between(run.crash_points[max(0, time - 2) : time + 2])
-            if between and len(run.crash_points) > time + 1:
-                continue  # one write of many
+            if time in many:
+                continue
             if batch is not None and (batch < self.window or batch in self.tail):
                 for fault in self._faults_at(crash_point):
                     left = self._left(fault, crash_point, run)
@@ -279,12 +278,25 @@ class Why:
         return (self.window - 1, *sorted(self.tail))
 
 
-def _is_between(around: Sequence[CrashPoint]) -> bool:
-    """Whether these are a write of the sink's with two before and one after it: of the writes, or
-    statements, that follow each other the first two and the last stand for all."""
-    files = [StepId.parse(x.point.step).file for x in around]
-    kinds = {None if file is None else file[1] for file in files}
-    return len(files) == 4 and len(kinds) == 1 and kinds <= {"write", CHANGED, *STATEMENTS}
+def one_of_many(crash_points: Sequence[CrashPoint]) -> set[int]:
+    """The places of those at which nothing new can be left behind: of the writes, or statements,
+    that follow each other the first two and the last on each kind of file, or of each kind, stand
+    for all. Where there are too many kinds, what differs is the row after all."""
+    found: set[int] = set()
+    for kind, group in groupby(enumerate(crash_points), key=lambda at: _kind_of_many(at[1])):
+        members = list(group) if kind else []
+        kinds = {x.on for _, x in members}
+        alike: dict[str, list[int]] = {}
+        for place, x in members:
+            alike.setdefault(x.on if len(kinds) <= MOST_SHAPES else "", []).append(place)
+        found.update(place for places in alike.values() for place in places[2:-1])
+    return found
+
+
+def _kind_of_many(crash_point: CrashPoint) -> str:
+    file = StepId.parse(crash_point.point.step).file
+    many = file is not None and file[1] in {"write", CHANGED, *STATEMENTS}
+    return file[1] if file is not None and many else ""
 
 
 def begun_with(crash_point: CrashPoint, crash_points: Iterable[CrashPoint]) -> str | None:

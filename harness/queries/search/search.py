@@ -10,7 +10,7 @@ from pathlib import Path
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.search.executor import QueryExecutor
-from bettong.harness.queries.sink.loading import source_of
+from bettong.harness.queries.sink.code import code_of
 from bettong.lineage.faults import Bounds
 from bettong.lineage.results import tool_version
 from bettong.lineage.search import loop
@@ -19,6 +19,7 @@ from bettong.lineage.search.findings import Findings
 from bettong.lineage.search.loop import Budget
 
 _SAMPLE = 2
+_LOG = "search-{}.jsonl"
 
 
 def search(
@@ -33,7 +34,7 @@ def search(
     or ended with its budget, goes on where it was. At the end some of the fault sets that were
     folded are run all the same, each given to ``sample``. Raises DisturbedError.
     """
-    question = _question(request)
+    question = question_of(request)
     log = _log_of(request)
     findings = loop.search(
         SideBySide(executor.attempt, executor.widened),
@@ -50,51 +51,68 @@ def search(
         on_event=executor.on_event,
     )
     if findings.complete:
-        _check_equivalence(executor, findings, sample)
+        check_equivalence(executor, findings, sample)
     return findings
 
 
 def forget(request: Request) -> None:
     """What was found so far counts for nothing."""
-    log = _log_of(request)
-    if log is not None:
-        log.unlink(missing_ok=True)
+    for log in () if request.out is None else request.out.glob(_LOG.format("*")):
+        log.unlink()
 
 
 def _log_of(request: Request) -> Path | None:
     """Where the search is noted, by which it goes on."""
     if request.out is None:
         return None
-    digest = blake2b(_question(request).encode(), digest_size=4).hexdigest()
-    return request.out / f"search-{digest}.jsonl"
+    digest = blake2b(question_of(request).encode(), digest_size=4).hexdigest()
+    return request.out / _LOG.format(digest)
 
 
-def _question(request: Request) -> str:
-    """Anything that changes the answer is in it, the sink's own code too."""
-    code = blake2b(source_of(request.target).encode(), digest_size=8).hexdigest()
+def question_of(request: Request) -> str:
+    """Anything that changes the answer is in it, the code that runs are made of too."""
+    code = code_of(request.target)
     options = sorted((*request.options.items(), *request.endpoints.items()))
-    digest = blake2b(repr(options).encode(), digest_size=8).hexdigest()
+    digest = blake2b(repr((options, request.script)).encode(), digest_size=8).hexdigest()
     return (
         f"{Path(request.target).name}, code {code}, options {digest}, at most {request.faults} "
         f"faults in {request.window} batches, kills {request.real}, bettong {tool_version()}"
     )
 
 
-def _check_equivalence(
+def check_equivalence(
     executor: QueryExecutor, findings: Findings, sample: Callable[[Execution], None]
 ) -> None:
-    """Run a few of the fault sets that were folded: each must end as the one did that stands for
-    it."""
-    outcomes = {e.schedule: e.outcome for e in findings.executions}
+    """Run a few of the fault sets that were folded: each must show no more than the one did that
+    stands for it. Those for which none was run, as it contains a set that breaks the query and they
+    do not, are run as well."""
+    known = {e.schedule: e for e in findings.executions}
     folded = executor.why.equivalence.folded
-    known = sorted((f for f in folded if folded[f] in outcomes), key=sorted)
-    for schedule in random.Random(0).sample(known, min(_SAMPLE, len(known))):
-        try:
+    try:
+        for schedule in sorted((f for f in folded if f not in known), key=sorted):
+            broken = any(less <= schedule for less in findings.minimal)
+            if folded[schedule] not in known and not broken:
+                _add(executor.run(schedule), findings)
+        sampled = sorted((f for f in folded if folded[f] in known), key=sorted)
+        for schedule in random.Random(0).sample(sampled, min(_SAMPLE, len(sampled))):
             execution = executor.run(schedule)
-        except BudgetSpentError:
-            findings.complete = False
-            return
-        findings.executions.append(execution)
-        sample(execution)
-        if execution.outcome == "violation" and outcomes[folded[schedule]] != "violation":
-            findings.minimal.append(schedule)
+            sample(execution)
+            if shows_more(execution, known[folded[schedule]]):
+                _add(execution, findings)
+            else:
+                findings.executions.append(execution)
+    except BudgetSpentError:
+        findings.complete = False
+
+
+def shows_more(execution: Execution, standing: Execution) -> bool:
+    """Whether a fault set that was folded shows anomalies that the one does not that stands for
+    it."""
+    seen, stood_for = ({a.kind for a in e.anomalies} for e in (execution, standing))
+    return not seen <= stood_for
+
+
+def _add(execution: Execution, findings: Findings) -> None:
+    findings.executions.append(execution)
+    if execution.outcome == "violation":
+        findings.minimal.append(execution.schedule)

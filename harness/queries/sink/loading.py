@@ -16,7 +16,6 @@ from bettong.engine.address import Address
 from bettong.harness.catalog import current_name
 from bettong.harness.queries.sink.contract import Sink, format_sink
 from bettong.lineage.errors import UsageError
-from bettong.lineage.files import read_text
 from bettong.lineage.nearest import one_of
 from bettong.lineage.user_code import guarded, is_installed
 
@@ -87,17 +86,18 @@ def expect_attributes(found: Any, target: str) -> None:
             )
 
 
-def source_of(target: str) -> str:
-    """The code of a target's file or module; empty when there is none, as for ``format:NAME``."""
+def file_of(target: str) -> Path | None:
+    """The file that a target stands in; None where there is none, as for ``format:NAME``. It is
+    loaded, so that what it imports is known. Raises UsageError."""
     where, _, name = target.partition(":")
     if where == "script":
-        return read_text(Path(name), "the script")
-    where = target.rpartition(":")[0]
+        return Path(name).resolve()
+    where = current_name(target.rpartition(":")[0])
     if where == "format":
-        return ""
+        return None
     module = _file(Path(where), False) if where.endswith(".py") else _module(where, False)
     file = getattr(module, "__file__", None)
-    return read_text(Path(file), "the code") if file else ""
+    return Path(file).resolve() if file else None
 
 
 def _named(sink: Sink, name: str) -> Sink:

@@ -52,6 +52,8 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGED = "change"
 """The operation of a moment after a change, however that was made."""
 _DURABLE_SQL = ("COMMIT", "END", "RELEASE")
+_SHOWN = 120
+"""So many characters of a statement tell what it does."""
 _CONNECT = sqlite3.connect
 _OPEN = io.open
 _CHANGING_SQL = (
@@ -143,6 +145,8 @@ class Probe:
                 self._happens("open", path)
         elif event in _CHANGING:
             path = arguments[_CHANGING[event] - 1]
+            if isinstance(path, int):  # a file that is open: os.ftruncate
+                path = str(Path(f"/proc/self/fd/{path}").readlink())
             # A name alone may be one within a folder that is given by its file descriptor.
             within = isinstance(path, str | bytes) and not os.path.isabs(path)  # noqa: PTH117
             self._happens(event.partition(".")[2], path, named=not within)
@@ -213,7 +217,7 @@ class Probe:
             first = verb(sql)
             alone = first in _CHANGING_SQL and not connection.in_transaction
             if first in _DURABLE_SQL or first == "BEGIN" or alone:
-                self._happens(first.lower(), path)
+                self._happens(first.lower(), path, sql=" ".join(sql.split())[:_SHOWN])
 
         connection = connect_refusable(_CONNECT, *arguments, **named)
         self._lines.seen_otherwise.add(os.fsdecode(path))
@@ -270,9 +274,9 @@ class Probe:
         self._node, self._incarnation = instrumentation.node, instrumentation.incarnation
         self._recorder = instrumentation.recorder()
 
-    def _happens(self, operation: str, path: Any, named: bool = True) -> None:
+    def _happens(self, operation: str, path: Any, named: bool = True, sql: str = "") -> None:
         """Ask the conductor; raises what it answers, in the midst of the sink's own call.
-        ``named``: the path is known as a whole."""
+        ``named``: the path is known as a whole. ``sql``: the statement, if it is one."""
         concerns = self._concerns(path)
         if named:
             self._note(path)
@@ -281,6 +285,8 @@ class Probe:
         if not named and not os.fsdecode(path).startswith(self._folder):
             return
         detail = {"op": operation, "path": os.fsdecode(path).removeprefix(self._folder)}
+        if sql:
+            detail["sql"] = sql
         self._busy.now = True
         try:
             self._recorder.notify(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +54,16 @@ class Input:
         begin = (self.first + number) * self.rows
         for n in range(begin, begin + self.rows):
             yield {
-                "id": f"m/{n:06d}",
+                "id": _id(n),
                 "key": f"k{n % self.keys}" + (ODD if n == self.odd else ""),
                 "seq": n // self.keys,
                 "value": n % 15 * 7919 % 1000,  # equal content comes again
             }
+
+    @property
+    def odd_id(self) -> str:
+        """The id of the row that many a target refuses; empty where there is none."""
+        return "" if self.odd < 0 else _id(self.odd)
 
     def all(self) -> list[dict[str, Any]]:
         """Every row, in the order of the stream."""
@@ -69,6 +74,10 @@ class Input:
         head, _, tail = id.partition("/")
         number = int(tail) // self.rows - self.first if head == "m" and tail.isdigit() else -1
         return number if 0 <= number < self.batches and number != self.empty else None
+
+
+def _id(number: int) -> str:
+    return f"m/{number:06d}"
 
 
 def read_back(found: Any) -> Iterator[Mapping[str, Any]]:
@@ -83,10 +92,13 @@ def read_back(found: Any) -> Iterator[Mapping[str, Any]]:
             raise TypeError(f"read() returned a row that is {type(row).__name__}: {_ROWS}") from e
 
 
-def judged_fields(seen: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+def judged_fields(
+    seen: Iterable[Mapping[str, Any]], besides: Collection[str] = ()
+) -> tuple[str, ...]:
     """Those of key, seq and value that any row read has: a row without one that others have, such
-    as one that was begun and never finished, has lost it."""
-    found = {name for row in seen for name in _JUDGED if name in row}
+    as one that was begun and never finished, has lost it. ``besides``: those that rows of runs
+    without faults have."""
+    found = {name for row in seen for name in _JUDGED if name in row} | set(besides)
     return tuple(name for name in _JUDGED if name in found)
 
 

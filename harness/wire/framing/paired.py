@@ -96,17 +96,29 @@ class PairedFraming(Framing):
 
 
 _SET_MORE = re.compile(
-    r"SET\s+(?:@@)?(?:GLOBAL|PERSIST)|SET\s.*AUTOCOMMIT\s*=\s*(?:1|ON)", re.IGNORECASE | re.DOTALL
+    r"SET\s+(?:@@)?(?:GLOBAL|PERSIST)|SET\s.*AUTOCOMMIT\s*=\s*(?:1|ON)|SET\s+STATEMENT\b|SET\s.*\(",
+    re.IGNORECASE | re.DOTALL,
 )
+_QUIET = ("BEGIN", "SET SESSION", "SHOW")
+"""Statements that keep nothing themselves; what else their request has may."""
 
 
 def verb(statement: bytes) -> str:
     """The first word of an SQL statement, comments skipped: ``INSERT``. ``SET SESSION``: one that
-    changes the session only, and commits nothing."""
-    text = statement.decode("utf-8", "replace").lstrip()
-    while text.startswith(("--", "/*")):
-        end = "\n" if text.startswith("--") else "*/"
-        text = text.partition(end)[2].lstrip()
+    changes the session only, commits nothing and calls no function. Where others follow one that
+    keeps nothing, the first of them that may is named too: ``BEGIN+INSERT``."""
+    text, names = _code(statement.decode("utf-8", "replace")), []
+    while True:
+        first, _, following = text.partition(";")
+        names.append(_word(first))
+        following = _code(following)
+        if names[-1] not in _QUIET or not following:
+            break
+        text = following
+    return names[0] if names[-1] in _QUIET else "+".join(dict.fromkeys(names))
+
+
+def _word(text: str) -> str:
     word = ""
     for character in text:
         if not (character.isalpha() or character == "_"):
@@ -115,6 +127,15 @@ def verb(statement: bytes) -> str:
     if word.upper() == "SET" and not _SET_MORE.match(text):
         return "SET SESSION"
     return word.upper() or "?"
+
+
+def _code(text: str) -> str:
+    """It, without the comments before it."""
+    text = text.lstrip()
+    while text.startswith(("--", "/*")):
+        end = "\n" if text.startswith("--") else "*/"
+        text = text.partition(end)[2].lstrip()
+    return text
 
 
 def shown(statement: bytes, length: int = 120) -> str:

@@ -116,6 +116,29 @@ db.close()
     assert found == [f"{verb} a" for verb in verbs]
 
 
+def test_a_file_that_is_given_by_its_number_can_be_truncated(tmp_path: Path) -> None:
+    code = """
+fd = os.open(path, os.O_RDWR | os.O_CREAT)
+os.ftruncate(fd, 4)
+os.close(fd)
+assert path.stat().st_size == 4
+"""
+    assert moments(tmp_path, code) == ["open a", "truncate a"]
+
+
+def test_a_statement_says_what_it_does(tmp_path: Path) -> None:
+    code = """
+Recorder.notify = lambda self, event: seen.append(event.detail.get("sql", ""))
+db = sqlite3.connect(path, isolation_level=None)
+db.execute("CREATE TABLE t (x)")
+db.execute("INSERT INTO  t VALUES (?)", ("one",))
+"""
+    assert [found for found in moments(tmp_path, code) if found] == [
+        "CREATE TABLE t (x)",
+        "INSERT INTO t VALUES ('one')",
+    ]
+
+
 def test_a_link_is_a_moment(tmp_path: Path) -> None:
     code = "path.touch(); os.link(path, folder / 'b'); (folder / 'c').symlink_to(path)"
     assert moments(tmp_path, code) == ["open a", "link b", "symlink c"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +217,17 @@ def test_moments_count_occurrences_and_leave_failures_out() -> None:
     assert found[0].batch == 1
 
 
+def test_what_an_operation_is_on_is_told_without_values() -> None:
+    def on(**detail: str) -> str:
+        event = TraceEvent("batch=0/sink.file=1.write", "before", "driver", detail=detail)
+        (point,) = crash_points([replace(event, detail={**detail, DURABLE: "x"})])
+        return point.on
+
+    assert on(path="part-0007.json") == on(path="part-0012.json") != on(path="marker.json")
+    rows = "INSERT INTO rows VALUES ('m/000001', 1)"
+    assert on(sql=rows) == on(sql=rows.replace("1", "23")) != on(sql="INSERT INTO done VALUES (1)")
+
+
 def test_file_operations_are_named_by_batch() -> None:
     steps = FileSteps()
 
@@ -279,6 +291,20 @@ def test_times_and_random_ids_do_not_distinguish_states(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / f"part-{id}.json").write_text(f'{{"batchTimestampMs":{time}}}')
     assert digest_state(tmp_path / "one") == digest_state(tmp_path / "two")
+
+
+@pytest.mark.parametrize("whole", ["v1", "v2", "gone"])
+def test_what_a_link_shows_is_part_of_the_state(tmp_path: Path, whole: str) -> None:
+    """A version may be shown by a link to its folder: before and after is not the same."""
+    for name in ("v1", "v2"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "v1" / "rows").write_text("the same")
+    (tmp_path / "v2" / "rows").write_text("the same")
+    (tmp_path / "current").symlink_to("v1")
+    before = digest_state(tmp_path)
+    (tmp_path / "new").symlink_to(whole)
+    (tmp_path / "new").replace(tmp_path / "current")
+    assert (digest_state(tmp_path) == before) is (whole == "v1")
 
 
 @pytest.mark.parametrize("store", ["", "left-keyToNumValues/"])

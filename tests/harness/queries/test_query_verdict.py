@@ -1,4 +1,4 @@
-"""What is concluded of a violation that nobody had the time to show again."""
+"""What is concluded of what a search has seen, and of what nobody had the time to show again."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.executor import SinkExecutor
@@ -73,3 +74,88 @@ def test_another_one_that_was_shown_again_in_time_stands_for_it() -> None:
     result = QueryVerdict(Request("s.py:S"), Subject("S", "sink")).conclude(executor, findings)
     assert (result.verdict, result.guarantee) == ("invalid", "at-most-once")
     assert [c.faults for c in result.counterexamples] == [tuple(later.schedule)]
+
+
+ROWS = [dict(row) for row in SOURCE.all()]
+SWAPPED = QueryRun(rows=[ROWS[5], *ROWS[1:5], ROWS[0], *ROWS[6:]], drained=True)
+"""Two rows of one key in the wrong order."""
+
+
+class Shows:
+    """Gives the same run each time."""
+
+    def __init__(self, run: QueryRun) -> None:
+        self.shown = run
+
+    def run(self, faults: Sequence[object], **how: object) -> QueryRun:
+        return self.shown
+
+
+def judged_by(run: QueryRun, *, ordered: bool, request: Request, **more: bool) -> Result:
+    """What is concluded where this run is seen under a crash, again and again."""
+    why = Why(2, SOURCE.batches, 1)
+    executor = SinkExecutor(Shows(run), SOURCE, ordered, why)  # type: ignore[arg-type]
+    found = executor.run(frozenset({CRASH}))
+    clean = Execution(CLEAN, "good")
+    findings = Findings(clean, [clean, found], complete=more.get("complete", True))
+    findings.minimal = [found.schedule] if found.anomalies else []
+    subject = Subject("S", "sink", ordered=ordered)
+    return QueryVerdict(request, subject).conclude(executor, findings)
+
+
+def test_a_promised_order_that_is_broken_is_no_pass() -> None:
+    result = judged_by(SWAPPED, ordered=True, request=Request("s.py:S"))
+    assert (result.verdict, result.guarantee, result.ordering) == (
+        "invalid",
+        "effectively-once",
+        "none",
+    )
+    assert [a.kind for a in result.anomalies] == ["Reorder"]
+    assert result.reason == (
+        "S is effectively-once, and the order of rows of one key is lost: 1 minimal fault set(s) "
+        "lower it"
+    )
+
+
+def test_an_order_that_nobody_promised_is_not_judged() -> None:
+    result = judged_by(SWAPPED, ordered=False, request=Request("s.py:S"))
+    assert (result.verdict, result.ordering) == ("valid", "none")
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_a_level_that_was_found_in_part_of_the_search_is_said_to_be_the_most(
+    complete: bool,
+) -> None:
+    result = judged_by(LOST, ordered=False, request=Request("s.py:S"), complete=complete)
+    assert (result.verdict, result.guarantee) == ("invalid", "at-most-once")
+    assert ("it may be less" in result.reason) is not complete
+
+
+def test_a_lost_checkpoint_that_could_not_be_judged_has_no_level() -> None:
+    why = Why(2, SOURCE.batches, 1)
+    executor = SinkExecutor(Shows(LOST), SOURCE, False, why)  # type: ignore[arg-type]
+    clean = Execution(CLEAN, "good")
+    blind = Execution(frozenset({NEW_CHECKPOINT.id}), "unknown", note="a row has no id")
+    whole = Execution(frozenset({NEW_ROWS.id}), "good")
+    request = Request("s.py:S", also=("new-checkpoint",))
+    result = QueryVerdict(request, Subject("S", "sink")).conclude(
+        executor,
+        Findings(clean, [clean], complete=True),
+        anew=[(NEW_CHECKPOINT, blind), (NEW_ROWS, whole)],
+    )
+    assert result.details["new_checkpoint"] == {
+        NEW_CHECKPOINT.id: {"guarantee": "unknown", "words": "a row has no id"},
+        NEW_ROWS.id: {"guarantee": "effectively-once", "words": ""},
+    }
+
+
+@pytest.mark.parametrize(("faults", "said"), [(2, True), (1, False)])
+def test_what_was_not_tried_beside_a_fault_that_lowers_the_level_is_said(
+    faults: int, said: bool
+) -> None:
+    """At-least-once under each fault alone is not yet at-least-once under two."""
+    twice = QueryRun(rows=[*ROWS, ROWS[0]], drained=True)
+    asked = Request("s.py:S", expect="at-least-once", faults=faults)
+    result = judged_by(twice, ordered=False, request=asked)
+    assert result.verdict == "valid"
+    assert any("no further fault was tried beside" in x for x in result.assumptions) is said

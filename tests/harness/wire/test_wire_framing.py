@@ -25,6 +25,7 @@ from wire_samples import (
     split_turns,
 )
 
+from bettong.harness.queries.faults.read_only_requests import harmless
 from bettong.harness.wire.framing.adaptive import AdaptiveFraming
 from bettong.harness.wire.framing.base import Info
 from bettong.harness.wire.framing.paired import verb
@@ -334,12 +335,35 @@ def test_rows_whose_numbers_come_round_are_no_new_reply() -> None:
         (b"SET @@GLOBAL.read_only = 1", "SET"),
         (b"/* a */ SET GLOBAL x = 1", "SET"),
         (b"-- a\ninsert into t", "INSERT"),
+        (b"SET STATEMENT max_statement_time = 9 FOR INSERT INTO t VALUES (1)", "SET"),
+        (b"SET @written = write_rows(1)", "SET"),
+        (b"BEGIN;", "BEGIN"),
+        (b"begin; -- ready\n", "BEGIN"),
+        (b"SET a = 1; SHOW b", "SET SESSION"),
     ],
 )
 def test_what_only_concerns_the_session_has_a_label_of_its_own(
     statement: bytes, reported: str
 ) -> None:
     assert verb(statement) == reported
+
+
+@pytest.mark.parametrize(
+    ("statement", "reported"),
+    [
+        (b"BEGIN; INSERT INTO t VALUES ('a;b'); COMMIT", "BEGIN+INSERT"),
+        (b"BEGIN;/* a */ INSERT INTO t VALUES (1); COMMIT;", "BEGIN+INSERT"),
+        (b"SET a = 1; BEGIN; DELETE FROM t", "SET SESSION+BEGIN+DELETE"),
+        (b"SHOW a; COMMIT", "SHOW+COMMIT"),
+        (b"BEGIN NOT ATOMIC INSERT INTO t VALUES (1); END", "BEGIN+END"),
+    ],
+)
+def test_what_changes_something_is_not_hidden_by_a_statement_before_it(
+    statement: bytes, reported: str
+) -> None:
+    """Requests that change nothing are not hit as others are; this one does."""
+    assert verb(statement) == reported
+    assert not harmless(verb(statement))
 
 
 def infos(data: bytes, protocol: str) -> list[Info]:

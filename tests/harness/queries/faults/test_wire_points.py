@@ -331,6 +331,13 @@ def test_what_is_supposed_of_a_server_is_said() -> None:
     ]
 
 
+def test_that_requests_are_taken_to_change_nothing_is_said() -> None:
+    """A service whose GET commits something is another one than HTTP has it."""
+    said = "requests with GET, HEAD or OPTIONS to db change nothing, as HTTP (RFC 9110) says"
+    assert said in taken_for_granted(placed([(1, "POST /rows", "a"), (1, "GET /commit", "")]))
+    assert said not in taken_for_granted(placed([(1, "POST /rows", "a"), (1, "GET", "")]))
+
+
 requests = st.lists(
     st.tuples(st.integers(0, 2), st.sampled_from(LABELS), st.sampled_from("abc")), max_size=8
 ).map(lambda asked: sorted(asked, key=lambda a: a[0]))
@@ -434,3 +441,29 @@ def test_ids_of_other_faults_are_not_taken_for_requests() -> None:
         "pause(driver, after db/INSERT=1)",
     ):
         assert WireFault.parse(id) is None
+
+
+def of_two_batches(*sent: tuple[int, str]) -> list[WirePoint]:
+    """Where INSERTs of these two batches are hit."""
+    clean = recording([(batch, "INSERT", detail) for batch, detail in sent])
+    (talk,) = clean.conversations
+    told = [
+        replace(request, detail=detail)
+        for request, (_, detail) in zip(talk.requests, sent, strict=True)
+    ]
+    clean = Recording((replace(talk, requests=tuple(told)),))
+    return wire_points(clean, cut_points(clean, clean).points, EVENTS, 2, "run1")
+
+
+def test_a_table_that_only_the_first_batch_writes_to_is_hit_there() -> None:
+    """An INSERT is no INSERT into another table: a marker that is made once may come too early."""
+    rows = "INSERT INTO rows VALUES ('m/000001', 1)"
+    found = of_two_batches((0, "INSERT INTO progress VALUES (0)"), (0, rows), (1, rows))
+    assert numbers(found) == [1, 3]
+
+
+def test_what_differs_in_its_values_only_is_hit_in_the_last_batch() -> None:
+    short = "INSERT INTO rows VALUES ('m/000001', 1)"
+    cut = "INSERT INTO rows VALUES ('m/000001', 100), ('m/000002', 7), ('m/0…"
+    assert numbers(of_two_batches((0, short), (1, cut))) == [2]
+    assert numbers(of_two_batches((0, cut), (1, short))) == [2]

@@ -6,7 +6,10 @@ import json
 import threading
 from pathlib import Path
 
+import pytest
+
 from bettong.harness.queries.run.state import (
+    Moments,
     batches_as_cut,
     copy_state,
     last_without_data,
@@ -76,3 +79,22 @@ def test_a_log_that_cannot_be_read_is_like_no_other(tmp_path: Path) -> None:
     first, second = (batches_as_cut(tmp_path / run, run) for run in ("run1", "run2"))
     assert first != second
     assert batches_as_cut(tmp_path / "none", "run1") == ()
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [("0" * 32, "f" * 32), ("1763733208123", "1763733299999"), ("tmpaaaaaaaa", "tmpbbbbbbbb")],
+)
+def test_a_mark_that_changes_in_a_run_is_another_one(
+    tmp_path: Path, marks: tuple[str, str]
+) -> None:
+    """A batch may be known by the hash of its rows, a version by its random name."""
+    (tmp_path / "mark").write_text(marks[0])
+    run, other = Moments(), Moments()
+    first = run.digest(tmp_path)
+    assert run.digest(tmp_path) == first
+    (tmp_path / "mark").write_text(marks[1])
+    assert run.digest(tmp_path) != first
+    assert other.digest(tmp_path) == first  # of another run, in which it is the first one
+    (tmp_path / "mark").write_text(marks[0])
+    assert run.digest(tmp_path) == first

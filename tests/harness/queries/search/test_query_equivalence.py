@@ -16,7 +16,7 @@ from bettong.harness.queries.faults.wire import request_digest
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
-from bettong.harness.queries.search.lineage import Why
+from bettong.harness.queries.search.lineage import Why, one_of_many
 from bettong.harness.queries.sense import keeps_in_sight
 from bettong.harness.wire import Keys
 from bettong.lineage.errors import UsageError
@@ -160,6 +160,25 @@ def test_of_writes_that_follow_each_other_the_first_two_and_the_last_stand_for_a
     crashes = {f"crash(driver, before batch=0/sink.file={n}.{kind})" for n in range(2, 8)}
     kept = {f"crash(driver, before batch=0/sink.file={n}.{kind})" for n in (2, 3, 7)}
     assert found & crashes == kept
+
+
+@pytest.mark.parametrize(
+    ("on", "kept"),
+    [
+        ("begins marks row row row row ends", {0, 1, 2, 3, 5, 6}),
+        ("row mark row mark row mark row mark", {0, 1, 2, 3, 6, 7}),
+        ("a b c d e f g h", {0, 1, 7}),
+    ],
+)
+def test_of_writes_to_several_files_those_on_each_stand_for_themselves(
+    on: str, kept: set[int]
+) -> None:
+    """A marker among rows is no row: a crash right after it is one that no other stands for."""
+    points = [
+        CrashPoint(Point(f"batch=0/sink.file={n}.insert"), 1, f"b{n}", what)
+        for n, what in enumerate(on.split(), 1)
+    ]
+    assert set(range(len(points))) - one_of_many(points) == kept
 
 
 def test_a_later_batch_is_hit_too() -> None:

@@ -10,6 +10,7 @@ from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.executor import DisturbedError, SinkExecutor
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.rows import Input
+from bettong.lineage.errors import UsageError
 from bettong.lineage.search.executor import Execution
 
 CRASH = "crash(driver, before batch=1/commits)"
@@ -148,3 +149,10 @@ def test_a_crash_after_a_librarys_own_write_is_a_kill(step: str, real: bool) -> 
     executor = SinkExecutor(runner, SOURCE, False, Why(2, SOURCE.batches, 1))  # type: ignore[arg-type]
     executor.run(frozenset({f"crash(driver, before {step})"}))
     assert asked == [real]
+
+
+def test_of_events_a_run_takes_one() -> None:
+    executor = SinkExecutor(Runs(), SOURCE, False, Why(2, SOURCE.batches, 1))  # type: ignore[arg-type]
+    assert executor.chosen([CRASH, "empty(batch=2)"]) == {CRASH, "empty(batch=2)"}
+    with pytest.raises(UsageError, match=r"takes one of empty\(batch=2\) and odd-row\(batch=2\)"):
+        executor.chosen(["empty(batch=2)", "odd-row(batch=2)"])

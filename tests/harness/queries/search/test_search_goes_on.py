@@ -1,0 +1,75 @@
+"""A search that was interrupted goes on with the same code only: with other code it is another
+question, and what it had found says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.script import Script
+from bettong.harness.queries.search.search import forget, question_of
+from bettong.harness.queries.sink import code
+from bettong.lineage.errors import UsageError
+
+SINK = "import the_writer_of_goes_on\n\nclass Mine:\n    pass\n"
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> Path:
+    (tmp_path / "the_writer_of_goes_on.py").write_text("def write():\n    return 1\n")
+    (tmp_path / "imported_late.py").write_text("LATE = 1\n")
+    file = tmp_path / "sink_that_goes_on.py"
+    file.write_text(SINK)
+    return file
+
+
+def changes(file: Path) -> None:
+    file.write_text(f"{file.read_text()}\n# mended\n")
+
+
+@pytest.mark.parametrize(
+    "name", ["sink_that_goes_on.py", "the_writer_of_goes_on.py", "imported_late.py"]
+)
+def test_changed_code_is_another_question(sink: Path, name: str) -> None:
+    request = Request(f"{sink}:Mine")
+    before = question_of(request)
+    assert question_of(request) == before
+    changes(sink.with_name(name))
+    assert question_of(request) != before
+
+
+def test_a_package_that_is_installed_anew_is_another_question(
+    sink: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = Request(f"{sink}:Mine")
+    before = question_of(request)
+    installed: Callable[[], list[str]] = lambda: ["a.py,sha256=0,1"]  # noqa: E731
+    monkeypatch.setattr(code, "_installed", installed)
+    assert question_of(request) != before
+
+
+def test_a_script_with_other_variables_is_another_question(sink: Path) -> None:
+    asked = {
+        question_of(Request(f"script:{sink}", script=Script(str(sink), {"MODE": mode})))
+        for mode in ("append", "update")
+    }
+    assert len(asked) == 2
+
+
+def test_a_script_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none\.py: cannot be read"):
+        question_of(Request(f"script:{tmp_path / 'none.py'}"))
+
+
+def test_what_ships_has_code_too() -> None:
+    assert "code " in question_of(Request("format:parquet"))
+
+
+def test_all_that_was_found_is_forgotten(tmp_path: Path) -> None:
+    for name in ("search-1.jsonl", "search-2.jsonl", "result.json"):
+        (tmp_path / name).touch()
+    forget(Request("format:parquet", out=tmp_path))
+    assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
