@@ -19,12 +19,12 @@ from bettong.harness.queries.job.rules import (
     Cell,
     Expected,
     Row,
-    canonical,
+    bag_difference,
     cell_of,
     latest_of_each,
-    near,
     shown,
 )
+from bettong.harness.queries.job.values import canonical, near
 
 _SAME = "the same twice"
 _MOST_COLUMNS = 8
@@ -71,8 +71,6 @@ def _of_bags(compare: Bag | OuterBag, runs: Mapping[str, Sequence[Row]]) -> Enve
 
 
 def _same(a: Sequence[Row], b: Sequence[Row], columns: Sequence[str], tolerance: float) -> bool:
-    from bettong.harness.queries.job.rules import bag_difference
-
     return len(a) == len(b) and not bag_difference(Expected(a), b, columns, tolerance).anomalies
 
 
@@ -141,14 +139,11 @@ def _of_tables(compare: Table, runs: Mapping[str, Sequence[Row]]) -> Envelope:
     for cell in keys:
         missing = [name for name, table in tables.items() if cell not in table]
         rows = [(name, table[cell]) for name, table in tables.items() if cell in table]
-        for column in rows[0][1]:
+        for column in dict.fromkeys(column for _, row in rows for column in row):
             if column in (*compare.free, *compare.key, compare.latest):
                 continue
-            other = [
-                n
-                for n, row in rows
-                if not near(rows[0][1][column], row.get(column), compare.tolerance)
-            ]
+            first = rows[0][1].get(column)
+            other = [n for n, row in rows if not near(first, row.get(column), compare.tolerance)]
             if other:
                 free_cells.add((cell, column))
                 by_column[column].update(other)
@@ -203,7 +198,8 @@ def _agree(
 def table_of(compare: Table, rows: Sequence[Row]) -> dict[Cell, Row]:
     """The rows of a clean run by their key, updates folded."""
     if compare.latest:
-        rows = latest_of_each(rows, compare.key, compare.latest)
+        free, tolerance = compare.free, compare.tolerance
+        rows = latest_of_each(rows, compare.key, compare.latest, free, tolerance)
     return {cell_of(row, compare.key): row for row in rows}
 
 

@@ -58,18 +58,39 @@ class Judged:
     def difference(self, seen: Sequence[Row]) -> Difference:
         """What is wrong with an output."""
         if self.once is not None:
-            return self.once.difference(seen)
+            return self.once.difference(self._folded(seen))
         if isinstance(self.compare, Table):
-            if self.compare.latest:
-                seen = latest_of_each(seen, self.compare.key, self.compare.latest)
-            return table_difference(self.expected, seen, self.compare.key, self.compare.tolerance)
-        columns = self.columns or columns_of(self.compare, self.expected.must)
+            further = self._further(seen)
+            seen = self._folded(seen)
+            key, tolerance = self.compare.key, self.compare.tolerance
+            return table_difference(self.expected, seen, key, tolerance, further)
+        columns = self.columns or tuple(columns_of(self.compare, self.expected.must))
+        if not (isinstance(self.compare, Bag) and self.compare.columns):
+            columns = (*columns, *self._further(seen))
         found = bag_difference(self.expected, seen, columns, self.compare.tolerance)
         if isinstance(self.compare, OuterBag):
-            both = both_matched_and_not(seen, self.left)
-            known = {a.messages for a in found.anomalies}
+            free, left = self.compare.free, self.left
+            right = {a.messages for a in both_matched_and_not(self.expected.must, left, free)}
+            both = both_matched_and_not(seen, left, free)
+            known = right | {a.messages for a in found.anomalies}
             found.anomalies += [a for a in both if a.messages not in known]
         return found
+
+    def _folded(self, seen: Sequence[Row]) -> Sequence[Row]:
+        """Where every update is there, the last one of each key."""
+        compare = self.compare
+        if not isinstance(compare, Table) or not compare.latest:
+            return seen
+        return latest_of_each(seen, compare.key, compare.latest, compare.free, compare.tolerance)
+
+    def _further(self, seen: Sequence[Row]) -> tuple[str, ...]:
+        """Columns that neither the clean run nor what is expected has: JSON leaves nulls out, so
+        that they are null in all rows there."""
+        rows = (*self.expected.must, *self.expected.optional)
+        known = {*self.columns, *self.compare.free, *(name for row in rows for name in row)}
+        if isinstance(self.compare, Table):
+            known.add(self.compare.latest)
+        return tuple(dict.fromkeys(n for row in seen for n in row if n not in known))
 
     def run(self, run: QueryRun) -> SinkVerdict:
         """Judge one run."""
