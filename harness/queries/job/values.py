@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 _TIME = re.compile(
@@ -60,3 +61,12 @@ def near(a: Any, b: Any, tolerance: float) -> bool:
 def is_number(value: Any) -> bool:
     """Whether it is one; true and false are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def number_of(value: Decimal) -> int | float | str:
+    """A decimal as JSON has it; one of more digits than that has is a text."""
+    if not value.is_finite():
+        return str(value)
+    if value == value.to_integral_value():
+        return int(value)
+    return float(value) if Decimal(repr(float(value))) == value else str(value.normalize())

@@ -74,13 +74,23 @@ class Input:
 def read_back(found: Any) -> Iterator[Mapping[str, Any]]:
     """The rows that ``read`` returned, dicts or Rows or what a dict can be made of; raises
     TypeError, in words, when it returned anything else."""
+    return rows_of(found, "read()")
+
+
+def rows_of(found: Any, what: str) -> Iterator[Mapping[str, Any]]:
+    """The same, of what some other code of a user's returned."""
     if found is None or isinstance(found, Mapping | str) or not isinstance(found, Iterable):
-        raise TypeError(f"read() returned {type(found).__name__}: {_ROWS}")
+        raise TypeError(f"{what} returned {type(found).__name__}: {_ROWS}")
     for row in found:
         try:
-            yield row.asDict() if hasattr(row, "asDict") else dict(row)
+            values = row.asDict() if hasattr(row, "asDict") else dict(row)
         except (TypeError, ValueError) as e:
-            raise TypeError(f"read() returned a row that is {type(row).__name__}: {_ROWS}") from e
+            raise TypeError(f"{what} returned a row that is {type(row).__name__}: {_ROWS}") from e
+        names = getattr(row, "__fields__", values)  # a Spark row's, of which a dict has each once
+        if len(names) > len(values):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise TypeError(f"{what} returned a row with two columns called {twice}: rename one")
+        yield values
 
 
 def judged_fields(seen: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
