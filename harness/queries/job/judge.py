@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bettong.harness.checkers import stuck
 from bettong.harness.queries.job.compare import Bag, Compare, OuterBag, Table
 from bettong.harness.queries.job.envelope import Envelope, columns_of
+from bettong.harness.queries.job.groups import group_key
 from bettong.harness.queries.job.once import Once
 from bettong.harness.queries.job.rules import (
     Difference,
@@ -15,7 +17,9 @@ from bettong.harness.queries.job.rules import (
     Row,
     bag_difference,
     both_matched_and_not,
+    cell_of,
     latest_of_each,
+    shown,
     table_difference,
 )
 from bettong.harness.queries.judge import SinkVerdict
@@ -34,6 +38,8 @@ class Judged:
         once: one row a key.
         columns: of the clean run's output.
         left: of an outer join, the columns of the side whose rows are all there.
+        sides: of an outer join, rows that are there with their matches or without, where both may
+            be.
         blind: why an output in which nothing is wrong proves nothing, or empty.
     """
 
@@ -42,6 +48,7 @@ class Judged:
     once: Once | None = None
     columns: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    sides: Sequence[Row] = ()
     blind: str = ""
 
     def cut_otherwise(self, clean: Envelope, runs: Sequence[Sequence[Row]]) -> Judged:
@@ -74,6 +81,11 @@ class Judged:
             both = both_matched_and_not(seen, left, free)
             known = right | {a.messages for a in found.anomalies}
             found.anomalies += [a for a in both if a.messages not in known]
+            there = {cell_of(row, left) for row in seen}
+            for row in self.sides:
+                if cell_of(row, left) not in there:
+                    lost = Anomaly("Loss", (shown(row, left),), expected=dict(row))
+                    found.anomalies.append(lost)
         return found
 
     def _folded(self, seen: Sequence[Row]) -> Sequence[Row]:
@@ -113,13 +125,28 @@ class Judged:
 
 
 def bag_of(expected: Mapping[str, Sequence[Row]], columns: Sequence[str]) -> Expected:
-    """What batch runs say: rows of all of them must be there, rows of some may."""
-    from collections import Counter
+    """What batch runs say, of which the last one counts the fewest rows: rows of all of them must
+    be there, rows of some may; of a group that has other values in each, one row."""
+    outputs = list(expected.values())
+    counts = [Counter(cell_of(row, columns) for row in rows) for rows in outputs]
+    if all(counts[-1] <= count for count in counts):
+        return _must_and_may(outputs, columns)
+    key = group_key(outputs, columns)
+    if key is None:
+        return _must_and_may(outputs, columns)
+    of_key = [{cell_of(row, key): row for row in rows} for rows in outputs]
+    vary = {
+        cell for cell in of_key[-1] if len({cell_of(rows[cell], columns) for rows in of_key}) > 1
+    }
+    others = [[row for row in rows if cell_of(row, key) not in vary] for rows in outputs]
+    found = _must_and_may(others, columns)
+    groups = [[rows[cell] for rows in reversed(of_key)] for cell in of_key[-1] if cell in vary]
+    return replace(found, groups=groups)
 
-    from bettong.harness.queries.job.rules import cell_of
 
-    counts = [Counter(cell_of(row, columns) for row in rows) for rows in expected.values()]
-    example = {cell_of(r, columns): r for rows in expected.values() for r in rows}
+def _must_and_may(outputs: Sequence[Sequence[Row]], columns: Sequence[str]) -> Expected:
+    counts = [Counter(cell_of(row, columns) for row in rows) for rows in outputs]
+    example = {cell_of(r, columns): r for rows in outputs for r in rows}
     must, optional = [], []
     for cell, row in example.items():
         times = [count[cell] for count in counts]

@@ -35,7 +35,8 @@ class Expected:
         dealt: columns of which it is free which row has which value, with their values: each of
             them has to be there once.
         open: other rows may be there too, and nothing is known of them.
-        between: in tables, numbers may lie between those of the rows given for a key, some of which
+        groups: of each of these, one row has to be there and no more.
+        between: numbers may lie between those of the rows given for a key or a group, some of which
             count rows that may be dropped.
     """
 
@@ -45,6 +46,7 @@ class Expected:
     free_cells: frozenset[tuple[Cell, str]] = frozenset()
     dealt: Mapping[str, frozenset[Any]] = field(default_factory=dict)
     open: bool = False
+    groups: Sequence[Sequence[Row]] = ()
     between: bool = False
 
 
@@ -87,13 +89,24 @@ def bag_difference(
     """
     names = [name for name in columns if name not in expected.free]
     missing, left = _matched(expected.must, seen, names, tolerance)
+
+    def is_of(group: Sequence[Row], row: Row) -> bool:
+        return _is_one_of(group, row, names, tolerance, expected.between)
+
+    for group in expected.groups:
+        place = next((n for n, row in enumerate(left) if is_of(group, row)), None)
+        if place is None:
+            missing.append(group[0])
+        else:
+            del left[place]
     _, left = _matched(expected.optional, left, names, tolerance)
     # Where nothing is known of other rows, one more of those that may be there is such a row.
     known = [*expected.must, *(() if expected.open else expected.optional)]
     again: dict[Cell, Row] = {}
     others = []
     for row in left:
-        if any(_near(one, row, names, tolerance) for one in known):
+        of_group = any(is_of(group, row) for group in expected.groups)
+        if of_group or any(_near(one, row, names, tolerance) for one in known):
             again.setdefault(cell_of(row, names), row)
         else:
             others.append(row)
@@ -103,7 +116,7 @@ def bag_difference(
             Anomaly(
                 "Duplicate",
                 (shown(row, names),),
-                expected={"times": _times(row, known, names, tolerance)},
+                expected={"times": max(1, _times(row, known, names, tolerance))},
                 seen={"times": _times(row, seen, names, tolerance)},
             )
         )
@@ -372,6 +385,7 @@ def late(
     steps: Mapping[str, Sequence[Sequence[Row]]],
     column: Mapping[str, str],
     delay: Mapping[str, float],
+    greatest_of_all: bool = False,
 ) -> dict[str, set[tuple[int, int]]]:
     """Rows that *may* be dropped, as (step, place) by input: their event time is not after the
     watermark of the earlier steps, which is the least over all sources of the greatest event time
@@ -381,29 +395,33 @@ def late(
         steps: the rows of each step, by input.
         column: the event time's column, by input; inputs without one have no watermark.
         delay: seconds, by input.
+        greatest_of_all: the watermark is the greatest over all sources instead.
     """
-
-    def seconds(value: Any) -> float:
-        at = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
-
     found: dict[str, set[tuple[int, int]]] = {name: set() for name in steps}
     greatest: dict[str, float] = {}
     for number in range(max((len(each) for each in steps.values()), default=0)):
         marks = [greatest[n] - delay[n] for n in column if n in greatest]
-        watermark = min(marks) if len(marks) == len(column) and marks else None
+        watermark = None
+        if marks and (greatest_of_all or len(marks) == len(column)):
+            watermark = max(marks) if greatest_of_all else min(marks)
         for name, each in steps.items():
             at = column.get(name)
             for place, row in enumerate(each[number] if number < len(each) else ()):
                 if at is None or row.get(at) is None:
                     continue
-                if watermark is not None and seconds(row[at]) <= watermark:
+                if watermark is not None and moment(row[at]) <= watermark:
                     found[name].add((number, place))
         for name, at in column.items():
-            times = [seconds(r[at]) for r in _step(steps[name], number) if r.get(at) is not None]
+            times = [moment(r[at]) for r in _step(steps[name], number) if r.get(at) is not None]
             if times:
                 greatest[name] = max([*times, *([greatest[name]] if name in greatest else [])])
     return found
+
+
+def moment(value: Any) -> float:
+    """A row's event time, in seconds."""
+    at = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _step(steps: Sequence[Sequence[Row]], number: int) -> Sequence[Row]:

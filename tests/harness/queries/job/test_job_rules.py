@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bettong.harness.queries.job.compare import Bag, OuterBag, Table, expect_columns
 from bettong.harness.queries.job.envelope import differ, envelope
-from bettong.harness.queries.job.expectation import seconds
+from bettong.harness.queries.job.facts import seconds
 from bettong.harness.queries.job.judge import Judged, bag_of
 from bettong.harness.queries.job.rules import (
     Expected,
