@@ -15,7 +15,7 @@ from bettong.harness.queries.job.facts import Facts
 from bettong.harness.queries.job.feed import write_rows
 from bettong.harness.queries.job.host import BATCH
 from bettong.harness.queries.job.inputs import StepInput
-from bettong.harness.queries.job.judge import Judged, bag_of
+from bettong.harness.queries.job.judge import Judged, bag_of, nothing_of
 from bettong.harness.queries.job.late_rows import (
     doubles_beyond,
     expect_closed,
@@ -75,10 +75,7 @@ def expectation(
         among = given_of(job, job.oracle)
         return Expectation(judged, f"one row of each {', '.join(once.key)} among {among}")
     if callable(job.oracle):
-        must = rows_by_oracle(job)
-        columns = _all_columns(job.compare, columns, must)
-        expected = Expected(must, free=_free(job.compare))
-        judged = Judged(job.compare, expected, None, columns, left)
+        judged = _held_against(job, rows_by_oracle(job), columns, left)
         _expect_closed(job, facts, judged, runs[0])
         return Expectation(judged, "the job's own oracle")
     if job.oracle == "batch":
@@ -224,17 +221,8 @@ def _by_batch(
     made = [row for rows in outputs.values() for row in rows]
     if made:
         expect_made(job.name, job.compare, made, "its batch form")
-    sides: Sequence[Row] = ()
-    if isinstance(job.compare, Table):
-        expected = _table(job.compare, outputs)
-    else:
-        columns = _all_columns(job.compare, columns, made)
-        judged = [name for name in columns if name not in job.compare.free]
-        expected = replace(bag_of(outputs, judged), free=_free(job.compare))
-        if left:
-            sides = _sides(expected, list(outputs.values()), left)
-    expected = replace(expected, between=bool(number))
-    if not expected.must and not expected.groups:
+    judged = _held_against(job, outputs, columns, left, between=bool(number))
+    if not judged.expected.must and not judged.expected.groups:
         raise VacuousError(
             f"{job.name}: its batch form gives no row that has to be there: feed more rows, or a "
             "closing row further on"
@@ -242,11 +230,29 @@ def _by_batch(
     assumptions = (
         (f"{number} row(s) come so late that they may be dropped, and may count",) if number else ()
     )
-    return Expectation(
-        Judged(job.compare, expected, None, columns, left, sides),
-        "the batch form of the job",
-        assumptions,
-    )
+    return Expectation(judged, "the batch form of the job", assumptions)
+
+
+def _held_against(
+    job: Job,
+    outputs: Mapping[str, Sequence[Row]],
+    columns: tuple[str, ...],
+    left: tuple[str, ...],
+    *,
+    between: bool = False,
+) -> Judged:
+    """By what is made of all rows, and of fewer and fewer of those that may count."""
+    sides: Sequence[Row] = ()
+    if isinstance(job.compare, Table):
+        expected = _table(job.compare, outputs, between)
+    else:
+        made = [row for rows in outputs.values() for row in rows]
+        columns = _all_columns(job.compare, columns, made)
+        judged = [name for name in columns if name not in job.compare.free]
+        expected = replace(bag_of(outputs, judged, between=between), free=_free(job.compare))
+        if left:
+            sides = _sides(expected, list(outputs.values()), left)
+    return Judged(job.compare, expected, None, columns, left, sides)
 
 
 def _sides(
@@ -260,13 +266,16 @@ def _sides(
     return tuple(row for cell, row in some.items() if cell in everywhere)
 
 
-def _table(compare: Table, outputs: Mapping[str, Sequence[Row]]) -> Expected:
-    """Keys of all batch runs have to be there, with the values of one of them."""
+def _table(compare: Table, outputs: Mapping[str, Sequence[Row]], between: bool) -> Expected:
+    """Keys of all outputs have to be there, with the values of one of them."""
     tables = [table_of(compare, rows) for rows in outputs.values()]
     least = tables[-1]
     must = [row for cell, row in least.items() if all(cell in table for table in tables)]
     optional = [row for table in tables for row in table.values()]
-    return Expected(must, optional, _free(compare))
+    if between:
+        some = {cell: row for table in tables for cell, row in table.items() if cell not in least}
+        optional += [nothing_of(row, compare.key) for row in some.values()]
+    return Expected(must, optional, _free(compare), between=between)
 
 
 def _batch(

@@ -8,20 +8,21 @@ from dataclasses import dataclass, replace
 
 from bettong.harness.checkers import stuck
 from bettong.harness.queries.job.compare import Bag, Compare, OuterBag, Table
-from bettong.harness.queries.job.envelope import Envelope, columns_of
+from bettong.harness.queries.job.envelope import Envelope, columns_of, folded
 from bettong.harness.queries.job.groups import group_key
 from bettong.harness.queries.job.once import Once
 from bettong.harness.queries.job.rules import (
+    Cell,
     Difference,
     Expected,
     Row,
     bag_difference,
     both_matched_and_not,
     cell_of,
-    latest_of_each,
     shown,
     table_difference,
 )
+from bettong.harness.queries.job.values import is_number
 from bettong.harness.queries.judge import SinkVerdict
 from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.observation import QueryRun
@@ -65,10 +66,10 @@ class Judged:
     def difference(self, seen: Sequence[Row]) -> Difference:
         """What is wrong with an output."""
         if self.once is not None:
-            return self.once.difference(self._folded(seen))
+            return self.once.difference(folded(self.compare, seen))
         if isinstance(self.compare, Table):
             further = self._further(seen)
-            seen = self._folded(seen)
+            seen = folded(self.compare, seen)
             key, tolerance = self.compare.key, self.compare.tolerance
             return table_difference(self.expected, seen, key, tolerance, further)
         columns = self.columns or tuple(columns_of(self.compare, self.expected.must))
@@ -77,23 +78,13 @@ class Judged:
         found = bag_difference(self.expected, seen, columns, self.compare.tolerance)
         if isinstance(self.compare, OuterBag):
             free, left = self.compare.free, self.left
-            right = {a.messages for a in both_matched_and_not(self.expected.must, left, free)}
-            both = both_matched_and_not(seen, left, free)
-            known = right | {a.messages for a in found.anomalies}
-            found.anomalies += [a for a in both if a.messages not in known]
+            found.anomalies += both_matched_and_not(seen, left, free, self.expected.must)
             there = {cell_of(row, left) for row in seen}
             for row in self.sides:
                 if cell_of(row, left) not in there:
                     lost = Anomaly("Loss", (shown(row, left),), expected=dict(row))
                     found.anomalies.append(lost)
         return found
-
-    def _folded(self, seen: Sequence[Row]) -> Sequence[Row]:
-        """Where every update is there, the last one of each key."""
-        compare = self.compare
-        if not isinstance(compare, Table) or not compare.latest:
-            return seen
-        return latest_of_each(seen, compare.key, compare.latest, compare.free, compare.tolerance)
 
     def _further(self, seen: Sequence[Row]) -> tuple[str, ...]:
         """Columns that neither the clean run nor what is expected has: JSON leaves nulls out, so
@@ -124,24 +115,43 @@ class Judged:
         return SinkVerdict(tuple(anomalies), (), "" if anomalies else self.blind)
 
 
-def bag_of(expected: Mapping[str, Sequence[Row]], columns: Sequence[str]) -> Expected:
+def bag_of(
+    expected: Mapping[str, Sequence[Row]], columns: Sequence[str], *, between: bool = False
+) -> Expected:
     """What batch runs say, of which the last one counts the fewest rows: rows of all of them must
-    be there, rows of some may; of a group that has other values in each, one row."""
+    be there, rows of some may; of a group that has other values in each, one row.
+
+    Args:
+        between: some rows that the others count may be dropped, each by itself.
+    """
     outputs = list(expected.values())
     counts = [Counter(cell_of(row, columns) for row in rows) for rows in outputs]
-    if all(counts[-1] <= count for count in counts):
-        return _must_and_may(outputs, columns)
-    key = group_key(outputs, columns)
+    alike = all(counts[-1] <= count for count in counts) and not between
+    key = None if alike else group_key(outputs, columns)
     if key is None:
-        return _must_and_may(outputs, columns)
-    of_key = [{cell_of(row, key): row for row in rows} for rows in outputs]
-    vary = {
-        cell for cell in of_key[-1] if len({cell_of(rows[cell], columns) for rows in of_key}) > 1
-    }
-    others = [[row for row in rows if cell_of(row, key) not in vary] for rows in outputs]
+        return replace(_must_and_may(outputs, columns), between=between)
+    of_key: dict[Cell, list[Row | None]] = {}
+    for place, rows in enumerate(reversed(outputs)):
+        for row in rows:
+            of_key.setdefault(cell_of(row, key), [None] * len(outputs))[place] = row
+    groups, maybe = {}, {}
+    for cell, each in of_key.items():
+        known = [row for row in each if row is not None]
+        if each[0] is None and between:
+            maybe[cell] = [nothing_of(known[0], key), *known]
+        elif each[0] is not None and len({cell_of(row, columns) for row in known}) > 1:
+            groups[cell] = known
+    others = [
+        [row for row in rows if cell_of(row, key) not in groups.keys() | maybe.keys()]
+        for rows in outputs
+    ]
     found = _must_and_may(others, columns)
-    groups = [[rows[cell] for rows in reversed(of_key)] for cell in of_key[-1] if cell in vary]
-    return replace(found, groups=groups)
+    return replace(found, groups=list(groups.values()), maybe=list(maybe.values()), between=between)
+
+
+def nothing_of(row: Row, key: Sequence[str]) -> Row:
+    """The row of a group that counts nothing."""
+    return {n: 0 if is_number(value) and n not in key else value for n, value in row.items()}
 
 
 def _must_and_may(outputs: Sequence[Sequence[Row]], columns: Sequence[str]) -> Expected:
@@ -155,4 +165,4 @@ def _must_and_may(outputs: Sequence[Sequence[Row]], columns: Sequence[str]) -> E
     return Expected(must, optional)
 
 
-__all__ = ["Bag", "Judged", "bag_of"]
+__all__ = ["Bag", "Judged", "bag_of", "nothing_of"]

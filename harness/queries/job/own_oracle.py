@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bettong.harness.queries.job.compare import Table, expect_made
@@ -18,13 +19,12 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.user_code import in_one_line
 
 
-def rows_by_oracle(job: Job) -> list[Row]:
-    """The rows that it gives. Raises UsageError, in words, when these are no rows, and VacuousError
-    when there are none."""
-    oracle: Any = job.oracle
-    inputs = {n: given.rows for n, given in job.inputs.items() if isinstance(given, StepInput)}
+def rows_by_oracle(job: Job) -> dict[str, list[Row]]:
+    """The rows that it gives, with the closing rows and without. Raises UsageError, in words, when
+    these are no rows, and VacuousError when there are none."""
+    fed = {n: given for n, given in job.inputs.items() if isinstance(given, StepInput)}
     try:
-        found = [plain(row) for row in rows_of(_called(oracle, inputs), "it")]
+        found = _rows(job.oracle, {name: given.rows for name, given in fed.items()})
     except Exception as e:
         raise UsageError(
             f"{job.name}: its oracle fails: {in_one_line(e)}: it is a function of one argument, "
@@ -35,10 +35,19 @@ def rows_by_oracle(job: Job) -> list[Row]:
     expect_made(job.name, job.compare, found, "its oracle")
     if isinstance(job.compare, Table):
         _expect_keys(job, job.compare, found)
-    return found
+    outputs = {"without the closing row": found}
+    if any(given.closing is not None for given in fed.values()):
+        every = {name: [r for step in given.steps for r in step] for name, given in fed.items()}
+        with contextlib.suppress(Exception):  # it may know nothing of rows that only close
+            outputs = {"all": _rows(job.oracle, every), **outputs}
+    return outputs
 
 
-def _called(oracle: Any, inputs: Mapping[str, list[Row]]) -> Any:
+def _rows(oracle: Any, inputs: Mapping[str, Sequence[Row]]) -> list[Row]:
+    return [plain(row) for row in rows_of(_called(oracle, inputs), "it")]
+
+
+def _called(oracle: Any, inputs: Mapping[str, Sequence[Row]]) -> Any:
     """A function that stands in the class is no method, unless it takes the job as well."""
     function = getattr(oracle, "__func__", None)
     if function is not None and len(inspect.signature(function).parameters) == 1:
@@ -46,7 +55,7 @@ def _called(oracle: Any, inputs: Mapping[str, list[Row]]) -> Any:
     return oracle(inputs)
 
 
-def _expect_keys(job: Job, compare: Table, rows: list[Row]) -> None:
+def _expect_keys(job: Job, compare: Table, rows: Sequence[Row]) -> None:
     times = Counter(cell_of(row, compare.key) for row in rows)
     for row in rows:
         if times[cell_of(row, compare.key)] > 1:

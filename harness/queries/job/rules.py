@@ -15,6 +15,7 @@ from itertools import combinations
 from typing import Any
 
 from bettong.harness.queries.job.values import canonical, is_number, near
+from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Anomaly
 
 Row = Mapping[str, Any]
@@ -36,6 +37,7 @@ class Expected:
             them has to be there once.
         open: other rows may be there too, and nothing is known of them.
         groups: of each of these, one row has to be there and no more.
+        maybe: of each of these, one row may be there and no more.
         between: numbers may lie between those of the rows given for a key or a group, some of which
             count rows that may be dropped.
     """
@@ -47,6 +49,7 @@ class Expected:
     dealt: Mapping[str, frozenset[Any]] = field(default_factory=dict)
     open: bool = False
     groups: Sequence[Sequence[Row]] = ()
+    maybe: Sequence[Sequence[Row]] = ()
     between: bool = False
 
 
@@ -93,19 +96,20 @@ def bag_difference(
     def is_of(group: Sequence[Row], row: Row) -> bool:
         return _is_one_of(group, row, names, tolerance, expected.between)
 
-    for group in expected.groups:
+    groups = (*expected.groups, *expected.maybe)
+    for number, group in enumerate(groups):
         place = next((n for n, row in enumerate(left) if is_of(group, row)), None)
-        if place is None:
-            missing.append(group[0])
-        else:
+        if place is not None:
             del left[place]
+        elif number < len(expected.groups):
+            missing.append(group[0])
     _, left = _matched(expected.optional, left, names, tolerance)
     # Where nothing is known of other rows, one more of those that may be there is such a row.
     known = [*expected.must, *(() if expected.open else expected.optional)]
     again: dict[Cell, Row] = {}
     others = []
     for row in left:
-        of_group = any(is_of(group, row) for group in expected.groups)
+        of_group = any(is_of(group, row) for group in groups)
         if of_group or any(_near(one, row, names, tolerance) for one in known):
             again.setdefault(cell_of(row, names), row)
         else:
@@ -184,15 +188,31 @@ def _matched(
         else:
             missing.append(row)
     left = [row for rows in by_cell.values() for row in rows]
-    lost = []
-    for row in missing:
-        like = (n for n, one in enumerate(left) if _near(row, one, columns, tolerance))
-        place = next(like, None) if tolerance else None
-        if place is None:
-            lost.append(row)
-        else:
-            del left[place]
-    return lost, left
+    if tolerance and missing and left:
+        return _matched_nearly(wanted, found, columns, tolerance)
+    return missing, left
+
+
+def _matched_nearly(
+    wanted: Sequence[Row], found: Sequence[Row], columns: Sequence[str], tolerance: float
+) -> tuple[list[Row], list[Row]]:
+    """The same, with as many as can be matched: one that is near two may be needed by either."""
+    near_to = [
+        [n for n, one in enumerate(found) if _near(row, one, columns, tolerance)] for row in wanted
+    ]
+    taken: dict[int, int] = {}
+
+    def place(row: int, tried: set[int]) -> bool:
+        for n in sorted(near_to[row], key=taken.__contains__):
+            if n not in tried:
+                tried.add(n)
+                if n not in taken or place(taken[n], tried):
+                    taken[n] = row
+                    return True
+        return False
+
+    missing = [row for n, row in enumerate(wanted) if not place(n, set())]
+    return missing, [row for n, row in enumerate(found) if n not in taken]
 
 
 def _near(a: Row, b: Row, columns: Iterable[str], tolerance: float) -> bool:
@@ -341,18 +361,16 @@ def _order(value: Any) -> tuple[int, Any]:
 
 
 def both_matched_and_not(
-    seen: Sequence[Row], left: Sequence[str], free: Iterable[str] = ()
+    seen: Sequence[Row],
+    left: Sequence[str],
+    free: Iterable[str] = (),
+    expected: Sequence[Row] = (),
 ) -> list[Anomaly]:
-    """Outer joins: rows of the left side that have a match and a row without one."""
-    matched: set[Cell] = set()
-    alone: dict[Cell, list[Row]] = defaultdict(list)
-    for row in seen:
-        others = [value for name, value in row.items() if name not in (*left, *free)]
-        cell = cell_of(row, left)
-        if any(value is not None for value in others):
-            matched.add(cell)
-        else:
-            alone[cell].append(row)
+    """Outer joins: rows of the left side that have a match and a row without one, where those that
+    are expected have not both: several may look alike."""
+    matched, alone = _matched_and_alone(seen, left, free)
+    may_match, may_be_alone = _matched_and_alone(expected, left, free)
+    both = may_match & may_be_alone.keys()
     return [
         Anomaly(
             "Phantom",
@@ -361,8 +379,23 @@ def both_matched_and_not(
             note="a row without a match beside one with a match",
         )
         for cell, rows in alone.items()
-        if cell in matched
+        if cell in matched - both
     ]
+
+
+def _matched_and_alone(
+    rows: Sequence[Row], left: Sequence[str], free: Iterable[str]
+) -> tuple[set[Cell], dict[Cell, list[Row]]]:
+    matched: set[Cell] = set()
+    alone: dict[Cell, list[Row]] = defaultdict(list)
+    for row in rows:
+        others = [value for name, value in row.items() if name not in (*left, *free)]
+        cell = cell_of(row, left)
+        if any(value is not None for value in others):
+            matched.add(cell)
+        else:
+            alone[cell].append(row)
+    return matched, alone
 
 
 def between(
@@ -419,8 +452,15 @@ def late(
 
 
 def moment(value: Any) -> float:
-    """A row's event time, in seconds."""
-    at = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+    """A row's event time, in seconds; raises UsageError for what is none."""
+    if is_number(value):
+        return float(value)  # as Spark reads it
+    try:
+        at = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+    except ValueError:
+        raise UsageError(
+            f"the event time {value!r} cannot be read: write e.g. 2024-01-01T00:00:00Z"
+        ) from None
     return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 

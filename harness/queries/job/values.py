@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeGuard
 
 _TIME = re.compile(
     r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:?\d\d)?)?", re.ASCII
@@ -58,7 +58,7 @@ def near(a: Any, b: Any, tolerance: float) -> bool:
     return floating and is_number(a) and is_number(b) and bool(abs(a - b) <= tolerance)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[int | float]:
     """Whether it is one; true and false are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -86,9 +87,9 @@ def rows_of(found: Any, what: str) -> Iterator[Mapping[str, Any]]:
             values = row.asDict() if hasattr(row, "asDict") else dict(row)
         except (TypeError, ValueError) as e:
             raise TypeError(f"{what} returned a row that is {type(row).__name__}: {_ROWS}") from e
-        names = getattr(row, "__fields__", values)  # a Spark row's, of which a dict has each once
-        if len(names) > len(values):
-            twice = next(name for name in names if names.count(name) > 1)
+        names = Counter(getattr(row, "__fields__", ()))  # a Spark row's; a dict has each once
+        twice = next((name for name, number in names.items() if number > 1), None)
+        if twice is not None:
             raise TypeError(f"{what} returned a row with two columns called {twice}: rename one")
         yield values
 

@@ -11,11 +11,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bettong.harness import Bag, Files, Job, OnePerKey, OuterBag, Table
 from bettong.harness.queries.job.envelope import envelope
 from bettong.harness.queries.job.expectation import Expectation, expectation
 from bettong.harness.queries.job.facts import Facts, seconds
+from bettong.harness.queries.job.judge import bag_of
+from bettong.harness.queries.job.late_rows import may_be_dropped
+from bettong.harness.queries.job.rules import bag_difference
 from bettong.harness.queries.job.workload import JobWorkload
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.sense import VacuousError
@@ -102,6 +107,54 @@ def test_a_group_with_rows_that_may_count_is_there_once_and_lies_between() -> No
     assert kinds(found, [of(1, 1)]) == ["Loss"]
     assert kinds(found, [of(0, 1), of(0, 2), of(1, 1)]) == ["Duplicate"]
     assert kinds(found, [of(0, 2), of(0, 2), of(1, 1)]) == ["Duplicate"]
+
+
+def test_a_group_of_rows_that_may_all_be_dropped_may_count_some() -> None:
+    """Both rows of the first minute are late; the first one counts, for the minute is open."""
+    given = {"clicks": clicks(61, 20, 10)}
+    state = facts("StateStoreSave", at=0.0)
+    for compare in (Bag(), Table(("user", "minute"))):
+        found = expected(Made(given, compare), counted, state, [of(0, 1), of(1, 1)])
+        assert kinds(found, [of(1, 1)]) == []
+        assert kinds(found, [of(0, 1), of(1, 1)]) == []
+        assert kinds(found, [of(0, 3), of(1, 1)]) != []
+        assert kinds(found, [of(0, 2), of(0, 2), of(1, 1)]) == ["Duplicate"]
+        assert kinds(found, [of(0, 1)]) == ["Loss"]
+
+
+_ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2)), max_size=6)
+
+
+@given(_ROWS, _ROWS, st.data())
+def test_whichever_late_rows_count_is_right_and_every_sure_group_is_missed(
+    sure: list[tuple[str, int]], late: list[tuple[str, int]], data: st.DataObject
+) -> None:
+    def output(rows: list[tuple[str, int]]) -> list[Row]:
+        return counted([{"user": user, "at": at(minute * 60)} for user, minute in rows])
+
+    outputs = {"all": output([*sure, *late]), "without late rows": output(sure)}
+    held = bag_of(outputs, ["user", "minute", "n"], between=True)
+    chosen = data.draw(st.lists(st.booleans(), min_size=len(late), max_size=len(late)))
+    seen = output([*sure, *(row for row, take in zip(late, chosen, strict=True) if take)])
+    columns = ["user", "minute", "n"]
+    assert bag_difference(held, seen, columns).anomalies == []
+    groups = {(row["user"], row["minute"]) for row in outputs["without late rows"]}
+    for row in seen:
+        lost = bag_difference(held, [one for one in seen if one is not row], columns)
+        assert bool(lost.anomalies) == ((row["user"], row["minute"]) in groups)
+        twice = bag_difference(held, [*seen, row], columns)
+        assert [a.kind for a in twice.anomalies] == ["Duplicate"]
+
+
+def test_times_that_cannot_be_read_are_one_clear_error() -> None:
+    rows = [{"user": "a", "at": 1704067200}, {"user": "a", "at": 1704067100}]
+    schema = "user STRING, at TIMESTAMP"
+    numbers = Made({"clicks": Files("json", rows, schema=schema, per_step=1)})
+    assert may_be_dropped(numbers, AGGREGATION) == {"clicks": {(1, 0)}}
+    rows[1]["at"] = "noon"
+    texts = Made({"clicks": Files("json", rows, schema=schema, per_step=1)})
+    with pytest.raises(UsageError, match="event time 'noon'"):
+        may_be_dropped(texts, AGGREGATION)
 
 
 def test_a_query_without_state_drops_no_row() -> None:
@@ -272,6 +325,18 @@ class OfAClass(Made):
 class OfAMethod(Made):
     def oracle(self, inputs: Any) -> Any:  # type: ignore[override]
         return inputs[next(iter(self.inputs))]
+
+
+def test_what_comes_from_the_closing_row_is_right_for_an_oracle_too() -> None:
+    given = {"clicks": clicks(30, 100)}
+    job = Made(given, oracle=lambda inputs: counted(**inputs))
+    closing = {"user": "a", "minute": "2030-01-01T00:00", "n": 1}
+    sure = [of(0, 1), of(1, 1)]
+    found = expected(job, None, AGGREGATION, sure)
+    assert kinds(found, sure) == kinds(found, [*sure, closing]) == []
+    assert kinds(found, [*sure, closing, closing]) == ["Duplicate"]
+    table = Made(given, Table(("user", "minute")), oracle=job.oracle)
+    assert kinds(expected(table, None, AGGREGATION, sure), [*sure, closing]) == []
 
 
 @pytest.mark.parametrize("kind", [OfAClass, OfAMethod])

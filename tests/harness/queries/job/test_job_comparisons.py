@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bettong.harness.queries.job.compare import Bag, OuterBag, Table
 from bettong.harness.queries.job.envelope import columns_of, differ, envelope
@@ -186,3 +188,29 @@ def test_a_free_column_is_no_match() -> None:
     judged = Judged(compare, expected, None, ("ad", "click"), ("ad",))
     both = [*rows, {"ad": 1, "click": 7, "written": 6}]
     assert kinds(judged.difference(both)) == ["Phantom"]
+
+
+def test_rows_that_look_alike_in_what_is_shown_of_them_are_not_the_same() -> None:
+    long = "x" * 200
+    right = [{"ad": long + "1", "click": 7}, {"ad": long + "1", "click": None}]
+    judged = of_clean_runs(OuterBag("ads"), right, left=("ad",))
+    expected = Expected(right, [{"ad": long + "2", "click": n} for n in (7, None)])
+    judged = Judged(OuterBag("ads"), expected, None, ("ad", "click"), ("ad",))
+    assert kinds(judged.difference(right)) == []
+    assert kinds(judged.difference([*right, *expected.optional])) == ["Phantom"]
+
+
+@given(st.permutations([1.0, 1.4, 1.8, 2.2]), st.permutations([1.4, 1.8, 2.2, 2.6]))
+def test_rows_within_the_tolerance_are_matched_as_well_as_they_can_be(
+    wanted: list[float], found: list[float]
+) -> None:
+    expected = Expected([{"sum": value} for value in wanted])
+    seen = [{"sum": value} for value in found]
+    assert kinds(bag_difference(expected, seen, ["sum"], 0.5)) == []
+    assert kinds(bag_difference(expected, seen, ["sum"], 0.3)) != []
+
+
+def test_a_key_that_one_clean_run_has_twice_is_reported() -> None:
+    a = {"user": "a", "n": 1}
+    assert "user=a" in differ(Table("user"), [a], [a, a])
+    assert not differ(Table("user", latest="n"), [a], [a, a])
