@@ -3,8 +3,9 @@ names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from typing import Any
 
 from bettong.harness.processes.folders import temporary_folder
@@ -34,6 +35,8 @@ from bettong.harness.spark.driver import DriverError
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of
 
+_FEW = 3
+"""Late rows of which every choice is made: eight runs of the batch form."""
 Ask = Callable[[str, Mapping[str, Any]], Any]
 """Has a warm driver call ``module:function`` with these arguments. Raises DriverError."""
 
@@ -199,29 +202,35 @@ def _by_batch(
     }
     may = may_be_dropped(job, facts)
     every = {n: [row for step in each for row in step] for n, each in steps.items()}
-    open_groups = {
-        n: [row for k, step in enumerate(each) if k != closing.get(n) for row in step]
-        for n, each in steps.items()
+    late = [(n, k, place) for n, found in may.items() for k, place in sorted(found)]
+    number = len(late)
+
+    def without(dropped: Collection[tuple[str, int, int]]) -> dict[str, list[Row]]:
+        return {
+            n: [
+                row
+                for k, step in enumerate(each)
+                if k != closing.get(n)
+                for place, row in enumerate(step)
+                if (n, k, place) not in dropped
+            ]
+            for n, each in steps.items()
+        }
+
+    sets: dict[str, Mapping[str, Sequence[Row]]] = {
+        "all": every,
+        "without the closing row": without(()),
     }
-    in_time = {
-        n: [
-            row
-            for k, step in enumerate(each)
-            if k != closing.get(n)
-            for place, row in enumerate(step)
-            if (k, place) not in may[n]
-        ]
-        for n, each in steps.items()
-    }
-    sets = {"all": every, "without the closing row": open_groups}
-    number = sum(len(x) for x in may.values())
+    if number <= _FEW:  # each may be dropped by itself
+        some = [c for size in range(1, number) for c in combinations(late, size)]
+        sets |= {f"without {dropped}": without(dropped) for dropped in some}
     if number:
-        sets["without late rows"] = in_time
+        sets["without late rows"] = without(late)
     outputs = {name: _batch(workload, ask, chosen, job) for name, chosen in sets.items()}
     made = [row for rows in outputs.values() for row in rows]
     if made:
         expect_made(job.name, job.compare, made, "its batch form")
-    judged = _held_against(job, outputs, columns, left, between=bool(number))
+    judged = _held_against(job, outputs, columns, left, between=number > _FEW)
     if not judged.expected.must and not judged.expected.groups:
         raise VacuousError(
             f"{job.name}: its batch form gives no row that has to be there: feed more rows, or a "

@@ -126,7 +126,7 @@ def bag_of(
     """
     outputs = list(expected.values())
     counts = [Counter(cell_of(row, columns) for row in rows) for rows in outputs]
-    alike = all(counts[-1] <= count for count in counts) and not between
+    alike = all(count == counts[0] for count in counts)
     key = None if alike else group_key(outputs, columns)
     if key is None:
         return replace(_must_and_may(outputs, columns), between=between)
@@ -137,10 +137,13 @@ def bag_of(
     groups, maybe = {}, {}
     for cell, each in of_key.items():
         known = [row for row in each if row is not None]
-        if each[0] is None and between:
-            maybe[cell] = [nothing_of(known[0], key), *known]
-        elif each[0] is not None and len({cell_of(row, columns) for row in known}) > 1:
+        varies = len({cell_of(row, columns) for row in known}) > 1
+        if each[0] is not None and varies:
             groups[cell] = known
+        elif each[0] is None and between:
+            maybe[cell] = [nothing_of(known[0], key), *known]
+        elif varies:
+            maybe[cell] = known
     others = [
         [row for row in rows if cell_of(row, key) not in groups.keys() | maybe.keys()]
         for rows in outputs

@@ -119,7 +119,30 @@ def test_a_group_of_rows_that_may_all_be_dropped_may_count_some() -> None:
         assert kinds(found, [of(0, 1), of(1, 1)]) == []
         assert kinds(found, [of(0, 3), of(1, 1)]) != []
         assert kinds(found, [of(0, 2), of(0, 2), of(1, 1)]) == ["Duplicate"]
+        assert kinds(found, [of(0, 1), of(0, 2), of(1, 1)]) == ["Duplicate"]
         assert kinds(found, [of(0, 1)]) == ["Loss"]
+
+
+def test_of_a_few_late_rows_each_choice_is_made() -> None:
+    """A mean lies between nothing."""
+    values = [(61, 50), (30, 50), (20, 0), (10, 100)]
+    rows = [{"at": at(second), "v": v} for second, v in values]
+
+    def mean(clicks: list[Row]) -> list[Row]:
+        minutes: dict[str, list[int]] = {}
+        for row in clicks:
+            minutes.setdefault(row["at"][:16], []).append(row["v"])
+        return [{"minute": m, "mean": sum(vs) / len(vs)} for m, vs in minutes.items()]
+
+    first = {"at": at(29), "v": 50}
+    sure = Files("json", [first, *rows], schema="at TIMESTAMP, v INT", per_step=1, closing=FAR)
+    for compare in (Bag(), Table("minute")):
+        job = Made({"clicks": sure}, compare)
+        clean = [{"minute": "2024-01-01T00:01", "mean": 50.0}]
+        found = expected(job, mean, AGGREGATION, [*clean, {"minute": at(0)[:16], "mean": 50.0}])
+        for value, wrong in ((50.0, []), (25.0, []), (75.0, []), (60.0, ["Corrupt"])):
+            seen = [*clean, {"minute": at(0)[:16], "mean": value}]
+            assert kinds(found, seen) == wrong
 
 
 _ROWS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2)), max_size=6)
