@@ -21,7 +21,8 @@ from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_p
 from bettong.harness.queries.job.compare import expect_columns
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.envelope import differ, envelope
-from bettong.harness.queries.job.expectation import Facts, expectation
+from bettong.harness.queries.job.expectation import expectation
+from bettong.harness.queries.job.facts import Facts
 from bettong.harness.queries.job.host import REREAD
 from bettong.harness.queries.job.inputs import Recorded, StepInput, Topic
 from bettong.harness.queries.job.judge import Judged
@@ -397,8 +398,7 @@ class _Check:
             self._workload.expect_checkpoint()
             expect_hooks(self._job.name, run)
         expect_sense(self._job.name, run)
-        if not isinstance(self._job.oracle, OnePerKey):
-            expect_columns(self._job.name, self._job.compare, run.rows)
+        expect_columns(self._job.name, self._job.compare, run.rows)
         facts = self._facts(run)
         blind = next((each["error"] for each in facts if "error" in each), None)
         if blind is not None:

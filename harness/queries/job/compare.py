@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bettong.harness.queries.job.values import is_number
 from bettong.lineage.errors import UsageError
-from bettong.lineage.nearest import one_of
+from bettong.lineage.nearest import nearest, one_of
 
 Names = str | tuple[str, ...] | list[str]
 
@@ -27,7 +29,12 @@ class Bag:
     tolerance: float
 
     def __init__(self, *columns: str, free: Names = (), tolerance: float = 0.0) -> None:
-        _set(self, columns=columns, free=_names(free), tolerance=_positive(tolerance))
+        _set(
+            self,
+            columns=_names("Bag(…)", columns),
+            free=_names(f"free={free!r}", free),
+            tolerance=_positive(tolerance),
+        )
 
 
 @dataclass(frozen=True, init=False)
@@ -50,12 +57,13 @@ class Table:
     def __init__(
         self, key: Names, *, free: Names = (), tolerance: float = 0.0, latest: str = ""
     ) -> None:
-        if not _names(key):
+        if not _names(f"key={key!r}", key):
             raise UsageError("Table(key=…): name the column that a row is known by")
+        _names(f"latest={latest!r}", latest)
         _set(
             self,
-            key=_names(key),
-            free=_names(free),
+            key=_names(f"key={key!r}", key),
+            free=_names(f"free={free!r}", free),
             tolerance=_positive(tolerance),
             latest=latest,
         )
@@ -77,7 +85,12 @@ class OuterBag:
     tolerance: float
 
     def __init__(self, left: str, *, free: Names = (), tolerance: float = 0.0) -> None:
-        _set(self, left=left, free=_names(free), tolerance=_positive(tolerance))
+        _set(
+            self,
+            left=left,
+            free=_names(f"free={free!r}", free),
+            tolerance=_positive(tolerance),
+        )
 
 
 Compare = Bag | Table | OuterBag
@@ -85,25 +98,59 @@ Compare = Bag | Table | OuterBag
 
 def expect_columns(name: str, compare: Compare, rows: Sequence[Mapping[str, Any]]) -> None:
     """Raises UsageError when no row of a job's output has a column that is to be judged: it would
-    be equal in all of them."""
-    named: tuple[str, ...] = ()
-    if isinstance(compare, Bag):
-        named = compare.columns
-    elif isinstance(compare, Table):
-        named = (*compare.key, *filter(None, [compare.latest]))
-    seen = tuple(dict.fromkeys(column for row in rows for column in row))
-    for column in named:
+    be equal in all of them; when one that is free looks misspelt; and when none is left to be
+    judged."""
+    seen = _columns_of(rows)
+    latest = (compare.latest,) if isinstance(compare, Table) and compare.latest else ()
+    for column in (*_judged(compare), *latest):
         one_of(column, seen, f"{name}: the column of compare =")
+    for column in compare.free:
+        like = nearest(column, seen) if column not in seen else None
+        if like is not None and like not in compare.free:
+            raise UsageError(
+                f"{name}: no row has the column {column!r} of free=; did you mean {like}?"
+            )
+    judged = _judged(compare) or seen
+    if not isinstance(compare, Table) and not set(judged) - set(compare.free):
+        raise UsageError(f"{name}: free= leaves no column to be compared: {', '.join(judged)}")
 
 
-def _names(given: Names) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def expect_made(name: str, compare: Compare, rows: Sequence[Mapping[str, Any]], maker: str) -> None:
+    """Raises UsageError when what says what is right does not say it of a column that is judged."""
+    made = _columns_of(rows)
+    for column in _judged(compare):
+        if column not in made and column not in compare.free:
+            raise UsageError(
+                f"{name}: the column {column} of compare = is not made by {maker}, which has "
+                f"{', '.join(made)}: name columns of both"
+            )
 
 
-def _positive(tolerance: float) -> float:
-    if tolerance < 0:
-        raise UsageError(f"tolerance={tolerance}: it is not negative")
-    return tolerance
+def _judged(compare: Compare) -> tuple[str, ...]:
+    """The columns that are named to be judged."""
+    if isinstance(compare, Table):
+        return compare.key
+    return compare.columns if isinstance(compare, Bag) else ()
+
+
+def _columns_of(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(column for row in rows for column in row))
+
+
+def _names(where: str, given: Any) -> tuple[str, ...]:
+    names = (given,) if isinstance(given, str) else given
+    if not isinstance(names, tuple | list):
+        raise UsageError(f"{where}: write the name of a column, or a list of names")
+    for name in names:
+        if not isinstance(name, str):
+            raise UsageError(f"{where}: {name!r} is no name of a column")
+    return tuple(names)
+
+
+def _positive(tolerance: Any) -> float:
+    if not is_number(tolerance) or not 0 <= tolerance < math.inf:
+        raise UsageError(f"tolerance={tolerance!r}: write a number, 0 or more, e.g. 1e-9")
+    return float(tolerance)
 
 
 def _set(made: object, **values: object) -> None:

@@ -19,12 +19,12 @@ from bettong.harness.queries.job.rules import (
     Cell,
     Expected,
     Row,
-    canonical,
+    bag_difference,
     cell_of,
     latest_of_each,
-    near,
     shown,
 )
+from bettong.harness.queries.job.values import canonical, near
 
 _SAME = "the same twice"
 _MOST_COLUMNS = 8
@@ -71,8 +71,6 @@ def _of_bags(compare: Bag | OuterBag, runs: Mapping[str, Sequence[Row]]) -> Enve
 
 
 def _same(a: Sequence[Row], b: Sequence[Row], columns: Sequence[str], tolerance: float) -> bool:
-    from bettong.harness.queries.job.rules import bag_difference
-
     return len(a) == len(b) and not bag_difference(Expected(a), b, columns, tolerance).anomalies
 
 
@@ -138,17 +136,18 @@ def _of_tables(compare: Table, runs: Mapping[str, Sequence[Row]]) -> Envelope:
     by_column: dict[str, set[str]] = defaultdict(set)
     optional, varying = [], []
     keys = dict.fromkeys(cell for table in tables.values() for cell in table)
+    times = {name: _times(compare, rows) for name, rows in runs.items()}
     for cell in keys:
+        twice = [f"{count[cell]} times with {name}" for name, count in times.items()]
+        if len({count[cell] for count in times.values() if count[cell]}) > 1:
+            varying.append(f"{shown(_any(tables, cell), compare.key)} is there {_listed(twice)}")
         missing = [name for name, table in tables.items() if cell not in table]
         rows = [(name, table[cell]) for name, table in tables.items() if cell in table]
-        for column in rows[0][1]:
+        for column in dict.fromkeys(column for _, row in rows for column in row):
             if column in (*compare.free, *compare.key, compare.latest):
                 continue
-            other = [
-                n
-                for n, row in rows
-                if not near(rows[0][1][column], row.get(column), compare.tolerance)
-            ]
+            first = rows[0][1].get(column)
+            other = [n for n, row in rows if not near(first, row.get(column), compare.tolerance)]
             if other:
                 free_cells.add((cell, column))
                 by_column[column].update(other)
@@ -176,8 +175,7 @@ def _of_tables(compare: Table, runs: Mapping[str, Sequence[Row]]) -> Envelope:
             f"every value is another, or not there, with {_listed(odd or others)}: nothing of a "
             "row can be judged"
         )
-    folded = [list(table.values()) for table in tables.values()]
-    dealt = _dealt(folded, by_column)
+    dealt = _dealt([list(table.values()) for table in tables.values()], by_column)
     return Envelope(
         Expected(must, optional, free, frozenset(free_cells), dealt, open=bool(optional)),
         tuple(varying),
@@ -200,11 +198,25 @@ def _agree(
     )
 
 
+def _times(compare: Table, rows: Sequence[Row]) -> Counter[Cell]:
+    """How many rows each key has, updates folded."""
+    return Counter(cell_of(row, compare.key) for row in folded(compare, rows))
+
+
+def _any(tables: Mapping[str, Mapping[Cell, Row]], cell: Cell) -> Row:
+    return next(table[cell] for table in tables.values() if cell in table)
+
+
+def folded(compare: Compare, rows: Sequence[Row]) -> Sequence[Row]:
+    """Where every update of a key is there, the last one of each."""
+    if not isinstance(compare, Table) or not compare.latest:
+        return rows
+    return latest_of_each(rows, compare.key, compare.latest, compare.free, compare.tolerance)
+
+
 def table_of(compare: Table, rows: Sequence[Row]) -> dict[Cell, Row]:
     """The rows of a clean run by their key, updates folded."""
-    if compare.latest:
-        rows = latest_of_each(rows, compare.key, compare.latest)
-    return {cell_of(row, compare.key): row for row in rows}
+    return {cell_of(row, compare.key): row for row in folded(compare, rows)}
 
 
 def differ(compare: Compare, first: Sequence[Row], second: Sequence[Row]) -> str:

@@ -3,67 +3,42 @@ names."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from typing import Any
 
 from bettong.harness.processes.folders import temporary_folder
-from bettong.harness.queries.job.compare import OuterBag, Table
+from bettong.harness.queries.job.compare import Bag, OuterBag, Table, expect_made
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.envelope import Envelope, columns_of, table_of
+from bettong.harness.queries.job.facts import Facts
 from bettong.harness.queries.job.feed import write_rows
 from bettong.harness.queries.job.host import BATCH
 from bettong.harness.queries.job.inputs import StepInput
-from bettong.harness.queries.job.judge import Judged, bag_of
+from bettong.harness.queries.job.judge import Judged, bag_of, nothing_of
+from bettong.harness.queries.job.late_rows import (
+    doubles_beyond,
+    expect_closed,
+    late_keys,
+    may_be_dropped,
+)
 from bettong.harness.queries.job.loading import given_of
 from bettong.harness.queries.job.made_rows import columns_of as schema_columns
 from bettong.harness.queries.job.once import Once, one_of_each_key
 from bettong.harness.queries.job.oracles import Clean, OnePerKey
-from bettong.harness.queries.job.rules import Expected, Row, late
+from bettong.harness.queries.job.own_oracle import rows_by_oracle
+from bettong.harness.queries.job.rules import Expected, Row, cell_of
 from bettong.harness.queries.job.workload import JobWorkload
 from bettong.harness.queries.sense import VacuousError
 from bettong.harness.spark.driver import DriverError
+from bettong.lineage.errors import UsageError
+from bettong.lineage.nearest import one_of
 
-_UNITS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "millisecond": 0.001}
+_FEW = 3
+"""Late rows of which every choice is made: eight runs of the batch form."""
 Ask = Callable[[str, Mapping[str, Any]], Any]
 """Has a warm driver call ``module:function`` with these arguments. Raises DriverError."""
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What the plan and the progress of a clean run show.
-
-    Attributes:
-        watermarks: event-time columns with their delay in seconds.
-        stateful: its stateful operators.
-        dropped: rows that were dropped because they came after the watermark.
-        by_the_clock: where the clock decides which rows it puts out.
-    """
-
-    watermarks: Mapping[str, float]
-    stateful: tuple[str, ...]
-    dropped: int
-    by_the_clock: tuple[str, ...]
-
-    @classmethod
-    def of(cls, facts: Sequence[Mapping[str, Any]]) -> Facts:
-        """From what the incarnations of a run have reported."""
-        marks = {
-            column: seconds(delay) for each in facts for column, delay in each.get("watermarks", ())
-        }
-        return cls(
-            marks,
-            tuple(sorted({op for each in facts for op in each.get("stateful", ())})),
-            sum(each.get("dropped", 0) for each in facts),
-            tuple(sorted({part for each in facts for part in each.get("by_the_clock", ())})),
-        )
-
-
-def seconds(delay: str) -> float:
-    """A delay as Spark's plans write it: ``10 minutes``, ``1 hours 30 minutes``."""
-    parts = re.findall(r"(-?[\d.]+) (\w+?)s?\b", delay)
-    return float(sum(float(n) * _UNITS.get(unit, 0) for n, unit in parts))
 
 
 @dataclass(frozen=True)
@@ -91,34 +66,25 @@ def expectation(
     """What is expected, given the rows of clean runs, of the plain one first; raises VacuousError
     where nothing can say what is right."""
     columns = tuple(columns_of(job.compare, runs[0]))
-    left: tuple[str, ...] = ()
-    if isinstance(job.compare, OuterBag):
-        given = job.inputs[job.compare.left]
-        names = schema_columns(given.schema) if isinstance(given, StepInput) else {}
-        left = tuple(name for name in columns if name in names)
+    left = _left(job, columns)
     if facts.by_the_clock and isinstance(job.oracle, str | Clean | OnePerKey):
         raise VacuousError(
             f"{job.name}: it goes by the clock ({', '.join(facts.by_the_clock)}), which decides "
             "which rows it puts out: give an oracle of your own, a function of the input's rows"
         )
     if isinstance(job.oracle, OnePerKey):
-        once = _once(job, job.oracle, workload, ask, columns, runs)
+        once = _once(job, job.oracle, workload, facts, ask, columns, runs)
         judged = Judged(job.compare, clean.expected, once, columns, left)
         among = given_of(job, job.oracle)
         return Expectation(judged, f"one row of each {', '.join(once.key)} among {among}")
     if callable(job.oracle):
-        inputs = {n: g.rows for n, g in job.inputs.items() if isinstance(g, StepInput)}
-        function = job.oracle.__func__ if hasattr(job.oracle, "__func__") else job.oracle
-        must = [dict(row) for row in function(inputs)]
-        if not must:
-            raise VacuousError(f"{job.name}: its oracle expects no row: nothing can be concluded")
-        free = frozenset(job.compare.free)
-        return Expectation(
-            Judged(job.compare, Expected(must, free=free), None, columns, left),
-            "the job's own oracle",
-        )
+        judged = _held_against(job, rows_by_oracle(job), columns, left)
+        _expect_closed(job, facts, judged, runs[0])
+        return Expectation(judged, "the job's own oracle")
     if job.oracle == "batch":
-        return _by_batch(job, workload, facts, clean, ask, columns, left)
+        found = _by_batch(job, workload, facts, ask, columns, left)
+        _expect_closed(job, facts, found.judged, runs[0])
+        return found
     if facts.dropped:
         raise VacuousError(
             f"{job.name}: {facts.dropped} row(s) came too late for the watermark without any "
@@ -135,6 +101,7 @@ def _once(
     job: Job,
     oracle: OnePerKey,
     workload: JobWorkload,
+    facts: Facts,
     ask: Ask,
     columns: Sequence[str],
     runs: Sequence[Sequence[Row]],
@@ -142,11 +109,22 @@ def _once(
     among = given_of(job, oracle)
     given = job.inputs[among]
     assert isinstance(given, StepInput)
-    every = [row for step in given.steps for row in step]
-    free = frozenset(job.compare.free)
-    latest = job.compare.latest if isinstance(job.compare, Table) else ""
-    own = [n for n in columns if n != latest and n not in schema_columns(given.schema)]
-    once = Once(oracle.key, every, free=free, tolerance=job.compare.tolerance)
+    output = tuple(dict.fromkeys(name for row in runs[0] for name in row))
+    for name in oracle.key:
+        one_of(name, output, f"{job.name}: in its output, OnePerKey's column")
+    schema = schema_columns(given.schema)
+    fed = [[{**dict.fromkeys(schema), **row} for row in step] for step in given.steps]
+    every = [row for step in fed for row in step]
+    own = [n for n in columns if n != _latest(job.compare) and n not in schema]
+    once = Once(
+        oracle.key,
+        every,
+        free=_free(job.compare),
+        tolerance=job.compare.tolerance,
+        columns=job.compare.columns if isinstance(job.compare, Bag) else (),
+        late=late_keys(fed, oracle.key, may_be_dropped(job, facts).get(among, set())),
+        most=doubles_beyond(job, facts, among, every, oracle.key),
+    )
     once = once.held_against(runs, own)
     if not once.own or not _is_fed(job) or not job.has_transform:
         return once
@@ -164,6 +142,46 @@ def _once(
     return once.asked(made)
 
 
+def _left(job: Job, columns: Sequence[str]) -> tuple[str, ...]:
+    """The columns of an outer join's output that are of the side whose rows are all there."""
+    if not isinstance(job.compare, OuterBag):
+        return ()
+    given = job.inputs[job.compare.left]
+    names = schema_columns(given.schema) if isinstance(given, StepInput) else {}
+    left = tuple(name for name in columns if name in names)
+    if not left:
+        raise UsageError(
+            f"{job.name}: OuterBag(left={job.compare.left!r}): its output has none of that input's "
+            f"columns ({', '.join(names) or 'which are not known'}): keep one by its name, or use "
+            "Bag(…)"
+        )
+    return left
+
+
+def _latest(compare: Bag | Table | OuterBag) -> str:
+    return compare.latest if isinstance(compare, Table) else ""
+
+
+def _free(compare: Bag | Table | OuterBag) -> frozenset[str]:
+    """What is not compared; which update is the last one is no value of it."""
+    return frozenset((*compare.free, *filter(None, [_latest(compare)])))
+
+
+def _all_columns(
+    compare: Bag | Table | OuterBag, columns: tuple[str, ...], made: Sequence[Row]
+) -> tuple[str, ...]:
+    """Where none are named, those too that only what is expected has: JSON leaves nulls out, so
+    that no row of an output may have them."""
+    if isinstance(compare, Table) or (isinstance(compare, Bag) and compare.columns):
+        return columns
+    return tuple(dict.fromkeys((*columns, *columns_of(compare, made))))
+
+
+def _expect_closed(job: Job, facts: Facts, judged: Judged, clean: Sequence[Row]) -> None:
+    found = judged.difference(clean).anomalies
+    expect_closed(job, facts, [", ".join(a.messages) for a in found if a.kind == "Loss"])
+
+
 def _is_fed(job: Job) -> bool:
     return all(isinstance(given, StepInput) for given in job.inputs.values())
 
@@ -172,7 +190,6 @@ def _by_batch(
     job: Job,
     workload: JobWorkload,
     facts: Facts,
-    clean: Envelope,
     ask: Ask,
     columns: tuple[str, ...],
     left: tuple[str, ...],
@@ -183,41 +200,38 @@ def _by_batch(
         for n, g in job.inputs.items()
         if isinstance(g, StepInput) and g.closing is not None
     }
-    column, delay = {}, {}
-    for name, given in job.inputs.items():
-        assert isinstance(given, StepInput)
-        for at, after in facts.watermarks.items():
-            if at in schema_columns(given.schema):
-                column[name], delay[name] = at, after
-    may = late(steps, column, delay)
+    may = may_be_dropped(job, facts)
     every = {n: [row for step in each for row in step] for n, each in steps.items()}
-    open_groups = {
-        n: [row for k, step in enumerate(each) if k != closing.get(n) for row in step]
-        for n, each in steps.items()
+    late = [(n, k, place) for n, found in may.items() for k, place in sorted(found)]
+    number = len(late)
+
+    def without(dropped: Collection[tuple[str, int, int]]) -> dict[str, list[Row]]:
+        return {
+            n: [
+                row
+                for k, step in enumerate(each)
+                if k != closing.get(n)
+                for place, row in enumerate(step)
+                if (n, k, place) not in dropped
+            ]
+            for n, each in steps.items()
+        }
+
+    sets: dict[str, Mapping[str, Sequence[Row]]] = {
+        "all": every,
+        "without the closing row": without(()),
     }
-    in_time = {
-        n: [
-            row
-            for k, step in enumerate(each)
-            if k != closing.get(n)
-            for place, row in enumerate(step)
-            if (k, place) not in may[n]
-        ]
-        for n, each in steps.items()
-    }
-    sets = {"all": every, "without the closing row": open_groups}
-    number = sum(len(x) for x in may.values())
+    if number <= _FEW:  # each may be dropped by itself
+        some = [c for size in range(1, number) for c in combinations(late, size)]
+        sets |= {f"without {dropped}": without(dropped) for dropped in some}
     if number:
-        sets["without late rows"] = in_time
+        sets["without late rows"] = without(late)
     outputs = {name: _batch(workload, ask, chosen, job) for name, chosen in sets.items()}
-    free = frozenset(job.compare.free)
-    if isinstance(job.compare, Table):
-        expected = _table(job.compare, outputs, free, bool(number))
-    else:
-        judged = [name for name in columns if name not in free]
-        found = bag_of(outputs, judged)
-        expected = Expected(found.must, found.optional, free)
-    if not expected.must:
+    made = [row for rows in outputs.values() for row in rows]
+    if made:
+        expect_made(job.name, job.compare, made, "its batch form")
+    judged = _held_against(job, outputs, columns, left, between=number > _FEW)
+    if not judged.expected.must and not judged.expected.groups:
         raise VacuousError(
             f"{job.name}: its batch form gives no row that has to be there: feed more rows, or a "
             "closing row further on"
@@ -225,24 +239,52 @@ def _by_batch(
     assumptions = (
         (f"{number} row(s) come so late that they may be dropped, and may count",) if number else ()
     )
-    return Expectation(
-        Judged(job.compare, expected, None, columns, left), "the batch form of the job", assumptions
-    )
+    return Expectation(judged, "the batch form of the job", assumptions)
 
 
-def _table(
-    compare: Table,
+def _held_against(
+    job: Job,
     outputs: Mapping[str, Sequence[Row]],
-    free: frozenset[str],
-    counts_may: bool,
-) -> Expected:
-    """Keys of all batch runs have to be there, with the values of one of them."""
+    columns: tuple[str, ...],
+    left: tuple[str, ...],
+    *,
+    between: bool = False,
+) -> Judged:
+    """By what is made of all rows, and of fewer and fewer of those that may count."""
+    sides: Sequence[Row] = ()
+    if isinstance(job.compare, Table):
+        expected = _table(job.compare, outputs, between)
+    else:
+        made = [row for rows in outputs.values() for row in rows]
+        columns = _all_columns(job.compare, columns, made)
+        judged = [name for name in columns if name not in job.compare.free]
+        expected = replace(bag_of(outputs, judged, between=between), free=_free(job.compare))
+        if left:
+            sides = _sides(expected, list(outputs.values()), left)
+    return Judged(job.compare, expected, None, columns, left, sides)
+
+
+def _sides(
+    expected: Expected, outputs: Sequence[Sequence[Row]], left: Sequence[str]
+) -> tuple[Row, ...]:
+    """Rows of the left side that are in every output, each time otherwise."""
+    sure = {cell_of(row, left) for row in expected.must}
+    cells = [{cell_of(row, left) for row in rows} for rows in outputs]
+    some = {cell_of(row, left): {name: row.get(name) for name in left} for row in outputs[-1]}
+    everywhere = set.intersection(*cells) - sure
+    return tuple(row for cell, row in some.items() if cell in everywhere)
+
+
+def _table(compare: Table, outputs: Mapping[str, Sequence[Row]], between: bool) -> Expected:
+    """Keys of all outputs have to be there, with the values of one of them."""
     tables = [table_of(compare, rows) for rows in outputs.values()]
     least = tables[-1]
     must = [row for cell, row in least.items() if all(cell in table for table in tables)]
     optional = [row for table in tables for row in table.values()]
-    latest = frozenset({compare.latest} if compare.latest else ())
-    return Expected(must, optional, free | latest, between=counts_may)
+    if between:
+        some = {cell: row for table in tables for cell, row in table.items() if cell not in least}
+        optional += [nothing_of(row, compare.key) for row in some.values()]
+    return Expected(must, optional, _free(compare), between=between)
 
 
 def _batch(

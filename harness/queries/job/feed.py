@@ -13,10 +13,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 from bettong.engine.spark.notes import SparkNotes
 from bettong.harness.queries.job.inputs import StepInput
 from bettong.harness.queries.job.made_rows import Row, columns_of
+from bettong.harness.queries.job.parquet_files import write_parquet
 
 FOLDER = "input"
 _TOPIC_S = 20.0
@@ -39,8 +41,9 @@ class Sender(Protocol):
 class FileSender:
     """A file a step, in place by one rename."""
 
-    def __init__(self, folder: Path, format: str, schema: str) -> None:
+    def __init__(self, folder: Path, format: str, schema: str, place: str = "") -> None:
         self._folder, self._format, self._schema = folder, format, schema
+        self._place = place or folder.name  # what its path ends with
         self._sent: list[str] = []
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -64,7 +67,7 @@ class FileSender:
                 for log in (checkpoint / "sources" / str(source)).glob("[0-9]*"):
                     if int(log.name.partition(".")[0]) <= offset["logOffset"]:
                         seen += log.read_text(encoding="utf-8")
-        return all(f"{self._folder.name}/{name}" in seen for name in self._sent)
+        return all(f"/{self._place}/{name}" in unquote(seen) for name in self._sent)
 
     def close(self) -> None:
         """Files stay until the run's folder goes."""
@@ -73,8 +76,8 @@ class FileSender:
 class LineSender(FileSender):
     """The lines of a user's file, as they are, each file with the header if there is one."""
 
-    def __init__(self, folder: Path, suffix: str, header: Sequence[str]) -> None:
-        super().__init__(folder, suffix.lstrip("."), "")
+    def __init__(self, folder: Path, suffix: str, header: Sequence[str], place: str = "") -> None:
+        super().__init__(folder, suffix.lstrip("."), "", place)
         self._header = header
 
     def write(self, path: Path, rows: Sequence[Any]) -> None:
@@ -95,7 +98,8 @@ class TopicSender:
         """Put a step in place."""
         sent = []
         for place, row in enumerate(rows):
-            key = str(row[self._key]) if self._key else ""
+            value = row.get(self._key) if self._key else None
+            key = "" if value is None else str(value)
             at = (sum(key.encode()) if key else place) % len(self._sent)
             value = row.encode() if isinstance(row, str) else json.dumps(row).encode()
             record = self._producer.send(self._topic, value, key.encode() or None, partition=at)
@@ -285,38 +289,4 @@ def write_rows(path: Path, format: str, schema: str, rows: Sequence[Mapping[str,
             writer.writeheader()
             writer.writerows(rows)
     else:
-        _write_parquet(path, columns, rows)
-
-
-def _write_parquet(
-    path: Path, columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]
-) -> None:
-    from datetime import datetime
-
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    types = {
-        "string": pa.string(),
-        "tinyint": pa.int8(),
-        "smallint": pa.int16(),
-        "int": pa.int32(),
-        "integer": pa.int32(),
-        "bigint": pa.int64(),
-        "long": pa.int64(),
-        "float": pa.float32(),
-        "double": pa.float64(),
-        "boolean": pa.bool_(),
-        "timestamp": pa.timestamp("us", "UTC"),
-    }
-    schema = pa.schema([(name, types[kind]) for name, kind in columns.items()])
-    arrays = []
-    for name, kind in columns.items():
-        values = [row.get(name) for row in rows]
-        if kind == "timestamp":
-            values = [
-                v if v is None else datetime.fromisoformat(str(v).replace("Z", "+00:00"))
-                for v in values
-            ]
-        arrays.append(pa.array(values, types[kind]))
-    pq.write_table(pa.table(arrays, schema), path)
+        write_parquet(path, columns, rows)

@@ -18,10 +18,11 @@ from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.plan import shown_by
 from bettong.harness.queries.job.script import load_reader
+from bettong.harness.queries.job.values import number_of
 from bettong.harness.queries.run.failure import Failures
 from bettong.harness.queries.run.job import NoQueryError
 from bettong.harness.queries.sink import probes
-from bettong.harness.queries.sink.rows import read_back
+from bettong.harness.queries.sink.rows import read_back, rows_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -104,7 +105,7 @@ def batch(
     }
     workdir = Path(directory)
     env = JobEnvironment(spark, str(workdir), workdir, "batch", {}, frames=frames, static=True)
-    return [plain(row) for row in job.transform(env).collect()]
+    return [plain(row) for row in rows_of(job.transform(env).collect(), "transform()")]
 
 
 def reread(spark: SparkSession, *, target: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -283,15 +284,17 @@ def _plain(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, bytes | bytearray):
+        return number_of(value)
+    if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).hex()
     if hasattr(value, "asDict"):
         return plain(value)
     if isinstance(value, Mapping):
         return {str(name): _plain(part) for name, part in value.items()}
-    if isinstance(value, list | tuple | set):
+    if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
-    if hasattr(value, "item"):
-        return _plain(value.item())
+    if isinstance(value, set | frozenset):
+        return sorted((_plain(part) for part in value), key=repr)  # in no order, and none is told
+    if hasattr(value, "tolist"):  # numpy's
+        return _plain(value.tolist())
     return str(value)

@@ -6,12 +6,13 @@ waits for it, so that one step is one micro-batch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, ClassVar
 
 from bettong.harness.queries.job.made_rows import Row, as_text, columns_of, make_rows
+from bettong.harness.queries.job.parquet_files import expect_kind
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of
 
@@ -35,16 +36,19 @@ class _Fed:
     schema: str = ""
     per_step: int = _PER_STEP
     steps: int = _STEPS
-    closing: Row | str | datetime | None = None
+    closing: Row | str | date | None = None
 
     def dealt(self, given: str | Sequence[Row]) -> list[list[Row]]:
         """The rows of each step, the closing one left out; raises UsageError."""
+        for name, number in (("per_step", self.per_step), ("steps", self.steps)):
+            if not isinstance(number, int):
+                raise UsageError(f"{name}={number!r}: write a number of rows or steps, e.g. 5")
         if self.per_step < 1 or self.steps < 1:
             raise UsageError("an input has at least one step of at least one row")
         if isinstance(given, str):
             rows = list(make_rows(given, self.per_step * self.steps))
         else:
-            rows = [{name: as_text(value) for name, value in row.items()} for row in given]
+            rows = [_row(row) for row in given]
         if not rows:
             raise UsageError("an input without rows proves nothing: give rows, or a schema")
         known = columns_of(self.ddl(given))
@@ -70,20 +74,34 @@ class _Fed:
         if isinstance(self.closing, dict):
             for name in self.closing:
                 one_of(name, tuple(columns), "column of the closing row")
-            own = {name: as_text(value) for name, value in self.closing.items()}
-            return {**whole, **own}
+            return {**whole, **_row(self.closing)}
         at = next((name for name, kind in columns.items() if kind.startswith("timestamp")), None)
         if at is None:
             raise UsageError("closing= is a time, and no column is a TIMESTAMP: give a whole row")
         return {**whole, at: as_text(_time(self.closing))}
 
 
-def _time(closing: str | datetime) -> str | datetime:
-    """The same; raises UsageError for a text that Spark would read as no time at all."""
+def _row(given: Any) -> Row:
+    """A row with values as they are fed; raises UsageError."""
+    if hasattr(given, "asDict"):
+        given = given.asDict(recursive=True)
+    if not isinstance(given, Mapping):
+        raise UsageError(f"a row is {given!r}: write a dict, column -> value")
+    row = {}
+    for name, value in given.items():
+        try:
+            row[name] = as_text(value)
+        except UsageError as e:
+            raise UsageError(f"the column {name}: {e}") from e
+    return row
+
+
+def _time(closing: Any) -> Any:
+    """The same; raises UsageError for what Spark would read as no time at all."""
     try:
-        if isinstance(closing, str):
+        if not isinstance(closing, date):
             datetime.fromisoformat(closing)
-    except ValueError:
+    except (TypeError, ValueError):
         raise UsageError(
             f"closing={closing!r} is no time: write e.g. closing='2030-01-01', or a whole row"
         ) from None
@@ -97,13 +115,19 @@ Given = Any
 def _given(rows: Given) -> str | Sequence[Row]:
     if callable(rows):
         rows = rows()
-    return _ddl(rows) if isinstance(rows, str) or hasattr(rows, "fields") else list(rows)
+    if isinstance(rows, str) or hasattr(rows, "fields"):
+        return _ddl(rows)
+    if not isinstance(rows, Iterable):
+        raise UsageError(f"{rows!r} is no schema and no rows: write e.g. 'id STRING', or dicts")
+    return list(rows)
 
 
 def _ddl(schema: Any) -> str:
     """A schema as DDL."""
     if isinstance(schema, str):
         return schema
+    if not hasattr(schema, "fields"):
+        raise UsageError(f"schema={schema!r}: write e.g. 'id STRING', or a StructType")
     return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
 
 
@@ -183,6 +207,14 @@ class Files(StepInput):
         self.options = dict(options or {})
         self.given, self.fed = _given(rows), _fed(**dealt)
 
+    @property
+    def steps(self) -> list[list[Row]]:
+        """The rows of each step; raises UsageError where the format cannot have them."""
+        if self.format == "parquet":
+            for name, kind in columns_of(self.schema).items():
+                expect_kind(name, kind)
+        return super().steps
+
 
 class Topic(StepInput):
     """A Kafka topic of its own for every run; each row is a record whose value is JSON.
@@ -210,6 +242,13 @@ class Topic(StepInput):
             raise UsageError(f"topic {name}: it has at least one partition")
         self.name, self.partitions, self.key, self.server = name, partitions, key, server
         self.given, self.fed = _given(rows), _fed(**dealt)
+
+    @property
+    def steps(self) -> list[list[Row]]:
+        """The rows of each step; raises UsageError where no column is the key."""
+        if self.key:
+            one_of(self.key, tuple(columns_of(self.schema)), f"key= of topic {self.name}")
+        return super().steps
 
 
 @dataclass(frozen=True)

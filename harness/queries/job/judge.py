@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from bettong.harness.checkers import stuck
 from bettong.harness.queries.job.compare import Bag, Compare, OuterBag, Table
-from bettong.harness.queries.job.envelope import Envelope, columns_of
+from bettong.harness.queries.job.envelope import Envelope, columns_of, folded
+from bettong.harness.queries.job.groups import group_key
 from bettong.harness.queries.job.once import Once
 from bettong.harness.queries.job.rules import (
+    Cell,
     Difference,
     Expected,
     Row,
     bag_difference,
     both_matched_and_not,
-    latest_of_each,
+    cell_of,
+    shown,
     table_difference,
 )
+from bettong.harness.queries.job.values import is_number
 from bettong.harness.queries.judge import SinkVerdict
 from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.observation import QueryRun
@@ -34,6 +39,8 @@ class Judged:
         once: one row a key.
         columns: of the clean run's output.
         left: of an outer join, the columns of the side whose rows are all there.
+        sides: of an outer join, rows that are there with their matches or without, where both may
+            be.
         blind: why an output in which nothing is wrong proves nothing, or empty.
     """
 
@@ -42,6 +49,7 @@ class Judged:
     once: Once | None = None
     columns: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    sides: Sequence[Row] = ()
     blind: str = ""
 
     def cut_otherwise(self, clean: Envelope, runs: Sequence[Sequence[Row]]) -> Judged:
@@ -58,18 +66,34 @@ class Judged:
     def difference(self, seen: Sequence[Row]) -> Difference:
         """What is wrong with an output."""
         if self.once is not None:
-            return self.once.difference(seen)
+            return self.once.difference(folded(self.compare, seen))
         if isinstance(self.compare, Table):
-            if self.compare.latest:
-                seen = latest_of_each(seen, self.compare.key, self.compare.latest)
-            return table_difference(self.expected, seen, self.compare.key, self.compare.tolerance)
-        columns = self.columns or columns_of(self.compare, self.expected.must)
+            further = self._further(seen)
+            seen = folded(self.compare, seen)
+            key, tolerance = self.compare.key, self.compare.tolerance
+            return table_difference(self.expected, seen, key, tolerance, further)
+        columns = self.columns or tuple(columns_of(self.compare, self.expected.must))
+        if not (isinstance(self.compare, Bag) and self.compare.columns):
+            columns = (*columns, *self._further(seen))
         found = bag_difference(self.expected, seen, columns, self.compare.tolerance)
         if isinstance(self.compare, OuterBag):
-            both = both_matched_and_not(seen, self.left)
-            known = {a.messages for a in found.anomalies}
-            found.anomalies += [a for a in both if a.messages not in known]
+            free, left = self.compare.free, self.left
+            found.anomalies += both_matched_and_not(seen, left, free, self.expected.must)
+            there = {cell_of(row, left) for row in seen}
+            for row in self.sides:
+                if cell_of(row, left) not in there:
+                    lost = Anomaly("Loss", (shown(row, left),), expected=dict(row))
+                    found.anomalies.append(lost)
         return found
+
+    def _further(self, seen: Sequence[Row]) -> tuple[str, ...]:
+        """Columns that neither the clean run nor what is expected has: JSON leaves nulls out, so
+        that they are null in all rows there."""
+        rows = (*self.expected.must, *self.expected.optional)
+        known = {*self.columns, *self.compare.free, *(name for row in rows for name in row)}
+        if isinstance(self.compare, Table):
+            known.add(self.compare.latest)
+        return tuple(dict.fromkeys(n for row in seen for n in row if n not in known))
 
     def run(self, run: QueryRun) -> SinkVerdict:
         """Judge one run."""
@@ -91,14 +115,51 @@ class Judged:
         return SinkVerdict(tuple(anomalies), (), "" if anomalies else self.blind)
 
 
-def bag_of(expected: Mapping[str, Sequence[Row]], columns: Sequence[str]) -> Expected:
-    """What batch runs say: rows of all of them must be there, rows of some may."""
-    from collections import Counter
+def bag_of(
+    expected: Mapping[str, Sequence[Row]], columns: Sequence[str], *, between: bool = False
+) -> Expected:
+    """What batch runs say, of which the last one counts the fewest rows: rows of all of them must
+    be there, rows of some may; of a group that has other values in each, one row.
 
-    from bettong.harness.queries.job.rules import cell_of
+    Args:
+        between: some rows that the others count may be dropped, each by itself.
+    """
+    outputs = list(expected.values())
+    counts = [Counter(cell_of(row, columns) for row in rows) for rows in outputs]
+    alike = all(count == counts[0] for count in counts)
+    key = None if alike else group_key(outputs, columns)
+    if key is None:
+        return replace(_must_and_may(outputs, columns), between=between)
+    of_key: dict[Cell, list[Row | None]] = {}
+    for place, rows in enumerate(reversed(outputs)):
+        for row in rows:
+            of_key.setdefault(cell_of(row, key), [None] * len(outputs))[place] = row
+    groups, maybe = {}, {}
+    for cell, each in of_key.items():
+        known = [row for row in each if row is not None]
+        varies = len({cell_of(row, columns) for row in known}) > 1
+        if each[0] is not None and varies:
+            groups[cell] = known
+        elif each[0] is None and between:
+            maybe[cell] = [nothing_of(known[0], key), *known]
+        elif varies:
+            maybe[cell] = known
+    others = [
+        [row for row in rows if cell_of(row, key) not in groups.keys() | maybe.keys()]
+        for rows in outputs
+    ]
+    found = _must_and_may(others, columns)
+    return replace(found, groups=list(groups.values()), maybe=list(maybe.values()), between=between)
 
-    counts = [Counter(cell_of(row, columns) for row in rows) for rows in expected.values()]
-    example = {cell_of(r, columns): r for rows in expected.values() for r in rows}
+
+def nothing_of(row: Row, key: Sequence[str]) -> Row:
+    """The row of a group that counts nothing."""
+    return {n: 0 if is_number(value) and n not in key else value for n, value in row.items()}
+
+
+def _must_and_may(outputs: Sequence[Sequence[Row]], columns: Sequence[str]) -> Expected:
+    counts = [Counter(cell_of(row, columns) for row in rows) for rows in outputs]
+    example = {cell_of(r, columns): r for rows in outputs for r in rows}
     must, optional = [], []
     for cell, row in example.items():
         times = [count[cell] for count in counts]
@@ -107,4 +168,4 @@ def bag_of(expected: Mapping[str, Sequence[Row]], columns: Sequence[str]) -> Exp
     return Expected(must, optional)
 
 
-__all__ = ["Bag", "Judged", "bag_of"]
+__all__ = ["Bag", "Judged", "bag_of", "nothing_of"]

@@ -8,6 +8,7 @@ from typing import Any
 from bettong.harness.queries.job.compare import Bag, OuterBag, Table
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.inputs import Recorded, StepInput, Topic
+from bettong.harness.queries.job.made_rows import columns_of
 from bettong.harness.queries.job.oracles import Clean, OnePerKey
 from bettong.harness.queries.sink.loading import expect_attributes, load_object
 from bettong.lineage.errors import UsageError
@@ -83,11 +84,17 @@ def _check_input(job: Job, target: str, name: str, given: Any) -> None:
 def _check_oracle(job: Job, target: str) -> None:
     oracle = job.oracle
     if isinstance(job.compare, OuterBag):
-        one_of(job.compare.left, tuple(job.inputs), f"{target}: OuterBag's input")
+        left = one_of(job.compare.left, tuple(job.inputs), f"{target}: OuterBag's input")
+        if not isinstance(job.inputs[left], StepInput):
+            raise UsageError(f"{target}: OuterBag needs an input that is fed step by step")
+    if isinstance(oracle, type):
+        raise UsageError(f"{target}: oracle is a class: write {oracle.__name__}(…)")
     if isinstance(oracle, OnePerKey):
-        among = given_of(job, oracle)
-        if not isinstance(job.inputs[among], StepInput):
+        given = job.inputs[given_of(job, oracle)]
+        if not isinstance(given, StepInput):
             raise UsageError(f"{target}: OnePerKey needs an input that is fed step by step")
+        for name in oracle.key:
+            one_of(name, tuple(columns_of(given.schema)), f"{target}: OnePerKey's column")
     elif isinstance(oracle, str):
         if oracle != "batch":
             raise UsageError(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
+from bettong.harness.queries.job.values import number_of
 from bettong.lineage.errors import UsageError
 
 Row = dict[str, Any]
@@ -83,8 +85,21 @@ def timestamp(number: int) -> str:
 
 
 def as_text(value: Any) -> Any:
-    """A value as JSON and CSV files of Spark have it."""
+    """A value as JSON and CSV files of Spark have it; raises UsageError for one that they cannot
+    have."""
     if isinstance(value, datetime):
         aware = value if value.tzinfo else value.replace(tzinfo=UTC)
         return aware.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return value
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return number_of(value)
+    if isinstance(value, Mapping):
+        return {name: as_text(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_text(part) for part in value]
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise UsageError(
+        f"{value!r} cannot be fed: write a text, a number, a boolean, a time, a dict or a list"
+    )

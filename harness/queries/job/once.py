@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,11 +13,10 @@ from bettong.harness.queries.job.rules import (
     Cell,
     Difference,
     Row,
-    canonical,
     cell_of,
-    near,
     shown,
 )
+from bettong.harness.queries.job.values import near
 from bettong.lineage.results import Anomaly
 
 
@@ -34,6 +32,10 @@ class Once:
         made: what the job's transform makes of rows of the input, where it can be asked.
         free: columns that are not compared.
         tolerance: floating-point numbers that differ by at most so much are equal.
+        columns: those that are compared; all when none is named.
+        has: columns that the output has in runs without a fault.
+        late: keys that may be missing, for all of their rows may be dropped.
+        most: how many rows of a key may be there, where it may be more than one.
     """
 
     key: tuple[str, ...]
@@ -43,11 +45,16 @@ class Once:
     made: Sequence[Row] = ()
     free: frozenset[str] = frozenset()
     tolerance: float = 0.0
+    columns: tuple[str, ...] = ()
+    has: frozenset[str] = frozenset()
+    late: frozenset[Cell] = frozenset()
+    most: Mapping[Cell, int] = field(default_factory=dict)
 
     def held_against(self, runs: Iterable[Sequence[Row]], own: Sequence[str]) -> Once:
         """With rows of clean runs: of the job's ``own`` columns those are judged that are the same
         in all runs that keep the same row."""
-        clean = [row for rows in runs for row in rows]
+        # JSON leaves nulls out.
+        clean = [{**dict.fromkeys(own), **row} for rows in runs for row in rows]
         values: dict[tuple[Cell, str], Any] = {}
         free = set()
         for row in clean:
@@ -56,15 +63,15 @@ class Once:
                 first = values.setdefault((kept, name), row.get(name))
                 if not near(first, row.get(name), self.tolerance):
                     free.add(name)
-        return replace(self, own=tuple(n for n in own if n not in free), clean=clean)
+        has = frozenset(name for row in clean for name in row)
+        return replace(self, own=tuple(n for n in own if n not in free), clean=clean, has=has)
 
     def asked(self, made: Sequence[Row]) -> Once:
         """With what ``transform`` makes of rows, if that is how the clean runs' rows are: what is
         written may be another thing, or a text of it."""
         asked = replace(self, made=made)
         alike = all(
-            any(asked._vouches(one, row) for one in asked._like(row, asked._made_of))
-            for row in self.clean
+            any(asked._vouches(one, row) for one in asked._like(row, made)) for row in self.clean
         )
         return asked if alike else self
 
@@ -80,9 +87,11 @@ class Once:
         result = Difference()
         rows_of = _by_key(self.given, self.key)
         found = _by_key(seen, self.key)
-        columns = {name for row in seen for name in row} - self.free
+        columns = {name for row in seen for name in row} | self.has
+        judged = [n for n in self._inputs if n in columns and self._is_compared(n)]
+        further = columns - self.has - set(self._inputs) if self.has else set()
         for cell, rows in rows_of.items():
-            if cell not in found:
+            if cell not in found and cell not in self.late:
                 name = (shown(rows[0], self.key),)
                 result.anomalies.append(Anomaly("Loss", name, expected=dict(rows[0])))
         for cell, rows in found.items():
@@ -90,28 +99,39 @@ class Once:
             if cell not in rows_of:
                 result.anomalies.append(Anomaly("Phantom", name, seen=dict(rows[0])))
                 continue
-            if len(rows) > 1:
+            most = self.most.get(cell, 1)
+            if len(rows) > most:
                 times = {"times": len(rows)}
                 result.anomalies.append(
-                    Anomaly("Duplicate", name, expected={"times": 1}, seen=times)
+                    Anomaly("Duplicate", name, expected={"times": most}, seen=times)
                 )
             for row in rows:
-                like = [one for one in rows_of[cell] if _agrees(one, row, columns)]
-                if like and self.own:
+                odd = [n for n in further if self._is_compared(n) and row.get(n) is not None]
+                like = [one for one in rows_of[cell] if self._agrees(one, row, judged)]
+                if like and self.own and not odd:
                     self._judge_own(row, like, result)
-                elif not like:
-                    note = "it is none of the rows of its key"
-                    right = dict(rows_of[cell][0])
+                elif odd or not like:
+                    what = f"no run without a fault has {', '.join(sorted(odd))}"
+                    note = what if odd else "it is none of the rows of its key"
+                    right = dict((like or rows_of[cell])[0])
                     result.anomalies.append(
                         Anomaly("Corrupt", name, expected=right, seen=dict(row), note=note)
                     )
         return result
 
+    def _is_compared(self, name: str) -> bool:
+        named = not self.columns or name in (*self.key, *self.columns)
+        return named and name not in self.free
+
+    def _agrees(self, one: Row, other: Row, columns: Iterable[str]) -> bool:
+        """Whether they are equal in some columns; a row without one of them has a null there."""
+        return all(near(one.get(n), other.get(n), self.tolerance) for n in columns)
+
     def _judge_own(self, row: Row, like: Sequence[Row], result: Difference) -> None:
         """Whether the job's own columns are what a clean run has, or its transform makes, of that
         row. Where no clean run kept it, or rows that differ in what the output does not have could
         be it, only the transform can say what is right."""
-        clean, made = self._like(row, self._clean_of), self._like(row, self._made_of)
+        clean, made = self._like(row, self.clean), self._like(row, self.made)
         vouching = [one for one in (*clean, *made) if self._vouches(one, row)]
         if any(set(self.own) <= one.keys() for one in vouching):
             return
@@ -131,14 +151,13 @@ class Once:
             )
         )
 
-    def _like(self, row: Row, known: Mapping[Cell, Sequence[Row]]) -> list[Row]:
+    def _like(self, row: Row, known: Sequence[Row]) -> list[Row]:
         """The known rows of the same key that are equal in all that the job does not make."""
-        among = known.get(cell_of(row, self.key), ())
-        return [
-            one
-            for one in among
-            if all(_same(one[n], row[n]) for n in self._inputs if n in one and n in row)
-        ]
+        have = {name for one in known for name in one} & (self.has | row.keys())
+        names = [name for name in self._inputs if name in have]
+        key = cell_of(row, self.key)
+        among = [one for one in known if cell_of(one, self.key) == key]
+        return [one for one in among if self._agrees(one, row, names)]
 
     def _vouches(self, known: Row, row: Row) -> bool:
         """Whether a row has the job's own columns as one that is known to be right, in what that
@@ -149,14 +168,6 @@ class Once:
     @cached_property
     def _inputs(self) -> tuple[str, ...]:
         return tuple(sorted({name for row in self.given for name in row} - self.free))
-
-    @cached_property
-    def _clean_of(self) -> dict[Cell, list[Row]]:
-        return _by_key(self.clean, self.key)
-
-    @cached_property
-    def _made_of(self) -> dict[Cell, list[Row]]:
-        return _by_key(self.made, self.key)
 
 
 def one_of_each_key(rows: Sequence[Row], key: Sequence[str]) -> list[list[Row]]:
@@ -176,24 +187,3 @@ def _by_key(rows: Sequence[Row], key: Sequence[str]) -> dict[Cell, list[Row]]:
     for row in rows:
         found[cell_of(row, key)].append(row)
     return found
-
-
-def _agrees(given: Row, seen: Row, columns: set[str]) -> bool:
-    """Whether they are equal in what the output has; a row without one of its columns has a null
-    there."""
-    return all(_same(given[n], seen.get(n)) for n in given.keys() & columns)
-
-
-def _same(a: Any, b: Any) -> bool:
-    """Equality, in which a time may be written in several ways."""
-    if canonical(a) == canonical(b):
-        return True
-    return isinstance(a, str) and isinstance(b, str) and _time(a) == _time(b) is not None
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)

@@ -44,5 +44,8 @@ class OnePerKey:
     def __init__(self, *key: str, among: str = "") -> None:
         if not key:
             raise UsageError("OnePerKey(…): name the column that rows are deduplicated by")
+        for name in key:
+            if not isinstance(name, str):
+                raise UsageError(f"OnePerKey(…): {name!r} is no name of a column")
         object.__setattr__(self, "key", key)
         object.__setattr__(self, "among", among)

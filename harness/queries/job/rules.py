@@ -6,13 +6,16 @@ rows that the watermark may drop, or from a closing row.
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from itertools import combinations
 from typing import Any
 
+from bettong.harness.queries.job.values import canonical, is_number, near
+from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Anomaly
 
 Row = Mapping[str, Any]
@@ -33,7 +36,9 @@ class Expected:
         dealt: columns of which it is free which row has which value, with their values: each of
             them has to be there once.
         open: other rows may be there too, and nothing is known of them.
-        between: in tables, numbers may lie between those of the rows given for a key, some of which
+        groups: of each of these, one row has to be there and no more.
+        maybe: of each of these, one row may be there and no more.
+        between: numbers may lie between those of the rows given for a key or a group, some of which
             count rows that may be dropped.
     """
 
@@ -43,6 +48,8 @@ class Expected:
     free_cells: frozenset[tuple[Cell, str]] = frozenset()
     dealt: Mapping[str, frozenset[Any]] = field(default_factory=dict)
     open: bool = False
+    groups: Sequence[Sequence[Row]] = ()
+    maybe: Sequence[Sequence[Row]] = ()
     between: bool = False
 
 
@@ -57,19 +64,6 @@ class Difference:
 
     anomalies: list[Anomaly] = field(default_factory=list)
     unjudged: list[str] = field(default_factory=list)
-
-
-def canonical(value: Any) -> Any:
-    """A value that can be hashed, equal for values that are."""
-    if isinstance(value, dict | list):
-        return json.dumps(value, sort_keys=True)
-    if isinstance(value, float) and value == int(value) if _finite(value) else False:
-        return int(value)
-    return value
-
-
-def _finite(value: Any) -> bool:
-    return isinstance(value, float) and value - value == 0
 
 
 def cell_of(row: Row, columns: Iterable[str]) -> Cell:
@@ -90,14 +84,6 @@ def _short(value: Any) -> str:
     return str(value)
 
 
-def near(a: Any, b: Any, tolerance: float) -> bool:
-    """Equality, in which numbers may differ by the tolerance."""
-    if canonical(a) == canonical(b):
-        return True
-    numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (a, b))
-    return numbers and bool(abs(a - b) <= tolerance or (a != a and b != b))
-
-
 def bag_difference(
     expected: Expected, seen: Sequence[Row], columns: Sequence[str], tolerance: float = 0.0
 ) -> Difference:
@@ -105,35 +91,48 @@ def bag_difference(
     not expected a Phantom. A missing row and a phantom that agree in most columns are one Corrupt.
     """
     names = [name for name in columns if name not in expected.free]
-    wanted = [(cell_of(row, names), row) for row in expected.must]
-    found = [(cell_of(row, names), row) for row in seen]
-    missing, left = _matched(wanted, found, tolerance)
-    allowed = [(cell_of(row, names), row) for row in expected.optional]
-    _, left = _matched(allowed, left, tolerance)
-    known = {cell for cell, _ in wanted}
-    twice = [row for cell, row in left if cell in known]
-    others = [row for cell, row in left if cell not in known]
+    missing, left = _matched(expected.must, seen, names, tolerance)
+
+    def is_of(group: Sequence[Row], row: Row) -> bool:
+        return _is_one_of(group, row, names, tolerance, expected.between)
+
+    groups = (*expected.groups, *expected.maybe)
+    for number, group in enumerate(groups):
+        place = next((n for n, row in enumerate(left) if is_of(group, row)), None)
+        if place is not None:
+            del left[place]
+        elif number < len(expected.groups):
+            missing.append(group[0])
+    _, left = _matched(expected.optional, left, names, tolerance)
+    # Where nothing is known of other rows, one more of those that may be there is such a row.
+    known = [*expected.must, *(() if expected.open else expected.optional)]
+    again: dict[Cell, Row] = {}
+    others = []
+    for row in left:
+        of_group = any(is_of(group, row) for group in groups)
+        if of_group or any(_near(one, row, names, tolerance) for one in known):
+            again.setdefault(cell_of(row, names), row)
+        else:
+            others.append(row)
     result = Difference()
-    times = Counter(cell for cell, _ in found)
-    once = Counter(cell for cell, _ in wanted)
-    for cell, row in {cell_of(row, names): row for row in twice}.items():
+    for row in again.values():
         result.anomalies.append(
             Anomaly(
                 "Duplicate",
                 (shown(row, names),),
-                expected={"times": once[cell]},
-                seen={"times": times[cell]},
+                expected={"times": max(1, _times(row, known, names, tolerance))},
+                seen={"times": _times(row, seen, names, tolerance)},
             )
         )
-    pairs = [] if expected.open else _pairs([row for _, row in missing], others, names)
+    pairs = [] if expected.open else _pairs(missing, others, names)
     for right, wrong in pairs:
-        result.anomalies.append(_corrupt(right, wrong, names))
-    paired = {id(row) for pair in pairs for row in pair}
-    for _, row in missing:
-        if id(row) not in paired:
+        result.anomalies.append(_corrupt(missing[right], others[wrong], names))
+    instead, corrupt = {right for right, _ in pairs}, {wrong for _, wrong in pairs}
+    for place, row in enumerate(missing):
+        if place not in instead:
             result.anomalies.append(Anomaly("Loss", (shown(row, names),), expected=dict(row)))
-    for row in others:
-        if id(row) in paired:
+    for place, row in enumerate(others):
+        if place in corrupt:
             continue
         if expected.open:
             result.unjudged.append(shown(row, names))
@@ -141,6 +140,10 @@ def bag_difference(
             result.anomalies.append(Anomaly("Phantom", (shown(row, names),), seen=dict(row)))
     result.anomalies += [] if result.anomalies else _dealt_otherwise(expected, seen)
     return result
+
+
+def _times(row: Row, among: Sequence[Row], columns: Sequence[str], tolerance: float) -> int:
+    return sum(_near(one, row, columns, tolerance) for one in among)
 
 
 def _dealt_otherwise(expected: Expected, seen: Sequence[Row]) -> list[Anomaly]:
@@ -171,43 +174,64 @@ def _dealt_otherwise(expected: Expected, seen: Sequence[Row]) -> list[Anomaly]:
 
 
 def _matched(
-    wanted: Sequence[tuple[Cell, Row]], found: Sequence[tuple[Cell, Row]], tolerance: float
-) -> tuple[list[tuple[Cell, Row]], list[tuple[Cell, Row]]]:
+    wanted: Sequence[Row], found: Sequence[Row], columns: Sequence[str], tolerance: float
+) -> tuple[list[Row], list[Row]]:
     """What is wanted and not found, and what is found and not wanted."""
-    by_cell: dict[Cell, list[tuple[Cell, Row]]] = defaultdict(list)
-    for item in found:
-        by_cell[item[0]].append(item)
+    by_cell: dict[Cell, list[Row]] = defaultdict(list)
+    for row in found:
+        by_cell[cell_of(row, columns)].append(row)
     missing = []
-    for item in wanted:
-        if by_cell[item[0]]:
-            by_cell[item[0]].pop(0)
+    for row in wanted:
+        same = by_cell[cell_of(row, columns)]
+        if same:
+            same.pop(0)
         else:
-            missing.append(item)
-    left = [item for items in by_cell.values() for item in items]
-    if tolerance:
-        for item in list(missing):
-            like = next((x for x in left if _near(item[0], x[0], tolerance)), None)
-            if like is not None:
-                missing.remove(item)
-                left.remove(like)
+            missing.append(row)
+    left = [row for rows in by_cell.values() for row in rows]
+    if tolerance and missing and left:
+        return _matched_nearly(wanted, found, columns, tolerance)
     return missing, left
 
 
-def _near(a: Cell, b: Cell, tolerance: float) -> bool:
-    return all(near(x, y, tolerance) for x, y in zip(a, b, strict=True))
+def _matched_nearly(
+    wanted: Sequence[Row], found: Sequence[Row], columns: Sequence[str], tolerance: float
+) -> tuple[list[Row], list[Row]]:
+    """The same, with as many as can be matched: one that is near two may be needed by either."""
+    near_to = [
+        [n for n, one in enumerate(found) if _near(row, one, columns, tolerance)] for row in wanted
+    ]
+    taken: dict[int, int] = {}
+
+    def place(row: int, tried: set[int]) -> bool:
+        for n in sorted(near_to[row], key=taken.__contains__):
+            if n not in tried:
+                tried.add(n)
+                if n not in taken or place(taken[n], tried):
+                    taken[n] = row
+                    return True
+        return False
+
+    missing = [row for n, row in enumerate(wanted) if not place(n, set())]
+    return missing, [row for n, row in enumerate(found) if n not in taken]
+
+
+def _near(a: Row, b: Row, columns: Iterable[str], tolerance: float) -> bool:
+    return all(near(a.get(name), b.get(name), tolerance) for name in columns)
 
 
 def _pairs(
     missing: Sequence[Row], others: Sequence[Row], columns: Sequence[str]
-) -> list[tuple[Row, Row]]:
-    """Rows that are missing with those that stand in their place: all columns but one agree."""
-    free, pairs = list(others), []
-    for right in missing if len(columns) > 1 else ():
-        for wrong in free:
+) -> list[tuple[int, int]]:
+    """Places of rows that are missing with those of rows that stand for them: all columns but one
+    agree."""
+    free, pairs = list(range(len(others))), []
+    for place, right in enumerate(missing) if len(columns) > 1 else ():
+        for other in free:
+            wrong = others[other]
             agree = sum(canonical(right.get(n)) == canonical(wrong.get(n)) for n in columns)
             if agree == len(columns) - 1:
-                pairs.append((right, wrong))
-                free.remove(wrong)
+                pairs.append((place, other))
+                free.remove(other)
                 break
     return pairs
 
@@ -225,9 +249,17 @@ def _corrupt(right: Row, wrong: Row, columns: Sequence[str]) -> Anomaly:
 
 
 def table_difference(
-    expected: Expected, seen: Sequence[Row], key: Sequence[str], tolerance: float = 0.0
+    expected: Expected,
+    seen: Sequence[Row],
+    key: Sequence[str],
+    tolerance: float = 0.0,
+    further: Iterable[str] = (),
 ) -> Difference:
-    """Tables: one row of each key. Two are a Duplicate, none a Loss, another value is Corrupt."""
+    """Tables: one row of each key. Two are a Duplicate, none a Loss, another value is Corrupt.
+
+    Args:
+        further: columns that are judged though no expected row has them: they are null there.
+    """
     result = Difference()
     by_key: dict[Cell, list[Row]] = defaultdict(list)
     for row in seen:
@@ -236,6 +268,8 @@ def table_difference(
     optional: dict[Cell, list[Row]] = defaultdict(list)
     for row in expected.optional:
         optional[cell_of(row, key)].append(row)
+    known = (name for row in (*expected.must, *expected.optional) for name in row)
+    columns = [n for n in dict.fromkeys((*known, *further)) if n not in expected.free]
     for cell, row in must.items():
         if cell not in by_key:
             result.anomalies.append(Anomaly("Loss", (shown(row, key),), expected=dict(row)))
@@ -258,61 +292,85 @@ def table_difference(
                     Anomaly("Phantom", (shown(rows[0], key),), seen=dict(rows[0]))
                 )
             continue
-        within = expected.between and any(between(a, b, rows[0]) for a in rights for b in rights)
-        if not within and not any(
-            _like(expected, cell, right, rows[0], tolerance) for right in rights
-        ):
-            differ = [n for n in rights[0] if not near(rights[0][n], rows[0].get(n), tolerance)]
-            result.anomalies.append(
-                Anomaly(
-                    "Corrupt",
-                    (shown(rows[0], key),),
-                    expected={n: rights[0][n] for n in differ},
-                    seen={n: rows[0].get(n) for n in differ},
-                    note=f"{', '.join(differ)} differ(s)",
-                )
-            )
+        judged = [name for name in columns if (cell, name) not in expected.free_cells]
+        for row in rows:
+            if not _is_one_of(rights, row, judged, tolerance, expected.between):
+                result.anomalies.append(_corrupt_of_key(rights[0], row, key, judged, tolerance))
+                break
     result.anomalies += [] if result.anomalies else _dealt_otherwise(expected, seen)
     return result
 
 
-def _like(expected: Expected, cell: Cell, right: Row, row: Row, tolerance: float) -> bool:
-    return all(
-        near(right[name], row.get(name), tolerance)
-        for name in right
-        if name not in expected.free and (cell, name) not in expected.free_cells
+def _is_one_of(
+    rights: Sequence[Row], row: Row, columns: Sequence[str], tolerance: float, within: bool
+) -> bool:
+    """Whether it is one of the right rows, or lies between two of them."""
+    if any(_near(right, row, columns, tolerance) for right in rights):
+        return True
+    pairs = combinations(rights, 2) if within else ()
+    return any(between(a, b, row, tolerance, columns) for a, b in pairs)
+
+
+def _corrupt_of_key(
+    right: Row, wrong: Row, key: Sequence[str], columns: Sequence[str], tolerance: float
+) -> Anomaly:
+    differ = [n for n in columns if not near(right.get(n), wrong.get(n), tolerance)]
+    return Anomaly(
+        "Corrupt",
+        (shown(wrong, key),),
+        expected={n: right.get(n) for n in differ},
+        seen={n: wrong.get(n) for n in differ},
+        note=f"{', '.join(differ)} differ(s)",
     )
 
 
-def latest_of_each(rows: Iterable[Row], key: Sequence[str], latest: str) -> list[Row]:
+def latest_of_each(
+    rows: Iterable[Row],
+    key: Sequence[str],
+    latest: str,
+    free: Iterable[str] = (),
+    tolerance: float = 0.0,
+) -> list[Row]:
     """Update mode: of each key the row of its last update; the number of updates means nothing.
 
-    Equal rows of the last update count once: a replayed batch updates a key to what it was.
-    Different rows of the last update are all kept, and are a Duplicate of the key.
+    Rows of the last update that are equal in all but the free columns count once: a replayed batch
+    updates a key to what it was. Others are all kept, and are a Duplicate of the key.
     """
     last: dict[Cell, list[Row]] = {}
     for row in rows:
         cell = cell_of(row, key)
-        kept = last.get(cell)
-        if kept is None or _after(row.get(latest), kept[0].get(latest)):
+        kept = last.setdefault(cell, [])
+        now, before = _order(row.get(latest)), _order(kept[0].get(latest)) if kept else None
+        if before is None or now > before:
             last[cell] = [row]
-        elif canonical(row.get(latest)) == canonical(kept[0].get(latest)) and row not in kept:
-            kept.append(row)
+        elif now == before:
+            judged = {n for one in (*kept, row) for n in one} - {*free, latest}
+            if not any(_near(one, row, judged, tolerance) for one in kept):
+                kept.append(row)
     return [row for kept in last.values() for row in kept]
 
 
-def _after(a: Any, b: Any) -> bool:
-    return b is None or (a is not None and bool(a > b))
+def _order(value: Any) -> tuple[int, Any]:
+    """What the greatest of some values is told by: numbers, as text too, by their value."""
+    if value is None:
+        return 0, 0
+    try:
+        return 1, Decimal(str(value))
+    except InvalidOperation:
+        return 2, str(canonical(value))
 
 
-def both_matched_and_not(seen: Sequence[Row], left: Sequence[str]) -> list[Anomaly]:
-    """Outer joins: rows of the left side that have a match and a row without one, or two rows
-    without one."""
-    matched: dict[Cell, list[Row]] = defaultdict(list)
-    alone: dict[Cell, list[Row]] = defaultdict(list)
-    for row in seen:
-        others = [value for name, value in row.items() if name not in left]
-        (matched if any(v is not None for v in others) else alone)[cell_of(row, left)].append(row)
+def both_matched_and_not(
+    seen: Sequence[Row],
+    left: Sequence[str],
+    free: Iterable[str] = (),
+    expected: Sequence[Row] = (),
+) -> list[Anomaly]:
+    """Outer joins: rows of the left side that have a match and a row without one, where those that
+    are expected have not both: several may look alike."""
+    matched, alone = _matched_and_alone(seen, left, free)
+    may_match, may_be_alone = _matched_and_alone(expected, left, free)
+    both = may_match & may_be_alone.keys()
     return [
         Anomaly(
             "Phantom",
@@ -321,18 +379,35 @@ def both_matched_and_not(seen: Sequence[Row], left: Sequence[str]) -> list[Anoma
             note="a row without a match beside one with a match",
         )
         for cell, rows in alone.items()
-        if cell in matched
+        if cell in matched - both
     ]
 
 
-def between(low: Row, high: Row, seen: Row, tolerance: float = 0.0) -> bool:
+def _matched_and_alone(
+    rows: Sequence[Row], left: Sequence[str], free: Iterable[str]
+) -> tuple[set[Cell], dict[Cell, list[Row]]]:
+    matched: set[Cell] = set()
+    alone: dict[Cell, list[Row]] = defaultdict(list)
+    for row in rows:
+        others = [value for name, value in row.items() if name not in (*left, *free)]
+        cell = cell_of(row, left)
+        if any(value is not None for value in others):
+            matched.add(cell)
+        else:
+            alone[cell].append(row)
+    return matched, alone
+
+
+def between(
+    low: Row, high: Row, seen: Row, tolerance: float = 0.0, columns: Iterable[str] = ()
+) -> bool:
     """A group with rows that may count: each number lies between what it is without them and with
     all of them, everything else is as in one of them."""
-    for name in low.keys() | high.keys():
+    for name in columns or low.keys() | high.keys():
         a, b, value = low.get(name), high.get(name), seen.get(name)
-        numbers = all(isinstance(x, int | float) and not isinstance(x, bool) for x in (a, b, value))
-        if numbers:
-            if not min(a, b) - tolerance <= value <= max(a, b) + tolerance:  # type: ignore
+        if is_number(a) and is_number(b) and is_number(value):
+            slack = tolerance if any(isinstance(x, float) for x in (a, b, value)) else 0
+            if not min(a, b) - slack <= value <= max(a, b) + slack:
                 return False
         elif canonical(value) not in (canonical(a), canonical(b)):
             return False
@@ -343,6 +418,7 @@ def late(
     steps: Mapping[str, Sequence[Sequence[Row]]],
     column: Mapping[str, str],
     delay: Mapping[str, float],
+    greatest_of_all: bool = False,
 ) -> dict[str, set[tuple[int, int]]]:
     """Rows that *may* be dropped, as (step, place) by input: their event time is not after the
     watermark of the earlier steps, which is the least over all sources of the greatest event time
@@ -352,29 +428,40 @@ def late(
         steps: the rows of each step, by input.
         column: the event time's column, by input; inputs without one have no watermark.
         delay: seconds, by input.
+        greatest_of_all: the watermark is the greatest over all sources instead.
     """
-
-    def seconds(value: Any) -> float:
-        at = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
-        return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
-
     found: dict[str, set[tuple[int, int]]] = {name: set() for name in steps}
     greatest: dict[str, float] = {}
     for number in range(max((len(each) for each in steps.values()), default=0)):
         marks = [greatest[n] - delay[n] for n in column if n in greatest]
-        watermark = min(marks) if len(marks) == len(column) and marks else None
+        watermark = None
+        if marks and (greatest_of_all or len(marks) == len(column)):
+            watermark = max(marks) if greatest_of_all else min(marks)
         for name, each in steps.items():
             at = column.get(name)
             for place, row in enumerate(each[number] if number < len(each) else ()):
                 if at is None or row.get(at) is None:
                     continue
-                if watermark is not None and seconds(row[at]) <= watermark:
+                if watermark is not None and moment(row[at]) <= watermark:
                     found[name].add((number, place))
         for name, at in column.items():
-            times = [seconds(r[at]) for r in _step(steps[name], number) if r.get(at) is not None]
+            times = [moment(r[at]) for r in _step(steps[name], number) if r.get(at) is not None]
             if times:
                 greatest[name] = max([*times, *([greatest[name]] if name in greatest else [])])
     return found
+
+
+def moment(value: Any) -> float:
+    """A row's event time, in seconds; raises UsageError for what is none."""
+    if is_number(value):
+        return float(value)  # as Spark reads it
+    try:
+        at = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+    except ValueError:
+        raise UsageError(
+            f"the event time {value!r} cannot be read: write e.g. 2024-01-01T00:00:00Z"
+        ) from None
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
 
 
 def _step(steps: Sequence[Sequence[Row]], number: int) -> Sequence[Row]:

@@ -106,10 +106,25 @@ def load_script(request: Request) -> ScriptJob:
     if not script.inputs:
         raise UsageError("--script needs --input FILE@topic:NAME or FILE@dir:PATH")
     load_reader(script.reader)
+    _expect_places(script)
     needed = [name for name in script.endpoints if name not in request.endpoints]
     for name in needed:
         one_of(name, tuple(_SERVERS), "server (or give --endpoint NAME=HOST:PORT)")
     return ScriptJob(script, {name: _SERVERS[name] for name in needed})
+
+
+def _expect_places(script: Script) -> None:
+    """Raises UsageError for two inputs that go to the same place: files would replace each other,
+    and steps of a topic could not be told apart."""
+    places = set()
+    for text in script.inputs:
+        given = _input(text, script.steps)
+        place = f"topic:{given.topic}" if given.topic else f"dir:{Path(given.folder)}"
+        if place in places:
+            raise UsageError(
+                f"--input {text}: another one goes to {place} too: put the lines into one file"
+            )
+        places.add(place)
 
 
 def load_reader(target: str) -> Any:

@@ -46,7 +46,7 @@ class ScriptWorkload(JobWorkload):
                 found[name] = TopicSender(given.topic, self.brokers[KAFKA])
             else:
                 folder = self._state / "work" / given.folder
-                found[name] = LineSender(folder, given.suffix, given.header)
+                found[name] = LineSender(folder, given.suffix, given.header, given.folder)
         return found
 
     def starts(self, incarnation: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -83,13 +84,23 @@ def _id(number: int) -> str:
 def read_back(found: Any) -> Iterator[Mapping[str, Any]]:
     """The rows that ``read`` returned, dicts or Rows or what a dict can be made of; raises
     TypeError, in words, when it returned anything else."""
+    return rows_of(found, "read()")
+
+
+def rows_of(found: Any, what: str) -> Iterator[Mapping[str, Any]]:
+    """The same, of what some other code of a user's returned."""
     if found is None or isinstance(found, Mapping | str) or not isinstance(found, Iterable):
-        raise TypeError(f"read() returned {type(found).__name__}: {_ROWS}")
+        raise TypeError(f"{what} returned {type(found).__name__}: {_ROWS}")
     for row in found:
         try:
-            yield row.asDict() if hasattr(row, "asDict") else dict(row)
+            values = row.asDict() if hasattr(row, "asDict") else dict(row)
         except (TypeError, ValueError) as e:
-            raise TypeError(f"read() returned a row that is {type(row).__name__}: {_ROWS}") from e
+            raise TypeError(f"{what} returned a row that is {type(row).__name__}: {_ROWS}") from e
+        names = Counter(getattr(row, "__fields__", ()))  # a Spark row's; a dict has each once
+        twice = next((name for name, number in names.items() if number > 1), None)
+        if twice is not None:
+            raise TypeError(f"{what} returned a row with two columns called {twice}: rename one")
+        yield values
 
 
 def judged_fields(

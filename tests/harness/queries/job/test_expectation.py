@@ -9,7 +9,8 @@ import pytest
 
 from bettong.harness import Bag, Clean, Job, OnePerKey, Rows
 from bettong.harness.queries.job.envelope import envelope
-from bettong.harness.queries.job.expectation import Expectation, Facts, expectation
+from bettong.harness.queries.job.expectation import Expectation, expectation
+from bettong.harness.queries.job.facts import Facts
 from bettong.harness.queries.job.workload import JobWorkload
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.sense import VacuousError

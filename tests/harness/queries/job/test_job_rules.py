@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bettong.harness.queries.job.compare import Bag, OuterBag, Table, expect_columns
 from bettong.harness.queries.job.envelope import differ, envelope
-from bettong.harness.queries.job.expectation import seconds
+from bettong.harness.queries.job.facts import seconds
 from bettong.harness.queries.job.judge import Judged, bag_of
 from bettong.harness.queries.job.rules import (
     Expected,
@@ -68,7 +68,7 @@ def test_an_optional_row_may_be_there_once_and_no_more() -> None:
     assert kinds(bag_difference(expected, rows(("a", 1)), columns)) == []
     assert kinds(bag_difference(expected, rows(("a", 1), ("late", 9)), columns)) == []
     more = rows(("a", 1), ("late", 9), ("late", 9))
-    assert kinds(bag_difference(expected, more, columns)) == ["Phantom"]
+    assert kinds(bag_difference(expected, more, columns)) == ["Duplicate"]
 
 
 def test_floats_within_the_tolerance_are_equal_and_beyond_it_are_not() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bettong.harness.queries.job.compare import Bag
+from bettong.harness.queries.job.compare import Bag, Table
 from bettong.harness.queries.job.judge import Judged
 from bettong.harness.queries.job.once import Once, one_of_each_key
 from bettong.harness.queries.job.rules import Difference, Expected
@@ -107,3 +107,80 @@ def test_a_row_that_is_fed_again_may_be_of_the_later_batch() -> None:
 
 def test_each_row_of_a_key_is_in_a_set_of_its_own() -> None:
     assert one_of_each_key([*ORDERS, ORDERS[0]], ["id"]) == [[ORDERS[0], ORDERS[2]], [ORDERS[1]]]
+
+
+def test_a_value_where_its_row_has_a_null_is_corrupt() -> None:
+    """A row that is fed may leave columns out, which are null then."""
+    once = Once(("id",), [{"id": "x"}, {"id": "y", "amount": 2}])
+    assert kinds(once.difference([{"id": "x"}, {"id": "y", "amount": 2}])) == []
+    filled = [{"id": "x", "amount": 99}, {"id": "y", "amount": 2}]
+    assert kinds(once.difference(filled)) == ["Corrupt"]
+
+
+def test_a_column_that_all_rows_have_lost_is_missed() -> None:
+    once = Once(("id",), ORDERS).held_against([[ORDERS[0], ORDERS[2]]], [])
+    lost = [{"id": "x"}, {"id": "y"}]
+    assert kinds(once.difference(lost)) == ["Corrupt", "Corrupt"]
+    assert kinds(once.fed_again().difference(lost)) == ["Corrupt", "Corrupt"]
+
+
+def test_a_column_that_no_clean_run_has_is_none_of_the_rows() -> None:
+    once = Once(("id",), ORDERS).held_against([[ORDERS[0], ORDERS[2]]], [])
+    assert kinds(once.difference([ORDERS[0], {**ORDERS[2], "error": "x"}])) == ["Corrupt"]
+    assert kinds(once.difference([ORDERS[0], {**ORDERS[2], "error": None}])) == []
+
+
+def test_numbers_that_can_be_read_as_times_are_none() -> None:
+    once = Once(("id",), [{"id": "x", "number": "20240101100"}])
+    assert kinds(once.difference([{"id": "x", "number": "20240101200"}])) == ["Corrupt"]
+
+
+def test_a_column_of_the_jobs_own_that_is_null_in_some_rows_is_judged() -> None:
+    """Spark leaves nulls out of JSON."""
+    x, y = {"id": "x", "amount": 1}, {"id": "y", "amount": 3, "note": "odd"}
+    once = Once(("id",), ORDERS).held_against([[x, y]], ["note"])
+    assert kinds(once.difference([x, y])) == []
+    assert kinds(once.difference([{**x, "note": None}, y])) == []
+    assert kinds(once.difference([{**x, "note": "odd"}, y])) == ["Corrupt"]
+
+
+def test_a_row_with_a_null_is_not_taken_for_another_row_of_its_key() -> None:
+    given = [{"id": "x", "amount": 1}, {"id": "x", "amount": None}]
+    once = Once(("id",), given).held_against([[doubled(1, 2)]], ["double"])
+    found = once.difference([{"id": "x", "double": 2}])
+    assert (kinds(found), found.unjudged) == ([], ["id=x, double=2"])
+
+
+def test_a_number_that_the_job_reads_as_another_is_near_it() -> None:
+    """0.1 as a FLOAT is 0.10000000149."""
+    given, seen = [{"id": "x", "price": 0.1}], [{"id": "x", "price": 0.10000000149}]
+    assert kinds(Once(("id",), given, tolerance=1e-6).difference(seen)) == []
+    assert kinds(Once(("id",), given).difference(seen)) == ["Corrupt"]
+
+
+def test_only_the_columns_that_are_named_are_compared() -> None:
+    once = Once(("id",), ORDERS[2:], columns=("id",))
+    assert kinds(once.difference([{"id": "y", "amount": 4}])) == []
+    assert kinds(Once(("id",), ORDERS[2:]).difference([{"id": "y", "amount": 4}])) == ["Corrupt"]
+
+
+def test_a_key_whose_rows_may_all_be_dropped_may_be_missing() -> None:
+    once = Once(("id",), ORDERS, late=frozenset({("y",)}))
+    assert kinds(once.difference([ORDERS[0]])) == []
+    assert kinds(once.difference([ORDERS[0], ORDERS[2]])) == []
+    assert kinds(once.difference([ORDERS[2]])) == ["Loss"]
+
+
+def test_rows_further_apart_than_the_delay_may_both_be_kept() -> None:
+    once = Once(("id",), ORDERS, most={("x",): 2})
+    assert kinds(once.difference(ORDERS)) == []
+    assert kinds(once.difference([*ORDERS, ORDERS[0]])) == ["Duplicate"]
+    assert kinds(once.difference([*ORDERS, ORDERS[2]])) == ["Duplicate"]
+
+
+def test_updates_of_a_key_are_folded() -> None:
+    once = Once(("id",), ORDERS, free=frozenset({"batch"}))
+    judged = Judged(Table("id", latest="batch"), Expected(()), once)
+    updates = [{**ORDERS[0], "batch": 0}, {**ORDERS[1], "batch": 1}, {**ORDERS[2], "batch": 0}]
+    assert kinds(judged.difference(updates)) == []
+    assert kinds(judged.difference([*updates, {**ORDERS[0], "batch": 1}])) == ["Duplicate"]

@@ -1,0 +1,59 @@
+"""When values of an output are the same: an equivalence, whatever they are made of."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bettong.harness.queries.job.values import canonical, near, number_of
+
+_TEXTS = st.text('0123456789-:TZ .+[]{}",', max_size=12)
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS,
+    lambda parts: st.lists(parts, max_size=3) | st.dictionaries(_TEXTS, parts, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(_VALUES)
+def test_a_value_is_the_same_after_it_was_json(value: Any) -> None:
+    again = json.loads(json.dumps(value))
+    assert canonical(again) == canonical(value)
+    assert hash(canonical(again)) == hash(canonical(value))
+    assert near(value, again, 0.0)
+    assert near(value, again, 0.1)
+
+
+@given(_TEXTS, _TEXTS)
+def test_texts_that_are_no_times_are_the_same_if_they_are_equal(one: str, other: str) -> None:
+    if "T" not in one and "-" not in one:
+        assert (canonical(one) == canonical(other)) == (one == other)
+
+
+@given(st.datetimes(min_value=datetime(2, 1, 1)), st.integers(-14 * 60, 14 * 60))
+def test_a_time_is_the_same_in_every_zone(at: datetime, minutes: int) -> None:
+    at = at.replace(tzinfo=UTC)
+    there = at.astimezone(timezone(timedelta(minutes=minutes)))
+    assert near(at.isoformat(), there.isoformat(), 0.0)
+    later = at + timedelta(microseconds=1) if at.year < 9000 else at - timedelta(microseconds=1)
+    assert not near(at.isoformat(), later.isoformat(), 0.0)
+
+
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=6))
+def test_a_decimal_is_read_as_what_json_has_of_it_and_as_no_other(value: Decimal) -> None:
+    assert Decimal(str(number_of(value))) == value
+    next_one = value + Decimal("0.000001")
+    if len(str(value)) < 16:
+        assert canonical(number_of(value)) == canonical(json.loads(str(value)))
+        assert canonical(number_of(value)) != canonical(number_of(next_one))
+
+
+@given(st.floats(-10, 10), st.floats(-10, 10), st.floats(0, 1))
+def test_near_is_as_far_as_the_tolerance(a: float, b: float, tolerance: float) -> None:
+    assert near(a, b, tolerance) == (abs(a - b) <= tolerance)
+    assert near([{"x": a}], [{"x": b}], tolerance) == near(a, b, tolerance)
