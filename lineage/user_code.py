@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterator
@@ -85,3 +86,11 @@ def _place(error: BaseException) -> str:
     written = [f for f in own if not is_installed(f.filename)]
     last = (written or own)[-1]
     return f" ({last.filename}:{last.lineno}: {last.line or ''})"
+
+
+def files_in_use() -> Iterator[Path]:
+    """Those of all modules in use that come with no package that is installed."""
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and not is_installed(file) and Path(file).is_file():
+            yield Path(file).resolve()

@@ -6,7 +6,6 @@ survived says nothing of this one.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from hashlib import blake2b
@@ -16,7 +15,7 @@ from pathlib import Path
 import bettong.engine
 from bettong.harness.scenario import Scenario
 from bettong.lineage.errors import UsageError
-from bettong.lineage.user_code import is_installed
+from bettong.lineage.user_code import files_in_use
 
 _NO_PART = frozenset({"input", "title", "expect", "schedule", "advice"})
 """The input is in the question itself; the others change no run."""
@@ -32,7 +31,7 @@ def system_of(scenario: Scenario) -> str:
     for field in fields(scenario):
         if field.name not in _NO_PART:
             digest.update(f"{field.name} {getattr(scenario, field.name)!r}\n".encode())
-    for file in sorted({*_engine(), *_named(scenario), *_of_user()}):
+    for file in sorted({*_engine(), *_named(scenario), *files_in_use()}):
         content = file.read_bytes()
         digest.update(f"{file.name} {len(content)}\n".encode() + content)
     return digest.hexdigest()
@@ -53,11 +52,3 @@ def _named(scenario: Scenario) -> Iterator[Path]:
             raise UsageError(f"scenario {scenario.name}: cannot find {module}: {e}") from e
         if spec is not None and spec.origin is not None and Path(spec.origin).is_file():
             yield from Path(spec.origin).parent.glob("*.py")
-
-
-def _of_user() -> Iterator[Path]:
-    """Modules in use that come with no package that is installed."""
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and not is_installed(file) and Path(file).is_file():
-            yield Path(file)

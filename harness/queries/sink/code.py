@@ -3,15 +3,13 @@ same: what other code has survived says nothing of this."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from hashlib import blake2b
 from importlib import metadata
-from pathlib import Path
 
 from bettong.harness.queries.sink.loading import file_of
 from bettong.lineage.errors import UsageError
-from bettong.lineage.user_code import is_installed
+from bettong.lineage.user_code import files_in_use
 
 
 def code_of(target: str) -> str:
@@ -22,7 +20,7 @@ def code_of(target: str) -> str:
     digest = blake2b(digest_size=8)
     file = file_of(target)
     beside = [] if file is None else [file, *file.parent.glob("*.py")]
-    for path in sorted({*beside, *_of_the_user()}):
+    for path in sorted({*beside, *files_in_use()}):
         try:
             content = path.read_bytes()
         except OSError as e:
@@ -33,13 +31,6 @@ def code_of(target: str) -> str:
     for record in sorted(_installed()):
         digest.update(f"{len(record)}\n{record}".encode())
     return digest.hexdigest()
-
-
-def _of_the_user() -> Iterator[Path]:
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and Path(file).is_file() and not is_installed(file):
-            yield Path(file).resolve()
 
 
 def _installed() -> Iterator[str]:
