@@ -167,6 +167,7 @@ class _Check:
             handler=on_event,
             traces=request.out,
         )
+        self._executor.expect = request.expect
 
     def result(self) -> Result:
         """The verdict. Raises VacuousError, UsageError, SinkError, DisturbedError."""

@@ -138,7 +138,7 @@ class QueryVerdict:
             counterexamples=tuple(reported for _, reported in shown),
             coverage=_coverage(executor, findings),
             runs=tuple(_line(e) for e in executions),
-            assumptions=self._assumptions(executor, sampled, findings.minimal),
+            assumptions=self._assumptions(executor, sampled, violations),
             details={
                 "atomic": "torn" if torn else "no part of a batch was seen",
                 "torn": torn[:3],
@@ -231,9 +231,10 @@ class QueryVerdict:
         self,
         executor: QueryExecutor,
         sampled: Sequence[Execution],
-        broken: Sequence[FaultSet],
+        violations: Sequence[Execution],
     ) -> tuple[str, ...]:
         request = self.request
+        alone = sum(bool(e.schedule) and not executor.goes_on(e) for e in violations)
         kept = "the state kept at its exact moment, every counterexample shown again by SIGKILL"
         folded = executor.why.equivalence.folded
         reported = [
@@ -250,9 +251,9 @@ class QueryVerdict:
             + (_IN_THE_MIDST if executor.why.elsewhere else "no crash was tried in the midst ")
             + "of writing it, and no fault set was taken to leave the same behind as another one",
         ]
-        if request.faults > 1 and any(broken):
+        if request.faults > 1 and alone:
             reported.append(
-                f"no further fault was tried beside one of the {len(broken)} fault set(s) that "
+                f"no further fault was tried beside one of the {alone} fault set(s) that "
                 "lower the level by themselves: together they may lower it more"
             )
         reported += taken_for_granted(executor.why.wire)

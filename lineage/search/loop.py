@@ -96,6 +96,7 @@ class _Search:
     enough: Callable[[], bool] | None
     at_a_time: Callable[[int], int] | None
     once_more: int
+    allowed: Callable[[Execution], bool]
     began: float = field(default_factory=monotonic)
     done: list[Execution] = field(default_factory=list)
     tried: dict[FaultSet, Execution] = field(default_factory=dict)
@@ -156,6 +157,17 @@ class _Search:
         self.on_event(event)
         return execution
 
+    def minimal(self) -> list[FaultSet]:
+        """Violating sets of which no proper subset violates, other than in a way that is allowed
+        and shows less."""
+        shown = {s: {a.kind for a in self.tried[s].anomalies} for s in self.violations}
+        more = [
+            s
+            for s, kinds in shown.items()
+            if all(self.allowed(self.tried[x]) and not kinds <= shown[x] for x in shown if x < s)
+        ]
+        return sorted(more, key=lambda s: (len(s), sorted(s)))
+
     def advanced(self) -> None:
         """Say how far the search has come."""
         self.on_event(Advanced(len(self.done), len(self.violations), self.drawn, self.pruned))
@@ -173,6 +185,7 @@ def search(
     enough: Callable[[], bool] | None = None,
     at_a_time: Callable[[int], int] | None = None,
     once_more: int = 0,
+    allowed: Callable[[Execution], bool] = lambda violation: False,
     budget: Budget = Budget(),
     find_all: bool = False,
     log: Path | None = None,
@@ -201,6 +214,8 @@ def search(
     and the solver works while others run.
     ``once_more``: of schedules that were not injected, so many are run again when all others have
     been run, while nothing else is under way: for those that hang on how fast something is.
+    ``allowed``: says of a violation that it is one which may happen: what else breaks beside its
+    faults is searched for all the same, and counts where it shows more.
     ``log``: file to which every execution is written, and from which a search goes on that was
     interrupted; ``question`` names what is asked, so that a log is not used for another one, and
     ``system`` what it is asked of, so that nothing is answered for one that has been changed.
@@ -225,6 +240,7 @@ def search(
         enough,
         at_a_time,
         once_more,
+        allowed,
     )
     started = datetime.now(UTC).isoformat(timespec="seconds")
     try:
@@ -283,7 +299,7 @@ def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
     if work.violations and not work.find_all:
         with suppress(BudgetSpentError):
             _shrink(work, hypotheses)
-    findings.minimal = minimal(work.violations)
+    findings.minimal = work.minimal()
     blind = [e for e in work.done if e.blind]
     findings.complete = not left and not blind
     if work.violations:
@@ -333,7 +349,7 @@ def _try_once_more(work: _Search, hypotheses: Hypotheses) -> bool:
             work.done.pop()  # that says the same once more
             continue
         work.done[:] = [e for e in work.done if e is not execution]
-        _learn(hypotheses, again)
+        _learn(work, hypotheses, again)
         shown = True
     return shown
 
@@ -366,15 +382,15 @@ def _take_in(
     if all_of_them:
         under_way.wait()
     while under_way:
-        _learn(hypotheses, work.keep(*under_way.oldest()))
+        _learn(work, hypotheses, work.keep(*under_way.oldest()))
         if not all_of_them or (work.enough and work.enough()):
             return
 
 
-def _learn(hypotheses: Hypotheses, execution: Execution) -> None:
-    if execution.outcome == "violation":
+def _learn(work: _Search, hypotheses: Hypotheses, execution: Execution) -> None:
+    if execution.outcome == "violation" and not work.allowed(execution):
         hypotheses.exclude_supersets(execution.schedule)
-    elif execution.outcome in ("good", "vacuous"):
+    elif execution.outcome in ("good", "vacuous", "violation"):
         hypotheses.extend(execution.lineage)
 
 
@@ -434,7 +450,7 @@ def _shrink(work: _Search, hypotheses: Hypotheses) -> None:
         if schedule is None:
             return
         hypotheses.exclude(schedule)
-        _learn(hypotheses, work.run(schedule))
+        _learn(work, hypotheses, work.run(schedule))
 
 
 def _coverage(work: _Search, findings: Findings, space: int | None) -> Coverage:

@@ -219,6 +219,7 @@ class _Check:
             real=request.real,
             handler=on_event,
             traces=request.out,
+            expect=request.expect,
         )
 
     def _judge(self, faults: Sequence[QueryFault], run: QueryRun) -> SinkVerdict:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
 
+from bettong.harness.checkers import guarantee_of, satisfies
 from bettong.harness.events import Handler, RunJudged, ViolationConfirmed, ignore, search_progress
 from bettong.harness.queries.faults.crash_points import is_change
 from bettong.harness.queries.faults.kinds import parse_fault
@@ -22,7 +23,7 @@ from bettong.harness.queries.sink.rows import Input, judged_fields
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
-from bettong.lineage.results import Outcome
+from bettong.lineage.results import Guarantee, Outcome
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import BudgetSpentError, Execution
 
@@ -76,6 +77,7 @@ class QueryExecutor:
         clean: executions of clean runs that were made before the search asks for them.
         last: the latest run that was settled.
         traces: where the traces of runs that are not good are kept, if anywhere.
+        expect: the level that the query has to have.
         runs: how many were judged.
         kept: the run of ``keep``, a fault set, once there was one.
         confirmed: violations that showed again with every crash a SIGKILL; ``confirmed_kinds``:
@@ -91,6 +93,7 @@ class QueryExecutor:
     clean: list[Execution] = field(default_factory=list)
     last: QueryRun = field(default_factory=QueryRun)
     traces: Path | None = None
+    expect: Guarantee = "effectively-once"
     runs: int = 0
     keep: FaultSet = CLEAN
     kept: QueryRun | None = None
@@ -190,21 +193,29 @@ class QueryExecutor:
         if schedule and schedule == self.keep:
             self.kept = run
         faults = [self.fault(id) for id in sorted(schedule)]
-        good = execution.outcome == "good"
+        good, goes_on = execution.outcome == "good", self.goes_on(execution)
         execution = replace(
             execution,
-            lineage=self.why.lineage(faults, run) if good and schedule else Lineage(),
+            lineage=self.why.lineage(faults, run) if goes_on and schedule else Lineage(),
             trace=None if good else self._keep_trace(schedule, run),
             details={**execution.details, "equivalence": self.why.equivalence.news()},
         )
         self.runs += 1
         if schedule:
             self._tried.add(schedule)
-            if execution.outcome == "violation":
+            if execution.outcome == "violation" and not goes_on:
                 self._broken.append(schedule)
         self.handler(RunJudged(run.id, execution.to_run(), self.runs, self._planned()))
         self._alone -= bool(schedule)
         return execution
+
+    def goes_on(self, execution: Execution) -> bool:
+        """Whether what fails beside these faults matters still: they have done no harm, or such as
+        the level that is expected allows."""
+        kinds = {a.kind for a in execution.anomalies}
+        if execution.outcome != "violation" or self.expect == "none" or "Reorder" in kinds:
+            return execution.outcome == "good"
+        return satisfies(guarantee_of(kinds), self.expect)
 
     def _planned(self) -> int | None:
         """How many runs there will be as far as is known; None before the search."""

@@ -43,6 +43,7 @@ def search(
         settle=executor.settled,
         enough=lambda: request.first and bool(executor.confirmed),
         at_a_time=executor.round_of,
+        allowed=executor.goes_on,
         budget=Budget(request.budget.runs, deadline.left),
         find_all=True,
         smallest_first=True,
@@ -76,7 +77,8 @@ def question_of(request: Request) -> str:
     digest = blake2b(repr((options, request.script)).encode(), digest_size=8).hexdigest()
     return (
         f"{Path(request.target).name}, code {code}, options {digest}, at most {request.faults} "
-        f"faults in {request.window} batches, kills {request.real}, bettong {tool_version()}"
+        f"faults in {request.window} batches, {request.expect} expected, kills {request.real}, "
+        f"bettong {tool_version()}"
     )
 
 
@@ -90,7 +92,10 @@ def check_equivalence(
     folded = executor.why.equivalence.folded
     try:
         for schedule in sorted((f for f in folded if f not in known), key=sorted):
-            broken = any(less <= schedule for less in findings.minimal)
+            broken = any(
+                less <= schedule and not executor.goes_on(findings.execution(less))
+                for less in findings.minimal
+            )
             if folded[schedule] not in known and not broken:
                 _add(executor.run(schedule), findings)
         sampled = sorted((f for f in folded if folded[f] in known), key=sorted)

@@ -22,7 +22,7 @@ from bettong.lineage.graph import Lineage
 from bettong.lineage.protocols.executor import RoundExecutor
 from bettong.lineage.protocols.failure_spec import FailureSpec
 from bettong.lineage.protocols.simulator import Simulation
-from bettong.lineage.results import Outcome
+from bettong.lineage.results import Anomaly, Outcome
 from bettong.lineage.search.executor import BudgetSpentError, Execution
 from bettong.lineage.search.loop import Budget, search
 from bettong.scenarios.protocols.delivery import Ack, Retry
@@ -75,6 +75,35 @@ def test_the_search_learns_each_way_until_none_is_left() -> None:
     assert found.verdict == "invalid"
     assert found.minimal == [ALL]
     assert found.coverage.to_first == WAYS + 1
+
+
+class Doubling(Paths):
+    """Each way that is cut doubles something; without any way all is lost."""
+
+    def run(self, schedule: FaultSet = CLEAN) -> Execution:
+        execution = super().run(schedule)
+        found = {Anomaly("Duplicate", ("one",))} if schedule else set()
+        if execution.outcome == "violation":
+            found = {Anomaly("Loss", ("one",))}
+        outcome: Outcome = "violation" if found else "good"
+        return replace(execution, outcome=outcome, anomalies=tuple(found))
+
+
+def only_doubles(execution: Execution) -> bool:
+    return all(a.kind == "Duplicate" for a in execution.anomalies)
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_what_is_allowed_hides_nothing_that_breaks_beside_it(parallel: int) -> None:
+    found = search(Doubling(parallel=parallel), Bounds(), find_all=True, allowed=only_doubles)
+    assert found.minimal == [frozenset({"cut(0)"}), ALL]
+    assert found.complete
+
+
+def test_what_is_not_allowed_stands_for_all_that_contain_it() -> None:
+    found = search(Doubling(), Bounds(), find_all=True)
+    assert found.minimal == [frozenset({"cut(0)"})]
+    assert found.complete
 
 
 def test_what_a_good_run_taught_is_not_kept_with_it() -> None:
