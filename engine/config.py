@@ -17,12 +17,15 @@ from bettong.engine.metrics.observer import Observer
 from bettong.engine.names import load_class
 from bettong.engine.net.access import ListenConfig
 from bettong.engine.resilience import UnsyncedDisk, begin
+from bettong.engine.sinks.arrow import ArrowSink
 from bettong.engine.sinks.base import TwoPhaseSink
+from bettong.engine.sinks.files import FileSink
 from bettong.engine.sinks.formats import FormatSink
 from bettong.engine.sources.base import StreamSource
 from bettong.engine.sources.kafka import KafkaSource
+from bettong.engine.sources.lines import number_anew
 from bettong.engine.state.compatible import check_compatible
-from bettong.engine.state.manifest import current_epoch
+from bettong.engine.state.manifest import current_epoch, stored
 from bettong.engine.state.store import LocalStore, Store
 from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import UsageError
@@ -105,7 +108,9 @@ class RunConfig:
             UsageError: see :meth:`check`; or the checkpoint cannot be gone on with.
         """
         cls = self.check(app)
-        check_compatible(app, self.store)
+        number_anew()
+        topics = {name for name, s in self.sources.items() if isinstance(s, KafkaSource)}
+        check_compatible(app, self.store, topics)
         self._expect_new_targets(app)
         settings = self.settings(app)
         try:
@@ -119,10 +124,19 @@ class RunConfig:
         return cls(settings)
 
     def _expect_new_targets(self, app: Application) -> None:
-        if current_epoch(self.store) == 0:
-            for sink in self.sinks.values():
-                if isinstance(sink, FormatSink):
-                    sink.expect_new(app.name)
+        """Raises UsageError where a new checkpoint would number its batches as those are numbered
+        that a sink has: it would take them for made already, and lose them without a word."""
+        if current_epoch(self.store) or stored(self.store):
+            return
+        for name, sink in self.sinks.items():
+            if isinstance(sink, FormatSink):
+                sink.expect_new(app.name)
+            elif isinstance(sink, FileSink | ArrowSink) and sink.has_batches():
+                raise UsageError(
+                    f"sink {name}: {sink.directory} has batches of an earlier run, and the "
+                    f"checkpoint {self.checkpoint} is new and would number its own from 0 again: "
+                    "give another directory, or the checkpoint of that run"
+                )
 
     def streams(self) -> dict[str, StreamSource]:
         """The streams that the sources are: one each, or one for each partition of a topic.
