@@ -10,12 +10,14 @@ from typing import Any
 from bettong.engine import steps
 from bettong.engine.batch.protocol import BatchProtocol, Settings
 from bettong.engine.batching import Batching
+from bettong.engine.endpoints import TcpSink
 from bettong.engine.graph import Application
 from bettong.engine.health import Health
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.observer import Observer
 from bettong.engine.names import load_class
 from bettong.engine.net.access import ListenConfig
+from bettong.engine.net.watched import is_watched
 from bettong.engine.resilience import UnsyncedDisk, begin
 from bettong.engine.sinks.arrow import ArrowSink
 from bettong.engine.sinks.base import TwoPhaseSink
@@ -131,12 +133,19 @@ class RunConfig:
         for name, sink in self.sinks.items():
             if isinstance(sink, FormatSink):
                 sink.expect_new(app.name)
-            elif isinstance(sink, FileSink | ArrowSink) and sink.has_batches():
+            elif isinstance(sink, self._asked) and sink.has_batches():
+                where = sink.address if isinstance(sink, TcpSink) else sink.directory
                 raise UsageError(
-                    f"sink {name}: {sink.directory} has batches of an earlier run, and the "
-                    f"checkpoint {self.checkpoint} is new and would number its own from 0 again: "
-                    "give another directory, or the checkpoint of that run"
+                    f"sink {name}: {where} has batches of an earlier run, and the checkpoint "
+                    f"{self.checkpoint} is new and would number its own from 0 again: give another "
+                    "directory or receiver, or the checkpoint of that run"
                 )
+
+    @property
+    def _asked(self) -> tuple[type[FileSink | ArrowSink | TcpSink], ...]:
+        """The sinks that can say whether they have batches; where steps are watched, a receiver is
+        asked nothing that is no step."""
+        return (FileSink, ArrowSink) if is_watched() else (FileSink, ArrowSink, TcpSink)
 
     def streams(self) -> dict[str, StreamSource]:
         """The streams that the sources are: one each, or one for each partition of a topic.

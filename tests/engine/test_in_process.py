@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -12,10 +13,14 @@ import pytest
 from folder_sink import FolderSink
 
 from bettong.engine import Application, application, interpret, source, steps
+from bettong.engine.address import Address
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig
+from bettong.engine.endpoints import TcpSink
 from bettong.engine.in_process import run_in_process
+from bettong.engine.net.access import ListenConfig
+from bettong.engine.receiver.server import Receiver
 from bettong.engine.resilience import GIVES_UP
 from bettong.engine.sinks.arrow import ArrowSink
 from bettong.engine.sinks.files import FileSink
@@ -185,6 +190,26 @@ def test_a_new_checkpoint_does_not_begin_where_a_sink_has_batches(
             run_in_process(app, new)
     run_in_process(app, begun)
     run_in_process(app, dataclasses.replace(new, sinks={"totals": kind(tmp_path / "another")}))
+
+
+def test_a_new_checkpoint_does_not_begin_at_a_receiver_that_has_batches(
+    config: RunConfig, tmp_path: Path
+) -> None:
+    receiver = Receiver(ListenConfig(Address("127.0.0.1", 0)), tmp_path / "receiver")
+    threading.Thread(target=receiver.run, daemon=True).start()
+    begun = dataclasses.replace(
+        config,
+        sinks={"totals": TcpSink(receiver.address, app.name)},
+        instrumentation=steps.Instrumentation(),
+    )
+    run_in_process(app, begun)
+    new = dataclasses.replace(begun, checkpoint=tmp_path / "new")
+    with pytest.raises(UsageError, match="has batches of an earlier run"):
+        run_in_process(app, new)
+    run_in_process(app, begun)
+    other = dataclasses.replace(new, sinks={"totals": TcpSink(receiver.address, "another")})
+    run_in_process(app, other)
+    receiver.close()
 
 
 def test_a_stream_that_is_called_as_a_partition_would_be_must_stay(
