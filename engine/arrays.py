@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bettong.engine import functions
+from bettong.engine.codecs.fields import fields_of
 from bettong.engine.codecs.state import DataclassCodec
 from bettong.engine.functions import Decoder, Function, State, StateFunction
 from bettong.lineage.errors import UsageError
@@ -69,12 +70,13 @@ def state_computation(
         made = mark(function)
         codec = made.state.codec
         plain = isinstance(codec, DataclassCodec) and all(
-            f.type in ("int64", "double", "bool") for f in codec.type
+            f.python <= {int, float, bool} for f in fields_of(made.state.cls).values()
         )
         if not plain:
             raise UsageError(
                 f"step {made.name}: a state computation over arrays needs a state that is a "
-                f"dataclass of int, float and bool fields, which {made.state.name} is not"
+                "dataclass of int, float and bool fields that are never None, which "
+                f"{made.state.name} is not"
             )
         return replace(made, arrays=True)
 

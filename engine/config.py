@@ -10,19 +10,24 @@ from typing import Any
 from bettong.engine import steps
 from bettong.engine.batch.protocol import BatchProtocol, Settings
 from bettong.engine.batching import Batching
+from bettong.engine.endpoints import TcpSink
 from bettong.engine.graph import Application
 from bettong.engine.health import Health
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.observer import Observer
 from bettong.engine.names import load_class
 from bettong.engine.net.access import ListenConfig
+from bettong.engine.net.watched import is_watched
 from bettong.engine.resilience import UnsyncedDisk, begin
+from bettong.engine.sinks.arrow import ArrowSink
 from bettong.engine.sinks.base import TwoPhaseSink
+from bettong.engine.sinks.files import FileSink
 from bettong.engine.sinks.formats import FormatSink
 from bettong.engine.sources.base import StreamSource
 from bettong.engine.sources.kafka import KafkaSource
+from bettong.engine.sources.lines import number_anew
 from bettong.engine.state.compatible import check_compatible
-from bettong.engine.state.manifest import current_epoch
+from bettong.engine.state.manifest import current_epoch, stored
 from bettong.engine.state.store import LocalStore, Store
 from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import UsageError
@@ -105,7 +110,9 @@ class RunConfig:
             UsageError: see :meth:`check`; or the checkpoint cannot be gone on with.
         """
         cls = self.check(app)
-        check_compatible(app, self.store)
+        number_anew()
+        topics = {name for name, s in self.sources.items() if isinstance(s, KafkaSource)}
+        check_compatible(app, self.store, topics)
         self._expect_new_targets(app)
         settings = self.settings(app)
         try:
@@ -119,10 +126,26 @@ class RunConfig:
         return cls(settings)
 
     def _expect_new_targets(self, app: Application) -> None:
-        if current_epoch(self.store) == 0:
-            for sink in self.sinks.values():
-                if isinstance(sink, FormatSink):
-                    sink.expect_new(app.name)
+        """Raises UsageError where a new checkpoint would number its batches as those are numbered
+        that a sink has: it would take them for made already, and lose them without a word."""
+        if current_epoch(self.store) or stored(self.store):
+            return
+        for name, sink in self.sinks.items():
+            if isinstance(sink, FormatSink):
+                sink.expect_new(app.name)
+            elif isinstance(sink, self._asked) and sink.has_batches():
+                where = sink.address if isinstance(sink, TcpSink) else sink.directory
+                raise UsageError(
+                    f"sink {name}: {where} has batches of an earlier run, and the checkpoint "
+                    f"{self.checkpoint} is new and would number its own from 0 again: give another "
+                    "directory or receiver, or the checkpoint of that run"
+                )
+
+    @property
+    def _asked(self) -> tuple[type[FileSink | ArrowSink | TcpSink], ...]:
+        """The sinks that can say whether they have batches; where steps are watched, a receiver is
+        asked nothing that is no step."""
+        return (FileSink, ArrowSink) if is_watched() else (FileSink, ArrowSink, TcpSink)
 
     def streams(self) -> dict[str, StreamSource]:
         """The streams that the sources are: one each, or one for each partition of a topic.

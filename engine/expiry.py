@@ -44,7 +44,7 @@ def expiring(
         raise UsageError(f"step {function.name}: after must be more than 0, got {after}")
     if function.arrays:
         raise UsageError(f"step {function.name}: state computations over arrays do not expire")
-    make = function.state.cls
+    make, forget = function.state.cls, function.state.forget
     entity = make_dataclass(
         f"Expiring{make.__name__}",
         [("last", float, -math.inf), ("value", make, field(default_factory=make))],
@@ -73,7 +73,9 @@ def expiring(
         return [*given, *call(message, kept)]
 
     apply.__name__ = function.name
-    state = state_entity(
-        entity, name=function.state.name, forget=lambda kept: kept.last == -math.inf
-    )
+
+    def is_gone(kept: Any) -> bool:
+        return kept.last == -math.inf or (forget is not None and forget(kept.value))
+
+    state = state_entity(entity, name=function.state.name, forget=is_gone)
     return takes_ticks(state_computation_multi(state=state)(apply))

@@ -9,7 +9,7 @@ A message is late when a window that it belongs to has fired. What becomes of it
 policy: ``drop`` counts it in the entity (``dropped``), gives what ``on_late`` makes of it and
 forgets it; ``fire again`` adds it to the
 window, as long as that is kept, and gives the window's new value; ``oldest`` adds it to the oldest
-window that is open.
+window that is open, unless that is one it belongs to, where it is already.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class _Rules:
             yield from self._fire(entity)
             return
         at = float(self.time(message))
-        late = False
+        late, joined = False, set()
         for start in self._starts(at):
             window = entity.windows.get(start)
             over = start + self.size <= entity.clock
@@ -163,10 +163,11 @@ class _Rules:
             if window is None:
                 window = entity.windows[start] = open_window()
             self.update(message, window.value)
+            joined.add(start)
             if over:
                 yield self._fired(start, window)
         if late:
-            yield from self._take_late(message, entity)
+            yield from self._take_late(message, entity, joined)
         entity.clock = max(entity.clock, at - float(self.delay))
         yield from self._fire(entity)
 
@@ -175,10 +176,11 @@ class _Rules:
         for n in range(first, math.floor(at / self.slide) + 1):
             yield float(n * self.slide)
 
-    def _take_late(self, message: Any, entity: Any) -> Iterator[Any]:
+    def _take_late(self, message: Any, entity: Any, joined: set[float]) -> Iterator[Any]:
         waiting = [s for s, w in entity.windows.items() if not w.fired]
         if self.late == "oldest" and waiting:
-            self.update(message, entity.windows[min(waiting)].value)
+            if min(waiting) not in joined:
+                self.update(message, entity.windows[min(waiting)].value)
         else:
             entity.dropped += 1
             yield from self.on_late(message)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -19,12 +19,22 @@ class CodecError(BettongError):
 
 @dataclasses.dataclass(frozen=True)
 class Field:
-    """One type of value: its Arrow type, its Python types, and how it is turned over."""
+    """One type of value: its Arrow type, its Python types, and how it is turned over.
+
+    Attributes:
+        reads: whether ``from_arrow`` takes what was written as another Arrow type, which lacks
+            fields of a dataclass that have been added with a default; None where nothing can lack.
+    """
 
     arrow: pa.DataType
     python: frozenset[type]
     to_arrow: Callable[[Any], Any] | None = None
     from_arrow: Callable[[Any], Any] | None = None
+    reads: Callable[[pa.DataType], bool] | None = None
+
+    def takes(self, written: pa.DataType) -> bool:
+        """Whether values of a type that was written can be read."""
+        return written == self.arrow or (self.reads is not None and self.reads(written))
 
 
 _PLAIN = {
@@ -46,12 +56,16 @@ def _field(hint: Any, where: str) -> Field:
             return _optional(_field(other[0], where))
     if origin is list and len(arguments) == 1:
         item = _checked(_field(arguments[0], where), where)
-        return Field(pa.list_(item.arrow), frozenset({list}), *_each(item))
+        return Field(pa.list_(item.arrow), frozenset({list}), *_each(item), _list_of(item))
     if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
         item = _checked(_field(arguments[0], where), where)
         to_arrow, from_arrow = _each(item)
         return Field(
-            pa.list_(item.arrow), frozenset({tuple}), to_arrow, lambda v: tuple(from_arrow(v))
+            pa.list_(item.arrow),
+            frozenset({tuple}),
+            to_arrow,
+            lambda v: tuple(from_arrow(v)),
+            _list_of(item),
         )
     if origin is dict and len(arguments) == 2:
         key, value = (_checked(_field(a, where), where) for a in arguments)
@@ -88,7 +102,12 @@ def _optional(field: Field) -> Field:
         field.python | {type(None)},
         to_arrow and (lambda v: None if v is None else to_arrow(v)),
         from_arrow and (lambda v: None if v is None else from_arrow(v)),
+        field.reads,
     )
+
+
+def _list_of(item: Field) -> Callable[[pa.DataType], bool]:
+    return lambda written: pa.types.is_list(written) and item.takes(written.value_type)
 
 
 def _each(item: Field) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
@@ -106,6 +125,11 @@ def _dict_field(key: Field, value: Field) -> Field:
         frozenset({dict}),
         lambda d: [(key_to(k), value_to(v)) for k, v in d.items()],
         lambda pairs: {key_from(k): value_from(v) for k, v in pairs},
+        lambda written: (
+            pa.types.is_map(written)
+            and key.takes(written.key_type)
+            and value.takes(written.item_type)
+        ),
     )
 
 
@@ -116,12 +140,32 @@ def _record_field(cls: type) -> Field:
         return {n: f.to_arrow(getattr(entity, n)) for n, f in fields.items() if f.to_arrow}
 
     def from_arrow(row: dict[str, Any]) -> Any:
-        return cls(
-            **{n: f.from_arrow(row[n]) if f.from_arrow else row[n] for n, f in fields.items()}
-        )
+        return cls(**turned_over(fields, row))
 
     arrow = pa.struct([(n, f.arrow) for n, f in fields.items()])
-    return Field(arrow, frozenset({cls}), to_arrow, from_arrow)
+    return Field(
+        arrow, frozenset({cls}), to_arrow, from_arrow, lambda written: lacks_none(cls, written)
+    )
+
+
+def turned_over(fields: Mapping[str, Field], row: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass that were written, as they are declared."""
+    return {
+        n: f.from_arrow(row[n]) if f.from_arrow else row[n] for n, f in fields.items() if n in row
+    }
+
+
+def lacks_none(cls: type, written: pa.DataType) -> bool:
+    """Whether a column that was written holds all fields of a dataclass but those that have a
+    default."""
+    if not pa.types.is_struct(written) or not written.num_fields:
+        return False
+    fields, types_ = fields_of(cls), {f.name: f.type for f in written}
+    return all(n in fields and fields[n].takes(kind) for n, kind in types_.items()) and not any(
+        f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
+        for f in dataclasses.fields(cls)
+        if f.name not in types_
+    )
 
 
 def fields_of(cls: type) -> dict[str, Field]:

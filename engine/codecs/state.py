@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from bettong.engine.codecs.fields import CodecError, fields_of, names
+from bettong.engine.codecs.fields import CodecError, fields_of, lacks_none, names, turned_over
 from bettong.lineage.errors import UsageError
 
 
@@ -51,7 +51,9 @@ class DataclassCodec:
     Args:
         cls: the dataclass.
         version: raise it when the fields change otherwise.
-        migrate: for each older version a function from its fields (a dict) to today's.
+        migrate: for each older version a function from its fields (a dict) to today's. Fields that
+            today's class has too are as it declares them; of others a dataclass is a dict, a tuple
+            a list and a dict a list of pairs.
     """
 
     def __init__(
@@ -117,28 +119,13 @@ class DataclassCodec:
 
     def _decode_without_added(self, column: pa.Array) -> list[Any]:
         """The entities of a column of fewer fields than today's."""
-        fields = column.type if pa.types.is_struct(column.type) else ()
-        written = {field.name: field.type for field in fields}
-        kept = {n: f.arrow for n, f in self._fields.items() if n in written}
-        if (
-            not written
-            or kept != written
-            or any(
-                f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-                for f in dataclasses.fields(self._cls)
-                if f.name not in written
-            )
-        ):
+        if not lacks_none(self._cls, column.type):
             raise CodecError(
                 f"state of {self._cls.__name__} was written as {column.type} and is now "
                 f"{self.type}: raise the codec's version and give it migrate=, or give fields "
                 "that are added a default"
             )
-        turns = [(n, self._fields[n].from_arrow or _as_it_is) for n in written]
-        return [
-            self._cls(**{name: turn(row[name]) for name, turn in turns})
-            for row in column.to_pylist()
-        ]
+        return [self._cls(**turned_over(self._fields, row)) for row in column.to_pylist()]
 
     def _decode_older(self, column: pa.Array, version: int) -> list[Any]:
         if version not in self._migrate:
@@ -147,7 +134,14 @@ class DataclassCodec:
                 f"this is version {self._version}: give the codec migrate={{{version}: …}}"
             )
         migrate = self._migrate[version]
-        return [self._cls(**migrate(row)) for row in column.to_pylist()]
+        kept = {
+            f.name: self._fields[f.name]
+            for f in (column.type if pa.types.is_struct(column.type) else ())
+            if f.name in self._fields and self._fields[f.name].takes(f.type)
+        }
+        return [
+            self._cls(**migrate({**row, **turned_over(kept, row)})) for row in column.to_pylist()
+        ]
 
 
 class BytesCodec:
@@ -197,15 +191,23 @@ class JsonCodec(BytesCodec):
         super().__init__(_to_json, lambda data, _: json.loads(data), version)
 
 
-def _as_it_is(value: Any) -> Any:
-    return value
-
-
 def _to_json(value: Any) -> bytes:
     text = json.dumps(value, separators=(",", ":"))
-    if json.loads(text) != value:
+    if not _alike(value, json.loads(text)):
         raise CodecError(f"JSON does not keep {value!r} as it is")
     return text.encode()
+
+
+def _alike(value: Any, read: Any) -> bool:
+    """Whether they are equal and of the same classes: a Counter is read as a dict, which equals it
+    and is updated otherwise."""
+    if type(value) is not type(read):
+        return False
+    if isinstance(value, dict):
+        return value.keys() == read.keys() and all(_alike(value[k], read[k]) for k in value)
+    if isinstance(value, list):
+        return len(value) == len(read) and all(map(_alike, value, read))
+    return bool(value == read)
 
 
 class PickleCodec(BytesCodec):

@@ -9,11 +9,13 @@ are at-least-once: a reader that drops ids it knows sees each once.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
 from bettong.engine.batch.garbage import without_collection
 from bettong.engine.crdt import acting_as
+from bettong.engine.errors import FencedError
 from bettong.engine.events.sharing import absorb, available_states, pack
 from bettong.engine.events.steps import Compiled, Deliver
 from bettong.engine.functions import State
@@ -24,6 +26,7 @@ from bettong.engine.state.files import FileEntry, read_rows
 from bettong.engine.state.housekeeping import Housekeeper, file_name
 from bettong.engine.state.manifest import (
     Manifest,
+    current_epoch,
     empty,
     read_manifest,
     stored,
@@ -116,11 +119,19 @@ class EventEngine:
                 self.push(stream, data)
 
     def write(self) -> None:
-        """Write the state, if there is a checkpoint; it is durable when this returns."""
+        """Write the state, if there is a checkpoint; it is durable when this returns.
+
+        Raises FencedError when another engine has begun on the checkpoint; this one is of no more
+        use.
+        """
         self._left = self._every
         changed = any(self._compiled.touched.values()) or dict(self._state.offsets) != self._next
         if self._log is not None and changed:
-            self._state = self._log.write(self._compiled, self._state, self._next)
+            try:
+                self._state = self._log.write(self._compiled, self._state, self._next)
+            except FencedError:
+                self._failed = True
+                raise
         for keys in self._compiled.touched.values():
             keys.clear()
 
@@ -139,11 +150,14 @@ class EventEngine:
         absorb(self._compiled, self._shared, shared)
 
     def close(self) -> None:
-        """Write the state and end."""
-        if not self._failed:
-            self.write()
-        if self._log is not None:
-            self._log.housekeeper.close()
+        """Write the state and end; an engine that another one has replaced writes nothing."""
+        try:
+            if not self._failed:
+                with contextlib.suppress(FencedError):
+                    self.write()
+        finally:
+            if self._log is not None:
+                self._log.housekeeper.close()
 
 
 class _Log:
@@ -179,7 +193,14 @@ class _Log:
                 entities[parse(key)] = entity
 
     def write(self, compiled: Compiled, before: Manifest, ends: dict[str, int]) -> Manifest:
-        """Write the entities that were touched as the next version."""
+        """Write the entities that were touched as the next version. Raises FencedError when a
+        newer epoch has been taken: what it has seen would be passed over by the next engine."""
+        newest = current_epoch(self._store)
+        if newest != self._epoch:
+            raise FencedError(
+                f"epoch {self._epoch} of {self._app.name} has been replaced by epoch {newest}: "
+                "give each engine a checkpoint of its own"
+            )
         new = [
             self._save(state, compiled, before.batch + 1)
             for state in self._app.states

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import struct
+import zlib
 
 import pyarrow as pa
 
@@ -11,6 +13,8 @@ from bettong.engine.functions import State
 from bettong.engine.graph import Application
 from bettong.engine.keys import canonical, parse
 from bettong.lineage.errors import BettongError, UsageError
+
+_CHECKSUM = struct.Struct("<I")
 
 
 class SharedError(BettongError):
@@ -45,7 +49,7 @@ def pack(compiled: Compiled, states: list[State]) -> bytes:
         with pa.ipc.new_stream(out, schema) as writer:
             writer.write_batch(pa.record_batch([keys, column], schema=schema))
     data: bytes = out.getvalue().to_pybytes()
-    return data
+    return data + _CHECKSUM.pack(zlib.crc32(data))
 
 
 def absorb(compiled: Compiled, states: list[State], data: bytes) -> None:
@@ -54,7 +58,13 @@ def absorb(compiled: Compiled, states: list[State], data: bytes) -> None:
     Raises:
         SharedError: it is of another application, or damaged; then nothing is merged.
     """
-    reader = pa.BufferReader(data)
+    content, checksum = data[: -_CHECKSUM.size], data[-_CHECKSUM.size :]
+    if _CHECKSUM.pack(zlib.crc32(content)) != checksum:  # Arrow believes what it reads
+        raise SharedError(
+            "this is damaged, or not what a site of the application shares: its checksum is "
+            "wrong; let the site share again"
+        )
+    reader = pa.BufferReader(content)
     arrived = []
     try:
         for state in states:
@@ -65,7 +75,7 @@ def absorb(compiled: Compiled, states: list[State], data: bytes) -> None:
             (batch,) = list(stream)
             keys = [parse(key) for key in batch.column("key").to_pylist()]
             arrived.append((state, keys, state.codec.decode(batch.column("entity"), version)))
-    except (pa.ArrowException, KeyError, TypeError, ValueError, OSError) as e:
+    except (BettongError, pa.ArrowException, KeyError, TypeError, ValueError, OSError) as e:
         raise SharedError(f"this is not what a site of the application shares: {e}") from e
     for state, keys, others in arrived:
         entities = compiled.entities[state.name]

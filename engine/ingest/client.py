@@ -25,7 +25,8 @@ from bettong.engine.net.names import check_name
 from bettong.engine.net.watched import known, part_of
 from bettong.lineage.trace import MessageRange
 
-_FRAME_BYTES = 64 << 20
+READER_BYTES = 64 << 20
+"""The most bytes of a frame that a reader takes."""
 
 
 class RangeClient(Client):
@@ -49,7 +50,7 @@ class RangeClient(Client):
         key: Key | None = None,
         patience: Patience | None = None,
     ) -> None:
-        super().__init__(address, key, patience, frame_bytes=_FRAME_BYTES)
+        super().__init__(address, key, patience, frame_bytes=READER_BYTES)
         self.stream = check_name("a stream", stream)
 
     def greet(self, connection: Connection) -> None:

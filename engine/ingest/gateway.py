@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from bettong.engine import steps
+from bettong.engine.ingest.client import READER_BYTES
 from bettong.engine.ingest.frames import (
     CODEC,
     Ack,
@@ -51,10 +52,12 @@ from bettong.engine.net.process import (
 from bettong.engine.net.server import Server
 from bettong.engine.net.watched import if_watched, is_watched, known
 from bettong.engine.storage.disk import OS_DISK
-from bettong.lineage.errors import BettongError
+from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.trace import MessageRange
 
 _GATHER_BYTES = 1 << 20
+MOST_FRAME_BYTES = READER_BYTES - (8 << 20)
+"""What a frame may have at most: it has to fit into an answer, with others before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,12 @@ class Gateway(Server):
         segment_bytes: int = 64 << 20,
         max_streams: int = 1000,
     ) -> None:
+        limits = limits or Limits()
+        if limits.frame_bytes > MOST_FRAME_BYTES:
+            raise UsageError(
+                f"frames of {limits.frame_bytes} bytes could be kept and never be read: "
+                f"{MOST_FRAME_BYTES} are the most that --max-frame-bytes may be"
+            )
         self._owned = lock_directory(directory)
         self._directory = directory / "streams"
         OS_DISK.make_directory(self._directory)
@@ -111,7 +120,7 @@ class Gateway(Server):
         self._opening = threading.Lock()
         for path in sorted(self._directory.iterdir()):
             self.stream(path.name)
-        super().__init__(access, CODEC, limits or Limits())
+        super().__init__(access, CODEC, limits)
 
     def stream(self, name: str) -> Stream:
         """The stream of that name, made when it is new."""
@@ -259,7 +268,7 @@ class Gateway(Server):
             blocks.append(piece.messages)
             if is_watched():
                 steps_.append(append_step(stream.journal.stream, piece.last))
-            size += len(piece.messages.data) + 4 * len(piece.messages)
+            size += _size(piece.messages)
             if size >= self.reply_bytes:
                 break
         return Batch(request.start, Block.join(blocks), tuple(steps_))
@@ -287,13 +296,18 @@ class Gateway(Server):
         return append_step(journal.stream, piece.last)
 
 
+def _size(messages: Block) -> int:
+    """Their bytes in a frame: many empty ones take room too."""
+    return len(messages.data) + 4 * len(messages)
+
+
 def gather(connection: Connection, data: Data) -> tuple[Arrived, object]:
     """A frame together with those that have come in behind it, so that they are synced together;
     and what came after those, a frame or an error, if anything did. A sender that waits for each
     frame's acknowledgement has one of them on the way: then there is nothing to be gathered."""
     blocks, stop = [data.messages], data.first + len(data.messages)
     causes = [data.cause]
-    size = len(data.messages.data)
+    size = _size(data.messages)
     following: object = None
     while following is None and size < _GATHER_BYTES and connection.poll(0):
         try:
@@ -304,7 +318,7 @@ def gather(connection: Connection, data: Data) -> tuple[Arrived, object]:
             blocks.append(following.messages)
             causes.append(following.cause)
             stop += len(following.messages)
-            size += len(following.messages.data)
+            size += _size(following.messages)
             following = None
     return Arrived(data.first, Block.join(blocks), tuple(causes)), following
 

@@ -12,6 +12,7 @@ import re
 import socket
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import takewhile
 from typing import NamedTuple
 
 from bettong.engine.address import Address
@@ -43,14 +44,19 @@ class Splitter:
         self._rest = b""
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The messages that are whole now; raises FrameError for one over the limit."""
+        """The messages that are whole now; raises FrameError for one over the limit. If others
+        came whole before it they are given, and the next call raises."""
         data = self._rest + data
+        too_long = False
         if not self._width:
             *messages, self._rest = data.split(b"\n")
-            too_long = max((*map(len, messages), len(self._rest))) > self._limit
+            if max(map(len, messages), default=0) > self._limit:
+                lines = messages
+                messages = list(takewhile(lambda line: len(line) <= self._limit, lines))
+                self._rest = lines[len(messages)]
+            too_long = len(self._rest) > self._limit
         else:
             messages, start = [], 0
-            too_long = False
             while (body := start + self._width) <= len(data) and not too_long:
                 length = int.from_bytes(data[start:body], "big")
                 too_long = length > self._limit
@@ -59,7 +65,7 @@ class Splitter:
                 messages.append(data[body : body + length])
                 start = body + length
             self._rest = data[start:]
-        if too_long:
+        if too_long and not messages:
             raise FrameError(f"a message is over the limit of {self._limit} bytes")
         return messages
 
@@ -116,8 +122,9 @@ class RawListener(Listener):
         splitter = Splitter(self._option.width, self.limits.frame_bytes)
         try:
             while data := sock.recv(_CHUNK):
-                if messages := splitter.feed(data):
+                while messages := splitter.feed(data):
                     self._take(Block.of(messages))
+                    data = b""  # was a message behind them too long?
             if messages := splitter.finish():
                 self._take(Block.of(messages))
         except (BettongError, TimeoutError) as e:

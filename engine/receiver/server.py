@@ -16,7 +16,7 @@ from bettong.engine.net.connection import Connection
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.frame import Buffer
 from bettong.engine.net.listener import Limits
-from bettong.engine.net.names import check_name
+from bettong.engine.net.names import check_name, is_name
 from bettong.engine.net.process import (
     limits_from,
     load_class,
@@ -75,7 +75,7 @@ class Receiver(Server):
         self._ledgers: dict[str, Ledger] = {}
         self._opening = threading.Lock()
         for path in sorted(directory.iterdir()):
-            if path.is_dir():
+            if path.is_dir() and is_name(path.name):  # not a file system's lost+found
                 self.ledger(path.name)
         super().__init__(access, CODEC, limits or Limits())
 

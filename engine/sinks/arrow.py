@@ -21,7 +21,7 @@ from bettong.engine.sinks.base import Noted, Row, Rows
 from bettong.engine.state.store import LocalStore
 from bettong.engine.steps import step
 from bettong.engine.storage.sealed import sealed, unsealed
-from bettong.lineage.errors import UsageError
+from bettong.lineage.errors import BettongError, UsageError
 
 SCHEMA = pa.schema([("id", pa.string()), ("key", pa.binary()), ("data", pa.binary())])
 
@@ -40,18 +40,22 @@ class ArrowSink:
     promises: ClassVar[str] = "effectively-once"
     directory: Path
 
+    def has_batches(self) -> bool:
+        """Whether any batch is visible in the directory."""
+        return bool(self._store.names("batches"))
+
     def open(self, application: str, epoch: int, noted: Noted) -> None:
         """Begin an epoch. Raises FencedError when a newer one has begun, UsageError when the
         directory is another application's."""
         with step(noted.step, causes=noted.causes):
-            self._check_epoch(epoch)
-            self._store.create(f"epochs/{epoch:06d}-{application}", b"")
             owners = {name.split("-", 1)[1] for name in self._store.names("epochs")}
-            if owners != {application}:
+            if owners - {application}:
                 raise UsageError(
                     f"{self.directory} holds the output of {', '.join(sorted(owners))}: give "
                     "each application a directory of its own"
                 )
+            self._check_epoch(epoch)
+            self._store.create(f"epochs/{epoch:06d}-{application}", b"")
 
     def prepare(
         self,
@@ -65,6 +69,8 @@ class ArrowSink:
         """Stage rows in a file of this attempt's own; durable on return."""
         with step(noted.step, causes=noted.causes, carries=noted.carries):
             self._check_epoch(epoch)
+            if self._is_committed(batch):
+                return
             out = pa.BufferOutputStream()
             with pa.ipc.new_file(out, SCHEMA) as writer:
                 writer.write_batch(_to_batch(rows))
@@ -72,15 +78,21 @@ class ArrowSink:
             self._store.write(f"rows/{name}", memoryview(out.getvalue()))
 
     def commit(self, epoch: int, batch: int, winners: Mapping[int, int], noted: Noted) -> None:
-        """Publish the note of the batch."""
+        """Publish the note of the batch, and drop what it does not name of the batch's rows.
+
+        Raises BettongError for a winner that has not been prepared.
+        """
         with step(noted.step, causes=noted.causes, carries=noted.carries):
             self._check_epoch(epoch)
-            staged = self._store.names("rows")
-            files = []
-            for partition, attempt in sorted(winners.items()):
-                prefix = _attempt(epoch, batch, partition, attempt) + "-"
-                files.append(max(name for name in staged if name.startswith(prefix)))
-            self._store.create(f"batches/{batch:012d}.json", sealed(files))
+            staged = [n for n in self._store.names("rows") if n.split("-")[1] == f"{batch:012d}"]
+            if not self._is_committed(batch):
+                files = [_newest(staged, epoch, batch, *place) for place in sorted(winners.items())]
+                self._store.create(_note(batch), sealed(files))
+            for name in set(staged).difference(_named(self._store, _note(batch))):
+                self._store.remove(f"rows/{name}")
+
+    def _is_committed(self, batch: int) -> bool:
+        return (self.directory / _note(batch)).exists()
 
     def _check_epoch(self, epoch: int) -> None:
         newest = max((int(n[:6]) for n in self._store.names("epochs")), default=0)
@@ -90,6 +102,28 @@ class ArrowSink:
     @property
     def _store(self) -> LocalStore:
         return LocalStore(self.directory)
+
+
+def _note(batch: int) -> str:
+    return f"batches/{batch:012d}.json"
+
+
+def _named(store: LocalStore, note: str) -> list[str]:
+    """The files of rows that a batch's note names."""
+    content, where = bytes(store.read(note)), f"{store.root}/{note}"
+    return list(unsealed(content, where, "restore it from a copy"))
+
+
+def _newest(staged: Sequence[str], epoch: int, batch: int, partition: int, attempt: int) -> str:
+    """The file of an attempt, which may have been sent again; raises BettongError without one."""
+    prefix = _attempt(epoch, batch, partition, attempt) + "-"
+    found = [name for name in staged if name.startswith(prefix)]
+    if not found:
+        raise BettongError(
+            f"batch {batch} cannot be committed: partition {partition}, attempt {attempt} has not "
+            "been prepared"
+        )
+    return max(found)
 
 
 def _attempt(epoch: int, batch: int, partition: int, attempt: int) -> str:
@@ -110,7 +144,6 @@ def read_batches(directory: Path) -> Iterator[pa.Table]:
     """The visible rows of a sink's directory, batch by batch."""
     store = LocalStore(directory)
     for note in store.names("batches"):
-        path = f"batches/{note}"
-        files = unsealed(bytes(store.read(path)), f"{directory}/{path}", "restore it from a copy")
+        files = _named(store, f"batches/{note}")
         tables = [pa.ipc.open_file(pa.py_buffer(store.read(f"rows/{f}"))).read_all() for f in files]
         yield pa.concat_tables(tables) if tables else SCHEMA.empty_table()

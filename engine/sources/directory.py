@@ -135,10 +135,11 @@ class DirectorySource(PreparedSource):
     def _lines(self, file: NumberedFile) -> LineIndex:
         lines = index_of(self.directory / file.name)
         lines.refresh()
-        if lines.size != file.size:
+        if (lines.size, lines.lines) != (file.size, file.lines):
             raise ChangedFileError(
                 f"source file {self.directory / file.name} had {file.size} bytes when its messages "
-                f"were numbered and has {lines.size}: put it back as it was"
+                f"were numbered and has {lines.size}, {file.lines} lines and has {lines.lines}: "
+                "put it back as it was"
             )
         return lines
 

@@ -20,11 +20,15 @@ from bettong.engine.state.entities import as_today
 from bettong.engine.state.files import FileEntry, Rows, read_rows, write_rows
 from bettong.engine.state.store import Store
 
+_MOST_BYTES = (1 << 31) - 1
+"""What the texts of a column may have in one array, as Arrow counts them."""
+
 
 def to_merge(files: Sequence[FileEntry], low: int, high: int, fan_in: int) -> tuple[FileEntry, ...]:
     """The files of a state partition that should become one, newest first; none while they are
     few.
 
+    Files that are too large to become one stay as they are: more partitions make smaller ones.
     Only files that lie wholly within the partition's hashes ``[low, high)`` are merged. A file
     that does not, because it was written when there were other partitions, and all that is older
     than it, stays.
@@ -44,7 +48,8 @@ def to_merge(files: Sequence[FileEntry], low: int, high: int, fan_in: int) -> tu
     if not full:
         return ()
     last = max(i for i, f in enumerate(own) if f.tier == min(full))
-    return tuple(own[: last + 1])
+    chosen = own[: last + 1]
+    return tuple(chosen) if sum(f.length for f in chosen) <= _MOST_BYTES else ()
 
 
 def merge(

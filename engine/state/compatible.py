@@ -6,7 +6,7 @@ others than before; what has been counted must still be there to be counted on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import pyarrow as pa
 
@@ -19,8 +19,14 @@ from bettong.engine.state.store import Store
 from bettong.lineage.errors import BettongError, UsageError
 
 
-def check_compatible(app: Application, store: Store) -> None:
-    """Raises UsageError that names everything that keeps the application from going on."""
+def check_compatible(app: Application, store: Store, topics: Collection[str] = ()) -> None:
+    """Raises UsageError that names everything that keeps the application from going on.
+
+    Args:
+        app: the application.
+        store: the state log.
+        topics: the sources each of whose partitions is a stream.
+    """
     versions = stored(store)
     if not versions:
         return
@@ -30,7 +36,7 @@ def check_compatible(app: Application, store: Store) -> None:
             f"the state log is of application {manifest.application}, not of {app.name}: give each "
             "application a checkpoint of its own"
         )
-    wrong = [*_sources(app, manifest), *_states(app, manifest, store)]
+    wrong = [*_sources(app, manifest, topics), *_states(app, manifest, store)]
     if wrong:
         raise UsageError(
             f"application {app.name} cannot go on with its state after batch {manifest.batch}, "
@@ -38,10 +44,10 @@ def check_compatible(app: Application, store: Store) -> None:
         )
 
 
-def _sources(app: Application, manifest: Manifest) -> Iterator[str]:
+def _sources(app: Application, manifest: Manifest, topics: Collection[str]) -> Iterator[str]:
     names = {source.name for source in app.sources}
     for stream, end in manifest.offsets.items():
-        if end and stream not in names and stream.rpartition("-")[0] not in names:
+        if end and stream not in names and stream.rpartition("-")[0] not in topics:
             yield (
                 f"{end} messages of source {stream} are in the state, and there is no such source "
                 "any more: keep it, it may be silent"

@@ -17,6 +17,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import shutil
 import tarfile
 import uuid
@@ -33,6 +34,8 @@ from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import BettongError, UsageError
 
 FORMAT = 1
+_ENTRY = re.compile(r"\d{9}\.json")
+"""Names of the entries in which a folder's source keeps the order of files."""
 _CONTENTS = "savepoint.json"
 _PLANNED = "state/planned/{:012d}.json"
 
@@ -137,7 +140,10 @@ def _names(checkpoint: Path, last: Manifest) -> Iterator[str]:
     for name in (_PLANNED.format(last.batch), "spark/metadata", *spark):
         if (checkpoint / name).exists():
             yield name
-    for folder in ("index", "spark/sources", "state/sources"):
+    for path in sorted(checkpoint.rglob("*.json")):
+        if _ENTRY.fullmatch(path.name):  # whoever made the source has chosen the folder
+            yield str(path.relative_to(checkpoint))
+    for folder in ("spark/sources", "state/sources"):
         for path in sorted((checkpoint / folder).rglob("*")):
             if path.is_file():
                 yield str(path.relative_to(checkpoint))

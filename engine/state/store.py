@@ -73,14 +73,22 @@ class LocalStore:
     def publish(self, name: str, data: bytes) -> None:
         path = self._path(name)
         temporary = _temporary(path)
-        self._write(temporary, data)
-        self.disk.rename(temporary, path)
+        try:
+            self._write(temporary, data)
+            self.disk.rename(temporary, path)
+        except OSError:
+            self._give_up(temporary)
+            raise
         self.disk.sync_directory(path.parent)
 
     def create(self, name: str, data: bytes) -> bool:
         path = self._path(name)
         temporary = _temporary(path)
-        self._write(temporary, data)
+        try:
+            self._write(temporary, data)
+        except OSError:
+            self._give_up(temporary)
+            raise
         try:
             self.disk.link(temporary, path)
         except FileExistsError:
@@ -113,6 +121,11 @@ class LocalStore:
         path = self.root / name
         self.disk.make_directory(path.parent)
         return path
+
+    def _give_up(self, temporary: Path) -> None:
+        """A full disk is not made fuller each time that it is tried again."""
+        with contextlib.suppress(OSError):
+            self.disk.remove(temporary)
 
     def _write(self, path: Path, data: bytes | memoryview) -> None:
         file = self.disk.append_to(path)

@@ -117,3 +117,12 @@ def test_states_that_cannot_be_columns_are_refused() -> None:
             keyed.to(running_sum.add).done(),
             keyed.to(running_sum_arrays.add, name="other").done(),
         )
+
+
+def test_fields_that_may_be_none_are_no_numpy_columns() -> None:
+    @dataclass
+    class Maybe:
+        last: float | None = None
+
+    with pytest.raises(UsageError, match="fields that are never None, which Maybe is not"):
+        arrays.state_computation(state=Maybe)(lambda values, codes, columns: None)

@@ -21,6 +21,7 @@ from bettong.engine import (
     sink,
     source,
     state_computation,
+    state_entity,
     watermark,
 )
 from bettong.engine.state.store import LocalStore
@@ -113,3 +114,14 @@ def test_expiry_depends_neither_on_batches_nor_on_crashes(
     wanted = [(o.id, o.key, o.data) for o in expected.outputs]
     assert sorted(simulation.sinks["out"].rows) == sorted(wanted)
     assert simulation.stored(manifest, "Visits") == set(expected.state["Visits"])
+
+
+def test_what_the_state_says_itself_of_forgetting_holds_too() -> None:
+    kept_once = state_entity(Visits, forget=lambda visits: visits.count > 1)
+    step = expiring(state_computation(state=kept_once)(visit.call), itself, 10)
+    assert step.state.forget is not None
+    entity = step.state.cls()
+    step.call(0, entity)
+    assert not step.state.forget(entity)
+    step.call(1, entity)
+    assert step.state.forget(entity)

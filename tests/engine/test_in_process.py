@@ -5,23 +5,31 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from folder_sink import FolderSink
 
-from bettong.engine import interpret, steps
+from bettong.engine import Application, application, interpret, source, steps
+from bettong.engine.address import Address
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig
+from bettong.engine.endpoints import TcpSink
 from bettong.engine.in_process import run_in_process
+from bettong.engine.net.access import ListenConfig
+from bettong.engine.receiver.server import Receiver
 from bettong.engine.resilience import GIVES_UP
+from bettong.engine.sinks.arrow import ArrowSink
+from bettong.engine.sinks.files import FileSink
 from bettong.engine.sources.base import Extent, FileSource
 from bettong.engine.state.manifest import Manifest
 from bettong.engine.state.query import version
 from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import MessageRange
+from bettong.scenarios.applications import word_count
 from bettong.scenarios.applications.word_count import app
 
 LINES = [f"They know they found it, number {n} {n % 7}." for n in range(50)]
@@ -168,3 +176,54 @@ def test_without_resilience_durable_state_is_not_gone_on_with(config: RunConfig)
     with pytest.raises(UsageError, match="begins from nothing"):
         run_in_process(app, dataclasses.replace(config, resilience=False))
     assert run_in_process(app, config) == 3
+
+
+@pytest.mark.parametrize("kind", [FileSink, ArrowSink])
+def test_a_new_checkpoint_does_not_begin_where_a_sink_has_batches(
+    config: RunConfig, tmp_path: Path, kind: type[FileSink] | type[ArrowSink]
+) -> None:
+    begun = dataclasses.replace(config, sinks={"totals": kind(tmp_path / "kept")})
+    run_in_process(app, begun)
+    new = dataclasses.replace(begun, checkpoint=tmp_path / "new")
+    for _ in range(2):
+        with pytest.raises(UsageError, match="has batches of an earlier run"):
+            run_in_process(app, new)
+    run_in_process(app, begun)
+    run_in_process(app, dataclasses.replace(new, sinks={"totals": kind(tmp_path / "another")}))
+
+
+def test_a_new_checkpoint_does_not_begin_at_a_receiver_that_has_batches(
+    config: RunConfig, tmp_path: Path
+) -> None:
+    receiver = Receiver(ListenConfig(Address("127.0.0.1", 0)), tmp_path / "receiver")
+    threading.Thread(target=receiver.run, daemon=True).start()
+    begun = dataclasses.replace(
+        config,
+        sinks={"totals": TcpSink(receiver.address, app.name)},
+        instrumentation=steps.Instrumentation(),
+    )
+    run_in_process(app, begun)
+    new = dataclasses.replace(begun, checkpoint=tmp_path / "new")
+    with pytest.raises(UsageError, match="has batches of an earlier run"):
+        run_in_process(app, new)
+    run_in_process(app, begun)
+    other = dataclasses.replace(new, sinks={"totals": TcpSink(receiver.address, "another")})
+    run_in_process(app, other)
+    receiver.close()
+
+
+def test_a_stream_that_is_called_as_a_partition_would_be_must_stay(
+    config: RunConfig, tmp_path: Path
+) -> None:
+    def reading(*names: str) -> Application:
+        first, *others = (source(name, word_count.line) for name in names)
+        lines = first.merge(*others) if others else first
+        counted = lines.to(word_count.split).key_by(word_count.word).to(word_count.count)
+        return application("named", counted.done())
+
+    both = dict.fromkeys(("lines", "lines-2"), config.sources["lines"])
+    quiet = dataclasses.replace(config, sources=both, sinks={})
+    run_in_process(reading("lines", "lines-2"), quiet)
+    fewer = dataclasses.replace(quiet, sources={"lines": both["lines"]})
+    with pytest.raises(UsageError, match="messages of source lines-2 are in the state"):
+        run_in_process(reading("lines"), fewer)

@@ -183,3 +183,11 @@ def test_windows_do_not_depend_on_batches(
     for node in app.sinks:
         wanted = [(o.id, o.key, o.data) for o in expected.outputs if o.sink == node.name]
         assert sorted(simulation.sinks[node.name].rows) == sorted(wanted)
+
+
+def test_a_late_message_is_in_the_oldest_window_once() -> None:
+    step = sliding("slides", Times, add, itself, 10, 5, late="oldest")
+    entity = step.state.cls()
+    for at in (1, 12, 7):  # the window from 0 on is over, the one from 5 on is open
+        step.call(at, entity)
+    assert entity.windows[5.0].value.times == [12, 7]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pickle
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -149,3 +150,59 @@ def test_json_refuses_what_it_would_change() -> None:
     with pytest.raises(CodecError, match="JSON does not keep"):
         JsonCodec().encode([{1: "a key that is no text"}])
     assert JsonCodec().decode(JsonCodec().encode([{"a": [1, None]}]), 1) == [{"a": [1, None]}]
+
+
+@dataclass
+class Nested:
+    table: dict[str, int] = field(default_factory=dict)
+    pair: tuple[str, ...] = ()
+    point: Point = field(default_factory=Point)
+
+
+@dataclass
+class NestedAndMore(Nested):
+    more: str = ""
+
+
+def test_a_migration_is_given_fields_as_they_are_declared() -> None:
+    column = DataclassCodec(Nested).encode([Nested({"a": 1}, ("b",), Point(2.0, "c"))])
+    today = DataclassCodec(NestedAndMore, 2, {1: lambda old: {**old, "more": "d"}})
+    assert today.decode(column, 1) == [NestedAndMore({"a": 1}, ("b",), Point(2.0, "c"), "d")]
+
+
+def test_a_dataclass_within_another_may_get_a_field_with_a_default() -> None:
+    @dataclass
+    class Small:
+        x: int = 0
+
+    @dataclass
+    class Large:
+        x: int = 0
+        y: list[int] = field(default_factory=list)
+
+    @dataclass
+    class Strict:
+        x: int
+        y: int
+
+    def of(inner: type) -> type:
+        fields = (inner, list[inner], tuple[inner, ...], dict[float, inner], inner | None)  # type: ignore[valid-type]
+        return dataclasses.make_dataclass("Of", [(f"f{n}", f) for n, f in enumerate(fields)])
+
+    small, large = DataclassCodec(of(Small)), DataclassCodec(of(Large))
+    column = small.encode([of(Small)(Small(1), [Small(2)], (Small(3),), {0.5: Small(4)}, None)])
+    (read,) = large.decode(column, 1)
+    values = [getattr(read, name) for name in ("f0", "f1", "f2", "f3", "f4")]
+    assert values == [Large(1), [Large(2)], (Large(3),), {0.5: Large(4)}, None]
+    assert large.decode(large.encode([read]), 1) == [read]
+    for other in (DataclassCodec(of(Strict)), DataclassCodec(of(Point))):
+        with pytest.raises(CodecError, match="raise the codec's version"):
+            other.decode(column, 1)
+
+
+@pytest.mark.parametrize(
+    "value", [Counter("aab"), [Counter("a")], {"a": (1, 2)}, OrderedDict(a=1), float("nan")]
+)
+def test_json_refuses_what_would_be_of_another_class(value: object) -> None:
+    with pytest.raises(CodecError, match="JSON does not keep"):
+        JsonCodec().encode([value])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -267,3 +268,23 @@ def test_where_it_cannot_be_had_it_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="state Plain cannot be available"):
         state_entity(Plain, consistency="available")
+
+
+def test_damage_to_what_is_shared_is_found_before_it_is_read(tmp_path: Path) -> None:
+    with (
+        closing(EventEngine(app, lambda *_: None, tmp_path / "a", site="a")) as one,
+        closing(EventEngine(app, lambda *_: None, tmp_path / "b", site="b")) as other,
+    ):
+        one.push("commands", b"k stock 3")
+        shared = one.share()
+        for place in range(len(shared)):
+            damaged = bytearray(shared)
+            damaged[place] ^= 1
+            with pytest.raises(SharedError, match="its checksum is wrong"):
+                other.absorb(bytes(damaged))
+        for length in (0, 3, len(shared) - 1):
+            with pytest.raises(SharedError, match="its checksum is wrong"):
+                other.absorb(shared[:length])
+        assert other._compiled.entities["Everything"] == {}
+        other.absorb(shared)
+        assert other._compiled.entities["Everything"]["k"].stock.value == 3

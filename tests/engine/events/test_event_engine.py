@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bettong.engine import Application, UserFunctionError, interpret
+from bettong.engine.errors import FencedError
 from bettong.engine.events.engine import EventEngine
 from bettong.engine.interpreter import Output
 from bettong.engine.keys import Key
@@ -117,3 +118,24 @@ def test_what_it_cannot_do_is_refused(tmp_path: Path) -> None:
         EventEngine(running_sum_arrays.app, lambda *_: None)
     with pytest.raises(UsageError, match="every must be at least 1, got 0"):
         EventEngine(running_sum.app, lambda *_: None, tmp_path, every=0)
+
+
+def test_of_two_engines_on_a_checkpoint_the_older_one_writes_nothing(tmp_path: Path) -> None:
+    outputs: list[bytes] = []
+    first = EventEngine(running_sum.app, lambda *_: None, tmp_path, every=2)
+    second = EventEngine(running_sum.app, lambda *_: None, tmp_path, every=2)
+    second.push_all("amounts", [b"a,1", b"a,1"])
+    first.push("amounts", b"a,5")
+    with pytest.raises(FencedError, match=r"epoch 1 of .* has been replaced by epoch 2"):
+        first.push("amounts", b"a,5")
+    with pytest.raises(BettongError, match="begin again from its checkpoint"):
+        first.push("amounts", b"a,5")
+    first.close()
+    second.close()
+    third = EventEngine(
+        running_sum.app, lambda *output: outputs.append(output[3]), tmp_path, every=2
+    )
+    assert third.next("amounts") == 2
+    third.push("amounts", b"a,1")
+    third.close()
+    assert outputs == [b"a 3"]

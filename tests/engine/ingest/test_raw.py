@@ -132,3 +132,18 @@ def test_a_numbering_sender_is_refused(gateway: Gateway) -> None:
 def test_beyond_loopback_a_token_is_not_enough(gateway: Gateway) -> None:
     with pytest.raises(UsageError, match="--tls-client-ca FILE"):
         gateway.take_raw(RawOption("lines", Address("0.0.0.0", 0), 0))
+
+
+@pytest.mark.parametrize(
+    ("width", "data"), [(0, b"one\ntwo\n" + b"x" * 11 + b"\nthree\n"), (1, b"\3one\3two\xff")]
+)
+def test_what_came_whole_before_a_long_message_is_kept(width: int, data: bytes) -> None:
+    splitter = Splitter(width, 10)
+    assert splitter.feed(data) == [b"one", b"two"]
+    with pytest.raises(FrameError, match="over the limit of 10 bytes"):
+        splitter.feed(b"")
+
+
+def test_what_could_never_be_read_is_not_let_in(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--max-frame-bytes"):
+        Gateway(ListenConfig(LOOPBACK), tmp_path, Limits(frame_bytes=64 << 20))

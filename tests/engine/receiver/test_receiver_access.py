@@ -78,3 +78,10 @@ def test_applications_cannot_be_called_anything(receiver: Receiver, name: str) -
 def test_no_name_is_in_the_way_of_the_receivers_own_files(receiver: Receiver) -> None:
     for name in ("lock", "log", "output.jsonl"):
         assert receiver.ledger(name).application == name
+
+
+def test_a_folder_that_no_application_can_have_made_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "lost+found").mkdir()
+    found = Receiver(ListenConfig(Address("127.0.0.1", 0)), tmp_path)
+    found.close()
+    assert list((tmp_path / "lost+found").iterdir()) == []

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import tempfile
+import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pytest
 from hypothesis import given
@@ -68,6 +71,75 @@ def test_a_file_that_has_become_shorter_is_named(tmp_path: Path) -> None:
         file.truncate(3)
     with pytest.raises(ChangedFileError, match="lines had 8 bytes and has 3"):
         FileSource(path).extent(0, 0)
+
+
+def test_a_file_in_the_place_of_another_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b"one\ntwo\n")
+    source = FileSource(path, follow=True)
+    assert source.extent(2, 0).end == 2
+    path.rename(tmp_path / "lines.1")
+    path.write_bytes(b"ONE\nTWO\nTHREE\n")
+    with pytest.raises(ChangedFileError, match="another file is in the place of source file"):
+        source.extent(3, 0)
+    path.write_bytes(b"one\ntwo\nthree\n")  # a copy of it, with more
+    assert source.extent(3, 0).end == 3
+    assert read(source, 1, 3) == [b"two", b"three"]
+    path.write_bytes(b"three\n")
+    line_indexes.number_anew()  # another run
+    assert read(source, 0, 1) == [b"three"]
+
+
+def test_lines_that_have_moved_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b"one\ntwo\n")
+    source = FileSource(path)
+    assert source.extent(2, 0).end == 2
+    with path.open("r+b") as file:
+        file.write(b"o\ne\ntwo\n")
+    with pytest.raises(ChangedFileError, match="other lines than when they were numbered"):
+        read(source, 0, 1)
+
+
+class _Watched:
+    """An open file; while it is read first, something else is done."""
+
+    def __init__(self, file: BinaryIO, meanwhile: Callable[[], None]) -> None:
+        self._file = file
+        self._meanwhile = meanwhile
+
+    def __enter__(self) -> _Watched:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def read(self, size: int) -> bytes:
+        self._meanwhile()
+        return self._file.read(size)
+
+
+def test_two_threads_that_look_at_a_file_number_each_line_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(b"one\ntwo\n")
+    index = LineIndex(path)
+    other = threading.Thread(target=index.refresh)
+    open_path = Path.open
+
+    def look_too() -> None:
+        if threading.current_thread() is not other and other.ident is None:
+            other.start()
+            other.join(0.2)  # it ends only where nothing keeps it from looking now
+
+    monkeypatch.setattr(Path, "open", lambda p, mode: _Watched(open_path(p, mode), look_too))
+    index.refresh()
+    other.join()
+    assert (index.lines, index.size) == (2, 8)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from bettong.engine import state_entity
+from bettong.engine.state.compaction import to_merge
 from bettong.engine.state.entities import save
+from bettong.engine.state.files import FileEntry
 from bettong.engine.state.housekeeping import Housekeeper, file_name
 from bettong.engine.state.inline import InlineExecutor
 from bettong.engine.state.manifest import (
@@ -109,3 +111,16 @@ def test_a_version_is_read_once_and_its_files_stay_while_it_is_kept(tmp_path: Pa
         assert housekeeper.current((entry,)) == (entry,)
     assert len(store.reads) == len(set(store.reads)) == 6
     assert set(store.names(f"state/{state.name}")) == set(names[3:])
+
+
+def test_files_that_are_too_large_for_one_are_left_apart() -> None:
+    """A run whose state has grown goes on: one array of a column cannot hold them."""
+
+    def of(number: int, length: int, tier: int) -> FileEntry:
+        return FileEntry(f"state/s/{number}", "s", 0, 9, 1, length, 0, tier)
+
+    large = [of(n, 650 << 20, 1) for n in range(4)]
+    small = [of(10 + n, 1000, 0) for n in range(4)]
+    assert to_merge(large[:3], 0, 10, 3) == tuple(large[:3])
+    assert to_merge(large, 0, 10, 3) == ()
+    assert to_merge([*small, *large], 0, 10, 4) == tuple(small)

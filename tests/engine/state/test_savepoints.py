@@ -30,6 +30,7 @@ from bettong.engine.codecs.state import DataclassCodec
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
 from bettong.engine.sources.base import FileSource
+from bettong.engine.sources.directory import DirectorySource
 from bettong.engine.state.manifest import Manifest
 from bettong.engine.state.savepoint import SavepointError, export, restore
 from bettong.harness.cli.state_command import command
@@ -284,3 +285,27 @@ def test_the_command_exports_and_imports(tmp_path: Path) -> None:
         refused = runner.invoke(command, arguments)
         assert isinstance(refused.exception, UsageError)
         assert why in str(refused.exception)
+
+
+def test_a_savepoint_has_the_order_of_files_wherever_it_is_kept(tmp_path: Path) -> None:
+    app = totals(Total)
+    folder = tmp_path / "in"
+    folder.mkdir()
+
+    def on(where: Path) -> RunConfig:
+        incoming = DirectorySource(folder, where / "checkpoint" / "kept" / "incoming")
+        return replace(config(where, 20, app), sources={"lines": incoming})
+
+    for name, line in (("b", "b 0"), ("a", "a 1")):
+        (folder / name).write_text(f"{line}\n")
+        run_in_process(app, on(tmp_path))
+    export(tmp_path / "checkpoint", tmp_path / "saved")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    restore(tmp_path / "saved", elsewhere / "checkpoint")
+    (folder / "0").write_text("a 2\n")
+    for where in (tmp_path, elsewhere):
+        run_in_process(app, on(where))
+    assert shown(tmp_path)[-1] == shown(elsewhere)[-1]
+    assert len(shown(tmp_path)) == 3
+    assert shown(elsewhere) == shown(tmp_path)[1:]
