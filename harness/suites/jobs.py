@@ -161,7 +161,7 @@ def share(jobs: Sequence[Job], shard: Shard) -> list[tuple[Job, Mapping[str, Any
         entry = {"number": number + 1, "of": len(jobs)}
         if isinstance(job.plan, FaultPlan) and _splits(job):
             plan = replace(job.plan, share=(shard.index, shard.of))
-            label = {"index": shard.index, "of": shard.of}
+            label = {"index": shard.index, "of": shard.of, "faults": job.run.faults}
             found.append((replace(job, plan=plan), {"shard": label, "entry": entry}))
         elif number % shard.of == shard.index - 1:
             found.append((job, {"entry": entry}))
