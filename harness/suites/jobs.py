@@ -191,6 +191,11 @@ def _job(
     scenario.messages(Path(run.input) if run.input else None)
     if run.faults != "ldfi":
         plan = parse_plan(run.faults, run.seed, topology)
+        if not all(schedule.faults for schedule in plan.given):
+            raise UsageError(
+                f"--faults {run.faults}: a schedule in it has no fault, which proves nothing of "
+                "faults: write one into it, or say --faults none"
+            )
         return Job(scenario, run, plan, out, suite, where)
     given = {name: getattr(run, name) for name in BOUNDS}
     bounds = bounds_of(run.bounds, given)

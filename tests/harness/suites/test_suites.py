@@ -183,3 +183,10 @@ def test_one_search_is_not_split() -> None:
     with pytest.raises(UsageError, match="cannot be split"):
         share(jobs, Shard(1, 2))
     assert share(jobs, Shard()) == [(jobs[0], {})]
+
+
+def test_a_schedule_of_no_fault_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "none.yaml").write_text("faults: []\n")
+    for faults in (tmp_path, tmp_path / "none.yaml"):
+        with pytest.raises(UsageError, match="has no fault"):
+            plan_jobs(["word_count"], SuiteRun("", faults=str(faults)), SearchBounds(), None)
