@@ -19,7 +19,8 @@ def junit_report(results: Sequence[Result]) -> str:
 
     The verdict decides: when a level below effectively-once was asked for, a run that broke only
     the stronger one is no failure. An unknown verdict and a fault that did not fire are errors, a
-    vacuous run is skipped, and so is what a quarantine excuses.
+    vacuous run is skipped, and so is what a quarantine excuses, and what a valid verdict does not
+    rest on, such as a random schedule in place of which another one was run.
     """
     root = ET.Element("testsuites", name="bettong")
     for result in results:
@@ -62,7 +63,7 @@ def _run(suite: ET.Element, result: Result, run: Run) -> None:
     if run.outcome == "good" or (run.outcome == "violation" and result.verdict == "valid"):
         return
     kind = {"violation": "failure", "vacuous": "skipped"}.get(run.outcome, "error")
-    kind = "skipped" if in_quarantine(result) else kind
+    kind = "skipped" if in_quarantine(result) or result.verdict == "valid" else kind
     counts: dict[str, int] = {}
     for anomaly in run.anomalies:
         counts[anomaly.kind] = counts.get(anomaly.kind, 0) + 1

@@ -69,7 +69,7 @@ def _anomalies(anomalies: tuple[Anomaly, ...], total: int) -> Iterator[str]:
 
 def _code(text: str) -> str:
     """Code that its own backticks cannot end."""
-    clean = text.replace("\n", " ")
+    clean = " ".join(text.splitlines())
     longest = max((len(run) for run in _backticks(clean)), default=0)
     fence = "`" * (longest + 1)
     space = " " if longest else ""

@@ -96,6 +96,8 @@ def _incomplete(parts: list[Result]) -> str:
         return f"{len(parts)} results of {parts[0].scenario} are not all shards of one question"
     if len({of for _, of in reported}) > 1 or len({p.seed for p in parts}) > 1:
         return "the shards come from different splits or seeds"
+    if len({(p.expected, _faults(p)) for p in parts}) > 1:
+        return "the shards were asked for different faults or levels"
     numbers = sorted(index for index, _ in reported)
     of = reported[0][1]
     missing = sorted(set(range(1, of + 1)) - set(numbers))
@@ -104,6 +106,11 @@ def _incomplete(parts: list[Result]) -> str:
     if len(numbers) > of:
         return "a shard came twice"
     return ""
+
+
+def _faults(part: Result) -> str:
+    """Which faults a shard had a part of, where it says so."""
+    return str(part.details["shard"].get("faults", ""))
 
 
 def _weakest(levels: list[Guarantee]) -> Guarantee:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,11 +11,11 @@ from typing import get_args
 
 import click
 
-from bettong.harness.checkers.levels import Judgement, Order
+from bettong.harness.checkers.levels import Judgement, Order, undecided
 from bettong.harness.cli.output import Output
-from bettong.harness.events import Finished, Started
+from bettong.harness.events import Finished, Handler, Started
 from bettong.harness.histories import StoredCheck, StoredHistory
-from bettong.harness.histories.columns import chosen_columns, not_compared
+from bettong.harness.histories.columns import chosen_columns, names_in, not_compared
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import GUARANTEES, Guarantee, Result, begin_answer
 
@@ -79,28 +80,32 @@ def command(
     """
     if out is not None:
         begin_answer(out)
-    if not _names(ids):
+    if not names_in(ids):
         raise UsageError("--id: name at least one column")
     left, right = StoredHistory.at(expected, "expected"), StoredHistory.at(observed, "observed")
-    columns = chosen_columns(
-        left, right, _names(ids), key, order, arrival, compare, _names(ignore), batch
-    )
-    if ordering is None:
-        ordering = "per-key" if columns.key else "total" if order else "none"
-    if ordering == "per-key" and columns.key is None:
-        raise UsageError("--ordering per-key: say with --key which column the key is in")
-    check = StoredCheck(left, right, columns, ordering, expect, witnesses, memory << 20, temp)
+
+    def prepared() -> StoredCheck:
+        columns = chosen_columns(
+            left, right, names_in(ids), key, order, arrival, compare, names_in(ignore), batch
+        )
+        held = ordering or ("per-key" if columns.key else "total" if order else "none")
+        if held == "per-key" and columns.key is None:
+            raise UsageError("--ordering per-key: say with --key which column the key is in")
+        return StoredCheck(left, right, columns, held, expect, witnesses, memory << 20, temp)
+
+    check = prepared()
     with Output(as_json=as_json, quiet=quiet) as output:
         started, begin = datetime.now(UTC).isoformat(timespec="seconds"), time.monotonic()
         output(Started(f"{expected.name} against {observed.name}", "check"))
         if master is None:
-            check.on_event = output
-            judgement = check.judge()
+            check, judgement = _on_this_machine(check, prepared, output)
         else:
             judgement = _on_spark(check, master)
+        if judgement.verdict == "valid" and not check.rows["observed"]:
+            judgement = undecided(f"nothing was seen, which proves nothing: {judgement.reason}")
         result = _result(check, judgement, expected, observed, started, time.monotonic() - begin)
         if compare is None:
-            absent = not_compared(left, right, columns, _names(ignore))
+            absent = not_compared(left, right, check.columns, names_in(ignore))
             result = _with_absent(result, absent, observed)
         if out is not None:
             result.write(out)
@@ -117,16 +122,25 @@ def _with_absent(result: Result, absent: tuple[str, ...], observed: Path) -> Res
     return replace(result, reason=f"{result.reason}; {what}")
 
 
+def _on_this_machine(
+    check: StoredCheck, prepared: Callable[[], StoredCheck], on_event: Handler
+) -> tuple[StoredCheck, Judgement]:
+    """The verdict, and the check that gave it: where only later lines had some of the columns, a
+    second one that compares these as well."""
+    check.on_event = on_event
+    judgement = check.judge()
+    again = prepared()
+    if judgement.verdict == "unknown" or again.columns == check.columns:
+        return check, judgement
+    return _on_this_machine(again, prepared, on_event)
+
+
 def _on_spark(check: StoredCheck, master: str) -> Judgement:
     if check.columns.batch is not None:
         raise UsageError("--batch: a check as a Spark job does not report batches; leave it out")
     from bettong.harness.histories.on_spark import judge_on_spark
 
     return judge_on_spark(check, master)
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _result(

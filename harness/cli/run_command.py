@@ -12,6 +12,7 @@ from bettong.harness.backends.choice import BackendChoice
 from bettong.harness.cli.backend_options import backend_options
 from bettong.harness.cli.bounds_options import bounds_options
 from bettong.harness.cli.output import Output
+from bettong.harness.cli.printing import complain
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.suites.jobs import OUT, carry_out, plan_jobs
 from bettong.harness.suites.suite import Shard, SuiteRun, counted
@@ -89,4 +90,8 @@ def command(
     jobs = plan_jobs(names, run, search, out, backend)
     with Output(as_json=as_json, quiet=quiet) as output:
         carry_out(jobs, part, output)
+        if not output.results:
+            complain(
+                f"--shard {shard}: there are fewer pieces of work than shards, and none for it"
+            )
     click.get_current_context().exit(output.exit_code(counted))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from bettong.harness.checkers.levels import Judgement, Order, judge, undecided
 from bettong.harness.events import Handler, RecordsRead, ignore
-from bettong.harness.histories.columns import Columns, hash_ids, ranks
+from bettong.harness.histories.columns import Columns, Ranks, hash_ids
 from bettong.harness.histories.digest import (
     I64,
     SLICES,
@@ -96,7 +96,17 @@ class StoredCheck:
             anomalies = anomalies_of(
                 findings, matcher, self.expected, self.observed, self.columns, self.ordering
             )
-        return judge(anomalies, expect=self.expect, order=self.ordering, counts=findings.counts)
+        keyless = self.ordering == "per-key" and not expected.counts[1:].any()
+        judged = judge(
+            anomalies,
+            expect=self.expect,
+            order="none" if keyless else self.ordering,
+            counts=findings.counts,
+        )
+        if keyless:
+            why = f"{judged.reason}; nothing expected has a key: no order was checked"
+            judged = replace(judged, reason=why)
+        return judged
 
     def _match(
         self, logs: tuple[Log, Log], differ: Mask, matcher: Matcher, directory: Path
@@ -133,6 +143,7 @@ class StoredCheck:
     ) -> Digests:
         digests = Digests(ordered=self.ordering != "none")
         digests.grow({"none": SLICES + 1, "total": 2, "per-key": 1}[self.ordering])
+        given = None if rank is None else Ranks(history, rank)
         for batch in self._read(history, self.columns.of(rank)):
             words = hash_ids(batch, self.columns.id)
             if ids is not None:
@@ -142,7 +153,7 @@ class StoredCheck:
                 digests.grow(len(self._keys))
             contents = self._contents(batch)
             records = record_hashes(words, contents)
-            order = ranks(batch, rank, digests.rows, history) if rank is not None else None
+            order = None if given is None else given.of(batch, digests.rows)
             logged: dict[str, Rows] = {"ids": words, "groups": groups.astype(np.int32)}
             logged |= {"records": records} if contents else {}
             logged |= {"ranks": order} if order is not None else {}

@@ -58,35 +58,85 @@ def hash_ids(batch: pa.RecordBatch, columns: tuple[str, ...]) -> U64:
     return words
 
 
-def ranks(batch: pa.RecordBatch, column: str, start: int, history: StoredHistory) -> I64:
-    """The order of each record as a column says it; ``start`` is the place of the first record.
+class Ranks:
+    """The order of each record as one column of a history says it."""
 
-    Raises UsageError when the column has no order, MalformedHistoryError for a null in it.
-    """
-    values = batch.column(column)
-    if values.null_count:
-        at = int(pc.index(pc.is_null(values), True).as_py())
-        raise MalformedHistoryError(f"{history.name} record {start + at + 1} has no {column}")
-    return whole_numbers(values, column)
+    def __init__(self, history: StoredHistory, column: str) -> None:
+        self._history, self._column = history, column
+        self._unit = ""
+
+    def of(self, batch: pa.RecordBatch, start: int) -> I64:
+        """Ranks of the next records; ``start`` is the place of the first of them.
+
+        Raises UsageError when the column has no order, MalformedHistoryError for a null in it, or
+        for values of which the earlier ones were counted in another unit.
+        """
+        values, name = batch.column(self._column), self._history.name
+        if values.null_count:
+            at = int(pc.index(pc.is_null(values), True).as_py())
+            raise MalformedHistoryError(f"{name} record {start + at + 1} has no {self._column}")
+        numbers, unit = _counted(values, self._column)
+        if self._unit not in ("", unit) and len(numbers):
+            raise MalformedHistoryError(
+                f"{name}: {self._column} is {self._unit} in some records and {unit} in others, "
+                "which have no order in common: write it alike in all of them"
+            )
+        self._unit = unit if len(numbers) else self._unit
+        return numbers
 
 
 def whole_numbers(values: pa.Array, column: str) -> I64:
     """An order that whole numbers, times, or texts of times tell. Raises UsageError for others."""
-    if pa.types.is_floating(values.type):
-        floats = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        if not (floats == np.floor(floats)).all():
-            raise UsageError(f"{column}: an order is given by whole numbers or times")
+    return _counted(values, column)[0]
+
+
+def _counted(values: pa.Array, column: str) -> tuple[I64, str]:
+    """The numbers of an order, and what they count."""
     try:
         if isinstance(values.type, JsonType):
             values = pa.array(values.to_pylist())
-        if pa.types.is_string(values.type):
-            values = values.cast(pa.timestamp("ns"))
+        if pa.types.is_dictionary(values.type):
+            values = values.cast(values.type.value_type)
+        kind = values.type
+        if pa.types.is_large_string(kind) or pa.types.is_string(kind):
+            values = _times(values)
+        elif pa.types.is_floating(kind):
+            values = _whole(values)
+        elif not (pa.types.is_integer(kind) or pa.types.is_decimal(kind) or _is_time(kind)):
+            raise pa.ArrowInvalid("it has no order")
+        unit = str(values.type) if _is_time(values.type) else "a whole number"
+        if values.type.bit_width == 32 and _is_time(values.type):  # Arrow widens them by a step
+            values = values.cast(pa.int32())
         numbers: I64 = values.cast(pa.int64()).to_numpy(zero_copy_only=False)
     except (pa.ArrowException, OverflowError) as e:
         raise UsageError(
             f"{column} is {values.type}: an order is given by whole numbers or times"
         ) from e
-    return numbers
+    return numbers, unit
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_temporal(kind) and kind != pa.month_day_nano_interval())
+
+
+def _whole(values: pa.Array) -> pa.Array:
+    floats = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    if not (floats == np.floor(floats)).all():
+        raise pa.ArrowInvalid("a part of a whole number")
+    return values.cast(pa.int64())
+
+
+def _times(texts: pa.Array) -> pa.Array:
+    """Times of no zone, or instants where each text names its zone."""
+    try:
+        return texts.cast(pa.timestamp("ns"))
+    except pa.ArrowInvalid:
+        return texts.cast(pa.timestamp("ns", "UTC"))
+
+
+def names_in(text: str) -> tuple[str, ...]:
+    """Names of columns, with commas between them."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def chosen_columns(
@@ -120,7 +170,7 @@ def chosen_columns(
     if batch is not None:
         observed.require(batch, "--batch")
     known = {*ids, key, *ignore, batch}
-    both_ways = [name for name in (compare or "").split(",") if name in ignore]
+    both_ways = [name for name in names_in(compare or "") if name in ignore]
     if both_ways:
         raise UsageError(f"--compare {both_ways[0]} --ignore {both_ways[0]}: say one of the two")
     for name in ignore:
@@ -129,7 +179,7 @@ def chosen_columns(
     if compare is None:
         contents = tuple(name for name in both if name not in known)
     else:
-        contents = tuple(name for name in compare.split(",") if name)
+        contents = names_in(compare)
         for name in contents:
             expected.require(name, "--compare")
             observed.require(name, "--compare")

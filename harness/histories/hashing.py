@@ -205,7 +205,7 @@ def _next_word(
 
 
 def first_without_id(array: pa.Array) -> int | None:
-    """Place of the first value that is null or an empty text."""
+    """Place of the first value that is null, an empty text or not a number."""
     as_json = False
     if array.null_count:
         return int(pc.index(pc.is_null(array), True).as_py())
@@ -213,8 +213,11 @@ def first_without_id(array: pa.Array) -> int | None:
         array, as_json = array.storage, True
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
-    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+    if pa.types.is_floating(array.type):
+        empty = pc.is_nan(array)
+    elif pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        empty = pc.equal(array, '""') if as_json else pc.equal(pc.binary_length(array), 0)
+    else:
         return None
-    empty = pc.equal(array, '""') if as_json else pc.equal(pc.binary_length(array), 0)
     place = int(pc.index(empty, True).as_py())
     return None if place < 0 else place

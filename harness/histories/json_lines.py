@@ -22,14 +22,22 @@ JSON_BLOCK = 16 << 20
 MAX_LINE = 256 << 20
 
 
-def json_tables(file: Path, columns: Sequence[str] | None) -> Iterator[pa.Table]:
+def json_tables(
+    file: Path, columns: Sequence[str] | None, seen: dict[str, None] | None = None
+) -> Iterator[pa.Table]:
     """Blocks of lines; a column that a block lacks is null in it.
+
+    Args:
+        columns: those that are wanted; all by default.
+        seen: gets the names of all columns.
 
     Raises MalformedHistoryError, naming the line.
     """
     reader = _Reader(file)
     for block in _line_blocks(file):
         table = reader.table(block)
+        if seen is not None:
+            seen.update(dict.fromkeys(table.column_names))
         if columns is not None:
             for name in columns:
                 if name not in table.column_names:

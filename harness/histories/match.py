@@ -13,7 +13,8 @@ from bettong.harness.histories.digest import I64
 from bettong.harness.histories.spill import Buckets, Rows
 from bettong.lineage.results import AnomalyKind
 
-BUCKETS = 64
+_BUCKET_BITS = 6
+BUCKETS = 1 << _BUCKET_BITS
 ROW = np.dtype([("id", "u8"), ("content", "u8"), ("rank", "i8"), ("place", "i8"), ("group", "i4")])
 FIRST = np.dtype([("arrival", "i8"), ("rank", "i8"), ("e", "i8"), ("o", "i8"), ("group", "i4")])
 SHOWN_PLACES = 10
@@ -169,8 +170,9 @@ class Matcher:
         rows["rank"], rows["e"] = expected["rank"], expected["place"]
         rows["group"] = expected["group"]
         low, high = self.arrivals
-        share = (rows["arrival"] - low) / (high - low + 1)
-        self.firsts.add(rows, (share * BUCKETS).astype(np.int64))
+        width = np.uint64(max(0, (high - low).bit_length() - _BUCKET_BITS))
+        above = rows["arrival"].view(np.uint64) - np.int64(low).view(np.uint64)
+        self.firsts.add(rows, above >> width)
 
 
 def _some_places(places: I64) -> tuple[int, ...]:
@@ -193,7 +195,8 @@ def _lowest(rows: Rows, field_name: str, limit: int) -> Rows:
 
 
 def find_reorders(firsts: Buckets, groups: int, findings: Findings) -> None:
-    """Steps back within a group, over first occurrences in the order of arrival.
+    """Steps back within a group, over first occurrences in the order of arrival; those that came
+    together are in the right order.
 
     Args:
         firsts: in buckets by arrival, earlier ones first.
@@ -202,7 +205,7 @@ def find_reorders(firsts: Buckets, groups: int, findings: Findings) -> None:
     last: npt.NDArray[np.void] = np.zeros(groups, FIRST)
     last["rank"] = np.iinfo(np.int64).min
     for rows in firsts:
-        rows = rows[np.lexsort((rows["o"], rows["arrival"], rows["group"]))]
+        rows = rows[np.lexsort((rows["rank"], rows["arrival"], rows["group"]))]
         group = rows["group"]
         new = np.r_[True, group[1:] != group[:-1]][: len(rows)]
         before = np.empty_like(rows)

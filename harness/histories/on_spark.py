@@ -145,7 +145,7 @@ class _Job:
         paths = [str(file.resolve()) for file in history.files]
         kind = kinds.pop()
         if kind == "parquet":
-            frame = self.spark.read.parquet(*paths)
+            frame = self.spark.read.option("mergeSchema", "true").parquet(*paths)
             place = f.struct("_metadata.file_path", "_metadata.row_index")
         else:
             if rank is None and self.check.ordering != "none":
@@ -246,7 +246,7 @@ class _Job:
         parts: list[Any] = []
         if self.check.ordering == "per-key":
             keyed, parts = both.where("right is not null"), [f.col("right")]
-        window = Window.partitionBy(*parts).orderBy("first.rank")
+        window = Window.partitionBy(*parts).orderBy("first.rank", "want")
         before = f.lag(f.struct("id", "want", "first", "right")).over(window)
         back = keyed.withColumn("before", before).where(
             "before.want > want and before.first.rank < first.rank"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +37,22 @@ class StoredHistory:
     """Files of one history, in the order in which they are read.
 
     Raises UsageError when there is none, or one whose kind its suffix does not tell.
+
+    Attributes:
+        seen: names of columns, as far as they are known; of JSON all are when all lines were read.
     """
 
     name: str
     files: tuple[Path, ...]
+    seen: dict[str, None] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def at(cls, path: Path, name: str) -> StoredHistory:
-        """The file, or all files of a directory (hidden ones and ``_SUCCESS`` left out) in the
-        order of their names."""
+        """The file, or all files of a directory in the order of their names; left out are those
+        hidden from every reader, such as ``_SUCCESS`` and what is in ``_temporary``."""
         if path.is_dir():
-            inside = sorted(f for f in path.rglob("*") if f.is_file() and f.name[0] not in "._")
-            files = tuple(f for f in inside if f.suffix in SUFFIXES)
+            inside = sorted(f for f in path.rglob("*") if f.is_file())
+            files = tuple(f for f in inside if not any(map(_hidden, f.relative_to(path).parts)))
         else:
             files = (path,)
         if not path.exists() or not files:
@@ -58,32 +62,41 @@ class StoredHistory:
                 known = ", ".join(SUFFIXES)
                 raise UsageError(
                     f"{file}: not a history that can be read; its name ends in {known}"
+                    + (": convert it, or take it out of the folder" if path.is_dir() else "")
                 )
         return cls(name, files)
 
     def columns(self) -> list[str]:
-        """Names of the columns of the first file; none where it cannot be read, which whoever
-        reads its records reports."""
-        with contextlib.suppress(MalformedHistoryError):
-            return self._columns()
-        return []
+        """Names of the columns of all files, and of all lines that were read; none where nothing
+        can be read, which whoever reads the records reports."""
+        if not self.seen:
+            for file in self.files:
+                with contextlib.suppress(MalformedHistoryError):
+                    self.seen.update(dict.fromkeys(self._columns(file)))
+        return list(self.seen)
 
-    def _columns(self) -> list[str]:
-        for file in self.files:
-            kind = SUFFIXES[file.suffix]
-            if kind == "parquet":
-                with self._named(file):
+    def _columns(self, file: Path) -> list[str]:
+        with self._named(file):
+            match SUFFIXES[file.suffix]:
+                case "parquet":
                     return list(pq.read_schema(file).names)
-            for batch in self._read(file, None):
-                return list(batch.schema.names)
-        return []
+                case "stream":
+                    with pa.OSFile(str(file)) as source, pa.ipc.open_stream(source) as stream:
+                        return list(stream.schema.names)
+                case "arrow":
+                    with pa.memory_map(str(file)) as source, pa.ipc.open_file(source) as whole:
+                        return list(whole.schema.names)
+                case _:
+                    first = next(json_tables(file, None), None)
+                    return [] if first is None else list(first.column_names)
 
     def require(self, column: str, option: str) -> None:
         """Raise UsageError, with the nearest name, when there is no such column."""
         names = self.columns()
         if names and column not in names:
             hint = did_you_mean(column, names) or f"it has {', '.join(names)}"
-            raise UsageError(f"{option} {column}: no such column in {self.files[0]}; {hint}")
+            where = self.files[0] if len(self.files) == 1 else f"the files of {self.name}"
+            raise UsageError(f"{option} {column}: no such column in {where}; {hint}")
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Batches of at most BATCH_ROWS rows with these columns, in order.
@@ -124,9 +137,10 @@ class StoredHistory:
                 if np.searchsorted(wanted, start) == np.searchsorted(wanted, end):
                     yield end - start
                 else:
-                    yield from source.iter_batches(
+                    for batch in source.iter_batches(
                         BATCH_ROWS, row_groups=[number], columns=list(columns)
-                    )
+                    ):
+                        yield _select(batch, columns)
                 start = end
 
     def _read(self, file: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
@@ -135,7 +149,7 @@ class StoredHistory:
                 case "parquet":
                     yield from _parquet(file, columns)
                 case "json":
-                    yield from _json(file, columns)
+                    yield from _json(file, columns, self.seen)
                 case "stream":
                     with pa.OSFile(str(file)) as source, pa.ipc.open_stream(source) as stream:
                         for batch in stream:
@@ -154,8 +168,21 @@ class StoredHistory:
             raise MalformedHistoryError(f"{self.name}: {file} cannot be read: {e}") from e
 
 
+def _hidden(name: str) -> bool:
+    """Whether Spark and its like pass over a file or folder; ``_day=1`` is a partition."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
+
+
 def _select(batch: pa.RecordBatch, columns: Sequence[str] | None) -> pa.RecordBatch:
-    return batch if columns is None else batch.select(list(columns))
+    """These columns; one that the batch lacks is empty, as it is where lines of JSON lack it."""
+    if columns is None:
+        return batch
+    absent = [name for name in columns if name not in batch.schema.names]
+    if absent and batch.num_columns == 0:
+        raise pa.ArrowInvalid(f"it has none of the columns {', '.join(columns)}")
+    for name in absent:
+        batch = batch.append_column(name, pa.nulls(batch.num_rows))
+    return batch.select(list(columns))
 
 
 def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -168,7 +195,8 @@ def _parquet(file: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBat
     coded = [n for n in plain.schema_arrow.names if _is_dictionary_coded(plain, n)]
     options = {"pre_buffer": False, "buffer_size": READ_AHEAD}
     with pq.ParquetFile(file, read_dictionary=coded, **options) as source:
-        yield from source.iter_batches(batch_size=BATCH_ROWS, columns=columns)
+        for batch in source.iter_batches(batch_size=BATCH_ROWS, columns=columns):
+            yield _select(batch, columns)
 
 
 def _is_dictionary_coded(file: pq.ParquetFile, name: str) -> bool:
@@ -185,6 +213,8 @@ def _is_dictionary_coded(file: pq.ParquetFile, name: str) -> bool:
     return False
 
 
-def _json(file: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-    for table in json_tables(file, columns):
+def _json(
+    file: Path, columns: Sequence[str] | None, seen: dict[str, None]
+) -> Iterator[pa.RecordBatch]:
+    for table in json_tables(file, columns, seen):
         yield from table.combine_chunks().to_batches(max_chunksize=BATCH_ROWS)

@@ -6,14 +6,15 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from bettong.harness.search.bounds import BOUNDS
-
-if TYPE_CHECKING:
-    from bettong.lineage.results import Guarantee
+from bettong.harness.search.bounds import BOUNDS, PROFILE_NAMES
+from bettong.harness.suites.suite import check_bound
+from bettong.lineage.errors import BettongError, UsageError
+from bettong.lineage.nearest import one_of
+from bettong.lineage.results import GUARANTEES, Guarantee
 
 MARK = "bettong"
 CASE = "bettong_case"
@@ -49,7 +50,21 @@ class Case:
 
 
 def cases_of(marker: pytest.Mark, test: pytest.Item) -> dict[str, Case]:
+    """The cases of a mark, by their ids; raises UsageError, naming the test."""
+    try:
+        return _cases(marker, test)
+    except BettongError as e:
+        raise pytest.UsageError(f"{test.nodeid}: @pytest.mark.bettong: {e}") from e
+
+
+def _cases(marker: pytest.Mark, test: pytest.Item) -> dict[str, Case]:
+    if sum(mark.name == MARK for mark in test.own_markers) > 1:
+        raise pytest.UsageError(
+            f"{test.nodeid}: several @pytest.mark.bettong, of which one would be run: write one "
+            "test for each, or give faults=[…] to one"
+        )
     given: dict[str, Any] = dict(marker.kwargs)
+    _check(given)
     if "job" in given:
         return _job_case(given, test)
     unknown = set(given) - {
@@ -70,15 +85,43 @@ def cases_of(marker: pytest.Mark, test: pytest.Item) -> dict[str, Case]:
         )
     scenario, faults = given.pop("scenario"), given.pop("faults", "none")
     expect = given.pop("expect", "effectively-once")
+    several = list(faults) if isinstance(faults, list | tuple) else [faults]
+    if not several:
+        raise UsageError("faults=[…] is empty: nothing would be run")
     cases: dict[str, Case] = {}
-    for one in faults if isinstance(faults, list | tuple) else [faults]:
+    own: dict[str, str | Mapping[str, Any]] = {}
+    for one in several:
+        if not isinstance(one, str | Mapping):
+            raise UsageError(
+                f"faults={one!r}: it is none, ldfi, each-step, random:N, a schedule's file or a "
+                "schedule"
+            )
         case = Case(scenario, one, expect, given)
         if case.is_search:
             known = memory(test.config).get(memory_key(test), {})
             for name, schedule in known.items():
                 cases[name] = Case(scenario, schedule, expect, given, remembered=True)
-        cases[case_id(one)] = case
+        name = case_id(one)
+        if own.setdefault(name, one) != one:  # a file of the same name in another folder
+            name = one if isinstance(one, str) else f"{name} ({len(own)})"
+            own[name] = one
+        cases[name] = case
     return cases
+
+
+def _check(given: Mapping[str, Any]) -> None:
+    """Raise UsageError for an argument that would only be seen when the test runs, or not then."""
+    expect = given.get("expect", GUARANTEES[0])
+    if expect not in GUARANTEES:
+        raise UsageError(f"expect={expect!r}: there are {', '.join(GUARANTEES)}")
+    if "budget" in given:
+        from bettong.lineage.search.loop import Budget  # only those that search wait for it
+
+        Budget.parse(str(given["budget"]))
+    for name in given.keys() & set(BOUNDS):
+        check_bound(name, given[name])
+    if given.get("bounds") is not None:
+        one_of(str(given["bounds"]), PROFILE_NAMES, "bounds")
 
 
 def _job_case(given: dict[str, Any], test: pytest.Item) -> dict[str, Case]:

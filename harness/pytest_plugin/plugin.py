@@ -136,15 +136,33 @@ def bettong_result(
     out = Path(kept) / name if kept else tmp_path_factory.mktemp(f"bettong-{name}")
     runs = SubTests(request.node)
     from bettong.harness.events import ignore
+    from bettong.lineage.errors import UsageError
     from bettong.reports import write_reports
 
-    result = bettong_run(case, out, runs.on_event if case.is_search else ignore)
+    told = ""
+    try:
+        result = bettong_run(case, out, runs.on_event if case.is_search else ignore)
+    except UsageError as e:
+        told = f"{case.scenario}: {e}"
+    if told:
+        pytest.fail(told, pytrace=False)
     if case.is_search:
         runs.remember()
     result.write(out)
     write_reports(result, out)
     request.node.add_report_section("setup", "bettong report", str(out / "report.html"))
     return result
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """A mark by which nothing is run would let the test pass."""
+    if item.get_closest_marker(MARK) is not None and case_of(item) is None:
+        pytest.fail(
+            f"{item.nodeid}: @pytest.mark.bettong runs nothing here: it belongs to a plain "
+            "function, or a method of a plain class (not of unittest's TestCase), in its file",
+            pytrace=False,
+        )
 
 
 @pytest.hookimpl(wrapper=True)

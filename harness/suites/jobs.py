@@ -161,7 +161,7 @@ def share(jobs: Sequence[Job], shard: Shard) -> list[tuple[Job, Mapping[str, Any
         entry = {"number": number + 1, "of": len(jobs)}
         if isinstance(job.plan, FaultPlan) and _splits(job):
             plan = replace(job.plan, share=(shard.index, shard.of))
-            label = {"index": shard.index, "of": shard.of}
+            label = {"index": shard.index, "of": shard.of, "faults": job.run.faults}
             found.append((replace(job, plan=plan), {"shard": label, "entry": entry}))
         elif number % shard.of == shard.index - 1:
             found.append((job, {"entry": entry}))
@@ -191,6 +191,11 @@ def _job(
     scenario.messages(Path(run.input) if run.input else None)
     if run.faults != "ldfi":
         plan = parse_plan(run.faults, run.seed, topology)
+        if not all(schedule.faults for schedule in plan.given):
+            raise UsageError(
+                f"--faults {run.faults}: a schedule in it has no fault, which proves nothing of "
+                "faults: write one into it, or say --faults none"
+            )
         return Job(scenario, run, plan, out, suite, where)
     given = {name: getattr(run, name) for name in BOUNDS}
     bounds = bounds_of(run.bounds, given)

@@ -22,7 +22,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -193,6 +193,8 @@ def _run(value: Any, seed: int, where: str) -> SuiteRun:
     for key, given in table.items():
         kind = int if key in ("seed", "workers", *BOUNDS) else str
         _of(given, kind, f"{where}.{key}")
+        if key in BOUNDS:
+            check_bound(key, given, f"{where}: ")
     if table.get("expect", GUARANTEES[0]) not in GUARANTEES:
         one_of(str(table["expect"]), GUARANTEES, f"{where}.expect")
     if "bounds" in table:
@@ -206,13 +208,23 @@ def _quarantine(value: Any, where: str) -> Quarantine:
     if not table.get("reason") or "until" not in table:
         raise SuiteError(f"{where}: a quarantine has a reason and an end: until = 2026-12-31")
     reason = _of(table["reason"], str, f"{where}.reason")
-    return Quarantine(reason, _of(table["until"], date, f"{where}.until"))
+    until = _of(table["until"], date, f"{where}.until")
+    if isinstance(until, datetime):  # it is a date, too, and cannot be compared with one
+        raise SuiteError(f"{where}.until: the last day is wanted, such as 2026-12-31, not a time")
+    return Quarantine(reason, until)
 
 
 def _table(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise SuiteError(f"{where}: a table is wanted, not {value!r}")
     return value
+
+
+def check_bound(name: str, value: Any, where: str = "") -> None:
+    """Raise SuiteError unless a bound of a search is a number that it can be."""
+    least = 1 if name in ("together", "batches") else 0
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise SuiteError(f"{where}{name}={value!r}: a whole number from {least} on is wanted")
 
 
 def _of(value: Any, kind: type[T], where: str) -> T:

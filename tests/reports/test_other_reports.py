@@ -185,6 +185,11 @@ def test_joining_shards() -> None:
     assert none.guarantee == "none"
     (seeds,) = join([shard(1, 2), shard(2, 2, seed=7)])
     assert seeds.verdict == "unknown"
+    (levels,) = join([shard(1, 2, expected="at-least-once"), shard(2, 2)])
+    assert (levels.verdict, "different faults or levels" in levels.reason) == ("unknown", True)
+    faults = [{"index": n, "of": 2, "faults": f"random:{n}"} for n in (1, 2)]
+    (asked,) = join([shard(n, 2, details={"shard": faults[n - 1]}) for n in (1, 2)])
+    assert asked.verdict == "unknown"
     alone = Result(scenario="alone", verdict="valid")
     assert join([alone, shard(1, 1)])[0] is alone
 
@@ -416,3 +421,22 @@ def test_what_is_in_quarantine_fails_nothing_and_is_reported(tmp_path: Path) -> 
     assert run(tmp_path)[0] == 0
     late.write(tmp_path)
     assert run(tmp_path)[0] == 1
+
+
+def test_line_ends_of_every_kind_end_no_row_of_markdown() -> None:
+    hostile = ("a\r\r# title", "b\u2028c", "d\x0be")
+    anomalies = tuple(Anomaly("Loss", (text,)) for text in hostile)
+    text = markdown_report(Result("s", "invalid", anomalies=anomalies))
+    rows = [line for line in text.splitlines() if "Loss" in line]
+    assert len(rows) == 3
+    assert all(row.endswith("|") for row in rows)
+    assert "\r" not in text
+
+
+def test_a_valid_verdict_has_no_error_in_junit() -> None:
+    """Of random schedules some cannot be injected; others are run in their place."""
+    runs = (Run(("a",), "good"), Run(("b",), "not-injected", not_fired=("b",)))
+    text = junit_report([Result("s", "valid", runs=runs)])
+    assert 'errors="0"' in text
+    assert 'skipped="1"' in text
+    assert 'errors="2"' in junit_report([Result("s", "unknown", runs=runs)])

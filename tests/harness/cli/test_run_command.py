@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from bettong.harness import cli
 from bettong.harness.search.bounds import SearchBounds
@@ -149,3 +150,14 @@ def test_the_docker_backend_says_what_it_lacks(
     assert (code, out) == (2, "")
     assert message in err
     assert err.count("\n") == 1
+
+
+def test_a_shard_for_which_there_is_nothing_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    runs = "[[suite.two.run]]\nname = 'word_count'\n[[suite.two.run]]\nname = 'counting'\n"
+    (tmp_path / "bettong.toml").write_text(runs)
+    monkeypatch.chdir(tmp_path)
+    found = CliRunner().invoke(cli.cli, ["run", "two", "--shard", "3/3"])
+    assert found.exit_code == 3
+    assert "fewer pieces of work than shards" in found.stderr

@@ -73,6 +73,9 @@ def test_the_nearest_file_above_counts(tmp_path: Path) -> None:
         (('expect = "at-least-once"', 'expect = "atleast-once"'), "at-least-once"),
         (("seed = 8", 'seed = "8"'), "int is wanted"),
         (("crashes = 2", "crashes = true"), "int is wanted"),
+        (("crashes = 2", "crashes = -1"), "crashes=-1: a whole number from 0"),
+        (("crashes = 2", "batches = 0"), "batches=0: a whole number from 1"),
+        (("until = 2026-12-31", "until = 2026-12-31T00:00:00"), "the last day is wanted"),
         (('name = "other"', ""), "name is missing"),
         (('reason = "waits", ', ""), "a reason and an end"),
         (("until = 2026-12-31", 'until = "soon"'), "date is wanted"),
@@ -180,3 +183,10 @@ def test_one_search_is_not_split() -> None:
     with pytest.raises(UsageError, match="cannot be split"):
         share(jobs, Shard(1, 2))
     assert share(jobs, Shard()) == [(jobs[0], {})]
+
+
+def test_a_schedule_of_no_fault_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "none.yaml").write_text("faults: []\n")
+    for faults in (tmp_path, tmp_path / "none.yaml"):
+        with pytest.raises(UsageError, match="has no fault"):
+            plan_jobs(["word_count"], SuiteRun("", faults=str(faults)), SearchBounds(), None)
