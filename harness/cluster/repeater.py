@@ -82,12 +82,15 @@ class Repeater:
                 return InjectionOutcome(False, "nothing was sent")
             self._changed.wait_for(lambda: hit.answers > 0, ANSWER_TIMEOUT)
             hello, frames = hit.hello, list(hit.kept)
-            hit.kept.clear()
+            for conversation in self._open:  # what was tried again elsewhere is of this step too
+                conversation.kept.clear()
         size = sum(map(len, frames))
         try:
             answer = self._again(hello, frames)
         except (OSError, FrameError) as e:
             return InjectionOutcome(False, f"a copy of {size} bytes was not answered: {e}")
+        if answer is None:
+            return InjectionOutcome(False, f"a copy of {size} bytes was refused before it was read")
         how = "refused" if answer == ErrorReply.KIND else "answered"
         return InjectionOutcome(True, f"a copy of {size} bytes was delivered and {how}")
 
@@ -101,11 +104,15 @@ class Repeater:
         for conversation in conversations:
             conversation.close()
 
-    def _again(self, hello: bytes, frames: Iterable[bytes]) -> int:
-        """Say the frames on a new connection; the kind of the last answer."""
+    def _again(self, hello: bytes, frames: Iterable[bytes]) -> int | None:
+        """Say the frames on a new connection; the kind of the last answer, None when the server
+        does not want the connection and so has read none of them."""
         with socket.create_connection(self._upstream, ANSWER_TIMEOUT) as server:
+            server.sendall(hello)
+            if _frame(server)[3] == ErrorReply.KIND:
+                return None
             kind = -1
-            for frame in (hello, *frames):
+            for frame in frames:
                 server.sendall(frame)
                 kind = _frame(server)[3]
                 if kind == ErrorReply.KIND:

@@ -105,9 +105,10 @@ class RunCluster(Cluster):
     ) -> str:
         evidence = [super().partition(fault, left, right, direction)]
         if direction == "both":
-            links = self._environment.links_between
-            self._off[fault] = alone = cut_off(left, right, links)
-            evidence += [self._environment.platform.disconnect(node) for node in alone]
+            off = self._disconnected
+            self._off[fault] = alone = cut_off(left, right, self._environment.links_between)
+            platform = self._environment.platform
+            evidence += [platform.disconnect(node) for node in alone if node not in off]
         return "; ".join(filter(None, evidence))
 
     def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
@@ -121,7 +122,13 @@ class RunCluster(Cluster):
 
     def _reconnect(self, fault: str) -> None:
         for node in self._off.pop(fault, ()):
-            self._environment.platform.reconnect(node)
+            if node not in self._disconnected:
+                self._environment.platform.reconnect(node)
+
+    @property
+    def _disconnected(self) -> frozenset[str]:
+        """The nodes that some partition in force leaves without any link."""
+        return frozenset(node for alone in self._off.values() for node in alone)
 
     def finish(self) -> None:
         """Give the hosts of drivers back whose query has ended."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from bettong.harness.conductor.admission import StepAdmission
 from bettong.harness.conductor.event_log import OpenStep
@@ -17,6 +18,24 @@ from bettong.harness.faults.step_ids import FAULT
 from bettong.lineage.trace import TraceEvent
 
 GO = Go()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Order:
+    """A fault that the process itself carries out, as it was told at a moment.
+
+    Attributes:
+        at: that moment.
+    """
+
+    planned: Planned
+    at: TraceEvent
+
+    def outlives(self, event: TraceEvent) -> bool:
+        """Whether it is in force still when its thread has come to another moment: what was
+        ordered for a step lasts until that ends, through steps within it."""
+        within = self.at.phase == "before"
+        return within and (event.phase == "before" or event.step != self.at.step)
 
 
 class Injection:
@@ -41,6 +60,7 @@ class Injection:
         self._note = note
         self._fail = fail
         self._acting = threading.RLock()
+        self._orders: dict[int, list[_Order]] = {}  # of each connection
 
     def act(
         self,
@@ -60,14 +80,27 @@ class Injection:
                 if self._gate.is_dead(event.node, event.incarnation):
                     return None  # killed while it waited here: what starts now, nobody would end
                 run = AdmittingActuator(self._actuator, self._gate, taken.event)
-                answers = [self._begin(connection_id, taken, planned, run) for planned in starts]
+                begun = [(p, self._begin(connection_id, taken, p, run)) for p in starts]
                 self._restart_later(run)
+                if self._gate.is_dead(event.node, event.incarnation):
+                    return None  # and what it would have been told, it is not
+                return self._answer(connection_id, event, begun)
             except Exception as e:
                 self._fail(e)
                 raise
-            if self._gate.is_dead(event.node, event.incarnation):
-                return None
-            return next((answer for answer in answers if answer is not None), GO)
+
+    def lapse(self, connection_id: int, event: TraceEvent | None = None) -> None:
+        """A process comes to its next moment, or (None) to no other one: the orders that end there
+        are carried out by now, or never are."""
+        if connection_id not in self._orders:
+            return
+        with self._acting:
+            orders = self._orders.pop(connection_id)
+            lasting = [order for order in orders if event is not None and order.outlives(event)]
+            for order in orders:
+                order.planned.in_force = order in lasting
+            if lasting:
+                self._orders[connection_id] = lasting
 
     def release(self, held: list[Planned]) -> None:
         """End what was in force within steps of a process that is gone."""
@@ -107,11 +140,17 @@ class Injection:
                     done = lasts or planned.fault.link_held is not None
                     self._end(planned, "the run ended", done=done)
 
-    def reported(self, event: TraceEvent) -> None:
+    def reported(self, connection_id: int, event: TraceEvent) -> None:
         """A process says what a fault in force has made of it."""
         with self._acting:
+            others = [
+                order.planned
+                for other, orders in self._orders.items()
+                if other != connection_id
+                for order in orders
+            ]
             for planned in self._planned:
-                if not planned.in_force:
+                if not planned.in_force or any(planned is other for other in others):
                     continue
                 run = AdmittingActuator(self._actuator, self._gate, event)
                 try:
@@ -125,8 +164,8 @@ class Injection:
 
     def _begin(
         self, connection_id: int, taken: OpenStep, planned: Planned, run: AdmittingActuator
-    ) -> Go | None:
-        """Put a fault in force; the answer to the step, if the fault is in it."""
+    ) -> Begun | None:
+        """Put a fault in force, unless it is in the answer to the step."""
         fault = planned.fault
         planned.node = taken.event.node
         if fault.link_held is not None:
@@ -134,10 +173,25 @@ class Injection:
             taken.held.append(planned)
         planned.met = int(fault.crosses(taken.event.link))
         begun = fault.begin(run)
-        if begun is None:
-            return None
-        self._in_force(planned, begun)
-        return begun.answer
+        if begun is not None and begun.answer is None:
+            self._in_force(planned, begun)
+        return begun
+
+    def _answer(
+        self,
+        connection_id: int,
+        event: TraceEvent,
+        begun: Iterable[tuple[Planned, Begun | None]],
+    ) -> Go:
+        """What the step is told. It has one answer: a second fault that would be in it is not put
+        in force."""
+        for planned, how in begun:
+            if how is not None and how.answer is not None:
+                self._in_force(planned, how)
+                if not how.done:
+                    self._orders.setdefault(connection_id, []).append(_Order(planned, event))
+                return how.answer
+        return GO
 
     def _in_force(self, planned: Planned, begun: Begun) -> None:
         planned.in_force, planned.done, planned.since = True, begun.done, time.monotonic()

@@ -197,7 +197,7 @@ class RunControl:
         if event.step.startswith(self._planned.reports):
             with self._changed:
                 self._gate.refuse_the_dead(event)
-            self._injection.reported(event)
+            self._injection.reported(connection_id, event)
             return None if self._gate.is_dead(event.node, event.incarnation) else GO
         with self._changed:
             self._order.wait(event)
@@ -213,6 +213,7 @@ class RunControl:
             self._order.came(event)
             ends, starts = self._planned.due(event, taken.occurrence)
             ends = [*ends, *crossed]
+        self._injection.lapse(connection_id, event)
         ended_held = event.phase != "before" and taken.held
         go: Go | None = GO
         if ends or starts or ended_held:
@@ -233,6 +234,7 @@ class RunControl:
             left = self._book.gone(connection_id)
             self._changed.notify_all()
         self._left.set()
+        self._injection.lapse(connection_id)
         held = [planned for taken in left for planned in taken.held]
         if held:
             self._injection.release(held)

@@ -91,6 +91,15 @@ class Entry:
         except ScheduleError as e:
             raise self.error(f"{key}: {e}") from None
 
+    def end(self, key: str, start: Point) -> Point | None:
+        """A moment that comes after this one; None when nothing stands there."""
+        if key not in self:
+            return None
+        point = self.point(key)
+        if point.step == start.step and point.order <= start.order:
+            raise self.error(f"{key}: {point} does not come after {start}")
+        return point
+
     def place(self, key: str) -> Point:
         """A step, without before or after."""
         point = self.point(key)

@@ -62,7 +62,8 @@ class Begun:
     Attributes:
         evidence: for that; empty while it has hit nothing yet.
         done: it has fired already, whatever comes.
-        answer: to the step at which it begins, where the fault is in the answer.
+        answer: to the step at which it begins, where the fault is in the answer. It is not in force
+            when the step is not given it: its process is dead, or another fault has answered.
     """
 
     evidence: str

@@ -37,6 +37,11 @@ class Point:
         """As a schedule file has it: without "before"."""
         return self.place if self.phase == "before" else str(self)
 
+    @property
+    def order(self) -> tuple[int, bool]:
+        """Of two moments of one step the later one has the greater order."""
+        return self.occurrence, self.phase == "after"
+
     def __str__(self) -> str:
         return f"{self.phase} {self.place}"
 

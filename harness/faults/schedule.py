@@ -94,6 +94,8 @@ class _StrictLoader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise ScheduleError(f"line {key.start_mark.line + 1}: a key has to be a name")
             if key.value in seen:
                 raise ScheduleError(f"line {key.start_mark.line + 1}: {key.value} is given twice")
             seen.add(key.value)

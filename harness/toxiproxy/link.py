@@ -12,6 +12,7 @@ until it is healed: a client that connects again and retries meets it again.
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -102,6 +103,8 @@ class ProxiedLink:
         self.client = client
         self.name = proxy.name
         self.address = proxy.address
+        self._lock = threading.Lock()
+        self._refusing = 0  # faults in force that refuse its connections
 
     @classmethod
     def create(
@@ -154,13 +157,20 @@ class ProxiedLink:
         return Armed(self, toxics, add, remove)
 
     def refuse(self) -> Armed:
-        """A cut that both sides see: connections are closed, new ones are refused."""
-        return Armed(
-            self,
-            (),
-            lambda: self.client.disable(self.name),
-            lambda: self.client.enable(self.name),
-        )
+        """A cut that both sides see: connections are closed, new ones are refused. Of several in
+        force at once the last one that is healed opens the link."""
+        return Armed(self, (), self._disable, self._enable)
+
+    def _disable(self) -> None:
+        with self._lock:
+            self.client.disable(self.name)
+            self._refusing += 1
+
+    def _enable(self) -> None:
+        with self._lock:
+            if self._refusing == 1:
+                self.client.enable(self.name)
+            self._refusing -= 1
 
     def _unique(self, what: str) -> str:
         return f"{what}-{next(_numbers)}"  # evidence is kept by name, also of healed faults

@@ -59,11 +59,12 @@ class Cut(Fault):
         if both := set(left) & set(right):
             raise entry.error(f"between: {min(both)} is on both sides")
         direction = cast(Direction, entry.one_of("direction", tuple(_ARROWS), "both"))
-        until = entry.point("until") if "until" in entry else None
+        start = entry.point("from")
+        until = entry.end("until", start)
         tries = entry.count("tries") if "tries" in entry else None
         if until is not None and tries is not None:
             raise entry.error("give one of until and tries")
-        return cls(left, right, entry.point("from"), until, direction, tries)
+        return cls(left, right, start, until, direction, tries)
 
     def to_dict(self) -> dict[str, Any]:
         until = {} if self.until is None else {"until": self.until.short}

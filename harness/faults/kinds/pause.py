@@ -47,8 +47,8 @@ class Pause(Fault):
     @classmethod
     def parse(cls, entry: Entry) -> Pause:
         replace = entry.flag("replace", False)
-        until = entry.point("until") if "until" in entry else None
         start = entry.point("from")
+        until = entry.end("until", start)
         return cls(entry.text("node"), start, until, replace)
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from bettong.harness.wire.framing.base import Framing, FramingError, Part, Reply
 from bettong.harness.wire.framing.opaque import OpaqueFraming
 from bettong.harness.wire.framing.registry import (
@@ -34,32 +36,41 @@ class AdaptiveFraming(Framing):
         if self._framing is None:
             self._framing = recognised_by_client(data)()
         self._unreported_client += len(data)
-        try:
-            if self.problem is None:
-                parts = self._framing.client(data)
-            else:
-                parts = self._framing.client(bytes(self._unreported_client))
-        except FramingError as e:
-            parts = self._give_up(e).client(bytes(self._unreported_client))
-        self._unreported_client -= sum(part.size for part in parts)
-        self._asked += sum(part.request is not None for part in parts)
-        return parts
+        before: list[Part] = []
+        if self.problem is None:
+            try:
+                return self._asks(self._framing.client(data))
+            except FramingError as e:
+                before = self._asks(e.parts)
+                self._framing = self._given_up(e)
+        left = bytes(self._unreported_client)
+        return [*before, *self._asks(self._framing.client(left) if left else ())]
 
     def server(self, data: bytes) -> list[Reply]:
         if self._framing is None:
             self._framing = recognised_by_server(data)()
         self._unreported_server += len(data)
-        try:
-            if self.problem is None:
-                answers = self._framing.server(data)
-            else:
-                answers = self._framing.server(bytes(self._unreported_server))
-        except FramingError as e:
-            answers = self._give_up(e).server(bytes(self._unreported_server))
-        self._unreported_server -= sum(answer.size for answer in answers)
-        return answers
+        before: list[Reply] = []
+        if self.problem is None:
+            try:
+                return self._answers(self._framing.server(data))
+            except FramingError as e:
+                before = self._answers(e.replies)
+                self._framing = self._given_up(e)
+        left = bytes(self._unreported_server)
+        return [*before, *self._answers(self._framing.server(left) if left else ())]
 
-    def _give_up(self, error: FramingError) -> Framing:
+    def _asks(self, parts: Iterable[Part]) -> list[Part]:
+        parts = list(parts)
+        self._unreported_client -= sum(part.size for part in parts)
+        self._asked += sum(part.request is not None for part in parts)
+        return parts
+
+    def _answers(self, replies: Iterable[Reply]) -> list[Reply]:
+        replies = list(replies)
+        self._unreported_server -= sum(reply.size for reply in replies)
+        return replies
+
+    def _given_up(self, error: FramingError) -> Framing:
         self.problem = f"{self.recognised}: {error}"
-        self._framing = OpaqueFraming(asked=self._asked)
-        return self._framing
+        return OpaqueFraming(asked=self._asked)

@@ -18,6 +18,7 @@ _FRAME_END = 0xCE
 _MAX_SHOWN = 100
 _MAX_FRAME = 1 << 28
 _CONNECTION = 10
+_OPEN = (20, 10)
 _PUBLISH, _ACK, _NACK = (60, 40), (60, 80), (60, 120)
 _SELECT_CONFIRMS = (85, 10)
 _CARRIES_CONTENT = frozenset(((60, 40), (60, 50), (60, 60), (60, 71)))
@@ -53,7 +54,7 @@ class _Channel:
     open: deque[int] = field(default_factory=deque)  # requests that a reply is due to
     confirming: bool = False
     unconfirmed: dict[int, int] = field(default_factory=dict)  # delivery tag -> request
-    published: int = 0
+    published: int = 0  # since confirms were asked for: what was before, the broker does not count
 
 
 class AmqpFraming(PairedFraming):
@@ -121,6 +122,8 @@ class AmqpFraming(PairedFraming):
         self.part(frame.size)
 
     def _ask(self, size: int, method: tuple[int, int], number: int) -> None:
+        if method == _OPEN:  # one of this number that was closed has counted for itself
+            self._channels[number] = _Channel()
         channel = self._channels.setdefault(number, _Channel())
         content, self._digest = self._digest.digest(), hashlib.blake2b(digest_size=16)
         role: Role = "login" if method[0] == _CONNECTION else "request"
@@ -133,8 +136,8 @@ class AmqpFraming(PairedFraming):
         if method == _SELECT_CONFIRMS:
             channel.confirming = True
         if method == _PUBLISH:
-            channel.published += 1
             if channel.confirming:
+                channel.published += 1
                 channel.unconfirmed[channel.published] = request
         elif replied:
             channel.open.append(request)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -21,7 +22,14 @@ MAX_HEADER = 65536  # bytes within which a frame must have told its length
 
 
 class FramingError(BettongError):
-    """The bytes are not of this protocol, or in a part of it that cannot be read (encrypted)."""
+    """The bytes are not of this protocol, or in a part of it that cannot be read (encrypted).
+
+    Attributes:
+        parts, replies: what came right before them in the same read.
+    """
+
+    parts: Sequence[Part] = ()
+    replies: Sequence[Reply] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +140,10 @@ class FrameReader(ABC):
         at = 0
         while at < len(data):
             if self._missing == 0:
-                probe = self._begun + data[at : at + MAX_HEADER]
+                probe = self._begun + data[at : at + MAX_HEADER - len(self._begun)]
                 size = self.measure(probe)
                 if size is None:
-                    if len(probe) > MAX_HEADER:
+                    if len(probe) == MAX_HEADER:
                         raise FramingError(f"no length within {MAX_HEADER} bytes")
                     self._begun = probe
                     return

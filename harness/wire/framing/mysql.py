@@ -16,6 +16,7 @@ _MAX_STATEMENTS = 10_000
 _LAST_STATEMENT = 0xFFFFFFFF
 _NAMED = 9  # header, command and the number of a prepared statement
 _QUERY, _PREPARE, _EXECUTE, _BULK_EXECUTE = 0x03, 0x16, 0x17, 0xFA
+_SEND_FILE = b"\xfb"
 _NAMES = {0x01: "quit", 0x02: "USE", 0x0E: "ping", 0x11: "change user", 0x1F: "reset"}
 _NAMES |= {0x18: "long data", 0x19: "close statement", 0x1A: "reset statement", 0x1B: "set option"}
 _UNANSWERED = frozenset((0x01, 0x18, 0x19))
@@ -42,6 +43,8 @@ class MySQLFraming(PairedFraming):
         self._preparing: dict[int, bytes] = {}  # requests whose answers will name a statement
         self._last_prepared = b"?"
         self._server_sequence = -1
+        self._asked_since = False  # a command has come since the server last said something
+        self._loading = False  # the server has asked for a file of the client's
 
     def measure_client(self, head: bytes) -> int | None:
         size = _packet_size(head)
@@ -59,8 +62,12 @@ class MySQLFraming(PairedFraming):
         text = b""
         if self._continued:
             request = self._pending
+        elif self._loading:  # its packets' numbers come round to that of a command
+            self._loading = length > 0
+            request = Info("data", role="noise", replied=False)
         elif sequence == 0:
             self._commands += 1
+            self._asked_since = True
             request, text = self._command(payload, frame.digest)
         else:
             request = self._further(length, payload)
@@ -102,12 +109,14 @@ class MySQLFraming(PairedFraming):
 
     def server_frame(self, frame: Frame) -> None:
         previous, self._server_sequence = self._server_sequence, frame.head[3]
-        # a reply begins with packet 1, unless the numbers have come round to it
-        begins = self._server_sequence == 1 and previous != 0
+        # a reply begins with packet 1, unless the numbers of a longer one have come round to it
+        begins = self._server_sequence == 1 and (previous != 0 or self._asked_since)
+        self._asked_since = False
         if self._commands and not begins:
             self.answer_more(frame.size)
             return
         oldest = self.open[0] if self.open else None
+        self._loading = bool(self._commands) and frame.head[4:5] == _SEND_FILE
         self.answer_oldest(frame.size)
         text = self._preparing.pop(oldest, b"") if oldest is not None else b""
         if text and frame.head[4:5] == b"\0" and len(frame.head) >= 9:

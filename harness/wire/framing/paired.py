@@ -10,6 +10,7 @@ from bettong.harness.wire.framing.base import (
     Frame,
     FrameReader,
     Framing,
+    FramingError,
     Info,
     Part,
     Reply,
@@ -49,12 +50,20 @@ class PairedFraming(Framing):
 
     def client(self, data: bytes) -> list[Part]:
         self._parts = []
-        self._client.feed(data)
+        try:
+            self._client.feed(data)
+        except FramingError as e:
+            e.parts = self._parts
+            raise
         return self._parts
 
     def server(self, data: bytes) -> list[Reply]:
         self._answers = []
-        self._server.feed(data)
+        try:
+            self._server.feed(data)
+        except FramingError as e:
+            e.replies = self._answers
+            raise
         return self._answers
 
     @abstractmethod

@@ -30,6 +30,7 @@ class Server:
     def __init__(self) -> None:
         self.asked: list[tuple[int, int, bytes]] = []
         self.refuses = False
+        self.refuses_hello = False
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = "{}:{}".format(*self._listener.getsockname())
         threading.Thread(target=self._accept, daemon=True).start()
@@ -48,7 +49,8 @@ class Server:
                 while True:
                     kind, body = receive(connection)
                     self.asked.append((number, kind, body))
-                    no = self.refuses and number > 0 and kind != HELLO
+                    refuses = self.refuses_hello if kind == HELLO else self.refuses
+                    no = refuses and number > 0
                     connection.sendall(encode(ErrorReply.KIND if no else YES, [body]))
             except Exception:
                 return
@@ -121,6 +123,35 @@ def test_a_copy_of_nothing_or_to_nobody_has_not_fired(server: Server, repeaters:
         outcome = repeaters.deliver(FAULT.id, step_failed=False)
     assert outcome.fired is False
     assert "was not answered" in outcome.evidence
+
+
+def test_a_copy_that_is_not_let_in_has_not_fired(server: Server, repeaters: Repeaters) -> None:
+    server.refuses_hello = True
+    with connect(repeaters.way(FAULT.link, server.address)) as client:
+        FAULT.arm(repeaters)
+        ask(client, ASK, b"within")
+        outcome = repeaters.deliver(FAULT.id, step_failed=False)
+    assert (outcome.fired, server.asked[-1]) == (False, (1, HELLO, b"it is me"))
+    assert "refused before" in outcome.evidence
+
+
+def test_what_an_earlier_step_has_sent_on_another_connection_does_not_come_again(
+    server: Server, repeaters: Repeaters
+) -> None:
+    address = repeaters.way(FAULT.link, server.address)
+    with connect(address) as first, connect(address) as second:
+        FAULT.arm(repeaters)
+        ask(first, ASK, b"once")
+        ask(second, ASK, b"tried again")
+        assert repeaters.deliver(FAULT.id, step_failed=False).fired
+        FAULT.arm(repeaters)
+        ask(first, ASK, b"the next step's")
+        assert repeaters.deliver(FAULT.id, step_failed=False).fired
+        FAULT.arm(repeaters)
+        ask(second, ASK, b"the last step's")
+        assert repeaters.deliver(FAULT.id, step_failed=False).fired
+    copies = [body for number, kind, body in server.asked if number > 1 and kind == ASK]
+    assert copies[-2:] == [b"the next step's", b"the last step's"]
 
 
 def test_only_links_on_which_a_copy_is_planned_are_changed(repeaters: Repeaters) -> None:

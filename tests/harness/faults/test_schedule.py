@@ -7,6 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bettong.engine.storage.durability import KEEPS
 from bettong.harness.faults import kinds as f
 from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.point import Point, Topology
@@ -21,6 +22,10 @@ steps = st.sampled_from(
 )
 places = st.builds(Point, steps, st.just("before"), st.integers(1, 9))
 moments = st.builds(Point, steps, st.sampled_from(["before", "after"]), st.integers(1, 9))
+spans = st.tuples(moments, st.none() | moments).filter(
+    lambda span: span[1] is None or span[0].step != span[1].step or span[0].order < span[1].order
+)
+keeps = st.sampled_from(KEEPS) | st.integers(1, 9)
 nodes = st.sampled_from(TOPOLOGY.nodes)
 links = st.sampled_from(LINKS)
 faults = st.one_of(
@@ -34,16 +39,21 @@ faults = st.one_of(
     st.builds(f.Reset, links, places),
     st.builds(f.Duplicate, links, places),
     st.builds(f.Late, places),
-    st.builds(f.Pause, nodes, moments, moments),
-    st.builds(f.Pause, st.just("driver"), moments, st.none() | moments, st.just(True)),
-    st.builds(f.PowerCut, nodes, places, st.integers(1, 9)),
+    st.builds(lambda node, span: f.Pause(node, *span), nodes, spans),
+    st.builds(lambda span: f.Pause("driver", *span, replace=True), spans),
+    st.builds(f.PowerCut, nodes, places, st.integers(1, 9), keeps),
+    st.builds(f.PowerCut, nodes, moments, st.just(0), keeps),
     st.builds(f.Storage, moments, st.sampled_from(["ENOSPC", "EIO"])),
     st.builds(
-        f.Cut,
-        st.just(("w1",)),
-        st.just(("w2", "driver")),
+        f.Storage,
         moments,
-        st.none() | moments,
+        st.sampled_from(["ENOSPC", "EIO", "SHORT"]),
+        st.integers(1, 9),
+        st.just("") | nodes,
+    ),
+    st.builds(
+        lambda span, direction: f.Cut(("w1",), ("w2", "driver"), *span, direction),
+        spans,
         st.sampled_from(["both", "forward", "backward"]),
     ),
     st.builds(
@@ -160,6 +170,8 @@ def test_the_ids_are_stable() -> None:
         ("faults: [{crash: {node: driver, node: w1, before: metadata}}]", "node is given twice"),
         ("faults: [{delay: {link: driver->gateway, at: metadata, latency_ms: true}}]", "whole"),
         ("faults: [", "not YAML or JSON"),
+        ("faults: []\n? [node]\n: driver", "line 2: a key has to be a name"),
+        ("faults: [{crash: {? {node: driver} : 1}}]", "line 1: a key has to be a name"),
     ],
 )
 def test_a_mistake_gets_one_clear_error(text: str, message: str) -> None:
@@ -167,6 +179,23 @@ def test_a_mistake_gets_one_clear_error(text: str, message: str) -> None:
         Schedule.parse(text).check(TOPOLOGY)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("start", "until"),
+    [
+        ("metadata", "metadata"),
+        ("after metadata", "metadata"),
+        ("after metadata", "after metadata"),
+        ("metadata#2", "after metadata"),
+    ],
+)
+def test_a_fault_that_would_never_end_is_refused(start: str, until: str) -> None:
+    span = {"from": start, "until": until}
+    for fault in ({"pause": {"node": "w1"}}, {"cut": {"between": [["w1"], ["w2"]]}}):
+        ((kind, fields),) = fault.items()
+        with pytest.raises(ScheduleError, match=r"until: .* does not come after "):
+            Schedule.from_dict({"faults": [{kind: {**fields, **span}}]})
 
 
 def test_the_same_fault_twice_is_refused() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from wire_samples import (
+    AMQP,
     HTTP,
     POSTGRES,
     READY,
@@ -17,10 +18,12 @@ from wire_samples import (
     amqp,
     asks,
     kafka,
+    method,
     my,
     names,
     pg,
     pg_startup,
+    publish,
     says,
     split_turns,
 )
@@ -324,6 +327,72 @@ def test_rows_whose_numbers_come_round_are_no_new_reply() -> None:
     reported = Framed(turns, "mysql")
     assert reported.labels == ["SELECT", "COMMIT"]
     assert reported.answered == [0, 1]
+
+
+@pytest.mark.parametrize("packets", [255, 256, 257, 512])
+def test_however_many_rows_a_reply_has_the_next_one_is_of_the_next_request(packets: int) -> None:
+    rows = b"".join(my(number % 256, b"row") for number in range(1, packets + 1))
+    turns = [asks(my(0, b"\x03SELECT 1")), says(rows)]
+    for statement in (b"\x03INSERT", b"\x03COMMIT"):
+        turns += [asks(my(0, statement)), says(my(1, b"\0"))]
+    reported = Framed(turns, "mysql")
+    assert reported.labels == ["SELECT", "INSERT", "COMMIT"]
+    assert reported.answered == [0, 1, 2]
+
+
+def test_a_file_that_the_server_asks_for_is_no_command_however_long_it_is() -> None:
+    file = b"".join(my(number % 256, b"dataxxxxxxxx") for number in range(2, 300))
+    turns = [
+        asks(my(0, b"\x03LOAD DATA LOCAL")),
+        says(my(1, b"\xfbfile")),
+        asks(file + my(300 % 256, b"")),
+        says(my(301 % 256, b"\0")),
+        asks(my(0, b"\x03COMMIT")),
+        says(my(1, b"\0")),
+    ]
+    reported = Framed(turns, "mysql")
+    assert reported.labels == ["LOAD", "COMMIT"]
+    assert sorted(reported.answered) == sorted(reported.due)
+
+
+def test_a_channel_that_is_opened_again_counts_its_confirms_for_itself() -> None:
+    opened = [asks(method(1, 20, 10)), says(method(1, 20, 11))]
+    closed = [asks(method(1, 20, 40)), says(method(1, 20, 41))]
+    confirmed = [
+        asks(method(1, 85, 10, b"\0")),
+        says(method(1, 85, 11)),
+        asks(publish(b"one")),
+        says(method(1, 60, 80, struct.pack("!QB", 1, 0))),
+    ]
+    turns = [*AMQP[:6], *opened, *confirmed, *closed, *opened, asks(publish(b"no"))]
+    reported = Framed([*turns, *confirmed])
+    assert reported.framing.problem is None
+    assert sorted(reported.answered) == sorted(reported.due)
+
+
+LINE = b"SET k " + b"v" * 70_000 + b"\r\n"
+
+
+@pytest.mark.parametrize("first", [len(LINE), 1000, 65_535, 65_536, 65_537])
+def test_a_line_that_is_too_long_is_given_up_however_it_is_split(first: int) -> None:
+    reported = Framed([asks(LINE[:first]), asks(LINE[first:] + b"GET k\r\n")], "redis")
+    assert reported.framing.problem == "redis: no length within 65536 bytes"
+    assert reported.labels == ["bytes"]
+    assert reported.client_bytes == len(LINE) + 7
+
+
+TOLD = b"POST /rows HTTP/1.1\r\nContent-Length: 2\r\n\r\nhi"
+DONE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@given(st.integers(0, len(TOLD) + 9), st.integers(0, len(DONE) + 9))
+def test_what_came_before_nonsense_is_told_however_it_is_split(asked: int, said: int) -> None:
+    data, answer = TOLD + b"nonsense\n\n", DONE + b"nonsense\n\n"
+    turns = [asks(data[:asked]), asks(data[asked:]), says(answer[:said]), says(answer[said:])]
+    reported = Framed([turn for turn in turns if turn.data], "http")
+    assert reported.labels == ["POST /rows", "bytes"]
+    reported = Framed([asks(TOLD), *(turn for turn in turns[2:] if turn.data)], "http")
+    assert (reported.labels, reported.answered) == (["POST /rows"], [0])
 
 
 @pytest.mark.parametrize(

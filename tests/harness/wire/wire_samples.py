@@ -196,9 +196,9 @@ AMQP = [
     asks(method(1, 85, 10, b"\0"), "confirm.select"),
     says(method(1, 85, 11)),
     asks(publish(b"one") + amqp(8, 0, b"") + publish(b""), "basic.publish", "basic.publish"),
-    says(amqp(8, 0, b"") + method(1, 60, 80, struct.pack("!QB", 2, 0))),
+    says(amqp(8, 0, b"") + method(1, 60, 80, struct.pack("!QB", 1, 0))),
     asks(publish(b"three"), "basic.publish"),
-    says(method(1, 60, 80, struct.pack("!QB", 4, 1))),
+    says(method(1, 60, 80, struct.pack("!QB", 3, 1))),
 ]
 
 NATS = [

@@ -1,0 +1,170 @@
+"""A fault that its process carries out itself has fired when that process was told of it, at the
+moment that it names, and has said that it got there."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+
+import pytest
+
+from bettong.engine.storage.durability import Keep
+from bettong.harness.conductor.run_control import RunControl
+from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
+from bettong.harness.faults.fault import Fault, Go
+from bettong.harness.faults.kinds import Crash, Late, PowerCut, Storage
+from bettong.harness.faults.point import Point, PointPhase
+from bettong.harness.faults.schedule import Schedule
+from bettong.lineage.trace import Phase, TraceEvent
+
+
+class Nodes:
+    """An actuator over nodes that are nothing but names."""
+
+    def __init__(self) -> None:
+        self.cuts: list[Keep] = []
+
+    def crash(self, node: str) -> tuple[int, InjectionOutcome]:
+        return 1, InjectionOutcome(True, "killed")
+
+    def cut_power(self, node: str, keep: Keep) -> tuple[int, InjectionOutcome]:
+        self.cuts.append(keep)
+        return 1, InjectionOutcome(True, "cut")
+
+    def restart(self, node: str) -> None: ...
+    def pause(self, node: str) -> InjectionOutcome:
+        return InjectionOutcome(True, "stopped")
+
+    def resume(self, node: str) -> str:
+        return "resumed"
+
+    def disturb(self, fault: str, link: str, disturbance: Disturbance) -> str:
+        return "armed"
+
+    def partition(
+        self, fault: str, left: tuple[str, ...], right: tuple[str, ...], direction: Direction
+    ) -> str:
+        return "armed"
+
+    def repeat(self, fault: str, link: str) -> str:
+        return "armed"
+
+    def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
+        return InjectionOutcome(None, "healed")
+
+
+class Run:
+    """A run of the node a with these faults."""
+
+    def __init__(self, *faults: Fault) -> None:
+        self.nodes = Nodes()
+        self.control = RunControl("r1", self.nodes, Schedule(faults))
+
+    def at(self, step: str, phase: Phase = "before", thread: int = 1) -> Go | None:
+        return self.control.notify(thread, TraceEvent(step, phase, "a", 1))
+
+    def take(self, step: str, thread: int = 1) -> None:
+        self.at(step, thread=thread)
+        self.at(step, "after", thread)
+
+    def call(self, step: str, number: int, what: str = "disk-fault", thread: int = 1) -> None:
+        """It says that it got to a call that it was told of."""
+        detail = {"call": number, "operation": "append", "path": "f"}
+        event = TraceEvent(f"{what}/{step}", "before", "a", 1, detail=detail)
+        self.control.notify(thread, event)
+
+    def fired(self, *faults: Fault) -> bool:
+        """Whether these have fired, and no others."""
+        all_ids = self.control.schedule.ids
+        ids = {fault.id for fault in faults}
+        assert set(self.control.evidence) | set(self.control.not_fired) == set(all_ids)
+        return set(self.control.evidence) == ids
+
+
+def failing(call: int, occurrence: int = 1, phase: PointPhase = "before") -> Storage:
+    return Storage(Point("write", phase, occurrence), "EIO", call)
+
+
+def test_of_two_calls_in_one_step_the_one_that_is_told_fires() -> None:
+    run = Run(failing(2), failing(9))
+    assert run.at("write") == Go(errno.EIO, call=2)
+    run.call("write", 2)
+    run.at("write", "failed")
+    assert run.fired(failing(2))
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_a_call_that_was_not_made_is_not_made_when_the_step_is_taken_again(
+    phase: PointPhase,
+) -> None:
+    run = Run(failing(5, phase=phase), failing(2, 2, phase))
+    run.take("write")
+    run.at("write")
+    if phase == "after":
+        run.at("write", "after")
+    run.call("write", 2)
+    assert run.fired(failing(2, 2, phase))
+
+
+def test_what_is_ordered_for_a_step_lasts_through_the_steps_within_it() -> None:
+    run = Run(failing(2))
+    run.at("write")
+    run.take("inner")
+    run.call("write", 2)
+    assert run.fired(failing(2))
+
+
+def test_what_is_ordered_for_one_thread_no_other_one_fires() -> None:
+    run = Run(failing(5), failing(2, 2))
+    run.at("write", thread=1)
+    run.at("write", thread=2)
+    run.call("write", 2, thread=2)
+    assert run.fired(failing(2, 2))
+    run.call("write", 5, thread=1)
+    assert run.fired(failing(5), failing(2, 2))
+
+
+def test_what_is_ordered_ends_with_its_process() -> None:
+    run = Run(failing(5), failing(2, 2))
+    run.at("write")
+    run.control.gone(1)
+    run.at("write", thread=2)
+    run.call("write", 2, thread=2)
+    assert run.fired(failing(2, 2))
+
+
+def test_the_power_is_cut_as_the_fault_says_whose_sync_has_come() -> None:
+    first = PowerCut("a", Point("write"), 2, "zeros")
+    second = PowerCut("a", Point("write", "before", 2), 1, "half")
+    run = Run(first, second)
+    run.take("write")
+    run.at("write")
+    run.call("write", 1, "power-cut")
+    assert run.nodes.cuts == ["half"]
+    assert run.fired(second)
+
+
+FULL = Storage(Point("write"), "ENOSPC")
+BROKEN = Storage(Point("write"), "EIO")
+KILLED = Crash("a", Point("write"), restart=False)
+
+
+@pytest.mark.parametrize("faults", [(FULL, KILLED), (KILLED, FULL)])
+def test_a_process_that_was_killed_at_a_step_does_not_fail_in_it(faults: Sequence[Fault]) -> None:
+    run = Run(*faults)
+    assert run.at("write") is None
+    assert run.fired(KILLED)
+
+
+def test_a_step_fails_with_one_error() -> None:
+    run = Run(FULL, BROKEN)
+    assert run.at("write") == Go(errno.ENOSPC)
+    assert run.fired(FULL)
+
+
+def test_a_wait_that_fails_does_not_end_later() -> None:
+    wait = Point("batch=1/source.wait")
+    late, failed = Late(wait), Storage(wait, "EIO")
+    run = Run(failed, late)
+    assert run.at(wait.step) == Go(errno.EIO)
+    assert run.fired(failed)
