@@ -103,9 +103,9 @@ class Explainer:
         return id
 
     def _derive(self, key: Key, id: str) -> None:
-        group = self._universe.groups.get(key)
-        if group is not None and self._outcome(group) == key.row:
-            self._lineage.firing(id, self._tally(group), group.aggregation.label)
+        for group in self._universe.groups.get(key, ()):
+            if self._outcome(group) == key.row:
+                self._lineage.firing(id, self._tally(group), group.aggregation.label)
         for candidate in self._universe.candidates[key]:
             if self._fires(candidate, key):
                 premises = [
@@ -141,8 +141,7 @@ class Explainer:
         premises: dict[str, None] = {}
         together = [key]
         for member in together:
-            group = self._universe.groups.get(member)
-            if group is not None:
+            for group in self._universe.groups.get(member, ()):
                 premises.update(dict.fromkeys(self._tally(group)))
             for candidate in self._universe.candidates[member]:
                 reason = self._reason(candidate, member, together)

@@ -73,7 +73,8 @@ class DedalusProgram:
         everything = frozenset(r for s in strata for r in s.relations)
         carried = _carried(self._lowered, relevant)
         given = _given(self._lowered)
-        self._volatile = volatile
+        # what an aggregate has been given is lost with it
+        volatile |= {a.source for a in self._lowered.aggregations if a.relation in volatile}
 
         def rounds(within: frozenset[str], outward: frozenset[str]) -> Rounds:
             return Rounds(

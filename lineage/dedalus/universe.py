@@ -41,7 +41,7 @@ class Universe:
     Attributes:
         candidates: for each possible fact that is not certain, its candidate derivations.
         certain: facts that hold under every schedule.
-        groups: for each fact that an aggregation may make, the group.
+        groups: for each fact that aggregations may make, the groups of which they may.
         leaves: deliveries and lives.
     """
 
@@ -51,7 +51,7 @@ class Universe:
         self.leaves = LeafBuilder(spec)
         self.candidates: dict[Key, dict[Candidate, None]] = {}
         self.certain: set[Key] = set()
-        self.groups: dict[Key, Group] = {}
+        self.groups: dict[Key, list[Group]] = {}
         self._rounds = rounds
         self._crash_time = crash_time
         self._stops = spec.crashes > 0 and spec.crash_model != "send-stop"
@@ -221,7 +221,7 @@ class Universe:
                     self._make_certain(now, key)
                 elif key not in self.certain:
                     self.candidates.setdefault(key, {})
-                    self.groups[key] = Group(aggregation, group, members)
+                    self.groups.setdefault(key, []).append(Group(aggregation, group, members))
 
     # -- from round to round -----------------------------------------------------------------
 

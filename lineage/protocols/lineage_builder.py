@@ -169,6 +169,8 @@ class LineageBuilder:
                     premises.append(self._late(sender, node, sent))
             elif sent == time - 2:
                 continue
+            else:
+                premises += self._running(node, time)  # a stopped node hears not even itself
             self.lineage.firing(id, premises, "receive")
 
     def _late(self, sender: str, receiver: str, sent: int) -> str:

@@ -29,6 +29,7 @@ Fact = tuple[str, Arguments]
 
 TIMEOUT, TICKING, CANCEL, DISCARD = "", ".ticking", ".cancel", ".discard"
 Effect = Literal["add", "next", "send"]
+_VERBS = {"ticking": "start", "cancel": "cancel", "discard": "discard"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +304,7 @@ class LocalRules:
                 triggers = zip(rule.relations, rows, strict=True)
                 node.call = Call(rule.name, tuple(t for t in triggers if t[0] != OTHERS))
                 rule.function(self.protocol, node, *(value for row in rows for value in row))
+                _check_shown(rule, node.call)
                 calls.append(node.call)
         facts = frozenset(node.facts())
         extra = {
@@ -340,6 +342,18 @@ class LocalRules:
             and relation.keep
             and relation.durable
         )
+
+
+def _check_shown(rule: Rule, call: Call) -> None:
+    """Why a fact is absent is read from what the code of rules shows: it has to show all."""
+    for write in call.writes:
+        relation, _, suffix = write.fact[0].partition(".")
+        verb = _VERBS.get(suffix, write.effect)
+        if not rule.may(verb, relation) and (verb != "add" or relation not in rule.relations):
+            raise ProtocolError(
+                f"rule {rule.name}: that it does me.{relation}.{verb}(…) cannot be seen in its "
+                f"code: write that in the rule, or in a method of the protocol that it calls"
+            )
 
 
 def _sent(calls: list[Call]) -> dict[str, tuple[Fact, ...]]:

@@ -30,13 +30,12 @@ Rounds, losses and crashes are those of :mod:`bettong.lineage.protocols.failure_
 
 from __future__ import annotations
 
-import dis
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any, ClassVar, Literal, TypeVar
 
 from bettong.lineage.errors import BettongError
+from bettong.lineage.protocols.rule_code import ANYTHING, uses
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 RuleKind = Literal["rule", "pre", "post"]
@@ -129,7 +128,8 @@ class Rule:
         """Whether it could do this to the relation, as far as its code tells."""
         if verb == "add" and relation in self.relations:
             return False
-        return (relation, verb) in self.uses or (relation, "*") in self.uses
+        ways = {(relation, verb), (relation, "*"), ANYTHING}
+        return not ways.isdisjoint(self.uses)
 
     def reads(self, relation: str) -> bool:
         """Whether its code shows that it looks at the relation."""
@@ -196,27 +196,6 @@ class Declared:
         return tuple(r for r in self.rules if r.kind == kind)
 
 
-def _uses(function: Callable[..., Any], cls: type, seen: set[Any]) -> Iterator[tuple[str, str]]:
-    """Pairs (attribute, attribute of that) in a function's code and in the helpers it calls:
-    ``me.log.add`` gives ``("log", "add")``; what cannot be seen so plainly gives ``"*"``."""
-    codes = [function.__code__]
-    while codes:
-        code = codes.pop()
-        codes += [c for c in code.co_consts if hasattr(c, "co_names")]
-        loads = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL")]
-        for this, following in zip(loads, [*loads[1:], None], strict=True):
-            if this.opname not in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_GLOBAL"):
-                continue
-            follows = following is not None and following.opname in ("LOAD_ATTR", "LOAD_METHOD")
-            yield this.argval, following.argval if following and follows else "*"
-            helper = getattr(cls, this.argval, None)
-            if not isinstance(helper, FunctionType) or hasattr(helper, "bettong_rule"):
-                continue
-            if helper not in seen:
-                seen.add(helper)
-                yield from _uses(helper, cls, seen)
-
-
 def declared(cls: type[Protocol]) -> Declared:
     """Read a protocol class; base classes come first, an overriding method takes the place of
     the one it overrides. Raises ProtocolError when a rule names an unknown relation."""
@@ -241,7 +220,7 @@ def declared(cls: type[Protocol]) -> Declared:
                     f"{cls.__name__}.{name} names the relation {relation!r}, "
                     f"but the protocol has: {known}"
                 )
-        rules.append(Rule(name, kind, named, function, frozenset(_uses(function, cls, {function}))))
+        rules.append(Rule(name, kind, named, function, uses(function, cls, Relation)))
     for kind in ("pre", "post"):
         if not any(r.kind == kind for r in rules):
             raise ProtocolError(

@@ -142,6 +142,17 @@ def test_aggregates_of_messages_are_made_where_they_arrive() -> None:
     assert ("seen(b,2)", 2) in shown(play)
 
 
+@pytest.mark.parametrize(("volatile", "left"), [(frozenset(), True), ({"top"}, False)])
+def test_what_an_aggregate_has_made_is_lost_with_the_relation(
+    volatile: frozenset[str], left: bool
+) -> None:
+    text = 'n("a", 1)@1;\ntop(A, max<X>)@next :- n(A, X);\nout(A, X) :- top(A, X);\n'
+    program = DedalusProgram(load_text(text + GOAL, "p.ded"), NODES, volatile=frozenset(volatile))
+    spec = FailureSpec(NODES, 3, 0, 1, "restart")
+    play = program.play(spec, frozenset({"C(a,2)"}))
+    assert (("top(a,1)", 2) in shown(play)) == left
+
+
 def test_crash_is_known_everywhere_from_the_first_round_and_messages_to_oneself_arrive() -> None:
     text = (
         'n("a", "a")@1;\nsaid(B, A)@async :- n(A, B);\nn(A, B)@next :- n(A, B);\n'

@@ -66,6 +66,28 @@ def test_the_search_agrees_with_running_every_schedule(
     agree(program, FailureSpec(program.nodes, *bounds, model))
 
 
+TWO_TALLIES = """
+open("b")@1;
+open(N)@next :- open(N);
+calm("a")@async :- open("b"), notin ballot("a");
+ballot("a")@2;
+yes("b", "v")@async :- ballot("a");
+no("b", "w")@async :- ballot("a"), notin calm("a");
+yes(N, V)@next :- yes(N, V);
+no(N, V)@next :- no(N, V);
+votes(N, count<V>) :- yes(N, V);
+votes(N, count<V>) :- no(N, V);
+pre(N, 1) :- open(N);
+post(N, C) :- votes(N, C);
+"""
+
+
+def test_a_fact_that_two_aggregates_may_make_is_explained_by_both() -> None:
+    program = DedalusProgram(load_text(TWO_TALLIES, "p.ded"), NODES)
+    every = agree(program, FailureSpec(NODES, 5, 3, 0))
+    assert every.minimal == [{"O(a,b,2)"}]
+
+
 LOSSES = "simple", (6, 3, 0), 2048, 1024, [{"O(a,b,1)"}, {"O(a,c,1)"}]
 RETRY = (
     {"C(a,2)", "O(a,b,1)"},

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import pytest
 
 from bettong.lineage.protocols.executor import RoundExecutor
 from bettong.lineage.protocols.explorer import explore
 from bettong.lineage.protocols.failure_spec import CRASH_MODELS, CrashModel, FailureSpec
+from bettong.lineage.protocols.local import Node
+from bettong.lineage.protocols.protocol import (
+    Event,
+    Given,
+    Message,
+    Protocol,
+    State,
+    postcondition,
+    precondition,
+    rule,
+)
 from bettong.lineage.protocols.simulator import Simulation
 from bettong.lineage.protocols.sweep import sweep
+from bettong.lineage.protocols.world import World
 from bettong.lineage.search.loop import search
 from bettong.scenarios.protocols import entries
 
@@ -65,3 +79,36 @@ def test_search_agrees_with_duplicates_and_delays(name: str, duplicates: int, de
     found = search(executor, spec.bounds, find_all=True)
     assert [sorted(s) for s in found.minimal] == [sorted(s) for s in judge.minimal]
     assert found.complete
+
+
+class ToItself(Protocol):
+    """A message that a node sends itself and keeps: lost when it is down just then."""
+
+    nodes = ("a", "b")
+    go = Event("x")
+    asked = State("x")
+    note = Message("x", keep=True)
+
+    def given(self) -> Iterable[Given]:
+        return [Given("a", "go", (1,)), Given("b", "asked", (1,))]
+
+    @rule("go")
+    def write(self, me: Node, x: int) -> None:
+        me.note.send(me.name, x)
+
+    @precondition("asked")
+    def pre(self, world: World, node: str, x: int) -> Iterator[tuple[int]]:
+        yield (x,)
+
+    @postcondition("note")
+    def post(self, world: World, node: str, sender: str, x: int) -> Iterator[tuple[int]]:
+        yield (x,)
+
+
+@pytest.mark.parametrize("model", ["full-stop", "restart"])
+def test_a_node_that_is_down_does_not_hear_itself(model: CrashModel) -> None:
+    spec = FailureSpec(ToItself.nodes, 4, 0, 1, model)
+    executor = RoundExecutor(Simulation(ToItself()), spec)
+    found = search(executor, spec.bounds, find_all=True)
+    assert found.minimal == [{"C(a,1)"}, {"C(a,2)"}]
+    assert explore(executor, processes=1).minimal == found.minimal
