@@ -11,6 +11,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count, product
 
@@ -19,6 +20,7 @@ from bettong.harness.toxiproxy import Armed, ProxiedLink, Proxy, Stream, Toxic, 
 from bettong.lineage.errors import BettongError
 
 FIRE_TIMEOUT = 3.0
+CROSS_TIMEOUT = 30.0
 _POLL_S = 0.002
 _OTHER: dict[Stream, Stream] = {"upstream": "downstream", "downstream": "upstream"}
 _sets = count(1)
@@ -91,15 +93,17 @@ class Links:
 
     def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
         """End a fault. When the step it hits waits for no reply, first wait (not long) until
-        the proxy has seen what the step has sent."""
+        the proxy has seen what the step has sent, and has given on what it only slows down: that
+        would come at once when the fault is ended, as if there had been none."""
         armed = self._armed.pop(fault)
-        deadline = time.monotonic() + FIRE_TIMEOUT
-        while not (step_failed or _fired(armed)):
-            if time.monotonic() > deadline:
-                break
-            time.sleep(_POLL_S)
+        if not step_failed:
+            _within(FIRE_TIMEOUT, lambda: _fired(armed))
+            _within(CROSS_TIMEOUT, lambda: not _holding(armed))
+        held = 0 if step_failed else _holding(armed)
         with self._lock:
             evidence = [a.heal() for a in armed]
+        if held:
+            return InjectionOutcome(False, f"{held} bytes had not crossed in {CROSS_TIMEOUT:g} s")
         known = [e.fired for e in evidence if e.fired is not None]
         dropped = sum(sum(e.detail.get("dropped", {}).values()) for e in evidence)
         killed = sum(e.detail.get("killed", 0) for e in evidence)
@@ -148,6 +152,17 @@ def _in_force(armed: list[Armed]) -> str:
 
 def _fired(armed: list[Armed]) -> bool:
     return any(a.evidence().fired for a in armed)
+
+
+def _holding(armed: list[Armed]) -> int:
+    return sum(a.holding() for a in armed)
+
+
+def _within(seconds: float, reached: Callable[[], bool]) -> None:
+    """Wait until it is so, but no longer."""
+    deadline = time.monotonic() + seconds
+    while not reached() and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
 
 
 def _refusal(address: tuple[str, int]) -> str:

@@ -20,7 +20,8 @@ from bettong.harness.faults.fault import Go
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import TraceError, TraceEvent
 
-_LONGEST_LINE = 1 << 20
+_LONGEST_LINE = 1 << 26
+"""An event may tell of thousands of calls to the disk, each with two long paths."""
 
 
 class Conductor:
@@ -97,14 +98,18 @@ class Conductor:
             request: dict[str, Any] = json.loads(line)
             event = TraceEvent.from_value(request["event"])
             control = self._runs.get(request["run"])
-            if control is None:
-                return _refusal(f"run {request['run']!r} is over")
-            seen.add(control)
-            go = control.notify(connection_id, event)
         except (KeyError, TypeError, ValueError, TraceError) as e:
             return _refusal(f"not a step: {e}")
+        if control is None:
+            return _refusal(f"run {request['run']!r} is over")
+        seen.add(control)
+        try:
+            go = control.notify(connection_id, event)
         except BettongError as e:
             return _refusal(str(e))
+        except Exception as e:  # of the harness: the process must not look as if it had died
+            control.fail(e)
+            return None
         return _GO if go == Go() else None if go is None else _reply(go)
 
 

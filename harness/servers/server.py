@@ -187,7 +187,7 @@ class Server(ABC):
     def kill(self) -> int | None:
         """SIGKILL all its processes at once: a crash. The data stay. The first one's exit status,
         or None when it was not running."""
-        return self._kill(list(self._tree()))
+        return self._kill(self._suspended())
 
     def _kill(self, doomed: list[psutil.Process]) -> int | None:
         if self._process is None:
@@ -217,7 +217,16 @@ class Server(ABC):
 
     def pause(self) -> None:
         """SIGSTOP all its processes: connections stay, nothing is answered."""
-        suspend([process.pid for process in reversed(list(self._tree()))])
+        self._suspended()
+
+    def _suspended(self) -> list[psutil.Process]:
+        """Its processes, the first one last, all of which stand still: one that ran while they were
+        looked up may have forked another one."""
+        stopped: list[psutil.Process] = []
+        while new := [process for process in self._tree() if process not in stopped]:
+            suspend([process.pid for process in reversed(new)])
+            stopped = [*new, *stopped]
+        return stopped
 
     def resume(self) -> None:
         for process in self._tree():

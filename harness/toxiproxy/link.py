@@ -76,6 +76,13 @@ class Armed:
         detail["killed"] = after.connections["killed"] - before.connections["killed"]
         return Evidence(True if detail["killed"] else None, detail)
 
+    def holding(self) -> int:
+        """Bytes that its toxics hold back at this moment and will give on; 0 where the server
+        cannot know."""
+        now = self.link.client.traffic(self.link.name)
+        streams = {toxic.stream for toxic in self._toxics}
+        return 0 if now is None else sum(now.flow(stream).held for stream in streams)
+
     def heal(self) -> Evidence:
         """End the fault; what it held back is gone, and so are its connections. Again: no more
         than the evidence."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from bettong.harness.cluster.links import LinkError, Links
-from bettong.harness.faults.kinds import Cut, Delay, Omit, OmitReply, Reset
+from bettong.harness.faults.kinds import Cut, Delay, Omit, OmitReply, Reset, Throttle
 from bettong.harness.faults.point import Point
 from bettong.harness.toxiproxy import ToxiproxyServer
 
@@ -165,6 +165,33 @@ def test_other_faults_are_carried_by_their_toxics(links: Links, echo: Echo) -> N
     reset.arm(links)
     assert Caller(address).ask(b"two\n") == b""
     assert links.heal(reset.id, step_failed=True).fired
+
+
+@pytest.mark.parametrize("fault", [Delay("a->b", AT, 50), Throttle("a->b", AT, 100)])
+def test_what_waits_for_no_reply_has_crossed_a_slow_link_before_that_is_mended(
+    links: Links, fault: Delay | Throttle
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        caller = Caller(links.connect("a", "b", "{}:{}".format(*listener.getsockname())))
+        with listener.accept()[0] as server:
+            fault.arm(links)
+            caller.socket.sendall(b"x" * 5000)
+            assert links.heal(fault.id, step_failed=False).fired
+            assert len(server.recv(5000, socket.MSG_WAITALL)) == 5000
+
+
+@pytest.mark.parametrize("fault", [Delay("a->b", AT, 10**9), Throttle("a->b", AT, 1)])
+def test_a_delay_that_is_undone_before_it_has_passed_has_not_fired(
+    links: Links, fault: Delay | Throttle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bettong.harness.cluster.links.CROSS_TIMEOUT", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        caller = Caller(links.connect("a", "b", "{}:{}".format(*listener.getsockname())))
+        fault.arm(links)
+        caller.socket.sendall(b"x" * 50_000)
+        outcome = links.heal(fault.id, step_failed=False)
+        assert outcome.fired is False
+        assert "bytes had not crossed" in outcome.evidence
 
 
 def test_a_link_on_which_nothing_travels_is_named(links: Links) -> None:

@@ -716,14 +716,26 @@ def test_who_waits_is_woken_when_a_process_has_left_and_not_by_its_steps(
     assert len(control.events) == 6
 
 
-def test_a_step_that_the_harness_itself_cannot_answer_ends_the_run(children: Children) -> None:
+@pytest.mark.parametrize("error", [RuntimeError, OSError, ValueError, KeyError, TypeError])
+def test_a_step_that_the_harness_itself_cannot_answer_ends_the_run(
+    children: Children, error: type[Exception]
+) -> None:
     """The process that asked would look as if it had died of a fault."""
 
     def broken(event: TraceEvent) -> None:
-        raise RuntimeError(f"cannot take {event.step}")
+        raise error(f"cannot take {event.step}")
 
     control = RunControl("r1", children, on_step=broken)
     children.conductor.begin(control)
     children.start("a", "one")
     assert until(control, lambda: control.failure is not None)
-    assert str(control.failure) == "cannot take one"
+    assert control.failure.args == ("cannot take one",)
+
+
+def test_a_step_may_tell_of_many_calls_to_the_disk(children: Children, begin: Begin) -> None:
+    control = begin()
+    recorder = ConductorRecorder(children.conductor.address, "r1")
+    calls = [[number, "rename", "/" + "a" * 400, "/" + "b" * 400, 0] for number in range(4000)]
+    recorder.notify(TraceEvent("one", "before", "a", 1, detail={"disk": {"calls": calls}}))
+    recorder.notify(TraceEvent("one", "after", "a", 1))
+    assert [event.phase for event in control.events] == ["before", "after"]
