@@ -9,6 +9,7 @@ from typing import NamedTuple
 from bettong.lineage.dedalus.leaves import Leaf
 from bettong.lineage.dedalus.lowering import Aggregation
 from bettong.lineage.dedalus.tables import Row
+from bettong.lineage.protocols.rounds import as_text
 
 
 class Key(NamedTuple):
@@ -21,7 +22,7 @@ class Key(NamedTuple):
     kept: bool = False
 
     def __str__(self) -> str:
-        text = f"{self.relation}({','.join(map(str, self.row))})@{self.time}"
+        text = f"{self.relation}({as_text(self.row)})@{self.time}"
         return f"kept {text}" if self.kept else text
 
 

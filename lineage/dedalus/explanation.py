@@ -19,7 +19,7 @@ from bettong.lineage.dedalus.universe import Universe
 from bettong.lineage.dedalus.worlds import Facts
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import Lineage
-from bettong.lineage.protocols.rounds import Judged
+from bettong.lineage.protocols.rounds import Judged, as_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Explainer:
         eot = self._universe.spec.eot
         found: dict[str, list[Key]] = {}
         for row in self._universe.possible(relation, eot):
-            found.setdefault(",".join(map(str, row)), []).append(Key(relation, row, eot))
+            found.setdefault(as_text(row), []).append(Key(relation, row, eot))
         return found
 
     def _goal(self, id: str, keys: list[Key]) -> None:

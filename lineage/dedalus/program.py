@@ -19,7 +19,7 @@ from bettong.lineage.dedalus.worlds import Crashes, Fact, Rounds, World
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.protocols.failure_spec import FailureSpec, RoundFaults
-from bettong.lineage.protocols.rounds import Judged, Play
+from bettong.lineage.protocols.rounds import Judged, Play, as_text
 from bettong.lineage.protocols.rounds import World as AnyWorld
 
 PRE, POST = "pre", "post"
@@ -237,9 +237,5 @@ def _reads_crash_time(lowered: Lowered, relevant: frozenset[str]) -> bool:
     )
 
 
-def _text(row: Sequence[object]) -> str:
-    return ",".join(str(v) for v in row)
-
-
 def _goals(tables: Tables, relation: str) -> frozenset[str]:
-    return frozenset(_text(row) for row in tables[relation].rows)
+    return frozenset(as_text(row) for row in tables[relation].rows)

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from bettong.lineage.dedalus.errors import DedalusError
 from bettong.lineage.dedalus.evaluation import RuleSet, Tables
 from bettong.lineage.dedalus.lowering import tick_relation
 from bettong.lineage.dedalus.names import CLOCK, CRASH
@@ -166,7 +167,14 @@ class Rounds:
         for rule in self.rules.messages:
             if rule.rule.active(time):
                 for node, row in rule.heads(tables):
-                    if node in self.nodes and row[0] in self.nodes:
+                    if node in self.nodes and row[0] not in self.nodes:
+                        raise DedalusError(
+                            rule.rule.position,
+                            f"in round {time} {node} sends {rule.rule.relation.split('#')[0]} to "
+                            f"'{row[0]}', which is none of the nodes {', '.join(self.nodes)}: "
+                            "name it with --nodes, or send it to one of them",
+                        )
+                    if node in self.nodes:
                         link = (str(node), str(row[0]))
                         sent.setdefault(link, set()).add((rule.rule.relation, row))
         if self.clock:

@@ -83,8 +83,17 @@ class RoundExecutor:
             ),
             evidence={f: _evidence(self.spec, f, play.messages) for f in sorted(schedule)},
             seconds=seconds,
+            note=_note(outcome, play.judged),
             details=_details(play),
         )
+
+
+def _note(outcome: Outcome, found: Judged) -> str:
+    """What is missing where nothing was asked, when it is not a precondition."""
+    open_goals = sorted(found.pre - found.post)
+    if outcome != "vacuous" or not open_goals:
+        return ""
+    return f"the precondition holds for {open_goals[0]}, but the postcondition does not"
 
 
 def _evidence(spec: FailureSpec, id: str, messages: tuple[Message, ...]) -> str:

@@ -8,6 +8,7 @@ the number of crashes.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,7 @@ CrashModel = Literal["send-stop", "full-stop", "restart"]
 CRASH_MODELS: tuple[CrashModel, ...] = ("send-stop", "full-stop", "restart")
 
 Link = tuple[str, str]
+_NAME = re.compile(r"(?:(?!->)[^\s(),])+")
 
 
 def omission(sender: str, receiver: str, time: int) -> Fault:
@@ -101,6 +103,12 @@ class FailureSpec:
             raise UsageError(
                 f"nodes must be named once each, not {', '.join(self.nodes) or 'none'}"
             )
+        for name in self.nodes:
+            if not _NAME.fullmatch(name):
+                raise UsageError(
+                    f"a node cannot be named {name!r}: faults are written with its name, as in "
+                    "C(a,2), so that it holds no blank, comma, bracket or arrow"
+                )
         if self.eot < 1:
             raise UsageError(f"EOT must be at least 1 round, not {self.eot}")
         if not 0 <= self.eff <= self.eot:

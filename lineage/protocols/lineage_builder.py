@@ -26,7 +26,15 @@ from bettong.lineage.protocols.local import (
     matches,
 )
 from bettong.lineage.protocols.protocol import OTHERS, Message, Rule, RuleKind, Timer
-from bettong.lineage.protocols.rounds import alive, crashed, delivery, loss, remembering, running
+from bettong.lineage.protocols.rounds import (
+    alive,
+    as_text,
+    crashed,
+    delivery,
+    loss,
+    remembering,
+    running,
+)
 from bettong.lineage.protocols.world import CRASHED, condition_calls, goal_calls
 
 Rows = frozenset[Arguments]
@@ -34,7 +42,7 @@ NONE: Rows = frozenset()
 
 
 def _text(arguments: Arguments) -> str:
-    return ",".join("_" if a is ... else str(a) for a in arguments)
+    return ",".join("_" if a is ... else as_text([a]) for a in arguments)
 
 
 class LineageBuilder:
@@ -192,7 +200,7 @@ class LineageBuilder:
 
     def _sent(self, sender: str, receiver: str, time: int, message: Fact) -> str:
         name, content = message
-        id = f"{name}({sender}->{receiver}{''.join(',' + str(c) for c in content)})@{time}"
+        id = f"{name}({sender}->{receiver}{',' * bool(content)}{_text(content)})@{time}"
         if id not in self.lineage.graph:
             self.lineage.fact(id)
             step = self._step(sender, time)

@@ -7,13 +7,16 @@ Plain-Python protocols (:mod:`bettong.lineage.protocols.simulator`) and Dedalus 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import re
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.protocols.failure_spec import FailureSpec, RoundFaults
+
+_AMBIGUOUS = re.compile(r"""[,;'"]|^[-+.\d]|^(True|False|None|_)$""")
 
 World = Hashable
 """Everything that is true at the start of a round: equal worlds have equal futures."""
@@ -28,6 +31,19 @@ class Judged(NamedTuple):
 
     pre: frozenset[str]
     post: frozenset[str]
+
+
+def as_text(values: Iterable[Any]) -> str:
+    """Values joined by commas, so that different ones read differently: what could be taken for a
+    number, or for several values, is quoted."""
+    return ",".join(map(_one, values))
+
+
+def _one(value: Any) -> str:
+    text = str(value)
+    if not isinstance(value, str):
+        return text
+    return repr(value) if _AMBIGUOUS.search(text) else text
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from bettong.lineage.protocols.local import Arguments, Call, Fact, LocalStep, Read, matches
 from bettong.lineage.protocols.protocol import Declared, Protocol, ProtocolError, RuleKind
-from bettong.lineage.protocols.rounds import Judged
+from bettong.lineage.protocols.rounds import Judged, as_text
 
 CRASHED = "crashed"
 
@@ -80,7 +80,7 @@ class World:
 
 def text(goal: Any) -> str:
     """A goal as text: its values joined by commas."""
-    return ",".join(str(v) for v in goal) if isinstance(goal, tuple) else str(goal)
+    return as_text(goal if isinstance(goal, tuple) else (goal,))
 
 
 def condition_calls(

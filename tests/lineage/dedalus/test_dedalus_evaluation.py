@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from bettong.lineage.dedalus import DedalusError, DedalusProgram
 from bettong.lineage.dedalus.loader import load_text
 from bettong.lineage.faults import CLEAN, FaultSet
+from bettong.lineage.protocols.executor import RoundExecutor
 from bettong.lineage.protocols.failure_spec import CrashModel, FailureSpec
 from bettong.lineage.protocols.rounds import Play
 
@@ -189,3 +190,17 @@ def test_programs_without_a_question_are_refused() -> None:
         compiled('n("a")@1;')
     with pytest.raises(DedalusError, match=r"p\.ded:3: post has 2 columns and pre has 1"):
         compiled('n("a")@1;\npre(A) :- n(A);\npost(A, A) :- n(A);')
+
+
+def test_a_message_to_what_is_no_node_is_refused() -> None:
+    text = 'n("a", "c")@1;\nn("b", "a")@1;\nout(B, A)@async :- n(A, B);\n'
+    with pytest.raises(DedalusError, match=r"p\.ded:3: in round 1 a sends out to 'c', which is"):
+        run(text)
+
+
+def test_where_the_postcondition_fails_without_a_fault_that_is_said() -> None:
+    text = 'n("a", 1)@1;\npre(A) :- n(A, _)@1;\npost(A) :- n(A, 2);\n'
+    program = compiled(text)
+    execution = RoundExecutor(program, FailureSpec(NODES, 3)).run()
+    assert execution.outcome == "vacuous"
+    assert execution.note == "the precondition holds for a, but the postcondition does not"

@@ -88,6 +88,24 @@ def test_a_fact_that_two_aggregates_may_make_is_explained_by_both() -> None:
     assert every.minimal == [{"O(a,b,2)"}]
 
 
+ALIKE = """
+v("a", 1)@1;
+w("b", "1")@1;
+w(N, V)@next :- w(N, V);
+v("b", V)@async :- v("a", V);
+v("b", V)@next :- v("b", V);
+pre("x", 1) :- w("b", _);
+post("x", V) :- v("b", V);
+post("x", V) :- w("b", V);
+"""
+
+
+def test_a_number_and_a_string_that_read_alike_are_two_goals() -> None:
+    program = DedalusProgram(load_text(ALIKE, "p.ded"), NODES)
+    every = agree(program, FailureSpec(NODES, 4, 2, 0))
+    assert every.minimal == [{"O(a,b,1)"}]
+
+
 LOSSES = "simple", (6, 3, 0), 2048, 1024, [{"O(a,b,1)"}, {"O(a,c,1)"}]
 RETRY = (
     {"C(a,2)", "O(a,b,1)"},

@@ -73,3 +73,9 @@ def test_a_schedule_beyond_the_bounds_is_refused() -> None:
         spec.check(frozenset({"O(a,b,3)"}))
     with pytest.raises(UsageError, match="more than"):
         spec.check(frozenset({"C(a,1)", "C(b,1)"}))
+
+
+@pytest.mark.parametrize("name", ["", "x y", "a,b", "b->c", "b)"])
+def test_names_with_which_no_fault_can_be_written_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="a node cannot be named"):
+        FailureSpec(("a", name), 4)
