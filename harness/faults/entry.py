@@ -96,7 +96,7 @@ class Entry:
         if key not in self:
             return None
         point = self.point(key)
-        if point.step == start.step and point.order <= start.order:
+        if not point.may_follow(start):
             raise self.error(f"{key}: {point} does not come after {start}")
         return point
 

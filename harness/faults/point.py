@@ -42,6 +42,10 @@ class Point:
         """Of two moments of one step the later one has the greater order."""
         return self.occurrence, self.phase == "after"
 
+    def may_follow(self, start: Point) -> bool:
+        """Whether it may come after another moment: it is later in that step, or in another one."""
+        return self.step != start.step or self.order > start.order
+
     def __str__(self) -> str:
         return f"{self.phase} {self.place}"
 

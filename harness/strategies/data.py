@@ -157,6 +157,7 @@ def faults(topology: Topology = WORD_COUNT, batches: int = 3) -> st.SearchStrate
     at = points(batches)
     sides = st.permutations(topology.nodes).map(lambda names: ((names[0],), (names[1],)))
     on_links = at.map(lambda point: Point(point.step, "before", point.occurrence))
+    spans = st.tuples(at, at).filter(lambda span: span[1].may_follow(span[0]))
     return st.one_of(
         st.builds(Crash, nodes, at, st.booleans()),
         st.builds(Omit, links, on_links),
@@ -165,9 +166,13 @@ def faults(topology: Topology = WORD_COUNT, batches: int = 3) -> st.SearchStrate
         st.builds(Delay, links, on_links, st.integers(1, 500)),
         st.builds(Duplicate, links, on_links),
         st.builds(Storage, at, st.sampled_from(["ENOSPC", "EIO"])),
-        st.builds(Pause, nodes, at, at),
-        st.builds(Pause, st.just("driver"), at, st.none() | at, st.just(True)),
-        st.builds(lambda pair, start, until: Cut(pair[0], pair[1], start, until), sides, at, at),
+        st.builds(lambda node, span: Pause(node, *span), nodes, spans),
+        st.builds(
+            lambda span, ends: Pause("driver", span[0], span[1] if ends else None, True),
+            spans,
+            st.booleans(),
+        ),
+        st.builds(lambda pair, span: Cut(*pair, *span), sides, spans),
     )
 
 
