@@ -19,6 +19,8 @@ from bettong.harness.spark.cache import ENV_CACHE, cache_directory
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from bettong.harness.queries.run.environment import SparkEnvironments
+
 CONTAINERS = "harness/backends/docker/"
 
 # Tests that change HOME share what is made once for a machine.
@@ -74,3 +76,12 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def environments() -> Iterator[SparkEnvironments]:
+    """Where sinks and jobs are run: the same sessions for all tests."""
+    from bettong.harness.queries.run.environment import spark_environments
+
+    with spark_environments(print) as environments:
+        yield environments

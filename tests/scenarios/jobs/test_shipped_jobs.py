@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from bettong.harness.catalog import CatalogEntry, entries
 from bettong.harness.queries.job.check import check_one_job
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
+from bettong.harness.queries.run.environment import SparkEnvironments
 from bettong.lineage.search.loop import Budget
 from bettong.scenarios.jobs import SHIPPED
 
@@ -20,12 +18,6 @@ VARIES = {
 }
 """Those of which a restart between batches, without any fault, shows something else: a number
 begins anew, or a timer goes off in the batch without data that comes before it."""
-
-
-@pytest.fixture(scope="module")
-def environments() -> Iterator[SparkEnvironments]:
-    with spark_environments(lambda event: None) as environments:
-        yield environments
 
 
 @pytest.mark.spark
