@@ -113,7 +113,8 @@ class RunConfig:
         number_anew()
         topics = {name for name, s in self.sources.items() if isinstance(s, KafkaSource)}
         check_compatible(app, self.store, topics)
-        self._expect_new_targets(app)
+        self.expect_new_sinks()
+        self._expect_new_formats(app)
         settings = self.settings(app)
         try:
             begin(self.checkpoint, self.store, self.resilience)
@@ -125,21 +126,32 @@ class RunConfig:
             raise
         return cls(settings)
 
-    def _expect_new_targets(self, app: Application) -> None:
+    def expect_new_sinks(self) -> None:
         """Raises UsageError where a new checkpoint would number its batches as those are numbered
-        that a sink has: it would take them for made already, and lose them without a word."""
-        if current_epoch(self.store) or stored(self.store):
+        that a sink has: it would take them for made already, and lose them without a word.
+
+        Raises ConnectionLostError and RefusedError for a receiver that does not answer.
+        """
+        if self._is_begun:
             return
         for name, sink in self.sinks.items():
-            if isinstance(sink, FormatSink):
-                sink.expect_new(app.name)
-            elif isinstance(sink, self._asked) and sink.has_batches():
+            if isinstance(sink, self._asked) and sink.has_batches():
                 where = sink.address if isinstance(sink, TcpSink) else sink.directory
                 raise UsageError(
-                    f"sink {name}: {where} has batches of an earlier run, and the checkpoint "
+                    f"sink {name}={where}: it has batches of an earlier run, and the checkpoint "
                     f"{self.checkpoint} is new and would number its own from 0 again: give another "
                     "directory or receiver, or the checkpoint of that run"
                 )
+
+    def _expect_new_formats(self, app: Application) -> None:
+        """The same for sinks that only Spark can ask."""
+        for sink in () if self._is_begun else self.sinks.values():
+            if isinstance(sink, FormatSink):
+                sink.expect_new(app.name)
+
+    @property
+    def _is_begun(self) -> bool:
+        return bool(current_epoch(self.store) or stored(self.store))
 
     @property
     def _asked(self) -> tuple[type[FileSink | ArrowSink | TcpSink], ...]:

@@ -74,12 +74,10 @@ def sink(app: Application, name: str, where: str, key: Key) -> TwoPhaseSink:
 
 
 def expect_sinks_of_their_own(config: RunConfig, sinks: Mapping[str, str]) -> None:
-    """Raises UsageError when two sinks share a folder, or one begins with another run's batches.
+    """Raises UsageError when two sinks share a folder.
 
     A batch is made visible once, by its number: of two that have the same number in one place,
     the second would be taken for made already, and be lost without a word.
-
-    Raises ConnectionLostError and RefusedError for a receiver that does not answer.
     """
     folders: dict[Path, str] = {}
     for name, made in config.sinks.items():
@@ -90,16 +88,6 @@ def expect_sinks_of_their_own(config: RunConfig, sinks: Mapping[str, str]) -> No
             raise UsageError(
                 f"--sink {name}={sinks[name]}: the sink {other} has this folder too: "
                 "each needs its own"
-            )
-    begun = config.checkpoint.is_dir() and any(config.checkpoint.iterdir())
-    if begun or config.state is not None:
-        return
-    for name, made in config.sinks.items():
-        if isinstance(made, FileSink | TcpSink) and made.has_batches():
-            raise UsageError(
-                f"--sink {name}={sinks[name]}: it has batches of an earlier run, and the "
-                f"checkpoint {config.checkpoint} is new and would number its own from 0 again: "
-                "take another folder or receiver, or the checkpoint of that run"
             )
 
 

@@ -166,8 +166,8 @@ class _Check:
             request.real,
             handler=on_event,
             traces=request.out,
+            expect=request.expect,
         )
-        self._executor.expect = request.expect
 
     def result(self) -> Result:
         """The verdict. Raises VacuousError, UsageError, SinkError, DisturbedError."""

@@ -156,10 +156,16 @@ class Hypotheses:
         return inside, [v for f, v in faults if f not in schedule]
 
 
-def minimal(sets: Iterable[FaultSet]) -> list[FaultSet]:
-    """Those sets of which no proper subset is among them, smallest first, in a fixed order."""
+def minimal(
+    sets: Iterable[FaultSet],
+    hides: Callable[[FaultSet, FaultSet], bool] = lambda less, more: True,
+) -> list[FaultSet]:
+    """Those sets of which no proper subset is among them, smallest first, in a fixed order.
+
+    ``hides``: says of a subset and a set whether it stands for it; each does by default.
+    """
     found: list[FaultSet] = []
     for candidate in sorted(set(sets), key=lambda s: (len(s), sorted(s))):
-        if not any(other <= candidate for other in found):
+        if not any(other <= candidate and hides(other, candidate) for other in found):
             found.append(candidate)
     return found

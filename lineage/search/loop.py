@@ -160,13 +160,11 @@ class _Search:
     def minimal(self) -> list[FaultSet]:
         """Violating sets of which no proper subset violates, other than in a way that is allowed
         and shows less."""
-        shown = {s: {a.kind for a in self.tried[s].anomalies} for s in self.violations}
-        more = [
-            s
-            for s, kinds in shown.items()
-            if all(self.allowed(self.tried[x]) and not kinds <= shown[x] for x in shown if x < s)
-        ]
-        return sorted(more, key=lambda s: (len(s), sorted(s)))
+        return minimal(self.violations, self._hides)
+
+    def _hides(self, less: FaultSet, more: FaultSet) -> bool:
+        fewer, kinds = ({a.kind for a in self.tried[s].anomalies} for s in (less, more))
+        return kinds <= fewer or not self.allowed(self.tried[less])
 
     def advanced(self) -> None:
         """Say how far the search has come."""
@@ -439,7 +437,7 @@ def _likely(work: _Search, hypotheses: Hypotheses) -> Iterator[FaultSet]:
 def _shrink(work: _Search, hypotheses: Hypotheses) -> None:
     """Make the smallest violation so far minimal: no proper subset breaks the goal."""
     while not work.spent():
-        smallest = minimal(work.violations)[0]
+        smallest = work.minimal()[0]
         for fault in sorted(smallest):
             less = smallest - {fault}
             if less and less not in work.tried:

@@ -126,7 +126,10 @@ def bag_difference(
         )
     pairs = [] if expected.open else _pairs(missing, others, names)
     for right, wrong in pairs:
-        result.anomalies.append(_corrupt(missing[right], others[wrong], names))
+        one, other = missing[right], others[wrong]
+        differ = [n for n in names if canonical(one.get(n)) != canonical(other.get(n))]
+        same = shown(one, [n for n in names if n not in differ])
+        result.anomalies.append(_corrupt(same, one, other, differ))
     instead, corrupt = {right for right, _ in pairs}, {wrong for _, wrong in pairs}
     for place, row in enumerate(missing):
         if place not in instead:
@@ -236,12 +239,10 @@ def _pairs(
     return pairs
 
 
-def _corrupt(right: Row, wrong: Row, columns: Sequence[str]) -> Anomaly:
-    differ = [n for n in columns if canonical(right.get(n)) != canonical(wrong.get(n))]
-    same = [n for n in columns if n not in differ]
+def _corrupt(name: str, right: Row, wrong: Row, differ: Sequence[str]) -> Anomaly:
     return Anomaly(
         "Corrupt",
-        (shown(right, same),),
+        (name,),
         expected={n: right.get(n) for n in differ},
         seen={n: wrong.get(n) for n in differ},
         note=f"{', '.join(differ)} differ(s)",
@@ -295,7 +296,9 @@ def table_difference(
         judged = [name for name in columns if (cell, name) not in expected.free_cells]
         for row in rows:
             if not _is_one_of(rights, row, judged, tolerance, expected.between):
-                result.anomalies.append(_corrupt_of_key(rights[0], row, key, judged, tolerance))
+                right = rights[0]
+                differ = [n for n in judged if not near(right.get(n), row.get(n), tolerance)]
+                result.anomalies.append(_corrupt(shown(row, key), right, row, differ))
                 break
     result.anomalies += [] if result.anomalies else _dealt_otherwise(expected, seen)
     return result
@@ -309,19 +312,6 @@ def _is_one_of(
         return True
     pairs = combinations(rights, 2) if within else ()
     return any(between(a, b, row, tolerance, columns) for a, b in pairs)
-
-
-def _corrupt_of_key(
-    right: Row, wrong: Row, key: Sequence[str], columns: Sequence[str], tolerance: float
-) -> Anomaly:
-    differ = [n for n in columns if not near(right.get(n), wrong.get(n), tolerance)]
-    return Anomaly(
-        "Corrupt",
-        (shown(wrong, key),),
-        expected={n: right.get(n) for n in differ},
-        seen={n: wrong.get(n) for n in differ},
-        note=f"{', '.join(differ)} differ(s)",
-    )
 
 
 def latest_of_each(

@@ -355,6 +355,7 @@ class SinkExecutor(QueryExecutor):
         real: bool = False,
         handler: Handler = ignore,
         traces: Path | None = None,
+        expect: Guarantee = "effectively-once",
     ) -> None:
         fields: set[str] = set()
 
@@ -364,7 +365,9 @@ class SinkExecutor(QueryExecutor):
                 fields.update(judged_fields(run.rows))
             return judge_run(run, event.expected(source), ordered, event.refusable, fields)
 
-        super().__init__(runner, why, judge, real=real, handler=handler, traces=traces)
+        super().__init__(
+            runner, why, judge, real=real, handler=handler, traces=traces, expect=expect
+        )
 
 
 def _in_midst_of_library(fault: QueryFault) -> bool:

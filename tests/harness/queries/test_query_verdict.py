@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -94,8 +95,8 @@ class Shows:
 def judged_by(run: QueryRun, *, ordered: bool, request: Request, **more: bool) -> Result:
     """What is concluded where this run is seen under a crash, again and again."""
     why = Why(2, SOURCE.batches, 1)
-    executor = SinkExecutor(Shows(run), SOURCE, ordered, why)  # type: ignore[arg-type]
-    executor.expect = request.expect
+    runner: Any = Shows(run)
+    executor = SinkExecutor(runner, SOURCE, ordered, why, expect=request.expect)
     found = executor.run(frozenset({CRASH}))
     clean = Execution(CLEAN, "good")
     findings = Findings(clean, [clean, found], complete=more.get("complete", True))
