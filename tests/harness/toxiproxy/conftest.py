@@ -6,7 +6,14 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from toxiproxy_ends import Connect, EchoServer, Upstream, real_server_path
+from toxiproxy_ends import (
+    HOST,
+    PATIENCE_S,
+    Connect,
+    EchoServer,
+    Upstream,
+    real_server_path,
+)
 
 from bettong.harness.toxiproxy import Proxy, Toxiproxy, ToxiproxyServer
 from bettong.harness.toxiproxy.container import local_image
@@ -45,7 +52,7 @@ def upstream() -> Iterator[Upstream]:
 
 @pytest.fixture
 def proxy(api: Toxiproxy, upstream: Upstream) -> Proxy:
-    return api.create(Proxy("link", upstream.address))
+    return api.create(Proxy("link", upstream.address, f"{HOST}:0"))
 
 
 @pytest.fixture
@@ -54,7 +61,7 @@ def connect(proxy: Proxy, upstream: Upstream) -> Iterator[Connect]:
     opened: list[socket.socket] = []
 
     def make() -> tuple[socket.socket, socket.socket]:
-        client = socket.create_connection(proxy.address, timeout=10)
+        client = socket.create_connection(proxy.address, timeout=PATIENCE_S)
         opened.append(client)
         server = upstream.accept()
         opened.append(server)

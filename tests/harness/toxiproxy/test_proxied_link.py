@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 
 import pytest
-from toxiproxy_ends import Connect, receive
+from toxiproxy_ends import PATIENCE_S, Connect, receive
 
 from bettong.harness.toxiproxy import (
     Armed,
@@ -89,7 +89,7 @@ def test_a_refused_link_says_what_it_killed(
     with link.refuse() as fault:
         assert (client.recv(1), upstream.recv(1)) == (b"", b"")
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(link.address, timeout=10)
+            socket.create_connection(link.address, timeout=PATIENCE_S)
     assert fired(fault.evidence(), server)
     assert works(connect)
 

@@ -9,7 +9,7 @@ import urllib.request
 from dataclasses import replace
 
 import pytest
-from toxiproxy_ends import Upstream
+from toxiproxy_ends import PATIENCE_S, Upstream
 
 from bettong.harness.toxiproxy import (
     Proxy,
@@ -27,7 +27,7 @@ def raw(api: Toxiproxy, method: str, path: str, body: object = None, agent: str 
     data = body if isinstance(body, bytes) else json.dumps(body).encode() if body else None
     request = urllib.request.Request(api.url + path, data, {"User-Agent": agent}, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as response:
             status, text = response.status, response.read()
     except urllib.error.HTTPError as e:
         status, text = e.code, e.read()
@@ -47,7 +47,7 @@ def test_a_proxy_is_created_shown_and_deleted(api: Toxiproxy, upstream: Upstream
     api.delete("driver->receiver")
     assert api.proxies() == {}
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(created.address, timeout=10)
+        socket.create_connection(created.address, timeout=PATIENCE_S)
 
 
 def test_a_proxy_may_be_created_disabled(api: Toxiproxy, upstream: Upstream) -> None:

@@ -14,8 +14,9 @@ from contextlib import suppress
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from toxiproxy_ends import Connect, EchoServer, Upstream, receive, receive_all
+from toxiproxy_ends import HOST, PATIENCE_S, Connect, EchoServer, Upstream, receive, receive_all
 
+from bettong.engine.address import Address
 from bettong.harness.toxiproxy import Proxy, Toxiproxy, spec
 from bettong.harness.toxiproxy.spec import Stream
 
@@ -29,6 +30,18 @@ def ends(connect: Connect, stream: Stream) -> tuple[socket.socket, socket.socket
 
 
 both_streams = pytest.mark.parametrize("stream", ["upstream", "downstream"])
+
+
+@pytest.mark.skipif(HOST == "127.0.0.1", reason="this machine has one loopback address")
+def test_who_knocks_at_a_port_that_was_free_is_not_taken_for_our_client(
+    proxy: Proxy, upstream: Upstream, connect: Connect
+) -> None:
+    for address in (Address.parse(upstream.address), proxy.address):
+        with suppress(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", address.port), timeout=PATIENCE_S).close()
+    client, server = connect()
+    client.sendall(b"ours")
+    assert receive(server, 4) == b"ours"
 
 
 @both_streams
@@ -61,7 +74,7 @@ def test_half_a_close_closes_both_directions(connect: Connect) -> None:
 
 def test_many_connections_at_once(api: Toxiproxy, echo: EchoServer) -> None:
     proxy = api.create(Proxy("echo", echo.address))
-    clients = [socket.create_connection(proxy.address, timeout=10) for _ in range(60)]
+    clients = [socket.create_connection(proxy.address, timeout=PATIENCE_S) for _ in range(60)]
     for i, client in enumerate(clients):
         client.sendall(b"%04d" % i)
     assert [receive(client, 4) for client in clients] == [b"%04d" % i for i in range(60)]
@@ -90,7 +103,7 @@ def test_a_disabled_proxy_closes_its_connections_and_refuses_new_ones(
     assert client.recv(1) == b""
     assert server.recv(1) == b""
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(proxy.address, timeout=10)
+        socket.create_connection(proxy.address, timeout=PATIENCE_S)
     api.enable("link")
     client, server = connect()
     client.sendall(b"back")
@@ -107,7 +120,7 @@ def test_an_upstream_that_is_not_there_closes_the_client(api: Toxiproxy) -> None
     with socket.create_server(("127.0.0.1", 0)) as gone:
         address = f"127.0.0.1:{gone.getsockname()[1]}"
     proxy = api.create(Proxy("nowhere", address))
-    with socket.create_connection(proxy.address, timeout=10) as client:
+    with socket.create_connection(proxy.address, timeout=PATIENCE_S) as client:
         assert client.recv(1) == b""
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from toxiproxy_ends import (
     ENV_SERVER,
+    PATIENCE_S,
     EchoServer,
     Upstream,
     real_server_path,
@@ -170,11 +171,11 @@ def test_a_hung_server_is_restarted_with_its_proxies_and_toxics(
             ),
             "down": Proxy("down", down.upstream, down.listen, enabled=False),
         }
-        with socket.create_connection(proxy.address, timeout=10) as sock:
+        with socket.create_connection(proxy.address, timeout=PATIENCE_S) as sock:
             sock.sendall(b"123456")
             assert receive_all(sock) in (b"1234", b"")  # the echo may be lost with the connection
         with pytest.raises(ConnectionRefusedError):
-            socket.create_connection(down.address, timeout=10)
+            socket.create_connection(down.address, timeout=PATIENCE_S)
         for name in ("link", "down"):
             client.delete(name)
 
@@ -187,7 +188,7 @@ def test_a_server_that_died_is_brought_back_between_calls(echo: EchoServer) -> N
         while not client.restarts:
             client._closed.wait(0.05)
         assert client.proxy("link") == proxy
-        with socket.create_connection(proxy.address, timeout=10) as sock:
+        with socket.create_connection(proxy.address, timeout=PATIENCE_S) as sock:
             sock.sendall(b"back")
             assert receive(sock, 4) == b"back"
 

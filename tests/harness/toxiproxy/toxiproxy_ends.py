@@ -9,8 +9,14 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from bettong.harness.processes.addresses import many_loopback_addresses
+
 Connect = Callable[[], tuple[socket.socket, socket.socket]]
 ENV_SERVER = "BETTONG_TOXIPROXY_SERVER"
+# Who waits for a server to come, or has seen one go, knocks at its port: by now it can be ours, and
+# the first to be accepted would not be our client. So ours are not where others knock.
+HOST = "127.9.8.7" if many_loopback_addresses() else "127.0.0.1"
+PATIENCE_S = 60.0
 
 
 def real_server_path() -> str | None:
@@ -27,14 +33,14 @@ class Upstream:
     """A server whose every move the test decides."""
 
     def __init__(self) -> None:
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.listener.settimeout(10)
+        self.listener = socket.create_server((HOST, 0), backlog=64)
+        self.listener.settimeout(PATIENCE_S)
         host, port = self.listener.getsockname()
         self.address = f"{host}:{port}"
 
     def accept(self) -> socket.socket:
         connection, _ = self.listener.accept()
-        connection.settimeout(10)
+        connection.settimeout(PATIENCE_S)
         return connection
 
 
@@ -58,7 +64,7 @@ class EchoServer:
     """Echoes on every connection, each in a thread."""
 
     def __init__(self) -> None:
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.listener = socket.create_server((HOST, 0), backlog=256)
         host, port = self.listener.getsockname()
         self.address = f"{host}:{port}"
         threading.Thread(target=self._serve, daemon=True).start()
