@@ -136,7 +136,7 @@ def test_a_reader_waits_for_messages_without_polling(serve: Serve) -> None:
     waiting = threading.Thread(target=lambda: found.append(client.status(100, wait=60)))
     waiting.start()
     send(gateway, pace=Pace(10))
-    waiting.join(30)
+    waiting.join(60)
     assert found[0].end == 100
 
 
@@ -161,7 +161,7 @@ def test_garbage_costs_nobody_else_anything(
             stranger.sendall(encode(Welcome.KIND, CODEC.encode(welcome)))
         stranger.sendall(garbage)
         stranger.shutdown(socket.SHUT_WR)
-        stranger.settimeout(10)
+        stranger.settimeout(60)
         while stranger.recv(1 << 16):
             pass
     assert not [r for r in caplog.records if r.exc_info], "no defect"
@@ -263,7 +263,7 @@ def test_a_sender_gets_no_credit_while_nobody_reads(serve: Serve) -> None:
         client.release(len(seen))
         kept = list((gateway._directory / "lines").iterdir())
         assert len(kept) <= 4, "released segments are gone"
-    sending.join(30)
+    sending.join(60)
     assert not sending.is_alive()
     assert seen == MESSAGES
 
@@ -425,7 +425,7 @@ def test_an_acknowledgement_of_what_was_not_sent_is_an_error() -> None:
 
         def lie() -> None:
             sock, _ = server.accept()
-            with Connection(sock, CODEC, limit=1000, timeout=10, peer="sender") as connection:
+            with Connection(sock, CODEC, limit=1000, timeout=60, peer="sender") as connection:
                 connection.receive()
                 connection.send(Welcome(0, 100, False, ""))
                 connection.receive()
@@ -439,7 +439,7 @@ def test_an_acknowledgement_of_what_was_not_sent_is_an_error() -> None:
         with pytest.raises(FrameError, match="lines/6, which was not sent"):
             Sender(address, "lines", MESSAGES, note, patience=PATIENCE).run()
         assert note.upto == 0
-        lying.join(10)
+        lying.join(60)
 
 
 def test_frames_that_wait_are_kept_together(serve: Serve) -> None:

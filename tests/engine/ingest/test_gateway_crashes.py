@@ -50,7 +50,7 @@ def test_a_kill_loses_and_doubles_nothing(
         *("--frame", 2, "--acked", tmp_path / "acked", "--outcome", tmp_path / "outcome"),
     )
     sender = start(SENDER, *send, node="sender", **watched)
-    assert killer.killed.wait(20)
+    assert killer.killed.wait(60)
     if step.startswith("gateway"):
         assert gateway.wait() == -9
         gateway = start(GATEWAY, *listen, node="gateway", **watched)
@@ -59,7 +59,7 @@ def test_a_kill_loses_and_doubles_nothing(
         upto, ended = read_acked(tmp_path / "acked", "lines")
         assert kept_while_running(directory) >= (upto, ended)
         sender = start(SENDER, *send, node="sender", **watched)
-    assert sender.wait(30) == 0
+    assert sender.wait(60) == 0
     assert json.loads((tmp_path / "outcome").read_text()) == {"code": 0, "error": "", "acked": 6}
     assert read_acked(tmp_path / "acked", "lines") == (6, True)
     gateway.kill_and_wait()
@@ -89,7 +89,7 @@ def test_a_full_disk_loses_and_doubles_nothing(
         node="sender",
         conductor=killer.address,
     )
-    assert sender.wait(30) == 0
+    assert sender.wait(60) == 0
     assert killer.fail_at is None, "it has happened"
     gateway.kill_and_wait()
     assert kept(tmp_path / "gateway") == (MESSAGES, True)
@@ -111,7 +111,7 @@ def test_two_clean_runs_take_the_same_steps(start: Any, killer: Any, tmp_path: P
             node="sender",
             conductor=killer.address,
         )
-        assert sender.wait(30) == 0
+        assert sender.wait(60) == 0
         done = [event for event in killer.events if event["phase"] == "after"]
         traces.append(sorted((e["step"], e["node"], e.get("causes", [])) for e in done))
     assert traces[0] == traces[1]
@@ -134,10 +134,10 @@ def test_a_sender_sees_that_the_gateway_has_lost_what_it_acked(
         *("--outcome", tmp_path / "outcome"),
         node="sender",
     )
-    assert killer.killed.wait(20)
+    assert killer.killed.wait(60)
     gateway.wait()
     start(GATEWAY, "--listen", gateway.address, "--dir", tmp_path / "second")
-    assert sender.wait(30) == 1
+    assert sender.wait(60) == 1
     outcome = json.loads((tmp_path / "outcome").read_text())
     assert outcome["acked"] == 3
     assert "had acknowledged all up to lines/3, and now wants lines/0" in outcome["error"]
@@ -163,7 +163,7 @@ def test_a_gateway_that_cannot_start_says_why(start: Any, tmp_path: Path, what: 
         arguments = [*arguments[:3], str(tmp_path / "other"), "--class", "json:loads"]
         why = "json:loads is not derived from Gateway"
     done = subprocess.run(
-        [sys.executable, "-m", GATEWAY, *arguments], capture_output=True, text=True, timeout=30
+        [sys.executable, "-m", GATEWAY, *arguments], capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 2
     assert why in done.stderr
@@ -200,7 +200,7 @@ def test_many_kills_in_one_run(start: Any, killer: Any, tmp_path: Path, seed: in
     gateway = serve("127.0.0.1:0")
     sender = send()
     for step, following in zip(plan, [*plan[1:], None], strict=True):
-        assert killer.killed.wait(30), f"{step} never came"
+        assert killer.killed.wait(60), f"{step} never came"
         killer.killed.clear()
         (gateway if step[0].startswith("gateway") else sender).wait()
         killer.kill_at = following

@@ -99,7 +99,7 @@ def test_lines_are_kept_in_order_and_wait_for_room(gateway: Gateway) -> None:
         assert status.end <= status.released + 50 + chunk, "one chunk beyond the limit at most"
         seen += Block.join(client.read(len(seen), status.end)).payloads()
         client.release(len(seen))
-    sending.join(30)
+    sending.join(60)
     assert seen == sent
     raw.close()
 

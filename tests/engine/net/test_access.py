@@ -122,7 +122,7 @@ def test_tls_with_a_token(gateway: Gateway, certificates: Path, tmp_path: Path) 
         end = client.status(seen + 1, wait=30).end
         seen += sum(map(len, client.read(seen, end)))
         client.release(seen)  # credit is sent while the sender's own thread receives
-    sending.join(30)
+    sending.join(60)
     assert not sending.is_alive()
     with pytest.raises(ConnectionLostError):
         RangeClient(gateway.address, "lines", Key("secret"), ONCE).status()

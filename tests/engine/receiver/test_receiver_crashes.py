@@ -65,10 +65,10 @@ def test_a_kill_loses_and_doubles_nothing(
     client = ReceiverClient(receiver.address, "app", 1, patience=PATIENCE)
     driver = threading.Thread(target=write_all, args=(client,))
     driver.start()
-    assert killer.killed.wait(20)
+    assert killer.killed.wait(60)
     assert receiver.wait() == -9
     receiver = start(RECEIVER, *listen, **options)
-    driver.join(30)
+    driver.join(60)
     assert not driver.is_alive()
     assert [row["id"] for row in read_rows(tmp_path / "out" / "app")] == IDS
     lines = (tmp_path / "out" / "app" / "output.jsonl").read_text().splitlines()

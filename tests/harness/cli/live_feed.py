@@ -63,7 +63,7 @@ class Feed:
     def close(self) -> None:
         self._closing.set()
         self._due.put(0.0)
-        self._thread.join(10)
+        self._thread.join(60)
 
 
 def bettong() -> str:

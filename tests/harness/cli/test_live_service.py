@@ -28,7 +28,7 @@ def test_outputs_show_within_two_seconds(tmp_path: Path) -> None:
 
 def ask(where: str, path: str) -> tuple[int, dict[str, object]]:
     try:
-        with urllib.request.urlopen(f"http://{where}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://{where}{path}", timeout=60) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as e:
         return e.code, json.load(e)

@@ -711,7 +711,7 @@ def test_who_waits_is_woken_when_a_process_has_left_and_not_by_its_steps(
     assert taken.wait(60)
     leave.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert woken == [True]
     assert len(control.events) == 6
 

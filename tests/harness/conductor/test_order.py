@@ -60,7 +60,7 @@ class Run:
         self.changed.waits.clear()
         thread = threading.Thread(target=self.take, args=(event,))
         thread.start()
-        assert self.changed.waits.wait(10)
+        assert self.changed.waits.wait(60)
         return thread
 
 
@@ -96,12 +96,12 @@ def test_it_waits_for_those_behind_and_holds_those_ahead_until_it_has_fired() ->
     ahead = run.waiting(event("receiver", "commit"))
     run.take(event("driver", "plan"))
     run.take(event("driver", "plan", "after"))
-    fires.join(10)
+    fires.join(60)
     assert run.taken[-1] == "gateway before ack"
     run.keeper.fired([Point("ack")])  # another one's moment
     assert ahead.is_alive()
     run.keeper.fired([AT])
-    ahead.join(10)
+    ahead.join(60)
     assert run.taken[-1] == "receiver before commit"
     run.take(event("driver", "plan"))
 

@@ -51,7 +51,7 @@ def impatient() -> Iterator[None]:
 @pytest.mark.usefixtures("impatient")
 def test_tasks_that_begin_at_once_are_counted_apart() -> None:
     """Each stage of a batch has a number of its own, whichever thread of the conductor asks."""
-    numbers, stages, at_once = StageNumbers(), range(32), threading.Barrier(32, timeout=30)
+    numbers, stages, at_once = StageNumbers(), range(32), threading.Barrier(32, timeout=60)
     for batch in range(10, 3000):  # looking through these takes long enough to be in its midst
         reported(numbers, f"batch={batch}/stage=0/p=0/a=0/task")
 

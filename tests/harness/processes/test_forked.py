@@ -98,7 +98,7 @@ class _Slow(Forked):
     def _answer(self) -> dict[str, int]:
         if hasattr(self, "pid") and not self.reads.is_set():
             self.reads.set()
-            assert self.go_on.wait(30)
+            assert self.go_on.wait(60)
         return super()._answer()
 
 
@@ -111,8 +111,8 @@ def test_one_thread_looks_while_another_one_takes_the_status() -> None:
     theirs.sendall(b'{"status": 3}\n')
     with ThreadPoolExecutor(1) as threads, theirs:
         waiting = threads.submit(process.wait)
-        assert process.reads.wait(30)
+        assert process.reads.wait(60)
         assert process.poll() is None  # it is not known yet
         process.go_on.set()
-        assert waiting.result(30) == 3
+        assert waiting.result(60) == 3
     assert process.poll() == 3

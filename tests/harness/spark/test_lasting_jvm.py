@@ -6,6 +6,7 @@ import os
 import signal
 import struct
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +56,11 @@ def crash(host: LastingJvmHost) -> Ended:
     while (ended := host.kill_driver()) is None:
         host.resume()
     return ended
+
+
+def await_second_commit(folder: Path) -> None:
+    while not (folder / "checkpoint" / "commits" / "1").exists():
+        time.sleep(0.01)
 
 
 def tree(folder: Path) -> dict[str, tuple[int, int]]:
@@ -108,8 +114,7 @@ def test_the_jvm_writes_nothing_after_the_crash(
 ) -> None:
     """The query is Spark's own, and so would go on writing without any driver."""
     host.submit(f"spark_jobs:{call}", {"workdir": str(tmp_path), "batches": 1000})
-    while not (tmp_path / "checkpoint" / "commits" / "1").exists():
-        pass
+    await_second_commit(tmp_path)
     crash(host)
     left = tree(tmp_path)
     host.revive()
@@ -121,8 +126,7 @@ def test_a_driver_goes_on_from_the_checkpoint_of_a_dead_one(
     host: LastingJvmHost, tmp_path: Path
 ) -> None:
     host.submit("spark_jobs:parquet", {"workdir": str(tmp_path), "batches": 1000})
-    while not (tmp_path / "checkpoint" / "commits" / "1").exists():
-        pass
+    await_second_commit(tmp_path)
     crash(host)
     host.revive()
     batches = 1 + max(int(p.name) for p in (tmp_path / "checkpoint" / "offsets").glob("[0-9]*"))

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -59,7 +60,7 @@ def test_a_killed_driver_is_replaced_by_the_spare(pool: DriverPool) -> None:
     assert jvm in members
     pool.kill(first)
     with pytest.raises((DriverDiedError, JobError)):
-        pending.result(10)
+        pending.result(60)
     assert not any(is_alive(pid) for pid in members if pid != jvm)
     assert session_members(first.pid) == []
     assert not first.home.exists()
@@ -75,6 +76,7 @@ def test_a_driver_says_where_a_batch_stands_that_does_not_end(
     driver.submit("spark_jobs:waits_in_a_batch", {"workdir": str(tmp_path)})
     while not (tmp_path / "waits").exists():
         assert driver.alive
+        time.sleep(0.01)
     told = stands(driver.where())
     pool.kill(driver)
     at, waits = told.split(", which waits in ")
@@ -117,7 +119,7 @@ def test_a_host_does_not_outlive_its_owner(tmp_path: Path) -> None:
     assert len(members) >= 2
     os.kill(owner.pid, signal.SIGKILL)
     owner.wait()
-    _, alive = psutil.wait_procs(members, timeout=20)
+    _, alive = psutil.wait_procs(members, timeout=60)
     assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
 
 

@@ -246,12 +246,12 @@ def test_other_connections_go_on_while_an_action_runs(
 
     def hold() -> None:
         reached.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
 
     recorder.arm(point, action=hold, close=False)
     client = Client(relay.address)
     client.send("SET", "a")
-    assert reached.wait(20)
+    assert reached.wait(60)
     assert load(relay.address, "x", "y")
     go_on.set()
     assert client.answer() == "5"  # two in the clean runs, x and y, then a

@@ -56,7 +56,7 @@ class Client:
 
     def __init__(self, address: str) -> None:
         host, _, port = address.rpartition(":")
-        self.sock = socket.create_connection((host, int(port)), timeout=20)
+        self.sock = socket.create_connection((host, int(port)), timeout=60)
 
     def send(self, *words: str) -> None:
         self.sock.sendall(command(*(word.encode() for word in words)))

@@ -170,7 +170,7 @@ def test_a_driver_stands_still_until_the_one_that_takes_over_is_done(end: str) -
     run.starts()  # the one that takes over
     assert proxies.done == ["driver stops"]
     {"third": run.starts, "run": run.let_go, "released": run.release}[end]()
-    held.join(10)
+    held.join(60)
     assert proxies.done == ["driver stops", "driver goes on"]
     assert run.end() == ()
     told = "stopped; the one that took over was done; went on"
@@ -218,12 +218,12 @@ def test_a_driver_wakes_amid_a_batch_of_its_successor_which_waits_for_its_end(en
     assert run.end() == (AMID,)
     waits = threading.Thread(target=until.action)
     waits.start()
-    held.join(10)
+    held.join(60)
     assert proxies.done == ["driver stops", "driver goes on"]
     run.ended(2)
     assert waits.is_alive()
     {"ended": lambda: run.ended(1), "released": run.release}[end]()
-    waits.join(5)
+    waits.join(60)
     assert not waits.is_alive()
     assert run.end() == ()
     assert "was amid its next batch; went on" in run.evidence[AMID]
@@ -241,7 +241,7 @@ def test_a_driver_that_woke_when_all_was_done_was_not_amid_a_batch() -> None:
     while not proxies.done:
         assert held.is_alive()
     run.let_go()
-    held.join(10)
+    held.join(60)
     assert run.end() == (AMID,)
 
 
@@ -264,11 +264,11 @@ def test_a_driver_held_at_a_file_wakes_amid_the_next_batch_of_its_successor() ->
     assert run.end() == (AT_FILES,)
     waits = threading.Thread(target=run.met, args=(event(NEXT),))
     waits.start()
-    held.join(10)
+    held.join(60)
     assert proxies.done == ["driver stops", "driver goes on"]
     assert waits.is_alive()
     run.ended(1)
-    waits.join(5)
+    waits.join(60)
     assert not waits.is_alive()
     assert run.end() == ()
     assert "was amid its next batch; went on" in run.evidence[AT_FILES]
@@ -283,7 +283,7 @@ def test_a_driver_held_at_a_file_until_all_was_done_was_not_amid_a_batch() -> No
     while not proxies.done:
         assert held.is_alive()
     run.let_go()
-    held.join(10)
+    held.join(60)
     assert run.end() == (AT_FILES,)
 
 
@@ -329,7 +329,7 @@ def test_an_executor_is_lost_until_a_second_attempt_is_done(at: str, second: Tra
     run = injector(Proxies(), fault, lost=lost)
     held = threading.Thread(target=run.met, args=(event(at),))
     held.start()
-    assert reached.wait(30)
+    assert reached.wait(60)
     while fault not in run.evidence:
         held.join(0.01)
     assert run.end() == (fault,)  # there was no second attempt yet
@@ -341,6 +341,6 @@ def test_an_executor_is_lost_until_a_second_attempt_is_done(at: str, second: Tra
         run.met(other)
     assert run.end() == (fault,)
     run.met(second)
-    held.join(30)
+    held.join(60)
     assert not held.is_alive()
     assert run.end() == ()
