@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.conductor.run_control import RunControl
@@ -79,15 +80,22 @@ def crash(point: str, phase: PointPhase) -> f.Crash:
 TASK = "batch=1/stage=0/p=1/a=0/task"
 
 
+def nightly(*values: object) -> ParameterSet:
+    """A moment that differs from one at every change by the step's name or its phase alone: one
+    class stops before and after each file of a checkpoint, another around each task. A full disk
+    and a task that is tried again stop at these steps at every change too."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("step", "phase", "offsets", "commits", "replayed"),
     [
-        ("batch=1/offsets", "before", 1, 1, LINES),
+        nightly("batch=1/offsets", "before", 1, 1, LINES),
         ("batch=1/offsets", "after", 2, 1, LINES),
         (TASK, "before", 2, 1, LINES),
-        (TASK, "after", 2, 1, LINES),
+        nightly(TASK, "after", 2, 1, LINES),
         ("batch=1/commits", "before", 2, 1, [LINES[0], LINES[1], *LINES[1:]]),
-        ("batch=1/commits", "after", 2, 2, LINES),
+        nightly("batch=1/commits", "after", 2, 2, LINES),
     ],
 )
 def test_driver_dies_exactly_there(

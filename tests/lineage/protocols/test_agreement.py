@@ -70,10 +70,15 @@ def test_search_agrees_with_running_everything(
 
 
 @pytest.mark.parametrize("name", ["simple", "retry", "redun", "classic", "ack", "bully-le"])
-@pytest.mark.parametrize(("duplicates", "delays"), [(1, 0), (0, 1), (1, 1)])
-def test_search_agrees_with_duplicates_and_delays(name: str, duplicates: int, delays: int) -> None:
+@pytest.mark.parametrize(
+    ("duplicates", "delays", "eff"),
+    [(1, 0, 2), (0, 1, 2), (1, 1, 1), pytest.param(1, 1, 2, marks=pytest.mark.slow)],
+)
+def test_search_agrees_with_duplicates_and_delays(
+    name: str, duplicates: int, delays: int, eff: int
+) -> None:
     program = Simulation(PROGRAMS[name]())
-    spec = FailureSpec(program.nodes, 5, 2, 1, duplicates=duplicates, delays=delays)
+    spec = FailureSpec(program.nodes, 5, eff, 1, duplicates=duplicates, delays=delays)
     executor = RoundExecutor(program, spec)
     judge = explore(executor, processes=1)
     found = search(executor, spec.bounds, find_all=True)
