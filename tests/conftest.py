@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
-from xdist.scheduler import LoadFileScheduling
+from xdist.scheduler import LoadGroupScheduling
 
 from bettong.harness.spark.cache import ENV_CACHE, cache_directory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from bettong.harness.backends.local import LocalBackend
     from bettong.harness.queries.run.environment import SparkEnvironments
 
-CONTAINERS = "harness/backends/docker/"
-
+# What each of these fixtures starts takes many seconds and hundreds of megabytes, and gets warm by
+# use: the tests that share one run in one worker. Of container engines there may be but one: two
+# workers that start containers would see to each other's rules of the network.
+SHARED = ("engine", "environments", "spark_backend", "pool", "spark")
 # Tests that change HOME share what is made once for a machine.
 os.environ[ENV_CACHE] = str(cache_directory())
 
@@ -32,30 +35,50 @@ settings.register_profile("nightly", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
 
 
-class FileScheduling(LoadFileScheduling):
-    """Tests of a file share what it starts. Those that start containers share an engine: two at
-    once would see to each other's rules of the network."""
+class SharedScheduling(LoadGroupScheduling):
+    """The tests of a group run in one worker, one after the other; so do those of a file."""
 
     def _split_scope(self, nodeid: str) -> str:
-        file = super()._split_scope(nodeid)
-        return CONTAINERS if CONTAINERS in file else file
+        return super()._split_scope(nodeid).partition("::")[0]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A group for each fixture that tests of several files share."""
+    if not item.config.pluginmanager.hasplugin("xdist") or not _starts_spark(item):
+        return
+    if item.get_closest_marker("xdist_group") is None:
+        for name in SHARED:
+            if name in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.xdist_group(name))
+                return
 
 
 @pytest.hookimpl(trylast=True)  # when what is not asked for is left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first, so that none is left alone at the end: an image takes minutes to build,
-    and of the others those with more tests take longer."""
-    tests = Counter(item.path for item in items)
-    items.sort(key=lambda item: (CONTAINERS not in item.nodeid, -tests[item.path]))
+    """Long groups and files first, so that none is left alone at the end: an image takes minutes to
+    build, a test that starts Spark as long as dozens of others."""
+    weights = Counter[str]()
+    for item in items:
+        weights[_group(item)] += 50 if _starts_spark(item) else 1
+    items.sort(key=lambda item: (_group(item) != "engine", -weights[_group(item)]))
+
+
+def _starts_spark(item: pytest.Item) -> bool:
+    return any(map(item.get_closest_marker, ("spark", "image")))
+
+
+def _group(item: pytest.Item) -> str:
+    mark = item.get_closest_marker("xdist_group")
+    return str(mark.args[0] if mark else item.path)
 
 
 @pytest.hookimpl(optionalhook=True)  # of a plugin that may be turned off
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling | None:
-    """With ``--dist loadfile``, in the order of the collection."""
-    if config.getvalue("dist") != "loadfile":
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedScheduling | None:
+    """With ``--dist loadgroup``, in the order of the collection."""
+    if config.getvalue("dist") != "loadgroup":
         return None
     config.option.loadscopereorder = False
-    return FileScheduling(config, log)
+    return SharedScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
@@ -76,6 +99,24 @@ def spark() -> Iterator[SparkSession]:
     session.sparkContext.setLogLevel("OFF")
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def backend() -> Iterator[LocalBackend]:
+    """Processes of this machine as nodes, without Spark: the same for all runs."""
+    from bettong.harness.backends.local import LocalBackend
+
+    with LocalBackend(runner="in-process") as backend:
+        yield backend
+
+
+@pytest.fixture(scope="session")
+def spark_backend() -> Iterator[LocalBackend]:
+    """The same with Spark: its warm drivers too."""
+    from bettong.harness.backends.local import LocalBackend
+
+    with LocalBackend() as backend:
+        yield backend
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,6 @@ from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.run import run_once
 from bettong.scenarios.corners import CHANGED, RENAMED
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend(runner="in-process") as found:
-        yield found
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,12 +21,6 @@ from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.trace_lineage import lineage_of
 from bettong.lineage.trace import TraceEvent
 from bettong.scenarios.live import BURST, SCENARIOS, SILENT, STALL, TRICKLE
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend(runner="in-process") as found:
-        yield found
 
 
 def sizes(events: Sequence[TraceEvent], stream: str) -> list[int]:

@@ -3,7 +3,6 @@ processes, links and kills, without Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,6 @@ from bettong.scenarios.corners import IN_PARTS
 
 READ, PREPARE = "part=1/source.read", "part=1/sink.prepare"
 WHOLE = "receiver.prepare/batch=0/p=0/a=0"
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend(runner="in-process") as found:
-        yield found
 
 
 def run(backend: LocalBackend, folder: Path, fault: str = "") -> RunRecord:

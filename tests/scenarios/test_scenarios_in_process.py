@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,12 +21,6 @@ from bettong.scenarios.showcase import DOUBLING, SCENARIOS
 from bettong.scenarios.word_count import WORD_COUNT, WORD_COUNT_TO_FILES
 
 ALL = (MARKET_SPREAD, COUNTING_TO_FILES, WORD_COUNT_TO_FILES, *SCENARIOS)
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend(runner="in-process") as found:
-        yield found
 
 
 @pytest.mark.parametrize("scenario", ALL, ids=lambda s: s.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -13,12 +12,6 @@ from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.run import run_once
 from bettong.lineage.errors import UsageError
 from bettong.scenarios.word_count import WORD_COUNT
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend(runner="in-process") as found:
-        yield found
 
 
 def test_a_clean_run_is_good_and_takes_the_same_steps_each_time(

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -36,17 +36,11 @@ AT_EVERY_CHANGE = {
 COMBINATIONS = {path.stem: Schedule.read(path) for path in sorted(Path(COMBINED.path).iterdir())}
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend() as found:
-        yield found
-
-
 RunOne = Callable[..., RunRecord]
 
 
 @pytest.fixture
-def run(backend: LocalBackend, tmp_path: Path) -> RunOne:
+def run(spark_backend: LocalBackend, tmp_path: Path) -> RunOne:
     count = iter(range(100))
 
     def run(
@@ -54,14 +48,14 @@ def run(backend: LocalBackend, tmp_path: Path) -> RunOne:
     ) -> RunRecord:
         wanted = Schedule.parse(schedule) if isinstance(schedule, str) else schedule
         folder = tmp_path / f"run-{next(count)}"
-        return run_once(backend, WORD_COUNT, wanted, folder)
+        return run_once(spark_backend, WORD_COUNT, wanted, folder)
 
     return run
 
 
 @pytest.fixture(scope="module")
-def clean(backend: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
-    return run_once(backend, WORD_COUNT, Schedule(), tmp_path_factory.mktemp("clean"))
+def clean(spark_backend: LocalBackend, tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+    return run_once(spark_backend, WORD_COUNT, Schedule(), tmp_path_factory.mktemp("clean"))
 
 
 def test_a_run_without_faults_is_good_and_stays_so_when_its_last_batch_is_done_again(
@@ -121,7 +115,7 @@ def test_a_step_that_never_comes_is_not_injected(run: RunOne) -> None:
 
 
 def test_a_dirty_predecessor_changes_nothing(
-    backend: LocalBackend, clean: RunRecord, run: RunOne, tmp_path: Path
+    spark_backend: LocalBackend, clean: RunRecord, run: RunOne, tmp_path: Path
 ) -> None:
     """A run that is broken off in the middle, with a fault in force and a node standing still."""
 
@@ -133,7 +127,7 @@ def test_a_dirty_predecessor_changes_nothing(
         """
     )
     broken = run_once(
-        backend,
+        spark_backend,
         WORD_COUNT,
         schedule,
         tmp_path / "broken",
@@ -148,9 +142,9 @@ def test_a_dirty_predecessor_changes_nothing(
 
 
 def test_each_step_s_faults_can_be_planned_from_the_trace(
-    backend: LocalBackend, clean: RunRecord
+    spark_backend: LocalBackend, clean: RunRecord
 ) -> None:
-    topology = backend.topology(WORD_COUNT)
+    topology = spark_backend.topology(WORD_COUNT)
     plan = parse_plan("each-step", 0, topology)
     ids = {i for schedule in plan.schedules(clean, topology) for i in schedule.ids}
     for node, step in (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,16 +80,27 @@ def valid_results(folder: Path) -> list[str]:
     return found
 
 
+def children() -> dict[psutil.Process, int]:
+    """All of this process, with their sessions. In those that were there before, such as the warm
+    ones that tests share, processes come and go."""
+    found = {}
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(ProcessLookupError):
+            found[process] = os.getsid(process.pid)
+    return found
+
+
 def run(count: int, seed: int, folder: Path) -> dict[str, list[str]]:
-    own = psutil.Process()
     runner, bad = CliRunner(), {}
     runner.invoke(cli, ["check", "e.jsonl", "o.jsonl"])  # starts the one watchdog that stays
-    before = set(own.children(recursive=True))
+    before = children()
+    others = {session for session in before.values() if session != os.getsid(0)}
     for call in calls(count, seed):
         done = runner.invoke(cli, list(call.words))
         found = wrong(call, done, folder)
-        if more := set(own.children(recursive=True)) - before:
-            found.append(f"processes left: {more}")
+        more = {p: session for p, session in children().items() if session not in others}
+        if left := more.keys() - before.keys():
+            found.append(f"processes left: {left}")
         if found:
             bad[str(call)] = found
         for path in (folder / "a").rglob("result.json"):

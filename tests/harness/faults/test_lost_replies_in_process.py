@@ -3,7 +3,6 @@ done by then, also where the step's connection is a new one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,6 @@ from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.record import RunRecord
 from bettong.harness.runs.run import run_once
 from bettong.scenarios.counting import COUNTING
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend(runner="in-process") as found:
-        yield found
 
 
 @pytest.mark.parametrize("kind", ["omit-reply", "silence"])

@@ -3,7 +3,6 @@ again when all is done."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,12 +21,6 @@ from bettong.lineage.search.loop import Budget
 from bettong.lineage.trace import read_trace
 
 LOST_REPLY = {"omit-reply": {"link": "driver->gateway", "at": "batch=0/source.commit"}}
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend(runner="in-process") as found:
-        yield found
 
 
 def run(

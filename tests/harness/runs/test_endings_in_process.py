@@ -4,7 +4,6 @@ stand still for good, or leave rows that nobody can read."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,12 +23,6 @@ from bettong.harness.runs.observed import visible
 from bettong.harness.runs.record import RunRecord
 from bettong.harness.runs.run import run_once
 from bettong.scenarios.counting import COUNTING
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend(runner="in-process") as found:
-        yield found
 
 
 def run(

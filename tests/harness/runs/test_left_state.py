@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,12 +113,6 @@ def test_what_has_no_equality_is_not_called_different(cls: type) -> None:
     assert [a.key for a in different] == ([] if cls is Unequal else ["'ann'", "'bob'"])
     missing = check_left_state(held, right, LeftState(fewer.state))
     assert [a.key for a in missing if a.note == "missing"] == ["'bob'"]
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend(runner="in-process") as found:
-        yield found
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,12 +43,6 @@ RACES = re.compile(r"batch=1/(stage=\d+/)?p=")
 SPARED = "without the JVM"
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend() as found:
-        yield found
-
-
 @dataclass(frozen=True)
 class Seen:
     """What can be told of a run."""
@@ -72,9 +65,9 @@ class Seen:
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_jvm_spared_by_a_crash_changes_nothing(
-    backend: LocalBackend, tmp_path: Path, moment: str
+    spark_backend: LocalBackend, tmp_path: Path, moment: str
 ) -> None:
-    same_with_and_without_jvm(backend, tmp_path, f"crash: {{node: driver, {moment}}}")
+    same_with_and_without_jvm(spark_backend, tmp_path, f"crash: {{node: driver, {moment}}}")
 
 
 @pytest.mark.slow
@@ -90,19 +83,19 @@ def test_a_jvm_spared_by_a_crash_changes_nothing(
     ],
 )
 def test_a_jvm_spared_by_a_power_cut_changes_nothing(
-    backend: LocalBackend, tmp_path: Path, moment: str, keep: str
+    spark_backend: LocalBackend, tmp_path: Path, moment: str, keep: str
 ) -> None:
     cut = f"power-cut: {{node: driver, {moment}, keep: {keep}}}"
-    same_with_and_without_jvm(backend, tmp_path, cut)
+    same_with_and_without_jvm(spark_backend, tmp_path, cut)
 
 
-def same_with_and_without_jvm(backend: LocalBackend, folder: Path, fault: str) -> None:
+def same_with_and_without_jvm(spark_backend: LocalBackend, folder: Path, fault: str) -> None:
     """A run with this fault is good, and the same whether the JVM is spared or killed."""
     schedule = Schedule.parse(f"faults: [{{{fault}}}]")
     seen = {}
     for spares in (True, False):
         out = folder / f"{spares}"
-        run = run_once(backend, COUNTING, schedule, out, Asked(spares_jvm=spares))
+        run = run_once(spark_backend, COUNTING, schedule, out, Asked(spares_jvm=spares))
         assert (run.not_fired, run.jvms_spared, run.driver_crashed) == ((), int(spares), True)
         assert all((SPARED in evidence) == spares for evidence in run.evidence.values())
         seen[spares] = Seen.of(run, Layout(out))
@@ -110,36 +103,38 @@ def same_with_and_without_jvm(backend: LocalBackend, folder: Path, fault: str) -
     assert seen[True].outcome == "good"
 
 
-def test_two_crashes_in_turn_spare_the_same_jvm(backend: LocalBackend, tmp_path: Path) -> None:
+def test_two_crashes_in_turn_spare_the_same_jvm(
+    spark_backend: LocalBackend, tmp_path: Path
+) -> None:
     schedule = Schedule.parse(
         "faults: [{crash: {node: driver, before: batch=0/commits}}, "
         "{crash: {node: driver, after: batch=1/sink.commit}}]"
     )
-    run = run_once(backend, COUNTING, schedule, tmp_path, Asked(spares_jvm=True))
+    run = run_once(spark_backend, COUNTING, schedule, tmp_path, Asked(spares_jvm=True))
     assert (run.outcome, run.not_fired, run.jvms_spared) == ("good", (), 2)
     assert len({evidence.partition(SPARED)[2] for evidence in run.evidence.values()}) == 1
 
 
 def test_a_mutant_is_found_and_confirmed_by_a_whole_kill(
-    backend: LocalBackend, tmp_path: Path
+    spark_backend: LocalBackend, tmp_path: Path
 ) -> None:
     (mutant,) = (found for found in MUTANTS if found.name == "state_published_late")
-    result = run_scenario(mutant, mutant.shown_by(), backend=backend, out=tmp_path / "run")
+    result = run_scenario(mutant, mutant.shown_by(), backend=spark_backend, out=tmp_path / "run")
     assert result.verdict == "invalid"
     (example,) = result.counterexamples
     broken = next(run for run in result.runs if run.outcome == "violation")
     assert not any(SPARED in evidence for evidence in broken.evidence.values())
     again = replay(
-        tmp_path / "run" / "counterexample-1.json", backend=backend, out=tmp_path / "again"
+        tmp_path / "run" / "counterexample-1.json", backend=spark_backend, out=tmp_path / "again"
     )
     assert again.verdict == "invalid"
     assert {a.kind for a in again.anomalies} == {a.kind for a in example.anomalies}
     assert not any(SPARED in text for run in again.runs for text in run.evidence.values())
 
 
-def test_a_verdict_says_in_how_many_runs(backend: LocalBackend, tmp_path: Path) -> None:
+def test_a_verdict_says_in_how_many_runs(spark_backend: LocalBackend, tmp_path: Path) -> None:
     schedule = Schedule.parse("faults: [{crash: {node: driver, before: batch=1/commits}}]")
-    result = run_scenario(COUNTING, schedule, backend=backend, out=tmp_path)
+    result = run_scenario(COUNTING, schedule, backend=spark_backend, out=tmp_path)
     assert result.verdict == "valid"
     assert any(
         "outlived crashes and power cuts of the driver in 1 of 1 runs" in a

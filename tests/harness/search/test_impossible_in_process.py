@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -57,12 +56,6 @@ def second_missed(campaign: Campaign, alone: RunRecord, schedule: Schedule) -> R
     )
     campaign.observed[next(i for i, s in enumerate(campaign.observed) if s is alone)] = missed
     return missed
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend(runner="in-process") as found:
-        yield found
 
 
 @pytest.mark.parametrize("known", [True, False])

@@ -22,12 +22,6 @@ CRASH = "crash(gateway, before gateway.release/amounts/5)"
 CRASH_AFTER_AGAIN = "crash(gateway, after gateway.release/amounts/2#2)"
 
 
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend(runner="in-process") as found:
-        yield found
-
-
 @pytest.mark.parametrize(
     ("name", "first", "left"),
     [

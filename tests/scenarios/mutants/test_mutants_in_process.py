@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,6 @@ BROKEN = [mutant for mutant in MUTANTS if mutant.name not in SPARK_ONLY]
 
 # Sinks that take steps which the right one does not have.
 OWN_STEPS = {"sink_commits_by_partition", "sink_records_late"}
-
-
-@pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend(runner="in-process") as found:
-        yield found
 
 
 def run(backend: LocalBackend, folder: Path, mutant: Scenario, scenario: Scenario) -> RunRecord:

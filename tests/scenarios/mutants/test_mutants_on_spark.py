@@ -3,7 +3,6 @@ system withstands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,12 +33,6 @@ Withstood = dict[object, RunRecord]
 
 
 @pytest.fixture(scope="module")
-def backend() -> Iterator[LocalBackend]:
-    with LocalBackend() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
 def withstood() -> Withstood:
     """Runs of right systems, each of which is wanted for several mutants."""
     return {}
@@ -54,13 +47,13 @@ def withstood() -> Withstood:
     ],
 )
 def test_a_broken_mutant_is_good_without_a_fault_and_shown_by_its_schedule(
-    backend: LocalBackend, withstood: Withstood, tmp_path: Path, mutant: Scenario
+    spark_backend: LocalBackend, withstood: Withstood, tmp_path: Path, mutant: Scenario
 ) -> None:
     schedule, limits = mutant.shown_by(), Limits(idle_s=10)
-    clean = run_once(backend, mutant, Schedule(), tmp_path / "clean", Asked(replay=False))
+    clean = run_once(spark_backend, mutant, Schedule(), tmp_path / "clean", Asked(replay=False))
     assert clean.outcome == "good", clean.note
     shown = run_once(
-        backend, mutant, schedule, tmp_path / "shown", Asked(replay=False, limits=limits)
+        spark_backend, mutant, schedule, tmp_path / "shown", Asked(replay=False, limits=limits)
     )
     assert (shown.outcome, shown.not_fired) == ("violation", ())
     assert shown.anomalies
@@ -68,7 +61,7 @@ def test_a_broken_mutant_is_good_without_a_fault_and_shown_by_its_schedule(
         return
     key = (mutant.application, mutant.outputs, schedule)
     if key not in withstood:
-        withstood[key] = run_once(backend, mended(mutant), schedule, tmp_path / "right")
+        withstood[key] = run_once(spark_backend, mended(mutant), schedule, tmp_path / "right")
     right = withstood[key]
     assert (right.outcome, right.not_fired) == ("good", ()), right.note
     assert set(right.evidence) == set(schedule.ids)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -11,12 +10,14 @@ from docker_engine import running_engine
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[str]:
-    """The address of a container engine, which ``DOCKER_HOST`` names meanwhile."""
-    before = os.environ.get("DOCKER_HOST")
+    """The address of a container engine."""
     with running_engine() as address:
-        os.environ["DOCKER_HOST"] = address
         yield address
-    if before is None:
-        del os.environ["DOCKER_HOST"]
-    else:
-        os.environ["DOCKER_HOST"] = before
+
+
+@pytest.fixture(scope="module", autouse=True)
+def docker_host(engine: str) -> Iterator[None]:
+    """``DOCKER_HOST`` names it to the tests here alone: others may run in the same process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DOCKER_HOST", engine)
+        yield

@@ -14,7 +14,8 @@ from bettong.harness.queries.run.environment import SparkEnvironments
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Result
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+# As long as the checks of sinks together: in a worker of its own.
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900), pytest.mark.xdist_group("jobs")]
 
 REPLAY = "crash(driver, before batch=1/commits)"
 SHIPPED = "bettong.scenarios.jobs"
@@ -443,7 +444,8 @@ def test_rows_that_setup_leaves_would_hide_a_loss(
     [
         ("Random", "two runs without faults differ"),
         ("Empty", "read() returned nothing"),
-        ("Blind", "read() returned nothing"),
+        # The same reason as that before, and as of a sink at every change.
+        pytest.param("Blind", "read() returned nothing", marks=pytest.mark.slow),
         ("Two", "it starts 2 streaming queries"),
         ("ByNow", "it goes by the clock (filter)"),
     ],
