@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadGroupScheduling
 
 from bettong.harness.spark.cache import ENV_CACHE, cache_directory
@@ -29,9 +29,10 @@ SHARED = ("engine", "environments", "spark_backend", "pool", "spark")
 # Tests that change HOME share what is made once for a machine.
 os.environ[ENV_CACHE] = str(cache_directory())
 
-settings.register_profile("dev", deadline=None)
-settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True, print_blob=True)
-settings.register_profile("nightly", deadline=None, max_examples=2000)
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("dev", UNTIMED)
+settings.register_profile("ci", UNTIMED, max_examples=50, derandomize=True, print_blob=True)
+settings.register_profile("nightly", UNTIMED, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
@@ -47,6 +48,15 @@ def test_the_workflows_of_a_change_run_all_that_tox_runs_by_default() -> None:
     names = [*listed_names, *joined, "unit", "spark", "image"]  # they together run what is selected
     text = "".join((ROOT / f".github/workflows/{n}.yml").read_text("utf-8") for n in ("ci", "docs"))
     assert not [name for name in names if not re.search(rf"\b{name}\b", text)]
+
+
+def test_a_busy_machine_makes_no_example_fail() -> None:
+    """Each example may take its time; who names the checks that are left out must name that too."""
+    assert settings().deadline is None
+    assert HealthCheck.too_slow in settings().suppress_health_check
+    for path in {*(ROOT / "tests").rglob("*.py")} - {Path(__file__)}:
+        for left_out in re.findall(r"suppress_health_check=(\S.*)", path.read_text("utf-8")):
+            assert re.search(r"too_slow|list\(HealthCheck\)|CHECKS", left_out), path
 
 
 def test_the_hooks_check_what_tox_checks() -> None:

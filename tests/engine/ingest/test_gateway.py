@@ -145,7 +145,9 @@ def test_a_reader_waits_for_messages_without_polling(serve: Serve) -> None:
 )
 @given(garbage=st.binary(min_size=1, max_size=64))
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_garbage_costs_nobody_else_anything(
     serve: Serve, caplog: pytest.LogCaptureFixture, start: list[object], garbage: bytes

@@ -40,7 +40,9 @@ def client(receiver: Receiver, token: str = "secret") -> ReceiverClient:
 
 @given(garbage=st.binary(min_size=1, max_size=64), greet=st.booleans())
 @settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 def test_garbage_costs_nobody_else_anything(
     receiver: Receiver, caplog: pytest.LogCaptureFixture, garbage: bytes, greet: bool

@@ -69,7 +69,9 @@ def api() -> Iterator[Api]:
     loop.close()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 @given(
     st.sampled_from(["GET", "POST", "PATCH", "DELETE", "PUT"]),
     paths,

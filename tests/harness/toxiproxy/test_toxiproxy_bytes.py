@@ -148,7 +148,7 @@ def test_limit_data_passes_exactly_that_prefix(
 @settings(
     max_examples=25,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(writes=st.lists(st.binary(min_size=1, max_size=300), min_size=1, max_size=8), data=st.data())
 def test_limit_data_is_exact_however_the_bytes_are_written(
