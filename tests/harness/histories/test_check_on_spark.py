@@ -13,7 +13,11 @@ from bettong.harness.histories import Columns, StoredCheck, StoredHistory
 from bettong.harness.histories.on_spark import judge_on_spark
 from bettong.lineage.errors import UsageError
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.timeout(600),
+    pytest.mark.usefixtures("spark"),
+]
 
 ROWS = [{"id": f"in/{i}", "key": f"k{i % 3}", "value": i} for i in range(60)]
 

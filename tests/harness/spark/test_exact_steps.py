@@ -24,7 +24,7 @@ from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.lineage.trace import TraceEvent
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 BATCHES = 3
 LINES = [

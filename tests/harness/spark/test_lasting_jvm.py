@@ -20,7 +20,7 @@ from bettong.harness.spark.fence import Fence
 from bettong.harness.spark.lasting_jvm import LastingJvmHost
 from bettong.harness.spark.session import SessionConfig
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 CLEAN = {
     "queries": 0,

@@ -18,7 +18,7 @@ from bettong.harness.spark.driver import DriverDiedError, DriverError, DriverHos
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 CLEAN = {
     "queries": 0,

@@ -16,7 +16,7 @@ from docker_engine import client
 from bettong.harness.backends.docker import DockerBackend
 from bettong.harness.backends.docker.engine import OWNER
 
-pytestmark = [pytest.mark.spark, pytest.mark.docker, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.spark, pytest.mark.docker, pytest.mark.timeout(600)]
 
 KNOCK = """
 import signal, socket, sys
