@@ -111,7 +111,7 @@ def test_driver_dies_exactly_there(
 ) -> None:
     control, job = start(conductor, driver, "foreach_batch", tmp_path, crash(step, phase))
     with pytest.raises(DriverDiedError):
-        job.result(60)
+        job.result(240)
     conductor.end(control)
     assert reported(control)[-1] == f"{phase} {step}" or "task" in step
     assert control.not_fired == ()
@@ -123,7 +123,7 @@ def test_driver_dies_exactly_there(
 
     exempt = pool.acquire()
     control, job = start(conductor, exempt, "foreach_batch", tmp_path)
-    job.result(60)
+    job.result(240)
     conductor.end(control)
     pool.release(exempt)
     assert (tmp_path / "out").read_text().splitlines()[: len(replayed)] == replayed
@@ -136,7 +136,7 @@ def test_file_sink_dies_before_its_manifest(
         conductor, driver, "parquet", tmp_path, crash("batch=1/_spark_metadata", "before")
     )
     with pytest.raises(DriverDiedError):
-        job.result(60)
+        job.result(240)
     conductor.end(control)
     assert not (tmp_path / "out" / "_spark_metadata" / "1").exists()
     files = len(list((tmp_path / "out").glob("*.parquet")))
@@ -144,7 +144,7 @@ def test_file_sink_dies_before_its_manifest(
 
     exempt = pool.acquire()
     control, job = start(conductor, exempt, "parquet", tmp_path)
-    seen = job.result(60)
+    seen = job.result(240)
     conductor.end(control)
     pool.release(exempt)
     assert seen[: BATCHES * 20] == list(range(BATCHES * 20))
@@ -153,7 +153,7 @@ def test_file_sink_dies_before_its_manifest(
 
 def test_state_files_are_steps(conductor: Conductor, driver: DriverHost, tmp_path: Path) -> None:
     control, job = start(conductor, driver, "stateful", tmp_path)
-    job.result(60)
+    job.result(240)
     conductor.end(control)
     steps = reported(control)
     for batch in range(BATCHES):
@@ -167,7 +167,7 @@ def test_full_disk_at_offsets(conductor: Conductor, driver: DriverHost, tmp_path
     full = f.Storage(Point("batch=1/offsets"))
     control, job = start(conductor, driver, "foreach_batch", tmp_path, full)
     with pytest.raises(JobError, match="No space left on device"):
-        job.result(60)
+        job.result(240)
     conductor.end(control)
     assert not (tmp_path / "checkpoint" / "offsets" / "1").exists()
     assert (tmp_path / "out").read_text().splitlines() == LINES[:1]
@@ -188,7 +188,7 @@ def test_failed_attempt_is_tried_again(
     conductor.begin(control)
     instrumentation = Instrumentation("test", "driver", 1, conductor.address)
     args = {"workdir": str(tmp_path), "batches": BATCHES}
-    driver.submit("spark_jobs:foreach_batch", args, instrumentation).result(60)
+    driver.submit("spark_jobs:foreach_batch", args, instrumentation).result(240)
     conductor.end(control)
     steps = reported(control)
     assert steps.index(f"after {TASK}") < steps.index(f"after {TASK.replace('a=0', 'a=1')}")
@@ -201,7 +201,7 @@ def test_nothing_is_reported_when_not_configured(
     control = RunControl("test", KillsDriver(driver))
     conductor.begin(control)
     args = {"workdir": str(tmp_path), "batches": 1}
-    driver.run("spark_jobs:foreach_batch", args, timeout=60)
+    driver.run("spark_jobs:foreach_batch", args, timeout=240)
     conductor.end(control)
     assert control.events == []
 
@@ -210,10 +210,10 @@ def test_a_task_of_a_run_that_is_over_ends_when_it_is_killed_before_spark_knows_
     conductor: Conductor, driver: DriverHost
 ) -> None:
     instrumentation = Instrumentation("nobody's", "driver", 1, conductor.address)
-    assert driver.run("spark_jobs:killed_unseen", {}, instrumentation, timeout=90) == 0
+    assert driver.run("spark_jobs:killed_unseen", {}, instrumentation, timeout=240) == 0
 
 
 def test_local_files_are_made_with_their_modes(driver: DriverHost, tmp_path: Path) -> None:
     args = {"workdir": str(tmp_path)}
-    found = driver.run("spark_jobs:modes_of_local_files", args, timeout=60)
+    found = driver.run("spark_jobs:modes_of_local_files", args, timeout=240)
     assert found == [jar.FILES, "644", "640", "1750"]
