@@ -61,6 +61,9 @@ def running_engine() -> Iterator[str]:
     finally:
         process.terminate()  # with its containerd, by itself
         process.wait(60)
+        # It leaves the namespace mounted that containers on the machine's network were in.
+        left = folder / "exec" / "netns" / "default"
+        subprocess.run(["umount", str(left)], capture_output=True, check=False)
         shutil.rmtree(folder, ignore_errors=True)
 
 
