@@ -30,12 +30,14 @@ class Facts:
         stateful: its stateful operators.
         dropped: rows that were dropped because they came after the watermark.
         by_the_clock: where the clock decides which rows it puts out.
+        unmarked: the columns, sorted, of each source that has no watermark.
     """
 
     watermarks: Mapping[str, tuple[float, ...]]
     stateful: tuple[str, ...]
     dropped: int
     by_the_clock: tuple[str, ...]
+    unmarked: frozenset[tuple[str, ...]] = frozenset()
 
     @classmethod
     def of(cls, facts: Sequence[Mapping[str, Any]]) -> Facts:
@@ -49,6 +51,7 @@ class Facts:
             tuple(sorted({op for each in facts for op in each.get("stateful", ())})),
             sum(each.get("dropped", 0) for each in facts),
             tuple(sorted({part for each in facts for part in each.get("by_the_clock", ())})),
+            frozenset(tuple(names) for each in facts for names in each.get("unmarked", ())),
         )
 
 

@@ -95,10 +95,11 @@ def _apart(times: Sequence[float], delay: float) -> int:
 
 def _event_times(job: Job, facts: Facts) -> dict[str, str]:
     """The column of each input that the watermark goes by."""
+    fed = {name: columns_of(g.schema) for name, g in job.inputs.items() if isinstance(g, StepInput)}
     return {
         name: at
-        for name, given in job.inputs.items()
-        if isinstance(given, StepInput)
+        for name, columns in fed.items()
+        if tuple(sorted(columns)) not in facts.unmarked
         for at in facts.watermarks
-        if at in columns_of(given.schema)
+        if at in columns
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -241,6 +242,16 @@ def test_inputs_whose_times_are_called_alike_have_delays_of_their_own() -> None:
     late = Made({"a": clicks(50, 10), "b": clicks(50, 10)})
     with pytest.raises(VacuousError, match="delays"):
         expected(late, both, state, [of(0, 2)])
+
+
+def test_a_watermark_goes_by_the_input_that_it_is_over() -> None:
+    """Names have an `at` too, of long ago, and no watermark."""
+    names = [{"name": "a", "at": at(0)} for _ in range(4)]
+    others = Files("json", names, schema="name STRING, at TIMESTAMP", per_step=1)
+    job = Made({"clicks": clicks(30, 20, 100, 10), "names": others})
+    state = facts("StateStoreSave", at=0.0, dropped=2)
+    told = replace(state, unmarked=frozenset({("at", "name")}))
+    assert may_be_dropped(job, told) == {"clicks": {(1, 0), (3, 0)}, "names": set()}
 
 
 def test_the_policy_of_the_greatest_watermark_is_known() -> None:
