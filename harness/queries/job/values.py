@@ -60,6 +60,11 @@ def near(a: Any, b: Any, tolerance: float) -> bool:
     return floating and is_number(a) and is_number(b) and bool(abs(a - b) <= tolerance)
 
 
+def is_time(value: Any) -> bool:
+    """Whether it is a text that is a time as it is written here."""
+    return isinstance(value, str) and _time(value) is not None
+
+
 def is_number(value: Any) -> TypeGuard[int | float]:
     """Whether it is one; true and false are none."""
     return isinstance(value, int | float) and not isinstance(value, bool)

@@ -181,6 +181,19 @@ def test_times_that_cannot_be_read_are_one_clear_error() -> None:
         may_be_dropped(texts, AGGREGATION)
 
 
+@pytest.mark.parametrize("unit", [1, 1_000, 1_000_000, 1_000_000_000])
+def test_times_that_a_job_makes_of_numbers_are_of_their_unit(unit: int) -> None:
+    """Three seconds out of order are within the delay of ten."""
+    begin = 1_704_067_200
+    rows = [{"id": "x", "at": (begin + second) * unit} for second in (30, 27, 15)]
+    given = Files("json", rows, schema="id STRING, at BIGINT", per_step=1)
+    job = Made({"orders": given}, Bag("id"), oracle=OnePerKey("id"))
+    assert may_be_dropped(job, facts("StateStoreSave", at=10.0)) == {"orders": {(2, 0)}}
+    within = facts("StreamingDeduplicateWithinWatermark", at=20.0)
+    found = expected(job, None, within, [{"id": "x"}])
+    assert kinds(found, [{"id": "x"}, {"id": "x"}]) == ["Duplicate"]
+
+
 def test_a_query_without_state_drops_no_row() -> None:
     given = {"clicks": clicks(30, 20, 100, 10)}
 
@@ -271,6 +284,21 @@ def test_rows_that_are_dropped_by_a_time_that_no_input_has_cannot_be_told() -> N
     given = {"clicks": clicks(30, 20, 100, 10)}
     with pytest.raises(VacuousError, match="2 row"):
         expected(Made(given), counted, facts("StateStoreSave", dropped=2, made=0.0), [of(0, 1)])
+
+
+@pytest.mark.parametrize(("name", "kind"), [("at", "STRING"), ("time", "TIMESTAMP")])
+def test_where_no_row_is_dropped_and_nobody_can_tell_which_would_be_each_counts(
+    name: str, kind: str
+) -> None:
+    """The times of one input are texts that the job reads its own way, or called otherwise there:
+    the watermark of the other one alone would come too soon."""
+    rows = [{"user": "b", name: "01/01/2024 00:10" if kind == "STRING" else at(0)}] * 2
+    others = Files("json", rows, schema=f"user STRING, {name} {kind}", per_step=1)
+    job = Made({"a": clicks(30, 20), "b": others})
+    state = facts("StateStoreSave", at=0.0) if name == "at" else facts("State", at=0.0, seen=0.0)
+    assert may_be_dropped(job, state) == {"a": set(), "b": set()}
+    with pytest.raises(VacuousError, match="do not tell which"):
+        may_be_dropped(job, replace(state, dropped=1))
 
 
 @pytest.mark.parametrize(
