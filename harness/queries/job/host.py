@@ -91,18 +91,19 @@ def batch(
     *,
     target: Mapping[str, Any],
     directory: str,
-    inputs: Mapping[str, Mapping[str, str]],
+    inputs: Mapping[str, str],
 ) -> list[dict[str, Any]]:
     """What ``transform`` makes of plain frames.
 
     Args:
-        inputs: for each the file of its rows, as JSON lines, and their schema.
+        inputs: for each the file of its rows, which is read as the stream reads its files.
     """
     job = _job(target)
-    frames: dict[str, Callable[[], DataFrame]] = {
-        name: partial(spark.read.schema(given["schema"]).json, given["path"])
-        for name, given in inputs.items()
-    }
+    frames: dict[str, Callable[[], DataFrame]] = {}
+    for name, path in inputs.items():
+        given = job.inputs[name]
+        assert isinstance(given, StepInput)
+        frames[name] = partial(_of_files(spark.read, given).load, path)
     workdir = Path(directory)
     env = JobEnvironment(spark, str(workdir), workdir, "batch", {}, frames=frames, static=True)
     return [plain(row) for row in rows_of(job.transform(env).collect(), "transform()")]
@@ -201,12 +202,17 @@ def _stream(env: JobEnvironment, name: str, given: StepInput | Recorded) -> Data
         )
         value = from_json(col("value").cast("string"), given.schema)
         return records.select(value.alias("row")).select("row.*")
-    format = given.format if isinstance(given, Files) else "json"
-    reader = spark.readStream.schema(given.schema).format(format)
-    if isinstance(given, Files):
-        header = {"header": "true"} if format == "csv" else {}
-        reader = reader.options(**{**header, **given.options})
+    reader = _of_files(spark.readStream, given)
     return reader.option("maxFilesPerTrigger", 1).load(env.path(name))
+
+
+def _of_files(reader: Any, given: StepInput) -> Any:
+    """A reader of an input's files, of a stream of them or of plain ones."""
+    reader = reader.schema(given.schema).format(given.file_format)
+    if isinstance(given, Files):
+        header = {"header": "true"} if given.format == "csv" else {}
+        reader = reader.options(**{**header, **given.options})
+    return reader
 
 
 def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:

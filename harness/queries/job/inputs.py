@@ -151,6 +151,11 @@ class StepInput:
         return self.kind == "topic"
 
     @property
+    def file_format(self) -> str:
+        """That of files of its rows."""
+        return "json"
+
+    @property
     def schema(self) -> str:
         """Of the rows, as DDL."""
         return self.fed.ddl(self.given)
@@ -206,6 +211,11 @@ class Files(StepInput):
         self.format = one_of(format, FORMATS, "format of files")
         self.options = dict(options or {})
         self.given, self.fed = _given(rows), _fed(**dealt)
+
+    @property
+    def file_format(self) -> str:
+        """That of files of its rows."""
+        return self.format
 
     @property
     def steps(self) -> list[list[Row]]:

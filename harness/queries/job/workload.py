@@ -21,7 +21,7 @@ from bettong.harness.queries.job.feed import (
     repeated,
 )
 from bettong.harness.queries.job.host import CALL
-from bettong.harness.queries.job.inputs import Files, StepInput, Topic
+from bettong.harness.queries.job.inputs import StepInput, Topic
 from bettong.harness.queries.run.incarnations import INCARNATION_S
 from bettong.harness.queries.run.job import Target
 from bettong.lineage.trace import TraceEvent
@@ -141,8 +141,7 @@ class JobWorkload:
                 broker = self.brokers[given.server]
                 found[name] = TopicSender(self._topics[name], broker, given.partitions, given.key)
             elif isinstance(given, StepInput):
-                format = given.format if isinstance(given, Files) else "json"
-                found[name] = FileSender(self._folder / name, format, given.schema)
+                found[name] = FileSender(self._folder / name, given.file_format, given.schema)
         return found
 
     def checkpoint(self, state: Path) -> Path | None:

@@ -10,12 +10,14 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.harness import Bag, Files, Job, OnePerKey, OuterBag, Table
+from bettong.harness.queries.job import host
 from bettong.harness.queries.job.envelope import envelope
 from bettong.harness.queries.job.expectation import Expectation, expectation
 from bettong.harness.queries.job.facts import Facts, seconds
@@ -70,8 +72,8 @@ def expected(
     def ask(call: str, arguments: Mapping[str, Any]) -> Any:
         assert transform is not None
         given = {
-            name: [json.loads(line) for line in Path(each["path"]).read_text().splitlines()]
-            for name, each in arguments["inputs"].items()
+            name: [json.loads(line) for line in Path(path).read_text().splitlines()]
+            for name, path in arguments["inputs"].items()
         }
         return transform(**given)
 
@@ -93,6 +95,53 @@ def of(minute: int, n: int) -> Row:
 
 
 AGGREGATION = facts("StateStoreSave", at=0.0)
+
+
+# --- how its rows are read
+
+
+class Reader:
+    """Of Spark's, what it is told."""
+
+    def __init__(self, told: tuple[Any, ...] = ()) -> None:
+        self.told = told
+
+    def schema(self, schema: str) -> Reader:
+        return Reader((*self.told, schema))
+
+    def format(self, format: str) -> Reader:
+        return Reader((*self.told, format))
+
+    def options(self, **options: str) -> Reader:
+        return Reader((*self.told, options))
+
+    def load(self, path: str) -> Any:
+        told = [{"told": str(part)} for part in (*self.told, Path(path).read_text())]
+        return Mock(collect=lambda: told)
+
+
+def test_the_batch_form_reads_an_input_as_the_stream_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the options of its reader, in its format, whatever it is called."""
+    options = {"timestampFormat": "dd/MM/yyyy"}
+    rows = [{"at": "31/12/2024"}]
+    job = Made({"_a/b": Files("csv", rows, options, schema="at TIMESTAMP")})
+    job.transform = lambda env: env.input("_a/b")  # type: ignore[method-assign]
+    monkeypatch.setattr(host, "_job", lambda target: job)
+    asked = []
+
+    def ask(call: str, arguments: Mapping[str, Any]) -> Any:
+        assert not Path(arguments["inputs"]["_a/b"]).name.startswith(("_", "."))
+        found = host.batch(Mock(read=Reader()), **arguments)
+        asked.extend(row["told"] for row in found)
+        return [{"at": "2024-12-31"}]
+
+    clean = envelope(job.compare, {"plain": [{"at": "2024-12-31"}]})
+    workload = JobWorkload(Target("made"), job, {})
+    expectation(job, workload, facts(), clean, ask, [[{"at": "2024-12-31"}]])
+    read_by = ["at TIMESTAMP", "csv", str({"header": "true", **options})]
+    assert asked[:4] == [*read_by, "at\n31/12/2024\n"]
 
 
 # --- rows that may count
