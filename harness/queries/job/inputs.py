@@ -6,6 +6,7 @@ waits for it, so that one step is one micro-batch.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
@@ -128,7 +129,12 @@ def _ddl(schema: Any) -> str:
         return schema
     if not hasattr(schema, "fields"):
         raise UsageError(f"schema={schema!r}: write e.g. 'id STRING', or a StructType")
-    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
+    return ", ".join(f"{_quoted(x.name)} {x.dataType.simpleString()}" for x in schema.fields)
+
+
+def _quoted(name: str) -> str:
+    """A column's name as DDL has it."""
+    return name if re.fullmatch(r"\w+", name) else f"`{name.replace('`', '``')}`"
 
 
 def _fed(**dealt: Any) -> _Fed:

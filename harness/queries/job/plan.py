@@ -8,7 +8,7 @@ from typing import Any
 
 from bettong.harness.queries.job.clock import by_the_clock
 
-_WATERMARK = re.compile(r"EventTimeWatermark (?:\S+, )?'?`?(\w+)#\d+\w*: \w+, (.+)")
+_WATERMARK = re.compile(r"EventTimeWatermark (?:[\w-]+, )?'?`?(.+?)`?#\d+\w*: \w+, (.+)")
 _STATEFUL = re.compile(
     r"(StateStoreSave|StreamingSymmetricHashJoin|StreamingDeduplicate\w*|FlatMapGroupsWithState"
     r"|FlatMapGroupsInPandasWithState|TransformWithState\w*|StreamingGlobalLimit)"

@@ -54,6 +54,17 @@ def test_a_schema_is_read_by_columns() -> None:
     }
 
 
+def test_columns_may_be_called_as_spark_lets_them_be() -> None:
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    schema = "`user id` STRING COMMENT 'who, (if known)', `a,``b<` INT NOT NULL, c:DOUBLE"
+    assert columns_of(schema) == {"user id": "string", "a,`b<": "int", "c": "double"}
+    named = StructType([StructField(name, StringType()) for name in ("user-id", "a`b")])
+    rows = [{"user-id": "x", "a`b": "y"}]
+    assert Files("json", named, per_step=1, steps=1).steps[0][0].keys() == rows[0].keys()
+    assert Files("json", rows, schema=named).steps == [rows]
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [

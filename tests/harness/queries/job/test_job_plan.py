@@ -41,6 +41,12 @@ def test_the_sources_that_no_watermark_is_over_are_told_by_their_columns(
     assert shown["watermarks"] == ([("at", "5 seconds")] if left == MARK else [])
 
 
+def test_an_event_time_may_be_called_by_words() -> None:
+    assert shown_by(MARK.replace("at#1", "event time#1"))["watermarks"] == [
+        ("event time", "5 seconds")
+    ]
+
+
 def test_a_source_that_looks_like_one_with_a_watermark_is_not_told_from_it() -> None:
     both = JOIN.format(left=MARK).replace("name#24,at#25]", "user#24, ts#25L, at#26]")
     assert shown_by(both)["unmarked"] == []
