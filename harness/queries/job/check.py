@@ -378,8 +378,10 @@ class _Check:
 
     def _assumptions(self, rows: Mapping[str, Sequence[Row]], facts: Facts) -> tuple[str, ...]:
         shuffled = "no two attempts at a task that reads a shuffle were there at once"
+        zone = "the local time of its driver and its workers is UTC"
         return (
             *([shuffled] if facts.stateful else []),
+            *([zone] if self._request.script is None else []),
             f"held against {len(rows) + 1} runs without a fault: {', '.join(rows)}",
             "replays read files in other parts, and topics in the partitions that they have",
             "each feeding step is one micro-batch: the next one is put in place when the last "
