@@ -31,6 +31,7 @@ class Facts:
         dropped: rows that were dropped because they came after the watermark.
         by_the_clock: where the clock decides which rows it puts out.
         unmarked: the columns, sorted, of each source that has no watermark.
+        together: those of the sources that have one watermark, which is over them all.
     """
 
     watermarks: Mapping[str, tuple[float, ...]]
@@ -38,6 +39,7 @@ class Facts:
     dropped: int
     by_the_clock: tuple[str, ...]
     unmarked: frozenset[tuple[str, ...]] = frozenset()
+    together: frozenset[frozenset[tuple[str, ...]]] = frozenset()
 
     @classmethod
     def of(cls, facts: Sequence[Mapping[str, Any]]) -> Facts:
@@ -52,6 +54,11 @@ class Facts:
             sum(each.get("dropped", 0) for each in facts),
             tuple(sorted({part for each in facts for part in each.get("by_the_clock", ())})),
             frozenset(tuple(names) for each in facts for names in each.get("unmarked", ())),
+            frozenset(
+                frozenset(map(tuple, sources))
+                for each in facts
+                for sources in each.get("together", ())
+            ),
         )
 
 

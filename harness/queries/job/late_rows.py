@@ -4,12 +4,13 @@ watermark has come further."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import product
 from typing import Any
 
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.facts import Facts
+from bettong.harness.queries.job.feed import closed_at_the_end
 from bettong.harness.queries.job.inputs import Input, StepInput
 from bettong.harness.queries.job.made_rows import columns_of
 from bettong.harness.queries.job.rules import Cell, Row, cell_of, late, moment
@@ -21,13 +22,15 @@ May = dict[str, set[tuple[int, int]]]
 _UNITS = (1.0, 1e3, 1e6, 1e9)
 """So many of them are a second."""
 _FAR_S = 1e11
+KAFKA_COLUMNS = ("key", "offset", "partition", "timestamp", "timestampType", "topic", "value")
 _POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 
 
 def may_be_dropped(job: Job, facts: Facts) -> May:
     """The rows that come after the watermark. Raises VacuousError where it cannot be told which
     they are."""
-    steps = {n: given.steps for n, given in job.inputs.items() if isinstance(given, StepInput)}
+    fed = {n: given.steps for n, given in job.inputs.items() if isinstance(given, StepInput)}
+    steps = closed_at_the_end(fed, job.inputs)
     if not facts.stateful:  # only operators with state drop rows
         return {name: set() for name in steps}
     column = _event_times(job, facts)
@@ -39,9 +42,12 @@ def may_be_dropped(job: Job, facts: Facts) -> May:
     for name, at in column.items():
         kind = columns_of(_schema(job, name))[at]
         steps[name] = [[{at: _seconds(row.get(at), kind)} for row in step] for step in steps[name]]
+    under_one = [_inputs_of(job, each) & column.keys() for each in facts.together]
     greatest = job.spark_config.get(_POLICY, "min") == "max"
     found = [
-        late(steps, column, dict(zip(column, delays, strict=True)), greatest)
+        late(
+            steps, column, dict(zip(column, delays, strict=True)), greatest, filter(None, under_one)
+        )
         for delays in product(*(facts.watermarks[at] for at in column.values()))
     ]
     if any(may != found[0] for may in found):
@@ -136,10 +142,21 @@ def _event_times(job: Job, facts: Facts) -> dict[str, str]:
     return {
         name: at
         for name, columns in fed.items()
-        if tuple(sorted(columns)) not in facts.unmarked
+        if _source(job.inputs[name]) not in facts.unmarked
         for at in facts.watermarks
         if at in columns
     }
+
+
+def _source(given: Input) -> tuple[str, ...]:
+    """The columns of the source in a plan that gives the rows of an input."""
+    if not isinstance(given, StepInput):
+        return ()
+    return KAFKA_COLUMNS if given.on_topic else tuple(sorted(columns_of(given.schema)))
+
+
+def _inputs_of(job: Job, sources: Collection[tuple[str, ...]]) -> set[str]:
+    return {name for name, given in job.inputs.items() if _source(given) in sources}
 
 
 def _are_told(given: Input, at: str) -> bool:

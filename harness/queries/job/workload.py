@@ -17,6 +17,7 @@ from bettong.harness.queries.job.feed import (
     FileSender,
     Sender,
     TopicSender,
+    closed_at_the_end,
     merged,
     repeated,
 )
@@ -126,7 +127,7 @@ class JobWorkload:
         if event.repeat is not None:
             steps = {name: repeated(each, event.repeat) for name, each in steps.items()}
         senders = self.senders()
-        self._feed = Feed(steps, senders, self.checkpoint(state))
+        self._feed = Feed(closed_at_the_end(steps, inputs), senders, self.checkpoint(state))
         self._read = [sender for sender in senders.values() if isinstance(sender, TopicSender)]
         self.added, self._crashed = "", False
         if event.more_partitions and event.crash is None:

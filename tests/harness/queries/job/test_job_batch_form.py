@@ -316,6 +316,20 @@ def test_a_watermark_goes_by_the_input_that_it_is_over() -> None:
     assert may_be_dropped(job, told) == {"clicks": {(1, 0), (3, 0)}, "names": set()}
 
 
+def test_inputs_under_one_watermark_move_it_together_and_are_closed_together() -> None:
+    """A union: what one of them is fed late for the other is late. The closing row of the shorter
+    one comes when the other one has been fed, or all of that would be."""
+    job = Made({"a": clicks(100, 110, 120), "b": clicks(10)})
+    state = facts("StateStoreSave", at=60.0)
+    of_both = replace(state, together=frozenset({frozenset({("at", "user")})}))
+    assert may_be_dropped(job, of_both) == {"a": set(), "b": set()}
+    job = Made({"a": clicks(100, 110), "b": clicks(90, 10)})
+    assert may_be_dropped(job, state) == {"a": set(), "b": {(1, 0)}}
+    job = Made({"a": clicks(100, 110), "b": clicks(20, 30)})
+    assert may_be_dropped(job, state) == {"a": set(), "b": set()}
+    assert may_be_dropped(job, of_both) == {"a": set(), "b": {(1, 0)}}
+
+
 def test_the_policy_of_the_greatest_watermark_is_known() -> None:
     def both(a: list[Row], b: list[Row]) -> list[Row]:
         return counted([*a, *b])
