@@ -202,8 +202,9 @@ def _stream(env: JobEnvironment, name: str, given: StepInput | Recorded) -> Data
         )
         value = from_json(col("value").cast("string"), given.schema)
         return records.select(value.alias("row")).select("row.*")
-    reader = _of_files(spark.readStream, given)
-    return reader.option("maxFilesPerTrigger", 1).load(env.path(name))
+    reader = _of_files(spark.readStream, given).option("maxFilesPerTrigger", 1)
+    frame: DataFrame = reader.load(env.path(name))
+    return frame
 
 
 def _of_files(reader: Any, given: StepInput) -> Any:
