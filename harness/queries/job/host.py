@@ -16,7 +16,7 @@ from bettong.engine.steps import Instrumentation
 from bettong.harness.queries.job.contract import Job, JobEnvironment
 from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
-from bettong.harness.queries.job.plan import shown_by
+from bettong.harness.queries.job.plan import marked_by, shown_by
 from bettong.harness.queries.job.script import load_reader
 from bettong.harness.queries.job.values import number_of
 from bettong.harness.queries.run.failure import Failures
@@ -235,7 +235,7 @@ def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
         return failures.in_words(e), facts
     finally:
         if query is not None:
-            facts.update(_facts(query, failures))
+            facts.update(_facts(query, env, failures))
             for each in (query, *(x for x in streams.active if x.runId not in before)):
                 each.stop()
     return None, facts
@@ -256,12 +256,13 @@ def _until_done(query: StreamingQuery) -> None:
         raise error
 
 
-def _facts(query: StreamingQuery, failures: Failures) -> dict[str, Any]:
+def _facts(query: StreamingQuery, env: JobEnvironment, failures: Failures) -> dict[str, Any]:
     """What the plan and the progress of a query show of it; ``error``: why nothing is seen."""
     import json
 
     try:
         plan = str(query._jsq.explainInternal(True))
+        at_first = str(query._jsq.streamingQuery().logicalPlan().toString())
         progress = [p.json for p in query.recentProgress]
     except Exception as e:  # the query's own error, if there is one, says more
         return {"error": failures.in_words(e)}
@@ -272,7 +273,9 @@ def _facts(query: StreamingQuery, failures: Failures) -> dict[str, Any]:
         rows += int(value.get("numInputRows") or 0)
         for operator in value.get("stateOperators", ()):
             dropped += int(operator.get("numRowsDroppedByWatermark") or 0)
-    return {**shown_by(plan), "dropped": dropped, "rows": rows}
+    sources = {name: f":{path}]" for name, path in env.paths.items()}
+    marked = marked_by(at_first, {**sources, **env.topics})
+    return {**shown_by(plan), **marked, "dropped": dropped, "rows": rows}
 
 
 def plain(row: Any) -> dict[str, Any]:

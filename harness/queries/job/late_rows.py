@@ -4,7 +4,7 @@ watermark has come further."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -22,7 +22,6 @@ May = dict[str, set[tuple[int, int]]]
 _UNITS = (1.0, 1e3, 1e6, 1e9)
 """So many of them are a second."""
 _FAR_S = 1e11
-KAFKA_COLUMNS = ("key", "offset", "partition", "timestamp", "timestampType", "topic", "value")
 _POLICY = "spark.sql.streaming.multipleWatermarkPolicy"
 
 
@@ -42,7 +41,7 @@ def may_be_dropped(job: Job, facts: Facts) -> May:
     for name, at in column.items():
         kind = columns_of(_schema(job, name))[at]
         steps[name] = [[{at: _seconds(row.get(at), kind)} for row in step] for step in steps[name]]
-    under_one = [_inputs_of(job, each) & column.keys() for each in facts.together]
+    under_one = [each & column.keys() for each in facts.together]
     greatest = job.spark_config.get(_POLICY, "min") == "max"
     found = [
         late(
@@ -142,21 +141,10 @@ def _event_times(job: Job, facts: Facts) -> dict[str, str]:
     return {
         name: at
         for name, columns in fed.items()
-        if _source(job.inputs[name]) not in facts.unmarked
+        if name not in facts.unmarked
         for at in facts.watermarks
         if at in columns
     }
-
-
-def _source(given: Input) -> tuple[str, ...]:
-    """The columns of the source in a plan that gives the rows of an input."""
-    if not isinstance(given, StepInput):
-        return ()
-    return KAFKA_COLUMNS if given.on_topic else tuple(sorted(columns_of(given.schema)))
-
-
-def _inputs_of(job: Job, sources: Collection[tuple[str, ...]]) -> set[str]:
-    return {name for name, given in job.inputs.items() if _source(given) in sources}
 
 
 def _are_told(given: Input, at: str) -> bool:
