@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -35,6 +36,13 @@ from bettong.lineage.search.loop import Budget
     metavar="NAME=VALUE",
     help="An environment variable of the script; {work} in it is an empty folder of each run, "
     "proxy:NAME the address of a server.",
+)
+@click.option(
+    "--args",
+    "arguments",
+    metavar="TEXT",
+    help="What follows the script on its command line, as in a shell; {work} and proxy:NAME as in "
+    "--set.",
 )
 @click.option(
     "--input",
@@ -75,6 +83,7 @@ def command(
     targets: tuple[str, ...],
     script: str | None,
     variables: tuple[str, ...],
+    arguments: str | None,
     inputs: tuple[str, ...],
     reader: str | None,
     starter: Starter,
@@ -104,12 +113,14 @@ def command(
     if script is not None:
         if targets:
             raise UsageError(f"give --script or {targets[0]}, not both")
-        asked = Script(script, pairs(variables, "--set"), inputs, reader or "", starter, steps)
+        named = pairs(variables, "--set")
+        words = _words(arguments or "")
+        asked = Script(script, named, inputs, reader or "", starter, steps, words)
         targets = (asked.target,)
     elif not targets:
         raise UsageError("give a TARGET such as myjob.py:MyJob, or --script FILE")
-    elif variables or inputs or reader:
-        raise UsageError("--set, --input and --read are for --script")
+    elif variables or arguments or inputs or reader:
+        raise UsageError("--set, --args, --input and --read are for --script")
     request = Request(
         "",
         endpoints=endpoints_of(endpoints),
@@ -128,3 +139,10 @@ def command(
         request, targets, check_one_job, unusable_job, out, as_json, quiet, progress_json
     )
     ctx.exit(code)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as e:
+        raise UsageError(f"--args {text!r}: {e}: write it as in a shell") from None

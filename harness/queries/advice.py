@@ -22,6 +22,11 @@ _SWALLOWED = (
     "An error was caught and forgotten, and Spark recorded the batch as done: let the error out, "
     "so that the query fails and the batch is replayed."
 )
+_BY_ITSELF = (
+    "No fault is needed: mend what the code does to these rows by itself, where it drops them (an "
+    "error that is caught and forgotten, a watermark that they come after), repeats or changes "
+    "them, or what says that they are right; then look what faults do."
+)
 _UNFINISHED = (
     "Readers meet what a writer had not finished: write aside and rename when it is whole."
 )
@@ -74,6 +79,8 @@ def advise(
     out in another way, and whether the query failed of it and was started again."""
     crashed = any(x.crashes for x in faults)
     restarted = any(x.operational and x.replays for x in faults)
+    if not faults:
+        return _BY_ITSELF
     if layout:
         return _PLACE
     if any(x.mechanism == "zombie" for x in faults):

@@ -7,6 +7,7 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from bettong.harness.queries.script import Script
 from bettong.lineage.errors import UsageError
 from bettong.lineage.files import read_json
 from bettong.lineage.seals import check, unseal, write_sealed
-from bettong.lineage.secrets import MASK, masked
+from bettong.lineage.secrets import MASK, is_secret, masked
 
 KINDS: Mapping[str, Literal["sink", "job"]] = {
     "bettong-sink-counterexample": "sink",
@@ -56,7 +57,9 @@ def write(request: Request, faults: Sequence[str], folder: Path) -> Path:
         "faults": list(faults),
     }
     if request.script is not None:
-        value["script"] = {**asdict(request.script), "variables": _masked(request.script.variables)}
+        variables = _masked(request.script.variables)
+        arguments = _masked_words(request.script.arguments)
+        value["script"] = {**asdict(request.script), "variables": variables, "arguments": arguments}
     write_sealed(path, json.dumps(value, indent=1) + "\n")
     return path
 
@@ -83,7 +86,8 @@ def read(path: Path, options: Mapping[str, str], endpoints: Mapping[str, str]) -
     script = value.get("script")
     if script is not None:
         try:
-            script = Script(**{**script, "inputs": tuple(script["inputs"])})
+            words = {name: tuple(script.get(name, ())) for name in ("inputs", "arguments")}
+            script = Script(**{**script, **words})
         except (KeyError, TypeError) as e:
             raise UsageError(f"{path}: script is of the wrong kind: {e}") from e
     check(path)
@@ -113,6 +117,8 @@ def _target(request: Request) -> list[str]:
     words = ["--script", script.path, "--read", script.reader]
     for name, value in _masked(script.variables).items():
         words += ["--set", f"{name}={value}"]
+    if script.arguments:
+        words += ["--args", shlex.join(_masked_words(script.arguments))]
     for given in script.inputs:
         words += ["--input", given]
     return [*words, "--with", script.starter, "--steps", str(script.steps)]
@@ -120,3 +126,15 @@ def _target(request: Request) -> list[str]:
 
 def _masked(pairs: Mapping[str, str]) -> dict[str, str]:
     return {name: masked(f"{name}={value}").partition("=")[2] for name, value in pairs.items()}
+
+
+def _masked_words(words: Sequence[str]) -> list[str]:
+    """Those of a command line: ``--password=…`` and ``--password …`` are the same."""
+    found = []
+    for before, word in pairwise(("", *words)):
+        name, given, _ = word.partition("=")
+        if before.startswith("-") and is_secret(before, "x"):
+            found.append(MASK)
+        else:
+            found.append(f"{name}={MASK}" if given and is_secret(name, "x") else masked(word))
+    return found

@@ -25,6 +25,7 @@ class Script:
         inputs: each ``FILE@topic:NAME`` or ``FILE@dir:PATH``.
         reader: ``FILE.py:function`` that is called with an environment and returns rows.
         starter: what starts the script.
+        arguments: the words that follow it on its command line, filled in as variables are.
         steps: in so many steps the lines of each input are fed.
     """
 
@@ -34,6 +35,7 @@ class Script:
     reader: str = ""
     starter: Starter = "python"
     steps: int = _STEPS
+    arguments: tuple[str, ...] = ()
 
     @property
     def target(self) -> str:
@@ -43,20 +45,25 @@ class Script:
     @property
     def endpoints(self) -> tuple[str, ...]:
         """Names of the endpoints that it talks to."""
-        found = [name for value in self.variables.values() for name in _PROXY.findall(value)]
+        values = (*self.variables.values(), *self.arguments)
+        found = [name for value in values for name in _PROXY.findall(value)]
         fed = [KAFKA for text in self.inputs if "@topic:" in text]
         return tuple(dict.fromkeys([*found, *fed]))
 
     def environment(
         self, work: Path, addresses: Mapping[str, tuple[str, int]]
     ) -> Mapping[str, str]:
-        """Its variables in a run; raises UsageError for an endpoint that nothing is known of."""
+        """Its variables in a run."""
+        return {name: _filled(text, work, addresses) for name, text in self.variables.items()}
 
-        def address(found: re.Match[str]) -> str:
-            host, port = addresses[found[1]]
-            return f"{host}:{port}"
+    def words(self, work: Path, addresses: Mapping[str, tuple[str, int]]) -> list[str]:
+        """Its command line in a run, after what starts it."""
+        return [self.path, *(_filled(text, work, addresses) for text in self.arguments)]
 
-        return {
-            name: _PROXY.sub(address, value.replace("{work}", str(work)))
-            for name, value in self.variables.items()
-        }
+
+def _filled(text: str, work: Path, addresses: Mapping[str, tuple[str, int]]) -> str:
+    def address(found: re.Match[str]) -> str:
+        host, port = addresses[found[1]]
+        return f"{host}:{port}"
+
+    return _PROXY.sub(address, text.replace("{work}", str(work)))

@@ -224,8 +224,9 @@ class QueryVerdict:
             return f"{reported} as far as seen; {_unclear(unsure)}"
         if self.request.only:
             return f"{reported} as far as this one fault set shows"
-        ended = "; the budget ended before all were tried" if left else ""
-        return f"{reported} under every fault set within the bounds{ended}"
+        if left:
+            return f"{reported} as far as seen; the budget ended before all fault sets were tried"
+        return f"{reported} under every fault set within the bounds"
 
     def _assumptions(
         self,

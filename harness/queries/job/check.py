@@ -20,7 +20,7 @@ from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_points
 from bettong.harness.queries.job.compare import expect_columns
 from bettong.harness.queries.job.contract import Job
-from bettong.harness.queries.job.envelope import differ, envelope
+from bettong.harness.queries.job.envelope import differ, envelope, in_two_runs
 from bettong.harness.queries.job.expectation import expectation
 from bettong.harness.queries.job.facts import Facts
 from bettong.harness.queries.job.host import REREAD
@@ -309,10 +309,7 @@ class _Check:
         rows: dict[str, Sequence[Row]] = {PLAIN.name: run.rows}
         odd = differ(self._job.compare, run.rows, other.rows)
         if odd:
-            raise VacuousError(
-                f"{name}: two runs without faults differ: {_of_two(odd)}: declare such a column "
-                "in free=, or nothing can be concluded"
-            )
+            raise VacuousError(f"{name}: two runs without faults differ: {in_two_runs(odd)}")
         facts = Facts.of(self._facts(run))
         for variant in self._variants(facts):
             rows[variant.name] = self._varied(variant)
@@ -381,8 +378,10 @@ class _Check:
 
     def _assumptions(self, rows: Mapping[str, Sequence[Row]], facts: Facts) -> tuple[str, ...]:
         shuffled = "no two attempts at a task that reads a shuffle were there at once"
+        zone = "the local time of its driver and its workers is UTC"
         return (
             *([shuffled] if facts.stateful else []),
+            *([zone] if self._request.script is None else []),
             f"held against {len(rows) + 1} runs without a fault: {', '.join(rows)}",
             "replays read files in other parts, and topics in the partitions that they have",
             "each feeding step is one micro-batch: the next one is put in place when the last "
@@ -408,10 +407,6 @@ class _Check:
             )
         if facts and not any(each.get("rows") for each in facts):
             raise VacuousError(f"{self._job.name}: its query has read no row of its inputs")
-
-
-def _of_two(text: str) -> str:
-    return text.replace(" is another with another", " is another each time")
 
 
 def _batches(run: QueryRun) -> int:

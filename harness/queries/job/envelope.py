@@ -225,5 +225,16 @@ def differ(compare: Compare, first: Sequence[Row], second: Sequence[Row]) -> str
     return found.varying[0] if found.varying else ""
 
 
+def in_two_runs(text: str) -> str:
+    """In what two runs of the same variant differ, and what to do about it."""
+    if text.startswith("the column "):
+        each = text.replace(" is another with another", " is another each time")
+        return f"{each}: declare such a column in free=, or nothing can be concluded"
+    return (
+        f"{text}: nothing can be concluded while chance or the time of day (rand(), uuid(), now()) "
+        "decides which rows there are, or what they are known by: have columns of the input do that"
+    )
+
+
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names)

@@ -295,12 +295,13 @@ def _batch(
 ) -> list[Row]:
     with temporary_folder("bettong-batch-") as folder:
         inputs = {}
-        for name, rows in chosen.items():
+        for number, (name, rows) in enumerate(chosen.items()):
             given = job.inputs[name]
             assert isinstance(given, StepInput)
-            path = folder / f"{name}.json"
-            write_rows(path, "json", given.schema, rows)
-            inputs[name] = {"path": str(path), "schema": given.schema}
+            # Not by the input's name: Spark reads no file that begins with _ or a dot.
+            path = folder / f"{number}.{given.file_format}"
+            write_rows(path, given.file_format, given.schema, rows)
+            inputs[name] = str(path)
         arguments = {"target": asdict(workload.target), "directory": str(folder), "inputs": inputs}
         try:
             found: list[Row] = ask(BATCH, arguments)

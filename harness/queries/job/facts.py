@@ -30,12 +30,16 @@ class Facts:
         stateful: its stateful operators.
         dropped: rows that were dropped because they came after the watermark.
         by_the_clock: where the clock decides which rows it puts out.
+        unmarked: inputs that have no watermark.
+        together: inputs that have one watermark, which is over them all.
     """
 
     watermarks: Mapping[str, tuple[float, ...]]
     stateful: tuple[str, ...]
     dropped: int
     by_the_clock: tuple[str, ...]
+    unmarked: frozenset[str] = frozenset()
+    together: frozenset[frozenset[str]] = frozenset()
 
     @classmethod
     def of(cls, facts: Sequence[Mapping[str, Any]]) -> Facts:
@@ -49,6 +53,8 @@ class Facts:
             tuple(sorted({op for each in facts for op in each.get("stateful", ())})),
             sum(each.get("dropped", 0) for each in facts),
             tuple(sorted({part for each in facts for part in each.get("by_the_clock", ())})),
+            frozenset(name for each in facts for name in each.get("unmarked", ())),
+            frozenset(frozenset(names) for each in facts for names in each.get("together", ())),
         )
 
 

@@ -227,7 +227,7 @@ class Feed:
         if number in self.before:
             self.before[number]()
         for name, steps in self._steps.items():
-            if number < len(steps):
+            if number < len(steps) and steps[number]:
                 self._senders[name].send(number, steps[number])
 
     def _consumed(self) -> bool:
@@ -275,6 +275,21 @@ def merged(given: StepInput, merge: int) -> list[list[Any]]:
         for at in range(0, len(steps), merge)
     ]
     return [*joined, *closing]
+
+
+def closed_at_the_end(
+    steps: Mapping[str, list[list[Any]]], inputs: Mapping[str, Any]
+) -> dict[str, list[list[Any]]]:
+    """The steps of inputs, with a closing row in the last one of all: where inputs share a
+    watermark, what another one is still to be fed would come too late."""
+    closed = {name for name in steps if inputs[name].closing is not None}
+    last = max((len(each) - (name in closed) for name, each in steps.items()), default=0)
+    return {
+        name: [*each[:-1], *([] for _ in range(last - len(each) + 1)), each[-1]]
+        if name in closed
+        else each
+        for name, each in steps.items()
+    }
 
 
 def write_rows(path: Path, format: str, schema: str, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -16,7 +16,7 @@ from bettong.engine.steps import Instrumentation
 from bettong.harness.queries.job.contract import Job, JobEnvironment
 from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
-from bettong.harness.queries.job.plan import shown_by
+from bettong.harness.queries.job.plan import marked_by, shown_by
 from bettong.harness.queries.job.script import load_reader
 from bettong.harness.queries.job.values import number_of
 from bettong.harness.queries.run.failure import Failures
@@ -91,18 +91,19 @@ def batch(
     *,
     target: Mapping[str, Any],
     directory: str,
-    inputs: Mapping[str, Mapping[str, str]],
+    inputs: Mapping[str, str],
 ) -> list[dict[str, Any]]:
     """What ``transform`` makes of plain frames.
 
     Args:
-        inputs: for each the file of its rows, as JSON lines, and their schema.
+        inputs: for each the file of its rows, which is read as the stream reads its files.
     """
     job = _job(target)
-    frames: dict[str, Callable[[], DataFrame]] = {
-        name: partial(spark.read.schema(given["schema"]).json, given["path"])
-        for name, given in inputs.items()
-    }
+    frames: dict[str, Callable[[], DataFrame]] = {}
+    for name, path in inputs.items():
+        given = job.inputs[name]
+        assert isinstance(given, StepInput)
+        frames[name] = partial(_of_files(spark.read, given).load, path)
     workdir = Path(directory)
     env = JobEnvironment(spark, str(workdir), workdir, "batch", {}, frames=frames, static=True)
     return [plain(row) for row in rows_of(job.transform(env).collect(), "transform()")]
@@ -201,12 +202,18 @@ def _stream(env: JobEnvironment, name: str, given: StepInput | Recorded) -> Data
         )
         value = from_json(col("value").cast("string"), given.schema)
         return records.select(value.alias("row")).select("row.*")
-    format = given.format if isinstance(given, Files) else "json"
-    reader = spark.readStream.schema(given.schema).format(format)
+    reader = _of_files(spark.readStream, given).option("maxFilesPerTrigger", 1)
+    frame: DataFrame = reader.load(env.path(name))
+    return frame
+
+
+def _of_files(reader: Any, given: StepInput) -> Any:
+    """A reader of an input's files, of a stream of them or of plain ones."""
+    reader = reader.schema(given.schema).format(given.file_format)
     if isinstance(given, Files):
-        header = {"header": "true"} if format == "csv" else {}
+        header = {"header": "true"} if given.format == "csv" else {}
         reader = reader.options(**{**header, **given.options})
-    return reader.option("maxFilesPerTrigger", 1).load(env.path(name))
+    return reader
 
 
 def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
@@ -228,7 +235,7 @@ def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
         return failures.in_words(e), facts
     finally:
         if query is not None:
-            facts.update(_facts(query, failures))
+            facts.update(_facts(query, env, failures))
             for each in (query, *(x for x in streams.active if x.runId not in before)):
                 each.stop()
     return None, facts
@@ -249,12 +256,13 @@ def _until_done(query: StreamingQuery) -> None:
         raise error
 
 
-def _facts(query: StreamingQuery, failures: Failures) -> dict[str, Any]:
+def _facts(query: StreamingQuery, env: JobEnvironment, failures: Failures) -> dict[str, Any]:
     """What the plan and the progress of a query show of it; ``error``: why nothing is seen."""
     import json
 
     try:
         plan = str(query._jsq.explainInternal(True))
+        at_first = str(query._jsq.streamingQuery().logicalPlan().toString())
         progress = [p.json for p in query.recentProgress]
     except Exception as e:  # the query's own error, if there is one, says more
         return {"error": failures.in_words(e)}
@@ -265,7 +273,9 @@ def _facts(query: StreamingQuery, failures: Failures) -> dict[str, Any]:
         rows += int(value.get("numInputRows") or 0)
         for operator in value.get("stateOperators", ()):
             dropped += int(operator.get("numRowsDroppedByWatermark") or 0)
-    return {**shown_by(plan), "dropped": dropped, "rows": rows}
+    sources = {name: f":{path}]" for name, path in env.paths.items()}
+    marked = marked_by(at_first, {**sources, **env.topics})
+    return {**shown_by(plan), **marked, "dropped": dropped, "rows": rows}
 
 
 def plain(row: Any) -> dict[str, Any]:

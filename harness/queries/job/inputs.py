@@ -6,6 +6,7 @@ waits for it, so that one step is one micro-batch.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import date, datetime
@@ -128,7 +129,12 @@ def _ddl(schema: Any) -> str:
         return schema
     if not hasattr(schema, "fields"):
         raise UsageError(f"schema={schema!r}: write e.g. 'id STRING', or a StructType")
-    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema.fields)
+    return ", ".join(f"{_quoted(x.name)} {x.dataType.simpleString()}" for x in schema.fields)
+
+
+def _quoted(name: str) -> str:
+    """A column's name as DDL has it."""
+    return name if re.fullmatch(r"\w+", name) else f"`{name.replace('`', '``')}`"
 
 
 def _fed(**dealt: Any) -> _Fed:
@@ -149,6 +155,11 @@ class StepInput:
     def on_topic(self) -> bool:
         """Whether its rows are records of a topic."""
         return self.kind == "topic"
+
+    @property
+    def file_format(self) -> str:
+        """That of files of its rows."""
+        return "json"
 
     @property
     def schema(self) -> str:
@@ -206,6 +217,11 @@ class Files(StepInput):
         self.format = one_of(format, FORMATS, "format of files")
         self.options = dict(options or {})
         self.given, self.fed = _given(rows), _fed(**dealt)
+
+    @property
+    def file_format(self) -> str:
+        """That of files of its rows."""
+        return self.format
 
     @property
     def steps(self) -> list[list[Row]]:

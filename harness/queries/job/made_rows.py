@@ -16,6 +16,13 @@ Row = dict[str, Any]
 _FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 _SECONDS_APART = 10
 _KEYS = 4
+_TOKEN = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|[<(>),]")
+"""A bracket or a comma, or what is quoted, in which these are none."""
+_COLUMN = re.compile(
+    r"\s*(?:`(?P<quoted>(?:[^`]|``)+)`|(?P<plain>\w+))(?:\s*:\s*|\s+)(?P<kind>\S.*?)"
+    r"(?:\s+NOT\s+NULL)?(?:\s+COMMENT\s+(?:'[^']*'|\"[^\"]*\"))?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
 _TYPES = {
     "string": str,
     "tinyint": int,
@@ -35,20 +42,21 @@ _TYPES = {
 def columns_of(schema: str) -> dict[str, str]:
     """Column -> type of a schema as DDL, ``"id STRING, at TIMESTAMP"``; raises UsageError."""
     depth, start, parts = 0, 0, []
-    for place, character in enumerate(schema):
-        depth += (character in "<(") - (character in ">)")
-        if character == "," and depth == 0:
-            parts.append(schema[start:place])
-            start = place + 1
+    for token in _TOKEN.finditer(schema):
+        depth += (token[0] in "<(") - (token[0] in ">)")
+        if token[0] == "," and depth == 0:
+            parts.append(schema[start : token.start()])
+            start = token.end()
     found = {}
     for part in [*parts, schema[start:]]:
-        words = re.match(r"\s*`?(\w+)`?\s*:?\s+(\S.*?)(?:\s+NOT\s+NULL)?\s*$", part, re.IGNORECASE)
+        words = _COLUMN.fullmatch(part)
         if words is None:
             raise UsageError(
                 f"schema {schema!r}: {part.strip()!r} is no column: write NAME TYPE, e.g. "
                 "'id STRING, at TIMESTAMP'"
             )
-        found[words[1]] = words[2].lower()
+        name = words["quoted"].replace("``", "`") if words["quoted"] else words["plain"]
+        found[name] = words["kind"].lower()
     return found
 
 

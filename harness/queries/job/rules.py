@@ -7,7 +7,7 @@ rows that the watermark may drop, or from a closing row.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -409,23 +409,31 @@ def late(
     column: Mapping[str, str],
     delay: Mapping[str, float],
     greatest_of_all: bool = False,
+    together: Iterable[Collection[str]] = (),
 ) -> dict[str, set[tuple[int, int]]]:
     """Rows that *may* be dropped, as (step, place) by input: their event time is not after the
-    watermark of the earlier steps, which is the least over all sources of the greatest event time
-    less the delay.
+    watermark of the earlier steps, which is the least over all watermarks of the greatest event
+    time less the delay.
 
     Args:
         steps: the rows of each step, by input.
         column: the event time's column, by input; inputs without one have no watermark.
         delay: seconds, by input.
-        greatest_of_all: the watermark is the greatest over all sources instead.
+        greatest_of_all: the watermark is the greatest over all watermarks instead.
+        together: inputs that have one watermark; each of the others has its own.
     """
+    shared = [sorted(each) for each in together]
+    own = [[name] for name in column if not any(name in each for each in shared)]
     found: dict[str, set[tuple[int, int]]] = {name: set() for name in steps}
     greatest: dict[str, float] = {}
     for number in range(max((len(each) for each in steps.values()), default=0)):
-        marks = [greatest[n] - delay[n] for n in column if n in greatest]
+        marks = [
+            max(greatest[n] - delay[n] for n in each if n in greatest)
+            for each in (*shared, *own)
+            if any(n in greatest for n in each)
+        ]
         watermark = None
-        if marks and (greatest_of_all or len(marks) == len(column)):
+        if marks and (greatest_of_all or len(marks) == len(shared) + len(own)):
             watermark = max(marks) if greatest_of_all else min(marks)
         for name, each in steps.items():
             at = column.get(name)

@@ -86,7 +86,9 @@ class ScriptHost:
         work.mkdir(parents=True, exist_ok=True)
         probes.aim(work, instrumentation, self.home, args["elsewhere"])
         session = ProcessSession.start(
-            self._command(), env=self._environment(args, work, instrumentation), log=self.log
+            self._command(args, work),
+            env=self._environment(args, work, instrumentation),
+            log=self.log,
         )
         self._session = session
         seen = (session, future, work.parent)
@@ -146,10 +148,10 @@ class ScriptHost:
         """Where Spark and its JVM keep what they would clear up if they were not killed."""
         return self.home / "spark"
 
-    def _command(self) -> list[str]:
-        if self._script.starter == "spark-submit":
-            return [str(jar.spark_home() / "bin" / "spark-submit"), self._script.path]
-        return [sys.executable, self._script.path]
+    def _command(self, args: Mapping[str, Any], work: Path) -> list[str]:
+        submit = str(jar.spark_home() / "bin" / "spark-submit")
+        starter = submit if self._script.starter == "spark-submit" else sys.executable
+        return [starter, *self._script.words(work, args["addresses"])]
 
     def _environment(
         self, args: Mapping[str, Any], work: Path, who: Instrumentation

@@ -18,9 +18,11 @@ _TIME = re.compile(
 
 def canonical(value: Any) -> Any:
     """A value that can be hashed, equal for values that are: 1 and 1.0, times that are written in
-    several ways; never a text and what it is the text of."""
+    several ways, a struct with a null in it, which Spark's JSON leaves out; never a text and what
+    it is the text of."""
     if isinstance(value, dict):
-        return "{}", frozenset((name, canonical(part)) for name, part in value.items())
+        there = ((name, part) for name, part in value.items() if part is not None)
+        return "{}", frozenset((name, canonical(part)) for name, part in there)
     if isinstance(value, list | tuple):
         return "[]", tuple(canonical(part) for part in value)
     if isinstance(value, str):
@@ -51,11 +53,16 @@ def near(a: Any, b: Any, tolerance: float) -> bool:
     if not tolerance:
         return False
     if isinstance(a, dict) and isinstance(b, dict):
-        return a.keys() == b.keys() and all(near(a[n], b[n], tolerance) for n in a)
+        return all(near(a.get(n), b.get(n), tolerance) for n in a.keys() | b.keys())
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(near(x, y, tolerance) for x, y in zip(a, b, strict=True))
     floating = isinstance(a, float) or isinstance(b, float)
     return floating and is_number(a) and is_number(b) and bool(abs(a - b) <= tolerance)
+
+
+def is_time(value: Any) -> bool:
+    """Whether it is a text that is a time as it is written here."""
+    return isinstance(value, str) and _time(value) is not None
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:

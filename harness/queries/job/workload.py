@@ -17,11 +17,12 @@ from bettong.harness.queries.job.feed import (
     FileSender,
     Sender,
     TopicSender,
+    closed_at_the_end,
     merged,
     repeated,
 )
 from bettong.harness.queries.job.host import CALL
-from bettong.harness.queries.job.inputs import Files, StepInput, Topic
+from bettong.harness.queries.job.inputs import StepInput, Topic
 from bettong.harness.queries.run.incarnations import INCARNATION_S
 from bettong.harness.queries.run.job import Target
 from bettong.lineage.trace import TraceEvent
@@ -126,7 +127,7 @@ class JobWorkload:
         if event.repeat is not None:
             steps = {name: repeated(each, event.repeat) for name, each in steps.items()}
         senders = self.senders()
-        self._feed = Feed(steps, senders, self.checkpoint(state))
+        self._feed = Feed(closed_at_the_end(steps, inputs), senders, self.checkpoint(state))
         self._read = [sender for sender in senders.values() if isinstance(sender, TopicSender)]
         self.added, self._crashed = "", False
         if event.more_partitions and event.crash is None:
@@ -141,8 +142,7 @@ class JobWorkload:
                 broker = self.brokers[given.server]
                 found[name] = TopicSender(self._topics[name], broker, given.partitions, given.key)
             elif isinstance(given, StepInput):
-                format = given.format if isinstance(given, Files) else "json"
-                found[name] = FileSender(self._folder / name, format, given.schema)
+                found[name] = FileSender(self._folder / name, given.file_format, given.schema)
         return found
 
     def checkpoint(self, state: Path) -> Path | None:

@@ -108,8 +108,9 @@ def spark_environments(on_event: Handler) -> Iterator[SparkEnvironments]:
                     config = SessionConfig(master, {**_SETTINGS, **settings})
                     home = folder / str(len(known))
                     home.mkdir()
-                    path = {"PYTHONPATH": python_path()}
-                    pool = stack.enter_context(DriverPool(1 if cores == 1 else 0, config, path))
+                    # Spark gives Python the local time, and an hour of it may come twice.
+                    own = {"PYTHONPATH": python_path(), "TZ": "UTC"}
+                    pool = stack.enter_context(DriverPool(1 if cores == 1 else 0, config, own))
                     known[key] = SparkEnvironment(pool, conductors[beside], home, numbers)
                 return known[key]
 

@@ -389,6 +389,13 @@ def test_rows_that_an_error_cost_were_swallowed_or_skipped(
     assert advised in advise([fault], verdict.kinds, False, failed)
 
 
+@pytest.mark.parametrize("kind", ["Loss", "Duplicate", "Corrupt"])
+def test_what_is_wrong_without_a_fault_is_no_replays_doing(kind: str) -> None:
+    advice = advise([], frozenset({kind}), layout=False)
+    assert "No fault is needed" in advice
+    assert "replay" not in advice
+
+
 @pytest.mark.parametrize(
     ("number", "reported"), [(1, "first"), (3, "third"), (11, "11th"), (22, "22nd"), (113, "113th")]
 )

@@ -105,6 +105,14 @@ def judged_by(run: QueryRun, *, ordered: bool, request: Request, **more: bool) -
     return QueryVerdict(request, subject).conclude(executor, findings)
 
 
+def test_what_the_budget_left_untried_is_not_said_to_hold() -> None:
+    run = QueryRun(rows=ROWS, drained=True)
+    result = judged_by(run, ordered=False, request=Request("s.py:S"), complete=False)
+    assert result.verdict == "unknown"
+    assert "as far as seen; the budget ended before all fault sets were tried" in result.reason
+    assert "every fault set" not in result.reason
+
+
 def test_a_promised_order_that_is_broken_is_no_pass() -> None:
     result = judged_by(SWAPPED, ordered=True, request=Request("s.py:S"))
     assert (result.verdict, result.guarantee, result.ordering) == (

@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.harness import Bag, Files, Job, OnePerKey, OuterBag, Table
+from bettong.harness.queries.job import host
 from bettong.harness.queries.job.envelope import envelope
 from bettong.harness.queries.job.expectation import Expectation, expectation
 from bettong.harness.queries.job.facts import Facts, seconds
@@ -69,8 +72,8 @@ def expected(
     def ask(call: str, arguments: Mapping[str, Any]) -> Any:
         assert transform is not None
         given = {
-            name: [json.loads(line) for line in Path(each["path"]).read_text().splitlines()]
-            for name, each in arguments["inputs"].items()
+            name: [json.loads(line) for line in Path(path).read_text().splitlines()]
+            for name, path in arguments["inputs"].items()
         }
         return transform(**given)
 
@@ -92,6 +95,53 @@ def of(minute: int, n: int) -> Row:
 
 
 AGGREGATION = facts("StateStoreSave", at=0.0)
+
+
+# --- how its rows are read
+
+
+class Reader:
+    """Of Spark's, what it is told."""
+
+    def __init__(self, told: tuple[Any, ...] = ()) -> None:
+        self.told = told
+
+    def schema(self, schema: str) -> Reader:
+        return Reader((*self.told, schema))
+
+    def format(self, format: str) -> Reader:
+        return Reader((*self.told, format))
+
+    def options(self, **options: str) -> Reader:
+        return Reader((*self.told, options))
+
+    def load(self, path: str) -> Any:
+        told = [{"told": str(part)} for part in (*self.told, Path(path).read_text())]
+        return Mock(collect=lambda: told)
+
+
+def test_the_batch_form_reads_an_input_as_the_stream_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the options of its reader, in its format, whatever it is called."""
+    options = {"timestampFormat": "dd/MM/yyyy"}
+    rows = [{"at": "31/12/2024"}]
+    job = Made({"_a/b": Files("csv", rows, options, schema="at TIMESTAMP")})
+    job.transform = lambda env: env.input("_a/b")  # type: ignore[method-assign]
+    monkeypatch.setattr(host, "_job", lambda target: job)
+    asked = []
+
+    def ask(call: str, arguments: Mapping[str, Any]) -> Any:
+        assert not Path(arguments["inputs"]["_a/b"]).name.startswith(("_", "."))
+        found = host.batch(Mock(read=Reader()), **arguments)
+        asked.extend(row["told"] for row in found)
+        return [{"at": "2024-12-31"}]
+
+    clean = envelope(job.compare, {"plain": [{"at": "2024-12-31"}]})
+    workload = JobWorkload(Target("made"), job, {})
+    expectation(job, workload, facts(), clean, ask, [[{"at": "2024-12-31"}]])
+    read_by = ["at TIMESTAMP", "csv", str({"header": "true", **options})]
+    assert asked[:4] == [*read_by, "at\n31/12/2024\n"]
 
 
 # --- rows that may count
@@ -180,6 +230,19 @@ def test_times_that_cannot_be_read_are_one_clear_error() -> None:
         may_be_dropped(texts, AGGREGATION)
 
 
+@pytest.mark.parametrize("unit", [1, 1_000, 1_000_000, 1_000_000_000])
+def test_times_that_a_job_makes_of_numbers_are_of_their_unit(unit: int) -> None:
+    """Three seconds out of order are within the delay of ten."""
+    begin = 1_704_067_200
+    rows = [{"id": "x", "at": (begin + second) * unit} for second in (30, 27, 15)]
+    given = Files("json", rows, schema="id STRING, at BIGINT", per_step=1)
+    job = Made({"orders": given}, Bag("id"), oracle=OnePerKey("id"))
+    assert may_be_dropped(job, facts("StateStoreSave", at=10.0)) == {"orders": {(2, 0)}}
+    within = facts("StreamingDeduplicateWithinWatermark", at=20.0)
+    found = expected(job, None, within, [{"id": "x"}])
+    assert kinds(found, [{"id": "x"}, {"id": "x"}]) == ["Duplicate"]
+
+
 def test_a_query_without_state_drops_no_row() -> None:
     given = {"clicks": clicks(30, 20, 100, 10)}
 
@@ -243,6 +306,30 @@ def test_inputs_whose_times_are_called_alike_have_delays_of_their_own() -> None:
         expected(late, both, state, [of(0, 2)])
 
 
+def test_a_watermark_goes_by_the_input_that_it_is_over() -> None:
+    """Names have an `at` too, of long ago, and no watermark."""
+    names = [{"name": "a", "at": at(0)} for _ in range(4)]
+    others = Files("json", names, schema="name STRING, at TIMESTAMP", per_step=1)
+    job = Made({"clicks": clicks(30, 20, 100, 10), "names": others})
+    state = facts("StateStoreSave", at=0.0, dropped=2)
+    told = replace(state, unmarked=frozenset({"names"}))
+    assert may_be_dropped(job, told) == {"clicks": {(1, 0), (3, 0)}, "names": set()}
+
+
+def test_inputs_under_one_watermark_move_it_together_and_are_closed_together() -> None:
+    """A union: what one of them is fed late for the other is late. The closing row of the shorter
+    one comes when the other one has been fed, or all of that would be."""
+    job = Made({"a": clicks(100, 110, 120), "b": clicks(10)})
+    state = facts("StateStoreSave", at=60.0)
+    of_both = replace(state, together=frozenset({frozenset("ab")}))
+    assert may_be_dropped(job, of_both) == {"a": set(), "b": set()}
+    job = Made({"a": clicks(100, 110), "b": clicks(90, 10)})
+    assert may_be_dropped(job, state) == {"a": set(), "b": {(1, 0)}}
+    job = Made({"a": clicks(100, 110), "b": clicks(20, 30)})
+    assert may_be_dropped(job, state) == {"a": set(), "b": set()}
+    assert may_be_dropped(job, of_both) == {"a": set(), "b": {(1, 0)}}
+
+
 def test_the_policy_of_the_greatest_watermark_is_known() -> None:
     def both(a: list[Row], b: list[Row]) -> list[Row]:
         return counted([*a, *b])
@@ -260,6 +347,21 @@ def test_rows_that_are_dropped_by_a_time_that_no_input_has_cannot_be_told() -> N
     given = {"clicks": clicks(30, 20, 100, 10)}
     with pytest.raises(VacuousError, match="2 row"):
         expected(Made(given), counted, facts("StateStoreSave", dropped=2, made=0.0), [of(0, 1)])
+
+
+@pytest.mark.parametrize(("name", "kind"), [("at", "STRING"), ("time", "TIMESTAMP")])
+def test_where_no_row_is_dropped_and_nobody_can_tell_which_would_be_each_counts(
+    name: str, kind: str
+) -> None:
+    """The times of one input are texts that the job reads its own way, or called otherwise there:
+    the watermark of the other one alone would come too soon."""
+    rows = [{"user": "b", name: "01/01/2024 00:10" if kind == "STRING" else at(0)}] * 2
+    others = Files("json", rows, schema=f"user STRING, {name} {kind}", per_step=1)
+    job = Made({"a": clicks(30, 20), "b": others})
+    state = facts("StateStoreSave", at=0.0) if name == "at" else facts("State", at=0.0, seen=0.0)
+    assert may_be_dropped(job, state) == {"a": set(), "b": set()}
+    with pytest.raises(VacuousError, match="do not tell which"):
+        may_be_dropped(job, replace(state, dropped=1))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bettong.harness.queries.job.compare import Bag, OuterBag, Table
-from bettong.harness.queries.job.envelope import columns_of, differ, envelope
+from bettong.harness.queries.job.envelope import columns_of, differ, envelope, in_two_runs
 from bettong.harness.queries.job.judge import Judged
 from bettong.harness.queries.job.rules import Difference, Expected, bag_difference, table_difference
 
@@ -214,3 +214,19 @@ def test_a_key_that_one_clean_run_has_twice_is_reported() -> None:
     a = {"user": "a", "n": 1}
     assert "user=a" in differ(Table("user"), [a], [a, a])
     assert not differ(Table("user", latest="n"), [a], [a, a])
+
+
+@pytest.mark.parametrize(
+    ("compare", "other", "said"),
+    [
+        (Bag(), [{"id": 1, "k": "y"}], "declare such a column in free="),
+        (Bag("id"), [{"id": 1, "k": "x"}, {"id": 2, "k": "y"}], "have columns of the input do"),
+        (Table("k"), [{"id": 1, "k": "y"}], "have columns of the input do"),
+        (Table("id"), [{"id": 1, "k": "y"}], "declare such a column in free="),
+    ],
+)
+def test_where_two_runs_alike_differ_it_is_said_what_can_be_done(
+    compare: Any, other: list[Row], said: str
+) -> None:
+    """What is a key, and how many rows there are, no free= helps."""
+    assert said in in_two_runs(differ(compare, [{"id": 1, "k": "x"}], other))

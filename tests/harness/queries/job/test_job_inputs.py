@@ -20,6 +20,7 @@ from bettong.harness.queries.job.feed import (
     Feed,
     FileSender,
     LineSender,
+    closed_at_the_end,
     merged,
     repeated,
     write_rows,
@@ -52,6 +53,31 @@ def test_a_schema_is_read_by_columns() -> None:
         "b": "array<struct<x: int, y: int>>",
         "c": "int",
     }
+
+
+def test_columns_may_be_called_as_spark_lets_them_be() -> None:
+    from pyspark.sql.types import StringType, StructField, StructType
+
+    schema = "`user id` STRING COMMENT 'who, (if known)', `a,``b<` INT NOT NULL, c:DOUBLE"
+    assert columns_of(schema) == {"user id": "string", "a,`b<": "int", "c": "double"}
+    named = StructType([StructField(name, StringType()) for name in ("user-id", "a`b")])
+    rows = [{"user-id": "x", "a`b": "y"}]
+    assert Files("json", named, per_step=1, steps=1).steps[0][0].keys() == rows[0].keys()
+    assert Files("json", rows, schema=named).steps == [rows]
+
+
+def test_every_closing_row_comes_when_all_inputs_have_been_fed() -> None:
+    long = Rows("id STRING, at TIMESTAMP", per_step=1, steps=3)
+    short = Rows("id STRING, at TIMESTAMP", per_step=1, steps=1, closing="2030-01-01")
+    inputs = {"long": long, "short": short}
+    steps = closed_at_the_end({name: given.steps for name, given in inputs.items()}, inputs)
+    assert [len(step) for step in steps["long"]] == [1, 1, 1]
+    assert [len(step) for step in steps["short"]] == [1, 0, 0, 1]
+    sender = Mock()
+    feed = Feed(steps, {"long": sender, "short": sender}, None)
+    for number in range(feed.total):
+        feed._put(number)
+    assert [call.args[0] for call in sender.send.call_args_list] == [0, 0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +43,16 @@ def test_a_time_is_the_same_in_every_zone(at: datetime, minutes: int) -> None:
     assert near(at.isoformat(), there.isoformat(), 0.0)
     later = at + timedelta(microseconds=1) if at.year < 9000 else at - timedelta(microseconds=1)
     assert not near(at.isoformat(), later.isoformat(), 0.0)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+def test_a_struct_is_the_same_with_its_nulls_and_without_as_sparks_json_has_it(
+    tolerance: float,
+) -> None:
+    whole = {"name": "a", "mail": None, "parts": [{"x": 1, "y": None}]}
+    assert near(whole, {"name": "a", "parts": [{"x": 1}]}, tolerance)
+    assert not near(whole, {"name": "a", "mail": "m", "parts": [{"x": 1}]}, tolerance)
+    assert not near({"mail": None}, None, tolerance)
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=6))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from click.testing import CliRunner
 
 from bettong.engine.steps import Instrumentation
+from bettong.harness.cli.check_job_command import command
+from bettong.harness.queries import counterexample
 from bettong.harness.queries.faults.operations import ORDINARY
 from bettong.harness.queries.job.expectation import Facts
 from bettong.harness.queries.job.inputs import Files, Topic
@@ -143,6 +148,50 @@ def test_what_a_killed_process_has_put_aside_is_gone_when_the_next_one_starts(
     host.reset()
     assert not aside.exists()
     host.close()
+
+
+ARGUED = Script(
+    "main.py",
+    arguments=("--in", "{work}/in", "--broker", "proxy:kafka", "--password=x y", "--token", "x y"),
+)
+
+
+def test_a_script_is_given_its_command_line(tmp_path: Path) -> None:
+    assert ARGUED.endpoints == ("kafka",)
+    main = tmp_path / "main.py"
+    main.write_text("import sys, pathlib\npathlib.Path(sys.argv[2]).write_text(repr(sys.argv[3:]))")
+    script = replace(ARGUED, path=str(main))
+    host = ScriptHost(script, Mock(), lambda: False)
+    arguments = {
+        "directory": str(tmp_path / "run"),
+        "settings": {},
+        "elsewhere": False,
+        "addresses": {"kafka": ("127.0.0.1", 9)},
+    }
+    ended = host.submit("", arguments, Instrumentation()).result(60)
+    host.close()
+    assert ended["error"] is None
+    told = (tmp_path / "run" / "work" / "in").read_text()
+    assert told == "['--broker', '127.0.0.1:9', '--password=x y', '--token', 'x y']"
+
+
+def test_a_scripts_command_line_is_in_the_replay_without_its_secrets(tmp_path: Path) -> None:
+    request = Request(ARGUED.target, contract="job", script=ARGUED)
+    words = shlex.split(counterexample.command(request, ()))
+    given = words[words.index("--args") + 1]
+    assert shlex.split(given)[:4] == list(ARGUED.arguments[:4])
+    assert "x y" not in given
+    file = counterexample.write(request, (), tmp_path)
+    assert "x y" not in file.read_text()
+    again = counterexample.read(file, {}, {}).script
+    assert again is not None
+    assert again.arguments[:4] == ARGUED.arguments[:4]
+
+
+def test_a_command_line_that_no_shell_would_take_is_one_clear_error() -> None:
+    found = CliRunner().invoke(command, ["--script", "main.py", "--args", "--in 'x"])
+    assert isinstance(found.exception, UsageError)
+    assert "--args" in str(found.exception)
 
 
 @pytest.mark.parametrize("elsewhere", [True, False])
