@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from bettong.harness.queries.faults.alike import Kind, kind_of
+from bettong.harness.queries.faults.read_only_requests import meant_to_read
 from bettong.harness.queries.faults.wire import (
     CLOCK,
     batch_at,
@@ -20,10 +21,10 @@ from bettong.harness.wire import Keys
 
 
 def second_on_wire(run: QueryRun, batch: int, pinned: set[Kind]) -> Iterator[tuple[WireFault, str]]:
-    """What can hit the last request to each endpoint that changes something while a batch is
-    written again after a crash, with what is equal for all that leave the same behind; and the
-    driver's death before each request of a kind that only the recovery makes, such as those that
-    clear up.
+    """What can hit the last request to each endpoint that changes something, and the last GET,
+    while a batch is written again after a crash, with what is equal for all that leave the same
+    behind; and the driver's death before each request of a kind that only the recovery makes, such
+    as those that clear up.
 
     ``pinned``: kinds of the requests that clean runs make equally.
     """
@@ -34,7 +35,7 @@ def second_on_wire(run: QueryRun, batch: int, pinned: set[Kind]) -> Iterator[tup
     )
     counts: Counter[tuple[str, str]] = Counter()
     reported: list[tuple[str, str, Keys | None]] = []
-    last: dict[str, list[tuple[WireFault, str]]] = {}
+    last: dict[tuple[str, bool], list[tuple[WireFault, str]]] = {}
     for request in run.recording.requests:
         place = (request.endpoint, request.label)
         reported.append((*place, request.keys))
@@ -54,7 +55,7 @@ def second_on_wire(run: QueryRun, batch: int, pinned: set[Kind]) -> Iterator[tup
                 at_request(kind, *place, counts[place]) for kind in ("omit", "omit-reply")
             )
             left = f"{files_at(request.order, run.events)} {request_digest(reported, run.id)}"
-            last[request.endpoint] = [
+            last[request.endpoint, meant_to_read(request.label)] = [
                 (WireFault(lost, "lost"), ""),
                 (WireFault(reply, "lost"), ""),
                 (WireFault(reply, "crash"), left),
