@@ -15,9 +15,8 @@ from bettong.harness.queries.advice import advise
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.faults.wire import taken_for_granted
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.search.executor import QueryExecutor
+from bettong.harness.queries.search.executor import QueryExecutor, named
 from bettong.harness.queries.search.search import shows_more
-from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import (
     Counterexample,
     Coverage,
@@ -104,7 +103,7 @@ class QueryVerdict:
                 chosen[n] = _like_it(chosen[n], executor, violations)
                 confirmed[n] = executor.confirm(chosen[n])
             if not confirmed[n].shown:
-                executor.expect_alone(chosen[n])
+                executor.account_for(chosen[n])
         ways = [(e, self._counterexample(executor, e)) for e in chosen]
         shown = [(e, reported) for e, reported in ways if reported is not None]
         kinds = {a.kind for e, _ in shown for a in e.anomalies}
@@ -322,11 +321,6 @@ class QueryVerdict:
             advice=advise(faults, kinds, layout, failed),
             trace=execution.trace,
         )
-
-
-def named(schedule: FaultSet) -> str:
-    """A fault set, for people."""
-    return " + ".join(sorted(schedule)) or "no fault"
 
 
 def _like_it(
