@@ -234,7 +234,11 @@ class QueryVerdict:
     ) -> tuple[str, ...]:
         request = self.request
         alone = sum(bool(e.schedule) and not executor.goes_on(e) for e in violations)
-        kept = "the state kept at its exact moment, every counterexample shown again by SIGKILL"
+        kept = (
+            "the state kept at its exact moment, while its process lives on; every counterexample "
+            "was shown again by SIGKILL, and so were crashes around "
+            f"commits/{request.window - 1} that do no harm"
+        )
         folded = executor.why.equivalence.folded
         reported = [
             f"at most {request.faults} faults together, in the first {request.window} of "
