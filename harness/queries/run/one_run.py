@@ -256,23 +256,35 @@ class OneRun:
                 failed = len(self._result.errors) > errors
                 self._result.drained = self._workload.drained(committed, failed)
                 self._ended_at = committed, self._fired()
-                if self._result.drained or self._ended_at == before:
-                    return  # or it has failed again without a fault, and would for ever
+                if self._result.drained:
+                    return
+                if self._ended_at == before:  # it has failed again without a fault
+                    if not self._lets_go_on():
+                        return  # and would for ever
+                    list(self._incarnations.unended())
                 self._start()
 
     def _next(self) -> tuple[Signal, int] | None:
-        """The next signal; None when drivers do nothing more. One that stands still goes on, once,
-        when the one that took over waits for it."""
+        """The next signal; None when drivers do nothing more. One that stands still goes on when
+        the one that took over waits for it."""
         signals, patience_s = self._driver.signals, self._workload.patience_s
         if self._driver.paused and not self._waited:
             happened = signals.next(min(patience(_LOCKED_S), patience_s))
             if happened is not None:
                 return happened
             if self._control.has_spoken(DRIVER, self._driver.incarnation):
-                self._waited = True
-                self._control.end_unended(WAITED, done=True)
-                self._injector.end_wait()
+                self._lets_go_on()
         return signals.next(patience_s)
+
+    def _lets_go_on(self) -> bool:
+        """Have a driver that stands still go on, without which the one that took over does not come
+        on, as it has locked something; False if there is none, or this was done before."""
+        if not self._driver.paused or self._waited:
+            return False
+        self._waited = True
+        self._control.end_unended(WAITED, done=True)
+        self._injector.end_wait()
+        return True
 
     def _end_pauses(self) -> None:
         """A driver that stands still until a batch that its successor has not had goes on when that

@@ -32,13 +32,18 @@ class Started(Mine):
         return [json.loads(x) for path in env.workdir.glob("rows*") for x in path.open()]
 
 class Locks(Started):
+    how = fcntl.LOCK_EX
+
     def put(self, folder, batch_id, rows):
         with (folder / "lock").open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            fcntl.flock(lock, self.how)
             path = folder / f"rows-{batch_id}"
             if not path.exists():
                 (folder / "aside").write_text(rows)
                 (folder / "aside").rename(path)
+
+class LocksOrFails(Locks):
+    how = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 class Remembers(Started):
     def put(self, folder, batch_id, rows):
@@ -66,14 +71,15 @@ def theirs(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_driver_that_waits_for_a_lock_on_a_file_is_no_end(
-    environments: SparkEnvironments, theirs: str
+@pytest.mark.parametrize("name", ["Locks", "LocksOrFails"])
+def test_a_driver_that_does_not_get_a_lock_on_a_file_is_no_end(
+    environments: SparkEnvironments, theirs: str, name: str
 ) -> None:
     held = "pause(driver, from batch=1/sink.file=4.rename until after batch=3/commits)"
-    result = check_one(Request(f"{theirs}:Locks", only=(held,)), environments)
+    result = check_one(Request(f"{theirs}:{name}", only=(held,)), environments)
     assert (result.verdict, result.reason) == (
         "valid",
-        "Locks is effectively-once as far as this one fault set shows",
+        f"{name} is effectively-once as far as this one fault set shows",
     )
     assert "the one that took over waited for it" in result.runs[0].evidence[held]
 
