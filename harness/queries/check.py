@@ -27,10 +27,12 @@ from bettong.harness.queries.search.search import search
 from bettong.harness.queries.sense import (
     VacuousError,
     difference,
+    expect_asked,
     expect_empty,
     expect_keys,
     expect_sense,
     keeps_in_sight,
+    unasked,
 )
 from bettong.harness.queries.sink.contract import Sink
 from bettong.harness.queries.sink.loading import load_target
@@ -204,6 +206,8 @@ class _Check:
         first = executor.run()
         run = self._clean = executor.last
         expect_sense(self._sink.name, run)
+        if not run.outside:
+            expect_asked(self._sink.name, run)
         if self._sink.ordered:
             expect_keys(self._sink.name, run.rows)
         if run.outside:
@@ -236,6 +240,7 @@ class _Check:
         servers = self._lanes.links.servers
         wire = wire_points(run.recording, found.points, run.events, window, run.id, servers, tail)
         executor.why.read_clean(run, wire)
+        executor.why.unasked = unasked(run)
         executor.why.not_placeable = not_placeable(found.unpinned, run.events, window, tail)
         baseline = executor.prepared(first, run)
         executor.clean = [baseline, again]

@@ -267,6 +267,11 @@ class QueryVerdict:
                 f"was: files, and what servers had been sent; {len(sampled)} of them were run as "
                 "a check"
             )
+        if executor.why.unasked:
+            reported.append(
+                f"without a fault the query asks nothing of {', '.join(executor.why.unasked)} over "
+                "the link: no request to it was hit"
+            )
         odd = executor.why.not_placeable
         if odd:
             reported.append(

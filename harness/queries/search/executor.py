@@ -307,7 +307,7 @@ class QueryExecutor:
         """Raises DisturbedError for a violation that no SIGKILL has shown: what goes on beside it
         has made it, if it is none while nothing else goes on, or else the process that was spared.
         Nothing may be under way. Where the time is up it is not asked."""
-        if self.real:
+        if self.real or execution.schedule not in self._confirmations:
             return
         faults = [self.fault(id) for id in sorted(execution.schedule)]
         kinds = frozenset(a.kind for a in execution.anomalies)
