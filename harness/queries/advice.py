@@ -22,6 +22,15 @@ _SWALLOWED = (
     "An error was caught and forgotten, and Spark recorded the batch as done: let the error out, "
     "so that the query fails and the batch is replayed."
 )
+_TAKEN_AWAY = (
+    "Nothing failed: a batch takes away what others wrote (an overwrite, or a key or partition "
+    "that rows of several share), rows that look alike are taken for one, or an error is caught "
+    "and forgotten. Write each row under its own id, beside what is there, and let errors out."
+)
+_WRITTEN_AGAIN = (
+    "Nothing failed and nothing was replayed: a batch is written by two actions, or what is kept "
+    "of earlier batches is written again with each. Write each row once, or by key (upsert by id)."
+)
 _UNFINISHED = (
     "Readers meet what a writer had not finished: write aside and rename when it is whole."
 )
@@ -86,6 +95,10 @@ def advise(
         return _UNAVAILABLE
     if any(x.between_batches for x in faults) and not any(x.replays for x in faults):
         return _MEMORY
+    if not faults and "Loss" in kinds:
+        return _TAKEN_AWAY
+    if not faults and "Duplicate" in kinds:
+        return _WRITTEN_AGAIN
     if "Loss" in kinds:
         if any(x.forgets_answered for x in faults):
             return _ACKNOWLEDGED

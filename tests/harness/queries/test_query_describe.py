@@ -390,6 +390,16 @@ def test_rows_that_an_error_cost_were_swallowed_or_skipped(
 
 
 @pytest.mark.parametrize(
+    ("kind", "advised"),
+    [("Loss", "a batch takes away what others wrote"), ("Duplicate", "written by two actions")],
+)
+def test_what_shows_without_a_fault_is_no_replays_and_need_be_no_errors(
+    kind: str, advised: str
+) -> None:
+    assert advised in advise([], frozenset({kind}), layout=False)
+
+
+@pytest.mark.parametrize(
     ("number", "reported"), [(1, "first"), (3, "third"), (11, "11th"), (22, "22nd"), (113, "113th")]
 )
 def test_a_request_told_by_its_number_is_named_so(number: int, reported: str) -> None:
