@@ -22,10 +22,19 @@ _SWALLOWED = (
     "An error was caught and forgotten, and Spark recorded the batch as done: let the error out, "
     "so that the query fails and the batch is replayed."
 )
+_TAKEN_AWAY = (
+    "No fault is needed: a batch takes away what others wrote (an overwrite, or a key or "
+    "partition that rows of several share), rows that look alike are taken for one, an error is caught and "
+    "forgotten, or a watermark has passed them. Write each row under its own id, beside what is "
+    "there, and let errors out."
+)
+_WRITTEN_AGAIN = (
+    "No fault is needed: a batch is written by two actions, or what is kept of earlier batches "
+    "is written again with each. Write each row once, or by key (upsert by id)."
+)
 _BY_ITSELF = (
-    "No fault is needed: mend what the code does to these rows by itself, where it drops them (an "
-    "error that is caught and forgotten, a watermark that they come after), repeats or changes "
-    "them, or what says that they are right; then look what faults do."
+    "No fault is needed: mend what the code does to these rows by itself, or what says that they "
+    "are right; then look what faults do."
 )
 _UNFINISHED = (
     "Readers meet what a writer had not finished: write aside and rename when it is whole."
@@ -80,7 +89,7 @@ def advise(
     crashed = any(x.crashes for x in faults)
     restarted = any(x.operational and x.replays for x in faults)
     if not faults:
-        return _BY_ITSELF
+        return _without_faults(kinds)
     if layout:
         return _PLACE
     if any(x.mechanism == "zombie" for x in faults):
@@ -106,3 +115,11 @@ def advise(
     if any(x.operational for x in faults) and not restarted:
         return _DAILY
     return _REPLAY
+
+
+def _without_faults(kinds: frozenset[str]) -> str:
+    if "Violation" in kinds:
+        return _UNFINISHED
+    if "Loss" in kinds:
+        return _TAKEN_AWAY
+    return _WRITTEN_AGAIN if "Duplicate" in kinds else _BY_ITSELF

@@ -27,10 +27,12 @@ from bettong.harness.queries.search.search import search
 from bettong.harness.queries.sense import (
     VacuousError,
     difference,
+    expect_asked,
     expect_empty,
     expect_keys,
     expect_sense,
     keeps_in_sight,
+    unasked,
 )
 from bettong.harness.queries.sink.contract import Sink
 from bettong.harness.queries.sink.loading import load_target
@@ -88,8 +90,12 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
             given = {**sink.endpoints, **request.endpoints}
             runner = partial(_runner, request, sink, environments, on_event, deadline)
             lanes = Lanes(request, sink.servers, given, runner, stack, on_event)
-            check = partial(_Check, request, sink, verdict, lanes, deadline, on_event)
-            return undisturbed(request, lanes, lambda in_sight: check(in_sight).result())
+
+            def judge(asked: Request, in_sight: bool) -> Result:
+                check = _Check(asked, sink, verdict, lanes, deadline, on_event, in_sight)
+                return check.result()
+
+            return undisturbed(request, lanes, judge)
         except ServerMissingError as e:
             return verdict.skipped(masked(str(e)))
         except VacuousError as e:
@@ -180,6 +186,8 @@ class _Check:
         if self._request.only:
             chosen = executor.chosen(self._request.only)
             found = executor.run(chosen)
+            executor.learn(found)
+            executor.expect_no_more_when_killed(found)
             only = Findings(clean, [found])
             only.minimal = [chosen] if found.outcome == "violation" else []
             return self._answer.conclude(executor, only)
@@ -198,6 +206,8 @@ class _Check:
         first = executor.run()
         run = self._clean = executor.last
         expect_sense(self._sink.name, run)
+        if not run.outside:
+            expect_asked(self._sink.name, run)
         if self._sink.ordered:
             expect_keys(self._sink.name, run.rows)
         if run.outside:
@@ -215,7 +225,7 @@ class _Check:
         expect_empty(self._sink.name, self._lanes.first.left_by_setup())
         if first.outcome != "good":
             return first
-        if run.outside:
+        if run.outside or not self._in_sight:
             first = executor.look_elsewhere(first)
             run = self._clean = executor.last
         again = executor.run()
@@ -230,6 +240,7 @@ class _Check:
         servers = self._lanes.links.servers
         wire = wire_points(run.recording, found.points, run.events, window, run.id, servers, tail)
         executor.why.read_clean(run, wire)
+        executor.why.unasked = unasked(run)
         executor.why.not_placeable = not_placeable(found.unpinned, run.events, window, tail)
         baseline = executor.prepared(first, run)
         executor.clean = [baseline, again]

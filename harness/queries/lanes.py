@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bettong.harness.events import Handler, Warned
 from bettong.harness.queries.apart import REPLAYED, Rows, apart
@@ -108,12 +108,18 @@ class Lanes:
             self._on_event(Warned(f"runs are made one at a time: {why}"))
 
 
-def undisturbed(request: Request, lanes: Lanes, judge: Callable[[bool], Result]) -> Result:
-    """What ``judge`` says, given whether what the query keeps is seen. Where runs disturb each
-    other it is asked once more, with one lane and without what was found before."""
-    try:
-        return judge(True)
-    except DisturbedError as e:
-        forget(request)
-        lanes.close(str(e))
-        return judge(e.in_sight)
+def undisturbed(request: Request, lanes: Lanes, judge: Callable[[Request, bool], Result]) -> Result:
+    """What ``judge`` says, given the request and whether what the query keeps is seen. Where runs
+    disturb each other, or a driver that was spared its successor, it is asked once more, with one
+    lane and without what was found before. The note of that stays where the question is another
+    one now: a search that goes on comes to the same by it."""
+    in_sight = True
+    while True:
+        try:
+            return judge(request, in_sight)
+        except DisturbedError as e:
+            if e.in_sight and not e.killed:
+                forget(request)
+            lanes.close(str(e))
+            request = replace(request, real=request.real or e.killed)
+            in_sight = in_sight and e.in_sight

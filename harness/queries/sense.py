@@ -87,6 +87,25 @@ def keeps_in_sight(run: QueryRun) -> bool:
     return all(_batches_in_sight(run))
 
 
+def unasked(run: QueryRun) -> list[str]:
+    """Endpoints to which bytes went, in ``setup`` or ``read``, and of which the query itself has
+    asked nothing."""
+    met = {talk.endpoint for talk in run.recording.conversations}
+    asked = (r.endpoint for r in run.recording.requests if r.order > run.starts[0])
+    return sorted(met.difference(asked))
+
+
+def expect_asked(name: str, run: QueryRun) -> None:
+    """Raises UsageError when nothing is seen of what the query writes, and it asks nothing of an
+    endpoint over the link: it goes past it, so that no request would be hit."""
+    if (past := unasked(run)) and not keeps_in_sight(run):
+        raise UsageError(
+            f"{name}: no request of write() crossed the link to {', '.join(past)}, and nothing "
+            f"changed in env.workdir: connect to env.address({past[0]!r}) there as well as in "
+            "setup() and read()"
+        )
+
+
 def changes_in_sight(run: QueryRun) -> bool:
     """Whether any batch of a run without faults did so: not every batch of a job puts something
     out."""

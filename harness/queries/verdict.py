@@ -15,9 +15,8 @@ from bettong.harness.queries.advice import advise
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.faults.wire import taken_for_granted
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.search.executor import QueryExecutor
+from bettong.harness.queries.search.executor import QueryExecutor, named
 from bettong.harness.queries.search.search import shows_more
-from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import (
     Counterexample,
     Coverage,
@@ -104,7 +103,7 @@ class QueryVerdict:
                 chosen[n] = _like_it(chosen[n], executor, violations)
                 confirmed[n] = executor.confirm(chosen[n])
             if not confirmed[n].shown:
-                executor.expect_alone(chosen[n])
+                executor.account_for(chosen[n])
         ways = [(e, self._counterexample(executor, e)) for e in chosen]
         shown = [(e, reported) for e, reported in ways if reported is not None]
         kinds = {a.kind for e, _ in shown for a in e.anomalies}
@@ -236,7 +235,11 @@ class QueryVerdict:
     ) -> tuple[str, ...]:
         request = self.request
         alone = sum(bool(e.schedule) and not executor.goes_on(e) for e in violations)
-        kept = "the state kept at its exact moment, every counterexample shown again by SIGKILL"
+        kept = (
+            "the state kept at its exact moment, while its process lives on; every counterexample "
+            "was shown again by SIGKILL, and so were crashes around "
+            f"commits/{request.window - 1} that do no harm"
+        )
         folded = executor.why.equivalence.folded
         reported = [
             f"at most {request.faults} faults together, in the first {request.window} of "
@@ -264,6 +267,11 @@ class QueryVerdict:
                 f"{len(folded)} fault sets were not run because one that leaves the same behind "
                 f"was: files, and what servers had been sent; {len(sampled)} of them were run as "
                 "a check"
+            )
+        if executor.why.unasked:
+            reported.append(
+                f"without a fault the query asks nothing of {', '.join(executor.why.unasked)} over "
+                "the link: no request to it was hit"
             )
         odd = executor.why.not_placeable
         if odd:
@@ -323,11 +331,6 @@ class QueryVerdict:
             advice=advise(faults, kinds, layout, failed),
             trace=execution.trace,
         )
-
-
-def named(schedule: FaultSet) -> str:
-    """A fault set, for people."""
-    return " + ".join(sorted(schedule)) or "no fault"
 
 
 def _like_it(

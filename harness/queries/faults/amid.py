@@ -3,9 +3,9 @@ such as a table aside."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
-from bettong.harness.queries.faults.read_only_requests import harmless
+from bettong.harness.queries.faults.read_only_requests import harmless, meant_to_read
 from bettong.harness.queries.faults.wire_fault import in_batch
 from bettong.harness.wire import CutPoint, Request
 
@@ -19,6 +19,7 @@ def amid(
     """Requests of a batch at which a driver stands still, each with the one of the next batch at
     which it wakes: of each endpoint the first that changes something, and the first that ends a
     transaction; until the last transaction is about to begin or, where there is one only, to end.
+    Once as if a GET of HTTP only read, and once as if it may write.
 
     ``pinned``: ids of the requests that can be told again.
     """
@@ -27,28 +28,34 @@ def amid(
             [r for r, at in placed if r.endpoint == endpoint and at == n]
             for n in (batch, batch + 1)
         )
-        changing = [r for r in own if _changes(r) and r.id in pinned]
-        until = _last_begins(following)
-        if until is None or until.id not in pinned or not changing:
-            continue
-        number = sum(r.label == until.label for r in following if r.order <= until.order)
-        woken = in_batch("omit", endpoint, until.id, until.label, number, batch + 1)
-        for request in dict.fromkeys((changing[0], *_ends(changing)[:1])):
-            yield request, woken
+        pairs: dict[tuple[Request, Request], None] = {}
+        for changes in (_writes, _changes):
+            changing = [r for r in own if changes(r) and r.id in pinned]
+            until = _last_begins(following, changes)
+            if until is not None and until.id in pinned and changing:
+                held = (changing[0], *_ends(changing)[:1])
+                pairs.update(dict.fromkeys((request, until) for request in held))
+        for request, until in pairs:
+            number = sum(r.label == until.label for r in following if r.order <= until.order)
+            yield request, in_batch("omit", endpoint, until.id, until.label, number, batch + 1)
 
 
 def _changes(request: Request) -> bool:
     return not harmless(request.label) and request.reply_size > 0
 
 
+def _writes(request: Request) -> bool:
+    return _changes(request) and not meant_to_read(request.label)
+
+
 def _ends(changing: Sequence[Request]) -> Sequence[Request]:
     return [r for r in changing if r.label in _ENDS] or changing
 
 
-def _last_begins(requests: Sequence[Request]) -> Request | None:
+def _last_begins(requests: Sequence[Request], changes: Callable[[Request], bool]) -> Request | None:
     """The request with which the last transaction begins; where it is the only one, with which it
     ends."""
-    ends = _ends([r for r in requests if _changes(r)])
+    ends = _ends([r for r in requests if changes(r)])
     if len(ends) < 2:
         return ends[0] if ends else None
     return next(r for r in requests if r.order > ends[-2].order)

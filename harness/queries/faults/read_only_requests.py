@@ -19,7 +19,7 @@ _REDIS = {
 """Not those that can store what they find (SORT, GEORADIUS) or change an expiry (GETEX)."""
 _AMQP = {"channel.open", "channel.close", "basic.qos", "confirm.select", "tx.select"}
 _LABELS = frozenset(_SQL | _REDIS | _AMQP)
-_HTTP = ("GET ", "HEAD ", "OPTIONS ")  # safe methods: RFC 9110, 9.2.1
+_HTTP = ("HEAD ", "OPTIONS ")  # safe methods: RFC 9110, 9.2.1; GET below
 
 
 def harmless(label: str) -> bool:
@@ -30,3 +30,9 @@ def harmless(label: str) -> bool:
 def safe_in_http(label: str) -> bool:
     """Whether HTTP says so, and nothing else does: a service may do something all the same."""
     return label.startswith(_HTTP)
+
+
+def meant_to_read(label: str) -> bool:
+    """Whether it changes nothing by HTTP's rules, which many a service breaks (``GET
+    /update?commit=true``): it is hit as one that may, beside those that are meant to write."""
+    return label.startswith("GET ")

@@ -11,7 +11,11 @@ from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.alike import kind_of, telling, telling_shape, what_is_done
 from bettong.harness.queries.faults.amid import amid
 from bettong.harness.queries.faults.crash_points import DURABLE
-from bettong.harness.queries.faults.read_only_requests import harmless, safe_in_http
+from bettong.harness.queries.faults.read_only_requests import (
+    harmless,
+    meant_to_read,
+    safe_in_http,
+)
 from bettong.harness.queries.faults.wire_fault import WireFault, in_batch
 from bettong.harness.wire import CutPoint, CutPoints, Keys, Recording, Request, cut_points
 from bettong.harness.wire.cutpoints import possible
@@ -71,17 +75,17 @@ def wire_points(
     the first and the last of many a driver dies once.
     ``clean``: the run; ``pinned``: its requests that another clean run makes equally.
     ``servers``: endpoints whose servers are ours to restart and pause; it is done at the last
-    request of the batches that can change something, or, where no reply to that is due, at the
-    next one that is replied to: whoever has seen that goes on. On each connection to an
-    endpoint, ours or not, the last request of the last batch may be slow as well, while nobody
-    waits for it: whoever asks more has had the reply.
+    request of the batches that can change something, and at the last GET of HTTP, or, where no
+    reply to that is due, at the next one that is replied to: whoever has seen that goes on. On each
+    connection to an endpoint, ours or not, the last request of the last batch may be slow as well,
+    while nobody waits for it: whoever asks more has had the reply.
     """
     by_request: dict[str, list[CutPoint]] = {}
     for point in pinned:
         by_request.setdefault(point.request, []).append(point)
     reported: list[tuple[str, str, Keys | None]] = []
     found: list[WirePoint] = []
-    last: dict[tuple[str, bool], tuple[Request, int, list[CutPoint]]] = {}
+    last: dict[tuple[str, bool, bool], tuple[Request, int, list[CutPoint]]] = {}
     ends: dict[tuple[str, int, bool], tuple[Request, int, list[CutPoint]]] = {}
     unreplied: set[str] = set()
     placed = [(request, batch_at(request.order, events)) for request in clean.requests]
@@ -105,7 +109,7 @@ def wire_points(
             changes(request) or (request.reply_size and request.endpoint in unreplied)
         ):
             unreplied.discard(request.endpoint)
-            last[request.endpoint, later] = (request, batch, points)
+            last[request.endpoint, later, meant_to_read(request.label)] = (request, batch, points)
         if in_full and not harmless(request.label):
             ends[request.endpoint, request.connection, later] = (request, batch, points)
         if request.id in told.all:
@@ -202,7 +206,7 @@ def taken_for_granted(wire: Iterable[WirePoint]) -> list[str]:
     safe = sorted({fault.point.endpoint for fault in faults if safe_in_http(fault.label)})
     if safe:
         supposed.append(
-            f"requests with GET, HEAD or OPTIONS to {', '.join(safe)} change nothing, as HTTP "
+            f"requests with HEAD or OPTIONS to {', '.join(safe)} change nothing, as HTTP "
             "(RFC 9110) says"
         )
     if spared:

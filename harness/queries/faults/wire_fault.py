@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.query_fault import Injection, QueryFault
 from bettong.harness.queries.faults.wording import ordinal
-from bettong.harness.queries.faults.zombie import WOKEN
+from bettong.harness.queries.faults.zombie import WAITED, WOKEN
 from bettong.harness.wire import CutPoint
 from bettong.harness.wire.conversation import RequestId
 from bettong.harness.wire.cutpoints import Kind
@@ -55,8 +55,6 @@ _NUMBERED = re.compile(
     r"([^/=]+)/(?:(restarted)/|batch=(\d+)/)?(.+)=(\d+)\)( and each time again)?$"
 )
 _AMID = re.compile(r"(pause\(driver, before .+) until ([^/=]+)/batch=(\d+)/(.+)=(\d+)\)$")
-WAITED = "the one that took over waited for it"
-"""The evidence of what a driver that had stood still went on at."""
 
 
 @dataclass(frozen=True, slots=True)

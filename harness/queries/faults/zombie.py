@@ -14,6 +14,7 @@ from bettong.harness.queries.faults.wording import point_in_words
 from bettong.lineage.trace import TraceEvent
 
 WOKEN = "the one that took over was amid its next batch"
+WAITED = "the one that took over waited for it"
 """The evidence of what a driver that had stood still went on at."""
 _ID = re.compile(r"pause\(driver, from (.+) until (.+)\)$")
 
@@ -101,7 +102,8 @@ class Amid(QueryFault):
             run.wake_now(self.id)
 
     def proven(self, evidence: str) -> bool:
-        return WOKEN in evidence
+        """A driver that had to wait for the first one could not come to its next batch."""
+        return WOKEN in evidence or WAITED in evidence
 
     @property
     def bound(self) -> str:

@@ -121,8 +121,14 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
             given = {**job.endpoints, **request.endpoints}
             runner = partial(_runner, request, job, environments, on_event, deadline)
             lanes = Lanes(request, job.servers, given, runner, stack, on_event)
-            check = partial(_Check, request, job, verdict, environments, lanes, deadline, on_event)
-            return undisturbed(request, lanes, lambda in_sight: check(in_sight).result())
+
+            def judge(asked: Request, in_sight: bool) -> Result:
+                check = _Check(
+                    asked, job, verdict, environments, lanes, deadline, on_event, in_sight
+                )
+                return check.result()
+
+            return undisturbed(request, lanes, judge)
         except ServerMissingError as e:
             return verdict.skipped(masked(str(e)))
         except VacuousError as e:

@@ -52,7 +52,7 @@ class EndpointProxies:
     ) -> None:
         self.servers = dict(servers or {})
         self._stack = contextlib.ExitStack()
-        self._ways: dict[tuple[str, int], list[tuple[ProxiedLink, WireListener]]] = {}
+        self._ways: dict[tuple[str, int], dict[str, tuple[ProxiedLink, WireListener]]] = {}
         self._relays: dict[str, WireEndpoint] = {}
         self.recorder = self._stack.enter_context(WireRecorder())
         if not endpoints:
@@ -72,7 +72,7 @@ class EndpointProxies:
 
     def open(self, run: str, incarnation: int) -> Addresses:
         """Proxies for an incarnation: where it is to reach each endpoint."""
-        ways = self._ways[run, incarnation] = []
+        ways = self._ways[run, incarnation] = {}
         addresses = {}
         for name, relay in self._relays.items():
             listener = relay.listener()
@@ -80,13 +80,13 @@ class EndpointProxies:
                 self._toxiproxy, f"{run}-{incarnation}-{name}", listener.address
             )
             listener.show(Address(*link.address))
-            ways.append((link, listener))
+            ways[name] = (link, listener)
             addresses[name] = link.address
         return addresses
 
     def cut(self, run: str, incarnation: int) -> None:
         """Whatever the incarnation still sends arrives nowhere; its connections are closed."""
-        for link, listener in self._ways.pop((run, incarnation), ()):
+        for link, listener in self._ways.pop((run, incarnation), {}).values():
             self._toxiproxy.delete(link.name)
             listener.close()
 
@@ -126,8 +126,8 @@ class EndpointProxies:
 
     def refuse(self, run: str, incarnation: int, endpoint: str) -> Armed:
         """Close the incarnation's connections to an endpoint, and refuse new ones."""
-        ways = self._ways[run, incarnation]
-        return next(link for link, _ in ways if link.name.endswith(f"-{endpoint}")).refuse()
+        link, _ = self._ways[run, incarnation][endpoint]
+        return link.refuse()
 
     def refuse_once(self, endpoint: str) -> WireArmed:
         """Close the connections to an endpoint, and turn the next one away."""

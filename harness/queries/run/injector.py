@@ -18,8 +18,7 @@ from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.lost_executor import SECOND, attempt_of
 from bettong.harness.queries.faults.query_fault import QueryFault
-from bettong.harness.queries.faults.wire_fault import WAITED
-from bettong.harness.queries.faults.zombie import WOKEN
+from bettong.harness.queries.faults.zombie import WAITED, WOKEN
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.wire import Armed, CutPoint
 from bettong.harness.wire.armed import Lasts
@@ -56,13 +55,14 @@ class _Hold:
     Attributes:
         successor: which start of a driver the one is that takes over.
         over: the one that stands still may go on; ``ended``: it has come to its end.
-        woken: it goes on amid the other's batch.
+        woken: it goes on amid the other's batch; ``waited``: or because that one does not come on.
     """
 
     successor: int
     over: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
     woken: bool = False
+    waited: bool = False
 
 
 @dataclass
@@ -151,6 +151,8 @@ class FaultInjector:
             waiting = {order: waiting.get(order, now) for order in met}
             if any(now - begun > _ANSWER_S for begun in waiting.values()):
                 return WAITED
+        if hold.waited:
+            return WAITED
         return WOKEN if hold.woken else "the one that took over was done"
 
     def wake_amid(self, fault: str, until: CutPoint) -> None:
@@ -175,6 +177,13 @@ class FaultInjector:
         for hold in self._holds.values():
             if hold.successor == incarnation + 1:
                 hold.ended.set()
+
+    def end_wait(self) -> None:
+        """The driver that has taken over does not come on: what it waits for is locked by the one
+        that stands still, which goes on."""
+        for hold in self._holds.values():
+            hold.waited = not hold.over.is_set()
+            hold.over.set()
 
     def let_go(self) -> None:
         """No driver takes over from another any more: those that stand still go on."""

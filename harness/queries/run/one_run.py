@@ -16,10 +16,12 @@ from bettong.harness.events import FaultInjected, Handler, RunStarted, steps_of
 from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.faults.step_ids import StepId
+from bettong.harness.processes.patience import patience
 from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, crash_points
 from bettong.harness.queries.faults.operations import event_of
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire import CLOCK
+from bettong.harness.queries.faults.zombie import WAITED
 from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DriverControl
@@ -28,6 +30,7 @@ from bettong.harness.queries.run.environment import SparkEnvironment
 from bettong.harness.queries.run.incarnations import Incarnations, SinkError
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.run.signals import Signal
 from bettong.harness.queries.run.standing import stands
 from bettong.harness.queries.run.state import Moments, batches_as_cut
 from bettong.harness.queries.run.workload import Workload
@@ -39,6 +42,9 @@ from bettong.lineage.trace import TraceEvent
 
 _ASIDE = 0
 """The links' number of what is no incarnation: incarnations are counted from 1."""
+_LOCKED_S = 20.0
+"""A driver that has taken over, begun and then taken no step for so long waits for what the one
+that stands still has locked."""
 
 
 class OneRun:
@@ -80,7 +86,7 @@ class OneRun:
         self._moments = Moments()
         self._result = QueryRun(id=self._id)
         self._ended_at = -1, 0
-        self._anew = False
+        self._anew = self._waited = False
         self._operational_event = event_of(faults)
         self._loses = any(fault.loses_executor for fault in faults)
         self._driver = DriverControl(self._state, real, self._cut_links, self._refuse)
@@ -227,7 +233,7 @@ class OneRun:
         self._start()
         while self._driver.incarnation < self._workload.most_incarnations:
             errors = len(self._result.errors)
-            happened = self._driver.signals.next(self._workload.patience_s)
+            happened = self._next()
             if happened is None:
                 quiet = f"the query did nothing more for {self._workload.patience_s:.0f} s"
                 self._result.errors.append(quiet + stands(self._incarnations.where()))
@@ -250,9 +256,35 @@ class OneRun:
                 failed = len(self._result.errors) > errors
                 self._result.drained = self._workload.drained(committed, failed)
                 self._ended_at = committed, self._fired()
-                if self._result.drained or self._ended_at == before:
-                    return  # or it has failed again without a fault, and would for ever
+                if self._result.drained:
+                    return
+                if self._ended_at == before:  # it has failed again without a fault
+                    if not self._lets_go_on():
+                        return  # and would for ever
+                    list(self._incarnations.unended())
                 self._start()
+
+    def _next(self) -> tuple[Signal, int] | None:
+        """The next signal; None when drivers do nothing more. One that stands still goes on when
+        the one that took over waits for it."""
+        signals, patience_s = self._driver.signals, self._workload.patience_s
+        if self._driver.paused and not self._waited:
+            happened = signals.next(min(patience(_LOCKED_S), patience_s))
+            if happened is not None:
+                return happened
+            if self._control.has_spoken(DRIVER, self._driver.incarnation):
+                self._lets_go_on()
+        return signals.next(patience_s)
+
+    def _lets_go_on(self) -> bool:
+        """Have a driver that stands still go on, without which the one that took over does not come
+        on, as it has locked something; False if there is none, or this was done before."""
+        if not self._driver.paused or self._waited:
+            return False
+        self._waited = True
+        self._control.end_unended(WAITED, done=True)
+        self._injector.end_wait()
+        return True
 
     def _end_pauses(self) -> None:
         """A driver that stands still until a batch that its successor has not had goes on when that

@@ -40,15 +40,18 @@ Judge = Callable[[Sequence[QueryFault], QueryRun], SinkVerdict]
 
 
 class DisturbedError(BettongError):
-    """Runs that go on at the same time do not leave each other alone.
+    """What runs show is not all their own: those that go on at the same time do not leave each
+    other alone, or a driver that was spared at its crash does not leave its successor alone.
 
     Attributes:
         in_sight: whether what the query keeps is seen all the same, as far as is known.
+        killed: whether a crash has to be a SIGKILL.
     """
 
-    def __init__(self, message: str, in_sight: bool) -> None:
+    def __init__(self, message: str, *, in_sight: bool, killed: bool = False) -> None:
         super().__init__(message)
         self.in_sight = in_sight
+        self.killed = killed
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +182,11 @@ class QueryExecutor:
             fingerprint=self.fingerprint(run) if not schedule else "",
             seconds=round(run.seconds, 3),
             note=note,
-            details={"torn": [a.seen for a in verdict.torn], "failed": bool(run.errors)},
+            details={
+                "torn": [a.seen for a in verdict.torn],
+                "failed": bool(run.errors),
+                **({"outside": sorted(run.outside)} if run.outside else {}),
+            },
         )
 
     def settled(self, execution: Execution) -> Execution:
@@ -260,11 +267,20 @@ class QueryExecutor:
             and kinds not in self.confirmed_kinds
             and not self.confirm(execution).shown
         ):
-            self.expect_alone(execution)
+            self.account_for(execution)
 
     def learn(self, execution: Execution) -> None:
-        """Take in an execution, a fresh one or one from the log."""
+        """Take in an execution, a fresh one or one from the log. Raises DisturbedError when its
+        faults have made the query write where no run without them does: what it keeps there
+        outlives the run, and nobody has looked at it."""
         self.why.equivalence.learn(execution.details.get("equivalence", {}))
+        outside = execution.details.get("outside")
+        if execution.schedule and outside and self.why.seen:
+            raise DisturbedError(
+                f"under {named(execution.schedule)} it writes outside its workdir, such as "
+                f"{outside[0]}",
+                in_sight=False,
+            )
 
     def killed(self, faults: Sequence[QueryFault], layout: int) -> SinkVerdict:
         """What the faults show when every crash is a SIGKILL."""
@@ -287,22 +303,47 @@ class QueryExecutor:
                 self.handler(ViolationConfirmed(faults, tuple(sorted(kinds))))
         return known
 
-    def expect_alone(self, execution: Execution) -> None:
-        """Raises DisturbedError when a violation that no SIGKILL has shown is none either while
-        nothing else goes on: what goes on beside it has made it. Nothing may be under way. Where
-        the time is up it is not asked."""
-        if self.parallel == 1 or self.real:
+    def account_for(self, execution: Execution) -> None:
+        """Raises DisturbedError for a violation that no SIGKILL has shown: what goes on beside it
+        has made it, if it is none while nothing else goes on, or else the process that was spared.
+        Nothing may be under way. Where the time is up it is not asked."""
+        if self.real or execution.schedule not in self._confirmations:
             return
         faults = [self.fault(id) for id in sorted(execution.schedule)]
         kinds = frozenset(a.kind for a in execution.anomalies)
         try:
-            alone = self.judge(faults, self._replayed(faults))
+            alone = kinds if self.parallel == 1 else self._replayed_alone(faults)
         except BudgetSpentError:
             return
-        if alone.kinds != kinds:
-            named = " + ".join(sorted(execution.schedule))
-            reason = f"what {named} shows beside another run it does not show alone"
+        if alone != kinds:
+            reason = (
+                f"what {named(execution.schedule)} shows beside another run it does not show alone"
+            )
             raise DisturbedError(reason, in_sight=True)
+        if any(fault.crashes for fault in faults):
+            reason = (
+                f"{named(execution.schedule)} shows {' and '.join(sorted(kinds))} only while its "
+                "process lives on, whose memory keeps something; each crash is a SIGKILL now"
+            )
+            raise DisturbedError(reason, in_sight=True, killed=True)
+
+    def _replayed_alone(self, faults: Sequence[QueryFault]) -> frozenset[str]:
+        return self.judge(faults, self._replayed(faults)).kinds
+
+    def expect_no_more_when_killed(self, execution: Execution) -> None:
+        """Raises DisturbedError when a SIGKILL shows more than the same crash of a driver whose
+        process was spared: that has kept in its memory what dies with it."""
+        faults = [self.fault(id) for id in sorted(execution.schedule)]
+        if self.real or execution.blind or not any(fault.crashes for fault in faults):
+            return
+        more = self.killed(faults, OTHER_LAYOUT).kinds - {a.kind for a in execution.anomalies}
+        if more:
+            raise DisturbedError(
+                f"{named(execution.schedule)} shows {' and '.join(sorted(more))} only when its "
+                "process dies too, whose memory keeps something; each crash is a SIGKILL now",
+                in_sight=True,
+                killed=True,
+            )
 
     def _confirm(self, execution: Execution) -> Confirmation:
         faults = [self.fault(id) for id in sorted(execution.schedule)]
@@ -337,6 +378,11 @@ class QueryExecutor:
         name = f"traces/{digest}.jsonl"  # the same when a search goes on that was interrupted
         run.write_trace(self.traces / name)
         return name
+
+
+def named(schedule: FaultSet) -> str:
+    """A fault set, for people."""
+    return " + ".join(sorted(schedule)) or "no fault"
 
 
 def _outcome(verdict: SinkVerdict) -> Outcome:

@@ -48,6 +48,7 @@ class Why:
         wire: the requests of the clean runs that may be hit.
         endpoints: those that the clean run asks, each with the first batch that does, of the
             window's last one and the tail.
+        unasked: endpoints of which the query asks nothing in a clean run.
         not_placeable: the requests of the clean runs that no fault can be placed at.
         in_tasks: whether the sink's tasks leave anything behind themselves.
         tail: batches after the window in which faults fire too: those that close what is open, and
@@ -69,6 +70,7 @@ class Why:
         self.elsewhere = False
         self.wire: list[WirePoint] = []
         self.endpoints: dict[str, int] = {}
+        self.unasked: list[str] = []
         self.not_placeable: list[str] = []
         self.in_tasks = False
         self.tail: frozenset[int] = frozenset()

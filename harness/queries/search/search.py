@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
+from bettong.harness.faults.point import Point
+from bettong.harness.queries.faults.driver_crash import DriverCrash
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.search.executor import QueryExecutor
@@ -34,8 +37,8 @@ def search(
     or ended with its budget, goes on where it was. At the end some of the fault sets that were
     folded are run all the same, each given to ``sample``. Raises DisturbedError.
     """
-    question = question_of(request)
-    log = _log_of(request)
+    question = question_of(request, executor.why.seen)
+    log = log_of(request, executor.why.seen)
     findings = loop.search(
         SideBySide(executor.attempt, executor.widened),
         Bounds({}, request.faults),
@@ -53,31 +56,35 @@ def search(
     )
     if findings.complete:
         check_equivalence(executor, findings, sample)
+        check_spared(executor, findings)
     return findings
 
 
 def forget(request: Request) -> None:
-    """What was found so far counts for nothing."""
-    for log in () if request.out is None else request.out.glob(_LOG.format("*")):
-        log.unlink()
+    """What was found so far, where what the query keeps is seen, counts for nothing."""
+    log = log_of(request, seen=True)
+    if log is not None:
+        log.unlink(missing_ok=True)
 
 
-def _log_of(request: Request) -> Path | None:
+def log_of(request: Request, seen: bool) -> Path | None:
     """Where the search is noted, by which it goes on."""
     if request.out is None:
         return None
-    digest = blake2b(question_of(request).encode(), digest_size=4).hexdigest()
+    digest = blake2b(question_of(request, seen).encode(), digest_size=4).hexdigest()
     return request.out / _LOG.format(digest)
 
 
-def question_of(request: Request) -> str:
-    """Anything that changes the answer is in it, the code that runs are made of too."""
+def question_of(request: Request, seen: bool = True) -> str:
+    """Anything that changes the answer is in it, the code that runs are made of too, and whether
+    what the query keeps is seen."""
     code = code_of(request.target)
     options = sorted((*request.options.items(), *request.endpoints.items()))
     digest = blake2b(repr((options, request.script)).encode(), digest_size=8).hexdigest()
     return (
         f"{Path(request.target).name}, code {code}, options {digest}, at most {request.faults} "
         f"faults in {request.window} batches, {request.expect} expected, kills {request.real}, "
+        f"sees what is kept {seen}, "
         f"bettong {tool_version()}"
     )
 
@@ -106,6 +113,22 @@ def check_equivalence(
                 _add(execution, findings)
             else:
                 findings.executions.append(execution)
+    except BudgetSpentError:
+        findings.complete = False
+
+
+def check_spared(executor: QueryExecutor, findings: Findings) -> None:
+    """Have the driver die by SIGKILL before and after the window's last batch is recorded, where
+    it was spared before: what a query keeps in its memory shows there, in a batch that is written
+    twice or never. Raises DisturbedError."""
+    known = {e.schedule: e for e in findings.executions}
+    recorded = f"batch={executor.why.window - 1}/commits"
+    try:
+        for phase in ("before", "after"):
+            crash = frozenset({DriverCrash(Point(recorded, phase)).id})
+            stands = executor.why.equivalence.folded.get(crash, crash)
+            if (spared := known.get(crash, known.get(stands))) is not None:
+                executor.expect_no_more_when_killed(replace(spared, schedule=crash))
     except BudgetSpentError:
         findings.complete = False
 

@@ -17,6 +17,7 @@ import builtins
 import io
 import json
 import os
+import re
 import sqlite3
 import sqlite3.dbapi2
 import sys
@@ -60,7 +61,10 @@ _CHANGING_SQL = (
     *("INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"),
     *("CREATE", "DROP", "ALTER", "VACUUM", "REINDEX", "SAVEPOINT"),
 )
-STATEMENTS = frozenset(verb.lower() for verb in _CHANGING_SQL)
+_PRAGMA = "PRAGMA"
+_SETS_NUMBER = re.compile(r"\bPRAGMA\s+(?:\w+\.)?(?:user_version|application_id)\s*[=(]", re.I)
+"""Of what a pragma sets, these numbers are the user's own, such as that of the last batch."""
+STATEMENTS = frozenset(verb.lower() for verb in (*_CHANGING_SQL, _PRAGMA))
 """The operations of moments before a statement that is a transaction of its own, or begins one."""
 
 
@@ -215,7 +219,8 @@ class Probe:
 
         def statement(sql: str) -> None:
             first = verb(sql)
-            alone = first in _CHANGING_SQL and not connection.in_transaction
+            changes = first in _CHANGING_SQL or (first == _PRAGMA and _SETS_NUMBER.search(sql))
+            alone = changes and not connection.in_transaction
             if first in _DURABLE_SQL or first == "BEGIN" or alone:
                 self._happens(first.lower(), path, sql=" ".join(sql.split())[:_SHOWN])
 

@@ -116,6 +116,20 @@ db.close()
     assert found == [f"{verb} a" for verb in verbs]
 
 
+def test_a_number_that_sqlite_keeps_for_its_user_is_a_moment_when_set(tmp_path: Path) -> None:
+    code = """
+db = sqlite3.connect(path)
+db.execute("PRAGMA synchronous = FULL")
+db.execute("PRAGMA user_version").fetchall()
+db.execute("PRAGMA main.user_version = 7")
+db.execute("pragma application_id(9)")
+db.execute("BEGIN"); db.execute("PRAGMA user_version = 8"); db.commit()
+db.close()
+"""
+    found = [m for m in moments(tmp_path, code) if not m.startswith("open")]
+    assert found == ["pragma a", "pragma a", "begin a", "commit a"]
+
+
 def test_a_file_that_is_given_by_its_number_can_be_truncated(tmp_path: Path) -> None:
     code = """
 fd = os.open(path, os.O_RDWR | os.O_CREAT)

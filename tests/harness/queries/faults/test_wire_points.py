@@ -35,7 +35,7 @@ EVENTS = [
     for n in range(4)
     for step, phase, at in (("offsets", "after", 0), ("commits", "before", 99))
 ]
-LABELS = ("BEGIN", "INSERT", "COMMIT", "GET /rows", "POST /rows")
+LABELS = ("BEGIN", "INSERT", "COMMIT", "GET /rows", "HEAD /rows", "POST /rows")
 Asked = tuple[int, str, str]  # batch, label, content
 
 
@@ -120,12 +120,28 @@ def test_a_request_of_http_is_refused_whatever_it_asks_for() -> None:
 
 
 def test_losing_one_that_changes_nothing_leaves_the_same_behind_in_every_way() -> None:
-    (point,) = placed([(1, "GET /rows", "a")])
+    (point,) = placed([(1, "HEAD /rows", "a")])
     left = {fault.id: left for fault, left in point.faults}
-    request = "db/conn=1/request=1 GET /rows"
+    request = "db/conn=1/request=1 HEAD /rows"
     assert not any(id.endswith("again") for id in left)
     assert left[f"omit({request})"] == left[f"omit-reply({request})"]
     assert left[f"crash(driver, before {request})"] == left[f"crash(driver, after {request})"]
+
+
+def test_a_get_is_hit_as_one_that_may_write() -> None:
+    """A service may commit something at it: its reply is lost, and it comes late, as a POST's."""
+    asked = [(n, label, "") for n in (1, 2) for label in ("POST /stage", "GET /commit")]
+    found = ids(placed(asked, servers=["db"]))
+    request = "db/conn=1/request=2 GET /commit"
+    for fault in (
+        f"omit-reply({request}) and each time again",
+        f"crash(driver, after {request})",
+        f"pause(driver, before {request})",
+        f"restart(server, after {request})",
+        f"restart(server, after {request.replace('2 GET /commit', '1 POST /stage')})",
+        "pause(driver, before db/conn=1/request=1 POST /stage until db/batch=2/GET /commit=1)",
+    ):
+        assert fault in found
 
 
 @pytest.mark.parametrize(
@@ -150,7 +166,7 @@ def test_between_requests_that_are_alike_the_driver_dies_once_the_second_was_ans
     rows = [("INSERT", f"INSERT INTO rows VALUES ({n})") for n in range(5)]
     assert numbers(placed_of(rows), between=True) == [2]
     assert numbers(placed_of(rows[:2]), between=True) == []
-    assert numbers(placed_of([("GET /rows", "")] * 5), between=True) == []
+    assert numbers(placed_of([("HEAD /rows", "")] * 5), between=True) == []
     row = [("INSERT", "INSERT INTO rows VALUES (1)"), ("COMMIT", "COMMIT")]
     assert numbers(placed_of(row * 5), between=True) == [4]
     of_one_batch = [*rows, ("COMMIT", "COMMIT")]
@@ -229,10 +245,14 @@ def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_only() -> 
         ),
         (
             ["POST /rows", "GET /rows", "POST /rows"],
-            ["request=1 POST /rows until db/batch=2/GET /rows=1"],
+            [
+                "request=1 POST /rows until db/batch=2/GET /rows=1",
+                "request=1 POST /rows until db/batch=2/POST /rows=2",
+            ],
         ),
         (["HSET"], ["request=1 HSET until db/batch=2/HSET=1"]),
-        (["GET /rows"], []),
+        (["GET /rows"], ["request=1 GET /rows until db/batch=2/GET /rows=1"]),
+        (["HEAD /rows"], []),
     ],
 )
 def test_a_driver_wakes_before_the_last_transaction_of_its_successors_next_batch(
@@ -251,7 +271,7 @@ def test_a_driver_wakes_before_the_last_transaction_of_its_successors_next_batch
 
 
 def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:
-    points = placed([(1, "BEGIN", ""), (1, "COMMIT", ""), (1, "GET /rows", "")], servers=["db"])
+    points = placed([(1, "BEGIN", ""), (1, "COMMIT", ""), (1, "HEAD /rows", "")], servers=["db"])
     request = "db/conn=1/request=2 COMMIT"
     server, slow = points[-2:]
     assert ids([slow]) == [f"crash(driver, awaiting {request})"]
@@ -261,11 +281,11 @@ def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:
         f"restart(server, after {request})",
         f"restart(server, answered {request})",
     ]
-    assert placed([(1, "GET /rows", "")], servers=["db"])[-1].faults[0][0].how == "lost"
+    assert placed([(1, "HEAD /rows", "")], servers=["db"])[-1].faults[0][0].how == "lost"
 
 
 def test_of_each_connection_the_last_request_may_be_slow_and_each_kind_once() -> None:
-    sent = [("POST /rows", ""), ("POST /rows", ""), ("POST /marks", ""), ("GET /marks", "")]
+    sent = [("POST /rows", ""), ("POST /rows", ""), ("POST /marks", ""), ("HEAD /marks", "")]
     for own, expected in (
         (True, ["conn=1/request=2 POST /rows", "conn=2/request=3 POST /marks"]),
         (False, ["conn=1/request=3 POST /marks"]),
@@ -275,13 +295,13 @@ def test_of_each_connection_the_last_request_may_be_slow_and_each_kind_once() ->
 
 
 def test_a_server_that_does_not_reply_is_killed_when_it_has_replied_to_what_came_next() -> None:
-    clean = recording([(1, "basic.publish", ""), (1, "channel.close", ""), (1, "GET /x", "")])
+    clean = recording([(1, "basic.publish", ""), (1, "channel.close", ""), (1, "HEAD /x", "")])
     (talk,) = clean.conversations
     unreplied = replace(talk.requests[0], reply_size=0)
     clean = Recording((replace(talk, requests=(unreplied, *talk.requests[1:])),))
     points = wire_points(clean, cut_points(clean, clean).points, EVENTS, 2, "run1", ["db"])
     assert "restart(server, answered db/conn=1/request=2 channel.close)" in ids(points)
-    assert not any(id.startswith("restart") and "GET" in id for id in ids(points))
+    assert not any(id.startswith("restart") and "HEAD" in id for id in ids(points))
 
 
 def test_where_one_run_asked_once_more_requests_are_told_within_their_batch() -> None:
@@ -332,10 +352,10 @@ def test_what_is_supposed_of_a_server_is_said() -> None:
 
 
 def test_that_requests_are_taken_to_change_nothing_is_said() -> None:
-    """A service whose GET commits something is another one than HTTP has it."""
-    said = "requests with GET, HEAD or OPTIONS to db change nothing, as HTTP (RFC 9110) says"
-    assert said in taken_for_granted(placed([(1, "POST /rows", "a"), (1, "GET /commit", "")]))
-    assert said not in taken_for_granted(placed([(1, "POST /rows", "a"), (1, "GET", "")]))
+    """A service whose HEAD commits something is another one than HTTP has it."""
+    said = "requests with HEAD or OPTIONS to db change nothing, as HTTP (RFC 9110) says"
+    assert said in taken_for_granted(placed([(1, "POST /rows", "a"), (1, "HEAD /rows", "")]))
+    assert said not in taken_for_granted(placed([(1, "POST /rows", "a"), (1, "GET /rows", "")]))
 
 
 requests = st.lists(

@@ -287,6 +287,27 @@ def test_a_driver_held_at_a_file_until_all_was_done_was_not_amid_a_batch() -> No
     assert run.end() == (AT_FILES,)
 
 
+@pytest.mark.parametrize("at_files", [False, True])
+def test_a_driver_goes_on_when_its_successor_does_not_come_on(at_files: bool) -> None:
+    """It waits for a lock that is no request, such as one on a file."""
+    proxies = Proxies()
+    fault = AT_FILES if at_files else AMID
+    run = injector(proxies, fault)
+    run.arm()
+    hold = (lambda: run.met(event(SHOWN))) if at_files else (lambda: run.hold_driver(AMID))
+    for one in proxies.armed:
+        one.fired = 1
+    held = threading.Thread(target=hold)
+    held.start()
+    while not proxies.done:
+        assert held.is_alive()
+    run.end_wait()
+    held.join(10)
+    assert proxies.done == ["driver stops", "driver goes on"]
+    assert run.end() == ()
+    assert "the one that took over waited for it; went on" in run.evidence[fault]
+
+
 def test_a_fault_after_a_restart_waits_for_it() -> None:
     proxies = Proxies()
     run = injector(proxies, "omit(db/restarted/COMMIT=1)")

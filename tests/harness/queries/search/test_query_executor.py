@@ -125,13 +125,29 @@ def beside(*alone: QueryRun) -> tuple[SinkExecutor, Execution]:
 
 def test_a_violation_that_no_run_alone_shows_was_made_by_another_one() -> None:
     executor, found = beside(whole())
-    with pytest.raises(DisturbedError, match="it does not show alone"):
-        executor.expect_alone(found)
+    with pytest.raises(DisturbedError, match="it does not show alone") as raised:
+        executor.account_for(found)
+    assert (raised.value.in_sight, raised.value.killed) == (True, False)
 
 
-def test_a_violation_that_a_run_alone_shows_was_not() -> None:
+def test_a_violation_that_only_a_spared_process_shows_asks_for_kills() -> None:
     executor, found = beside(QueryRun(rows=whole().rows[1:], drained=True))
-    executor.expect_alone(found)
+    with pytest.raises(DisturbedError, match="shows Loss only while its process") as raised:
+        executor.account_for(found)
+    assert (raised.value.in_sight, raised.value.killed) == (True, True)
+    executor.real = True
+    executor.account_for(found)
+
+
+def test_what_faults_make_a_query_write_elsewhere_puts_it_out_of_sight() -> None:
+    executor, found, _ = judged(whole(outside={"/var/spool/1"}, evidence={CRASH: "it died"}))
+    with pytest.raises(
+        DisturbedError, match=r"it writes outside its workdir, .* /var/spool/1"
+    ) as e:
+        executor.learn(found)
+    assert not e.value.in_sight
+    executor.why.seen = False
+    executor.learn(found)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.script import Script
-from bettong.harness.queries.search.search import forget, question_of
+from bettong.harness.queries.search.search import forget, log_of, question_of
 from bettong.harness.queries.sink import code
 from bettong.lineage.errors import UsageError
 
@@ -68,8 +68,13 @@ def test_what_ships_has_code_too() -> None:
     assert "code " in question_of(Request("format:parquet"))
 
 
-def test_all_that_was_found_is_forgotten(tmp_path: Path) -> None:
-    for name in ("search-1.jsonl", "search-2.jsonl", "result.json"):
+def test_what_was_found_is_forgotten_and_what_was_asked_otherwise_is_not(tmp_path: Path) -> None:
+    request = Request("format:parquet", out=tmp_path)
+    of_others = {"search-2.jsonl", "result.json"}
+    for name in of_others:
         (tmp_path / name).touch()
-    forget(Request("format:parquet", out=tmp_path))
-    assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
+    log_of(request, seen=True).touch()  # type: ignore[union-attr]
+    log_of(request, seen=False).touch()  # type: ignore[union-attr]
+    forget(request)
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == of_others | {log_of(request, seen=False).name}  # type: ignore[union-attr]

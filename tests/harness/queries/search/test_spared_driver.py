@@ -1,0 +1,120 @@
+"""A driver that is spared at its crash may know what a dead one does not: some crashes are made
+again by SIGKILL, and where they show more every crash is one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from bettong.harness.queries.lanes import undisturbed
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.search.executor import DisturbedError, SinkExecutor
+from bettong.harness.queries.search.lineage import Why
+from bettong.harness.queries.search.search import check_spared, log_of
+from bettong.harness.queries.sink.rows import Input
+from bettong.lineage.faults import CLEAN
+from bettong.lineage.results import Result
+from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.findings import Findings
+
+SOURCE = Input()
+ROWS = SOURCE.all()
+BEFORE, AFTER = (f"crash(driver, {phase} batch=1/commits)" for phase in ("before", "after"))
+LATE = "pause(driver, from before batch=1/commits until after batch=3/commits)"
+
+
+class Remembers:
+    """Its rows are whole while its process is spared; a SIGKILL at these faults shows others."""
+
+    def __init__(self, killed: str, rows: list[dict[str, object]]) -> None:
+        self.killed, self.rows = killed, rows
+        self.kills: list[str] = []
+
+    def run(self, faults: Sequence[object], **how: object) -> QueryRun:
+        (id,) = [fault.id for fault in faults]  # type: ignore[attr-defined]
+        if how["real"]:
+            self.kills.append(id)
+        dies = how["real"] and id == self.killed
+        return QueryRun(rows=self.rows if dies else ROWS, drained=True, evidence={id: "it did"})
+
+
+def searched(runner: Remembers, *found: str, real: bool = False) -> tuple[SinkExecutor, Findings]:
+    why = Why(2, SOURCE.batches, 1)
+    executor = SinkExecutor(runner, SOURCE, False, why, real=real)  # type: ignore[arg-type]
+    executions = [executor.run(frozenset({id})) for id in found]
+    return executor, Findings(Execution(CLEAN, "good"), executions, complete=True)
+
+
+@pytest.mark.parametrize(
+    ("crash", "rows", "kind"), [(BEFORE, ROWS * 2, "Duplicate"), (AFTER, ROWS[:-1], "Loss")]
+)
+def test_what_only_a_kill_shows_asks_for_kills(
+    crash: str, rows: list[dict[str, object]], kind: str
+) -> None:
+    executor, findings = searched(Remembers(crash, rows), BEFORE, AFTER)
+    with pytest.raises(DisturbedError, match=f"shows {kind} only when its process dies") as raised:
+        check_spared(executor, findings)
+    assert (raised.value.in_sight, raised.value.killed) == (True, True)
+
+
+def test_a_crash_that_another_one_stands_for_is_made_again_too() -> None:
+    runner = Remembers(AFTER, ROWS[:-1])
+    executor, findings = searched(runner, BEFORE)
+    executor.why.equivalence.folded[frozenset({AFTER})] = frozenset({BEFORE})
+    with pytest.raises(DisturbedError):
+        check_spared(executor, findings)
+
+
+def test_what_a_kill_shows_as_well_is_believed() -> None:
+    runner = Remembers("none", [])
+    check_spared(*searched(runner, BEFORE, AFTER))
+    assert runner.kills == [BEFORE, AFTER]
+
+
+def test_nothing_is_made_again_where_every_crash_is_a_kill_or_none_was_tried() -> None:
+    for runner, found, real in (
+        (Remembers("none", []), (BEFORE, AFTER), True),
+        (Remembers("none", []), (LATE,), False),
+    ):
+        asked = searched(runner, *found, real=real)
+        runner.kills.clear()
+        check_spared(*asked)
+        assert runner.kills == []
+
+
+class _Lanes:
+    def __init__(self) -> None:
+        self.closed: list[str] = []
+
+    def close(self, why: str) -> None:
+        self.closed.append(why)
+
+
+@pytest.mark.parametrize("logged", [False, True])
+def test_it_is_asked_again_until_runs_show_their_own_only(logged: bool, tmp_path: Path) -> None:
+    request = Request("format:parquet", out=tmp_path)
+    log = log_of(request, seen=True)
+    assert log is not None
+    log.touch()
+    raised = [
+        DisturbedError("killed", in_sight=True, killed=True),
+        DisturbedError("unseen", in_sight=False),
+    ]
+    if not logged:
+        raised.insert(0, DisturbedError("beside", in_sight=True))
+    asked: list[tuple[bool, bool]] = []
+
+    def judge(request: Request, in_sight: bool) -> Result:
+        asked.append((request.real, in_sight))
+        if len(asked) <= len(raised):
+            raise raised[len(asked) - 1]
+        return Result(scenario="it", kind="sink", verdict="valid")
+
+    lanes = _Lanes()
+    assert undisturbed(request, lanes, judge).verdict == "valid"  # type: ignore[arg-type]
+    assert asked[-3:] == [(False, True), (True, True), (True, False)]
+    assert lanes.closed[-2:] == ["killed", "unseen"]
+    assert log.exists() == logged

@@ -1,0 +1,93 @@
+"""Sinks of which something is neither in their folder nor behind an endpoint: a lock, and what the
+memory of a process keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from users_sinks import USERS
+
+from bettong.harness.queries.check import check_one
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.environment import SparkEnvironments
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+
+THEIRS = """
+import fcntl, sys
+
+sys.path.append(FOLDER)
+import library_elsewhere
+
+class Started(Mine):
+    def write(self, rows, env):
+        def each(batch, batch_id):
+            self.put(env.workdir, batch_id, "".join(
+                json.dumps({"id": row.id, "value": row.value}) + "\\n" for row in batch.collect()))
+        return rows.writeStream.foreachBatch(each).option(
+            "checkpointLocation", env.checkpoint).start()
+
+    def read(self, env):
+        return [json.loads(x) for path in env.workdir.glob("rows*") for x in path.open()]
+
+class Locks(Started):
+    how = fcntl.LOCK_EX
+
+    def put(self, folder, batch_id, rows):
+        with (folder / "lock").open("a") as lock:
+            fcntl.flock(lock, self.how)
+            path = folder / f"rows-{batch_id}"
+            if not path.exists():
+                (folder / "aside").write_text(rows)
+                (folder / "aside").rename(path)
+
+class LocksOrFails(Locks):
+    how = fcntl.LOCK_EX | fcntl.LOCK_NB
+
+class Remembers(Started):
+    def put(self, folder, batch_id, rows):
+        library_elsewhere.append_once(folder / "rows", batch_id, rows)
+"""
+LIBRARY = """
+_done = set()
+
+def append_once(path, batch_id, rows):
+    if (path, batch_id) not in _done:
+        with path.open("a") as out:
+            out.write(rows)
+    _done.add((path, batch_id))
+"""
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> str:
+    library = tmp_path / "elsewhere"
+    library.mkdir()
+    (library / "library_elsewhere.py").write_text(LIBRARY)
+    path = tmp_path / "sinks" / "theirs.py"
+    path.parent.mkdir()
+    path.write_text(f"{USERS}\nFOLDER = {str(library)!r}\n{THEIRS}")
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["Locks", "LocksOrFails"])
+def test_a_driver_that_does_not_get_a_lock_on_a_file_is_no_end(
+    environments: SparkEnvironments, theirs: str, name: str
+) -> None:
+    held = "pause(driver, from batch=1/sink.file=4.rename until after batch=3/commits)"
+    result = check_one(Request(f"{theirs}:{name}", only=(held,)), environments)
+    assert (result.verdict, result.reason) == (
+        "valid",
+        f"{name} is effectively-once as far as this one fault set shows",
+    )
+    assert "the one that took over waited for it" in result.runs[0].evidence[held]
+
+
+def test_what_a_module_elsewhere_remembers_dies_with_the_driver(
+    environments: SparkEnvironments, theirs: str
+) -> None:
+    crash = "crash(driver, before batch=1/commits)"
+    result = check_one(Request(f"{theirs}:Remembers", only=(crash,)), environments)
+    assert (result.verdict, result.guarantee) == ("invalid", "at-least-once")
+    assert result.counterexamples[0].faults == (crash,)
