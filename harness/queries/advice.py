@@ -24,9 +24,9 @@ _SWALLOWED = (
 )
 _TAKEN_AWAY = (
     "No fault is needed: a batch takes away what others wrote (an overwrite, or a key or "
-    "partition that rows of several share), rows that look alike are taken for one, an error is caught and "
-    "forgotten, or a watermark has passed them. Write each row under its own id, beside what is "
-    "there, and let errors out."
+    "partition that rows of several share), rows that look alike are taken for one, an error is "
+    "caught and forgotten, or a watermark has passed them. Write each row under its own id, beside "
+    "what is there, and let errors out."
 )
 _WRITTEN_AGAIN = (
     "No fault is needed: a batch is written by two actions, or what is kept of earlier batches "
