@@ -171,10 +171,10 @@ def chosen_columns(
     if batch is not None:
         observed.require(batch, "--batch")
     known = {*ids, key, *ignore, batch}
-    for option, named in (("--compare", names_in(compare or "")), ("--key", (key,)), ("--id", ids)):
-        for name in named:
-            if name in ignore:
-                raise UsageError(f"{option} {name} --ignore {name}: say one of the two")
+    asked = (("--compare", names_in(compare or "")), ("--key", (key or "",)), ("--id", ids))
+    for option, name in ((option, name) for option, names in asked for name in names):
+        if name in ignore:
+            raise UsageError(f"{option} {name} --ignore {name}: say one of the two")
     for name in ignore:
         if name not in right:
             expected.require(name, "--ignore")
