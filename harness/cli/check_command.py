@@ -15,7 +15,7 @@ from bettong.harness.checkers.levels import Judgement, Order, undecided
 from bettong.harness.cli.output import Output
 from bettong.harness.events import Finished, Handler, Started
 from bettong.harness.histories import StoredCheck, StoredHistory
-from bettong.harness.histories.columns import chosen_columns, names_in, not_compared
+from bettong.harness.histories.columns import chosen_columns, names_in, not_compared, of_folders
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import GUARANTEES, Guarantee, Result, begin_answer
 
@@ -107,6 +107,9 @@ def command(
         if compare is None:
             absent = not_compared(left, right, check.columns, names_in(ignore))
             result = _with_absent(result, absent, observed)
+            if folders := of_folders(left, names_in(ignore)):
+                what = f"{', '.join(folders)} in the names of folders was not compared"
+                result = replace(result, reason=f"{result.reason}; {what}")
         if out is not None:
             result.write(out)
         output(Finished(result, out))

@@ -6,7 +6,6 @@ import re
 import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from time import monotonic
 
@@ -16,8 +15,8 @@ from bettong.harness import events
 from bettong.harness.cli.output import Output
 from bettong.harness.cli.protocol_loading import load_program
 from bettong.harness.events import CounterexampleFound, Finished, Started
+from bettong.harness.search.system import digest_of
 from bettong.lineage.errors import UsageError
-from bettong.lineage.files import read_bytes
 from bettong.lineage.protocols.executor import RoundExecutor
 from bettong.lineage.protocols.explorer import explore
 from bettong.lineage.protocols.failure_spec import CRASH_MODELS, CrashModel, FailureSpec
@@ -25,6 +24,7 @@ from bettong.lineage.protocols.random_search import sample
 from bettong.lineage.protocols.result import ProtocolReport
 from bettong.lineage.results import Result, begin_answer
 from bettong.lineage.search.loop import Budget, search
+from bettong.lineage.user_code import files_in_use
 
 _ROUNDS = click.IntRange(0, 10_000)
 _FAULT = re.compile(r"[^\s(),]+\([^()]*\)")
@@ -47,7 +47,7 @@ class _Ask:
     budget: Budget
     seed: int
     log: Path | None
-    text: str
+    system: str
 
 
 @click.command("protocol")
@@ -147,7 +147,7 @@ def command(
         Budget.parse(budget),
         seed,
         log,
-        _digest(program),
+        digest_of({*loaded.files, *files_in_use()}),
     )
     with Output(as_json=as_json, quiet=quiet) as output:
         output(Started(loaded.program.name, "protocol"))
@@ -167,13 +167,6 @@ def _faults(text: str) -> frozenset[str]:
             f"--schedule: {rest[0]!r} is no fault: write faults such as O(a,b,1) or C(a,2)"
         )
     return frozenset(_FAULT.findall(text))
-
-
-def _digest(program: tuple[str, ...]) -> str:
-    """What distinguishes programs of the same name: the text of the files named."""
-    files = [Path(name.rsplit(":", 1)[0] if ".py:" in name else name) for name in program]
-    text = b"".join(read_bytes(file, "the protocol") for file in files if file.is_file())
-    return f" [{sha256(text).hexdigest()[:16]}]" if text else ""
 
 
 def _command(program: tuple[str, ...], spec: FailureSpec) -> list[str]:
@@ -217,7 +210,8 @@ def _answer(
         budget=ask.budget,
         find_all=ask.find_all,
         log=ask.log,
-        question=shlex.join(command) + ask.text,
+        question=shlex.join(command),
+        system=ask.system,
         fault_space=executor.spec.size(),
         on_event=progress,
     )

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 from bettong.harness.catalog import find
+from bettong.harness.queries.sink.loading import module_of
 from bettong.lineage.dedalus import load
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import did_you_mean
@@ -24,10 +23,18 @@ BOUNDS = Protocol.bounds
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A program, its nodes, and the EOT, EFF and crashes that are taken when none are given."""
+    """A program to be tested.
+
+    Attributes:
+        program: it.
+        nodes: names of its nodes.
+        files: its own text, includes and what stands beside its classes among them.
+        bounds: EOT, EFF and crashes that are taken when none are given.
+    """
 
     program: RoundProgram
     nodes: tuple[str, ...]
+    files: tuple[Path, ...]
     bounds: tuple[int, int, int] = BOUNDS
 
 
@@ -38,7 +45,7 @@ def load_program(names: tuple[str, ...], nodes: tuple[str, ...]) -> Loaded:
     """
     if all(name.endswith(".ded") for name in names):
         program = load([Path(name) for name in names], nodes)
-        return Loaded(program, program.nodes)
+        return Loaded(program, program.nodes, program.files)
     if len(names) > 1:
         raise UsageError(
             f"{' '.join(names)}: only Dedalus files (.ded) can be combined; name one protocol"
@@ -51,7 +58,16 @@ def load_program(names: tuple[str, ...], nodes: tuple[str, ...]) -> Loaded:
         protocol: Protocol = cls()
     if nodes:
         protocol.nodes = nodes  # type: ignore[misc]
-    return Loaded(Simulation(protocol, _title(name)), tuple(protocol.nodes), protocol.bounds)
+    simulation = Simulation(protocol, _title(name))
+    return Loaded(simulation, tuple(protocol.nodes), tuple(_written_in(cls)), protocol.bounds)
+
+
+def _written_in(cls: type[Protocol]) -> Iterator[Path]:
+    """The files of a class and its bases, with those beside them, which they may import."""
+    for base in cls.__mro__:
+        file = getattr(sys.modules.get(base.__module__), "__file__", None)
+        if isinstance(file, str):
+            yield from (f for f in Path(file).parent.glob("*.py") if f.is_file())
 
 
 def _title(name: str) -> str:
@@ -60,7 +76,7 @@ def _title(name: str) -> str:
 
 def _class_of(name: str) -> type[Protocol]:
     place, wanted = name.rsplit(":", 1)
-    module = _file(Path(place)) if place.endswith(".py") else _module(place)
+    module = module_of(place)
     known = {
         key: value
         for key, value in vars(module).items()
@@ -70,21 +86,3 @@ def _class_of(name: str) -> type[Protocol]:
         hint = did_you_mean(wanted, known) or f"there is {', '.join(known) or 'none'}"
         raise UsageError(f"no protocol {wanted} in {place}; {hint}")
     return known[wanted]
-
-
-def _module(name: str) -> ModuleType:
-    with guarded(name):
-        return importlib.import_module(name)
-
-
-def _file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise UsageError(f"no file {path}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise UsageError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    with guarded(str(path)):
-        spec.loader.exec_module(module)
-    return module

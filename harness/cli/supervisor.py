@@ -33,6 +33,7 @@ _GRACE_S = 30.0  # between a command's last word and the end of its process
 
 def supervised(command: Callable[[], int]) -> int:
     """Run a command in a child; returns the exit code that it gave, in this process alone."""
+    _open_what_is_closed()
     status_read, status_write = os.pipe()
     alive, lives = os.pipe()
     sys.stdout.flush()
@@ -48,6 +49,16 @@ def supervised(command: Callable[[], int]) -> int:
         return _Parent(child, status_read).wait()
     finally:
         os.close(lives)
+
+
+def _open_what_is_closed() -> None:
+    """Who has closed a standard stream hears nothing on it; no pipe or socket takes its place."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
 def _in_child(command: Callable[[], int], status_write: int, alive: int) -> None:

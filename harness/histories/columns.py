@@ -17,6 +17,7 @@ from bettong.harness.histories.readers import StoredHistory
 from bettong.lineage.errors import UsageError
 
 Row = dict[str, Any]
+_NEXT = np.uint64(0xA0761D6478BD642F)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,8 @@ def message_id(row: Row, columns: Columns) -> str:
 def hash_ids(batch: pa.RecordBatch, columns: tuple[str, ...]) -> U64:
     """The hash of each record's id."""
     words = hash_column(batch.column(columns[0]))
-    for name in columns[1:]:
-        words = mix(words + hash_column(batch.column(name)))
+    for name in columns[1:]:  # partition 1, offset 2 is not partition 2, offset 1
+        words = mix(words * _NEXT + hash_column(batch.column(name)))
     return words
 
 
@@ -157,7 +158,7 @@ def chosen_columns(
     left, right = expected.columns(), observed.columns()
     both = [name for name in left if name in right]
     if key is None and "key" in (both if left and right else left or right):
-        key = "key"
+        key = "key" if "key" not in ignore else None
     for history in (expected, observed):
         for name in ids:
             history.require(name, "--id")
@@ -170,9 +171,10 @@ def chosen_columns(
     if batch is not None:
         observed.require(batch, "--batch")
     known = {*ids, key, *ignore, batch}
-    both_ways = [name for name in names_in(compare or "") if name in ignore]
-    if both_ways:
-        raise UsageError(f"--compare {both_ways[0]} --ignore {both_ways[0]}: say one of the two")
+    asked = (("--compare", names_in(compare or "")), ("--key", (key or "",)), ("--id", ids))
+    for option, name in ((option, name) for option, names in asked for name in names):
+        if name in ignore:
+            raise UsageError(f"{option} {name} --ignore {name}: say one of the two")
     for name in ignore:
         if name not in right:
             expected.require(name, "--ignore")
@@ -194,3 +196,10 @@ def not_compared(
     left, right = expected.columns(), observed.columns()
     known = {*columns.id, columns.order, *ignore}
     return tuple(name for name in left if right and name not in right and name not in known)
+
+
+def of_folders(expected: StoredHistory, ignore: tuple[str, ...]) -> tuple[str, ...]:
+    """Columns of the expected history that stand in the names of folders only, which say nothing,
+    and that nobody has ruled out."""
+    known = {*expected.columns(), *ignore}
+    return tuple(name for name in expected.partitions if name not in known)

@@ -27,6 +27,12 @@ from bettong.lineage.results import Anomaly, AnomalyKind
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_EXACT = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""Left to itself, Spark writes times as JSON to the millisecond."""
+
 
 def judge_on_spark(check: StoredCheck, master: str) -> Judgement:
     """The verdict, from a Spark session on this master that ends with the check.
@@ -163,11 +169,20 @@ class _Job:
             key = f.col(self.columns.key).cast("string")
         contents = [f.col(name) for name in self.columns.compare]
         return frame.select(
-            f.concat_ws("/", *[f.col(name).cast("string") for name in self.columns.id]).alias("id"),
+            self._id().alias("id"),
             key.alias("key"),
-            (f.to_json(f.struct(*contents)) if contents else f.lit("")).alias("content"),
+            (f.to_json(f.struct(*contents), _EXACT) if contents else f.lit("")).alias("content"),
             (place if rank is None else self._given(self._whole_number(frame, rank))).alias("rank"),
         )
+
+    def _id(self) -> Any:
+        """The id as one text, that no other id has; null where a part of it is null or empty."""
+        f = self.f
+        parts = [f.col(name).cast("string") for name in self.columns.id]
+        if len(parts) > 1:
+            parts = [f.when(p != "", f.regexp_replace(p, r"([\\/])", r"\\$1")) for p in parts]
+            parts = [x for p in parts for x in (f.lit("/"), p)][1:]
+        return f.concat(*parts)
 
     def _given(self, number: Any) -> Any:
         return self.f.struct(self.f.lit("").alias("file"), number.alias("number"))

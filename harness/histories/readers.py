@@ -39,20 +39,32 @@ class StoredHistory:
     Raises UsageError when there is none, or one whose kind its suffix does not tell.
 
     Attributes:
+        partitions: what the names of its folders say, such as ``day`` of ``day=1``.
         seen: names of columns, as far as they are known; of JSON all are when all lines were read.
     """
 
     name: str
     files: tuple[Path, ...]
+    partitions: tuple[str, ...] = ()
     seen: dict[str, None] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def at(cls, path: Path, name: str) -> StoredHistory:
         """The file, or all files of a directory in the order of their names; left out are those
         hidden from every reader, such as ``_SUCCESS`` and what is in ``_temporary``."""
+        partitions: tuple[str, ...] = ()
         if path.is_dir():
-            inside = sorted(f for f in path.rglob("*") if f.is_file())
-            files = tuple(f for f in inside if not any(map(_hidden, f.relative_to(path).parts)))
+            inside = sorted(path.rglob("*"))
+            seen = [f for f in inside if not any(map(_hidden, f.relative_to(path).parts))]
+            files = tuple(f for f in seen if f.is_file())
+            for other in seen:
+                if not other.is_file() and (other.is_symlink() or not other.is_dir()):
+                    raise UsageError(
+                        f"{other}: no file, and no folder but a link to one perhaps: it would be "
+                        "passed over; put the files themselves there, or take it out"
+                    )
+            folders = (f.name.partition("=") for f in seen if f.is_dir())
+            partitions = tuple(dict.fromkeys(name for name, equals, _ in folders if equals))
         else:
             files = (path,)
         if not path.exists() or not files:
@@ -64,7 +76,7 @@ class StoredHistory:
                     f"{file}: not a history that can be read; its name ends in {known}"
                     + (": convert it, or take it out of the folder" if path.is_dir() else "")
                 )
-        return cls(name, files)
+        return cls(name, files, partitions)
 
     def columns(self) -> list[str]:
         """Names of the columns of all files, and of all lines that were read; none where nothing

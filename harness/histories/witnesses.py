@@ -143,6 +143,10 @@ def _part(rank: int, first: int, last: int) -> str:
 
 
 def _json(value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | float | str | list | dict):
+    if value is None or isinstance(value, bool | int | float | str):
         return value
+    if isinstance(value, dict):
+        return {str(name): _json(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(inner) for inner in value]
     return value.hex() if isinstance(value, bytes) else str(value)

@@ -88,6 +88,11 @@ def _cases(marker: pytest.Mark, test: pytest.Item) -> dict[str, Case]:
     several = list(faults) if isinstance(faults, list | tuple) else [faults]
     if not several:
         raise UsageError("faults=[…] is empty: nothing would be run")
+    bounding = [n for n in ("bounds", *BOUNDS) if given.get(n) is not None]
+    if bounding and "ldfi" not in several:
+        raise UsageError(
+            f"{bounding[0]}=… is for searches by lineage: write faults='ldfi', or leave it out"
+        )
     cases: dict[str, Case] = {}
     own: dict[str, str | Mapping[str, Any]] = {}
     for one in several:

@@ -6,7 +6,7 @@ survived says nothing of this one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import fields
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -27,11 +27,18 @@ def system_of(scenario: Scenario) -> str:
     Raises UsageError when the application cannot be loaded.
     """
     scenario.load_application()  # so that what it imports is known
-    digest = blake2b(digest_size=16)
-    for field in fields(scenario):
-        if field.name not in _NO_PART:
-            digest.update(f"{field.name} {getattr(scenario, field.name)!r}\n".encode())
-    for file in sorted({*_engine(), *_named(scenario), *files_in_use()}):
+    defined = (
+        f"{field.name} {getattr(scenario, field.name)!r}\n"
+        for field in fields(scenario)
+        if field.name not in _NO_PART
+    )
+    return digest_of({*_engine(), *_named(scenario), *files_in_use()}, "".join(defined))
+
+
+def digest_of(files: Set[Path], about: str = "") -> str:
+    """Another digest where a file holds something else, or where ``about`` says it."""
+    digest = blake2b(about.encode(), digest_size=16)
+    for file in sorted(files):
         content = file.read_bytes()
         digest.update(f"{file.name} {len(content)}\n".encode() + content)
     return digest.hexdigest()
@@ -51,4 +58,4 @@ def _named(scenario: Scenario) -> Iterator[Path]:
         except (ImportError, ValueError) as e:
             raise UsageError(f"scenario {scenario.name}: cannot find {module}: {e}") from e
         if spec is not None and spec.origin is not None and Path(spec.origin).is_file():
-            yield from Path(spec.origin).parent.glob("*.py")
+            yield from (f for f in Path(spec.origin).parent.glob("*.py") if f.is_file())

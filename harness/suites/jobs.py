@@ -190,6 +190,13 @@ def _job(
     Budget.parse(run.budget)
     scenario.messages(Path(run.input) if run.input else None)
     if run.faults != "ldfi":
+        given = {name: getattr(run, name) for name in ("bounds", *BOUNDS)}
+        given |= {"find-all": reach.find_all or None, "exhaustive": reach.exhaustive or None}
+        for name in (n for n, value in given.items() if value is not None and suite is None):
+            raise UsageError(
+                f"--{name} is for searches by lineage; with --faults {run.faults} it would do "
+                "nothing: say --faults ldfi, or leave it out"
+            )
         plan = parse_plan(run.faults, run.seed, topology)
         if not all(schedule.faults for schedule in plan.given):
             raise UsageError(

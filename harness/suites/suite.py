@@ -199,6 +199,11 @@ def _run(value: Any, seed: int, where: str) -> SuiteRun:
         one_of(str(table["expect"]), GUARANTEES, f"{where}.expect")
     if "bounds" in table:
         one_of(table["bounds"], PROFILE_NAMES, f"{where}.bounds", SuiteError)
+    if table.get("faults") != "ldfi":
+        for key in (k for k in table if k in ("bounds", *BOUNDS)):
+            raise SuiteError(
+                f'{where}.{key} is for searches by lineage: write faults = "ldfi", or leave it out'
+            )
     return SuiteRun(**{"seed": seed, **table})
 
 

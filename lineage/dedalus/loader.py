@@ -23,11 +23,13 @@ class Program:
         rules: in the order read.
         facts: in the order read.
         included: files that only an ``include`` brought in, as they are named in positions.
+        files: all of them.
     """
 
     rules: tuple[Rule, ...]
     facts: tuple[Fact, ...]
     included: frozenset[str] = frozenset()
+    files: tuple[Path, ...] = ()
 
 
 def load(files: Sequence[Path | str]) -> Program:
@@ -74,7 +76,9 @@ class _Loader:
             waiting = self._read(file, None)
             while waiting:
                 waiting += self._read(*waiting.pop(0))
-        return Program(tuple(self._rules), tuple(self._facts), frozenset(self._included))
+        return Program(
+            tuple(self._rules), tuple(self._facts), frozenset(self._included), tuple(self._seen)
+        )
 
     def _read(self, file: Path, cause: Position | None) -> list[tuple[Path, Position]]:
         identity = file.resolve()

@@ -48,6 +48,7 @@ class DedalusProgram:
     Attributes:
         name: for results.
         nodes: in order.
+        files: the program's text, includes among them.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class DedalusProgram:
         volatile: frozenset[str] = frozenset(),
     ) -> None:
         self.name = name
+        self.files = program.files
         self._lowered = lower(program)
         strata = stratify(self._lowered)
         _check_goals(program, self._lowered)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from bettong.lineage.dedalus.errors import DedalusError
 from bettong.lineage.dedalus.evaluation import RuleSet, Tables
-from bettong.lineage.dedalus.lowering import tick_relation
+from bettong.lineage.dedalus.lowering import PlainRule, tick_relation
 from bettong.lineage.dedalus.names import CLOCK, CRASH
 from bettong.lineage.dedalus.tables import Row
 from bettong.lineage.protocols.failure_spec import Link, RoundFaults
@@ -161,22 +161,17 @@ class Rounds:
         for rule in self.rules.inductive:
             if rule.rule.active(time):
                 for node, row in rule.heads(tables):
-                    if node is None or node in self.nodes:
-                        located[node, (rule.rule.relation, row)] = None
+                    if node is not None:
+                        self._expect_node(node, rule.rule, f"in round {time} {{}} stays at")
+                    located[node, (rule.rule.relation, row)] = None
         sent: dict[Link, set[Fact]] = {}
         for rule in self.rules.messages:
             if rule.rule.active(time):
                 for node, row in rule.heads(tables):
-                    if node in self.nodes and row[0] not in self.nodes:
-                        raise DedalusError(
-                            rule.rule.position,
-                            f"in round {time} {node} sends {rule.rule.relation.split('#')[0]} to "
-                            f"'{row[0]}', which is none of the nodes {', '.join(self.nodes)}: "
-                            "name it with --nodes, or send it to one of them",
-                        )
-                    if node in self.nodes:
-                        link = (str(node), str(row[0]))
-                        sent.setdefault(link, set()).add((rule.rule.relation, row))
+                    self._expect_node(node, rule.rule, f"in round {time} {{}} is sent by")
+                    self._expect_node(row[0], rule.rule, f"in round {time} {node} sends {{}} to")
+                    link = (str(node), str(row[0]))
+                    sent.setdefault(link, set()).add((rule.rule.relation, row))
         if self.clock:
             for a in self.nodes:
                 for b in self.nodes:
@@ -194,6 +189,15 @@ class Rounds:
             {link: frozenset(facts) for link, facts in sent.items()},
             frozenset(past),
         )
+
+    def _expect_node(self, place: object, rule: PlainRule, what: str) -> None:
+        """Raise DedalusError where a fact would be nowhere, and so be gone without a fault."""
+        if place not in self.nodes:
+            raise DedalusError(
+                rule.position,
+                f"{what.format(rule.relation.split('#')[0])} {place!r}, which is none of the nodes "
+                f"{', '.join(self.nodes)}: name it with --nodes, or let the first column be a node",
+            )
 
     def step(
         self, world: World, time: int, faults: RoundFaults, crashes: Crashes = frozenset()

@@ -25,6 +25,12 @@ def judge(baseline: Judged, found: Judged) -> tuple[Outcome, frozenset[str]]:
     return ("good" if found.pre & baseline.post else "vacuous"), frozenset()
 
 
+def unasked(baseline: Judged, found: Judged) -> frozenset[str]:
+    """Goals whose precondition holds and whose postcondition does not, and of which nothing is
+    asked all the same: the clean run does not reach them, so that no fault has taken them away."""
+    return found.pre - found.post - baseline.post
+
+
 class RoundExecutor:
     """Runs a round-based program under a failure specification."""
 
@@ -41,12 +47,15 @@ class RoundExecutor:
     @cached_property
     def baseline(self) -> Judged:
         """What holds at the end of the clean run."""
-        return self.program.play(self.spec, CLEAN, lineage=False).judged
+        return self.judged(CLEAN)
+
+    def judged(self, schedule: FaultSet) -> Judged:
+        """What holds at the end of a run."""
+        return self.program.play(self.spec, schedule, lineage=False).judged
 
     def outcome(self, schedule: FaultSet) -> Outcome:
         """Judge a schedule without asking why."""
-        found = self.program.play(self.spec, schedule, lineage=False).judged
-        return judge(self.baseline, found)[0]
+        return judge(self.baseline, self.judged(schedule))[0]
 
     def judge(self, schedule: FaultSet = CLEAN) -> Execution:
         """Run and judge without asking why."""
@@ -83,17 +92,15 @@ class RoundExecutor:
             ),
             evidence={f: _evidence(self.spec, f, play.messages) for f in sorted(schedule)},
             seconds=seconds,
-            note=_note(outcome, play.judged),
+            note=_note(unasked(self.baseline, play.judged)),
             details=_details(play),
         )
 
 
-def _note(outcome: Outcome, found: Judged) -> str:
-    """What is missing where nothing was asked, when it is not a precondition."""
-    open_goals = sorted(found.pre - found.post)
-    if outcome != "vacuous" or not open_goals:
+def _note(open_goals: frozenset[str]) -> str:
+    if not open_goals:
         return ""
-    return f"the precondition holds for {open_goals[0]}, but the postcondition does not"
+    return f"the precondition holds for {min(open_goals)}, but the postcondition does not"
 
 
 def _evidence(spec: FailureSpec, id: str, messages: tuple[Message, ...]) -> str:

@@ -15,7 +15,7 @@ from itertools import islice
 from time import monotonic
 
 from bettong.lineage.faults import FaultSet
-from bettong.lineage.protocols.executor import RoundExecutor
+from bettong.lineage.protocols.executor import RoundExecutor, judge, unasked
 from bettong.lineage.results import Outcome
 from bettong.lineage.search.events import Advanced, Handler, ignore
 
@@ -33,6 +33,8 @@ class Exploration:
         minimal: violating schedules of which no proper subset violates, smallest first.
         first: position of the first violation, in the order of :meth:`FailureSpec.schedules`,
             counted from 1 (the clean run), or None.
+        unasked: the first run with a goal of which nothing is asked (see
+            :func:`bettong.lineage.protocols.executor.unasked`): its position, and its schedule.
         executions: how many runs there were.
         complete: whether that was all of them.
         seconds: wall time.
@@ -41,6 +43,7 @@ class Exploration:
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     minimal: list[FaultSet] = field(default_factory=list)
     first: int | None = None
+    unasked: tuple[int, FaultSet] | None = None
     executions: int = 0
     complete: bool = True
     seconds: float = 0.0
@@ -66,6 +69,8 @@ class Exploration:
         self.complete &= other.complete
         firsts = [f for f in (self.first, other.first) if f is not None]
         self.first = min(firsts, default=None)
+        open_ones = [u for u in (self.unasked, other.unasked) if u is not None]
+        self.unasked = min(open_ones, key=lambda u: u[0], default=None)
         for schedule in other.minimal:
             self._keep(schedule)
 
@@ -117,7 +122,10 @@ def _share(
             if end is not None and monotonic() > end:
                 break
             on_event(Advanced(found.executions, found.outcomes["violation"]))
-        found.add(schedule, executor.outcome(schedule), number * of + index + 1)
+        seen, position = executor.judged(schedule), number * of + index + 1
+        found.add(schedule, judge(executor.baseline, seen)[0], position)
+        if found.unasked is None and unasked(executor.baseline, seen):
+            found.unasked = position, schedule
     return found
 
 

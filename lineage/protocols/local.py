@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any, Literal
 
+from bettong.lineage.errors import BettongError
 from bettong.lineage.protocols.protocol import (
     OTHERS,
     Declared,
@@ -21,6 +22,7 @@ from bettong.lineage.protocols.protocol import (
     Relation,
     Rule,
     Timer,
+    failed,
 )
 
 Arguments = tuple[Any, ...]
@@ -241,6 +243,7 @@ class Node:
         """The call in hand has done something."""
         if to and to not in self._receivers:
             raise ProtocolError(f"rule {self.call.rule} sends {fact[0]} to {to!r}: no such node")
+        hash(fact)  # a list, which may change, is no argument: the error names the line
         self.call.writes.append(Write(effect, fact, len(self.call.reads), to))
 
     def rows(self, relation: str) -> list[Arguments]:
@@ -303,7 +306,12 @@ class LocalRules:
             for rows in product(*choices):
                 triggers = zip(rule.relations, rows, strict=True)
                 node.call = Call(rule.name, tuple(t for t in triggers if t[0] != OTHERS))
-                rule.function(self.protocol, node, *(value for row in rows for value in row))
+                try:
+                    rule.function(self.protocol, node, *(value for row in rows for value in row))
+                except BettongError:
+                    raise
+                except Exception as e:
+                    raise failed(f"rule {rule.name}", e) from e
                 _check_shown(rule, node.call)
                 calls.append(node.call)
         facts = frozenset(node.facts())

@@ -36,6 +36,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from bettong.lineage.errors import BettongError
 from bettong.lineage.protocols.rule_code import ANYTHING, uses
+from bettong.lineage.user_code import in_one_line
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 RuleKind = Literal["rule", "pre", "post"]
@@ -45,6 +46,11 @@ READING = ("holds", "rows", "count")
 
 class ProtocolError(BettongError):
     """A protocol that is not written down properly."""
+
+
+def failed(what: str, error: Exception) -> ProtocolError:
+    """What is said of an error in the code of a protocol: where it was, and in which line."""
+    return ProtocolError(f"{what}: {in_one_line(error)}")
 
 
 @dataclass(frozen=True, slots=True, init=False)

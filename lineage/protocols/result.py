@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import FIRING, LEAF
-from bettong.lineage.protocols.executor import RoundExecutor
+from bettong.lineage.protocols.executor import RoundExecutor, unasked
 from bettong.lineage.protocols.explorer import Exploration
 from bettong.lineage.protocols.random_search import Sample
 from bettong.lineage.protocols.repair import advice, words
@@ -38,6 +38,10 @@ class ProtocolReport:
     def of_search(self, findings: Findings, seed: int = 0) -> Result:
         """The result of a lineage-driven search."""
         minimal = findings.minimal
+        if findings.verdict == "valid" and (
+            open_question := self._open_question(e.schedule for e in findings.executions)
+        ):
+            findings.conclude("unknown", open_question)
         share = findings.solver_seconds / findings.seconds if findings.seconds else 0.0
         return findings.result(
             scenario=self.executor.program.name,
@@ -62,7 +66,10 @@ class ProtocolReport:
                 reason += f", and so do {len(found.minimal) - 1} other minimal sets"
         elif baseline.outcome != "good":
             verdict = "unknown"
-            reason = f"the clean run is {baseline.outcome}: its precondition does not hold"
+            why = baseline.note or "its precondition does not hold"
+            reason = f"the clean run is {baseline.outcome}: {why}"
+        elif found.unasked is not None:
+            verdict, reason = "unknown", self._open_question([found.unasked[1]])
         elif found.complete:
             verdict, reason = "valid", f"each of the {space} schedules was run"
         else:
@@ -139,7 +146,7 @@ class ProtocolReport:
             kind="protocol",
             verdict="invalid" if broken else "unknown",
             reason=f"under {', '.join(sorted(execution.schedule)) or 'no fault'} the run is "
-            f"{execution.outcome}",
+            f"{execution.outcome}" + (execution.note and f": {execution.note}"),
             counterexamples=(self.counterexample(baseline, execution),) if broken else (),
             coverage=Coverage(
                 goals=len(baseline.lineage.goals),
@@ -156,6 +163,28 @@ class ProtocolReport:
             assumptions=self._assumptions(False),
             details=self._details([execution.schedule], baseline),
         )
+
+    def _open_question(self, schedules: Iterable[FaultSet]) -> str:
+        """Why runs in which no goal is broken prove less than they seem to; empty if they do not.
+
+        A goal is broken when a fault takes it away, so that one which the clean run does not reach
+        is never asked for. Where its precondition holds, somebody has meant to ask.
+        """
+        for schedule in schedules:
+            open_goals = unasked(self.executor.baseline, self.executor.judged(schedule))
+            if not open_goals:
+                continue
+            goal, others = min(open_goals), len(open_goals) - 1
+            also = f" (and {others} more)" if others else ""
+            reason = (
+                f"under {', '.join(sorted(schedule)) or 'no fault'} pre({goal}) holds and "
+                f"post({goal}) does not{also}: no violation, for the clean run does not reach "
+                "it either, but no guarantee; "
+            )
+            if not schedule:
+                return reason + "give it more rounds (--eot), or correct the program or its goals"
+            return reason + "leave out of a goal what differs from run to run"
+        return ""
 
     def _assumptions(self, complete: bool) -> tuple[str, ...]:
         spec = self.executor.spec

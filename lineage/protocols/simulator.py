@@ -7,21 +7,24 @@ is carried from one run to the next but these pure results.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple
 
-from bettong.lineage.faults import FaultSet
+from bettong.lineage.errors import BettongError
+from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.protocols.failure_spec import FailureSpec, Link, RoundFaults
 from bettong.lineage.protocols.lineage_builder import LineageBuilder
-from bettong.lineage.protocols.local import Fact, LocalRules, LocalStep
-from bettong.lineage.protocols.protocol import Protocol, ProtocolError, declared
+from bettong.lineage.protocols.local import Fact, LocalRules, LocalStep, Node
+from bettong.lineage.protocols.protocol import Given, Protocol, ProtocolError, declared, failed
 from bettong.lineage.protocols.rounds import Judged, Message, Play, World
+from bettong.lineage.protocols.world import World as EveryNode
 from bettong.lineage.protocols.world import judged
 
 Arrivals = tuple[tuple[int, int], ...]
 """Pairs of a sender's number and the number of what it sent, sorted."""
 
 REMEMBERED = 500_000
+_TAKEN = frozenset(dir(Node)) | frozenset(dir(EveryNode)) | frozenset(dir(Protocol))
 
 
 class _World(NamedTuple):
@@ -43,6 +46,13 @@ class Simulation:
     def __init__(self, protocol: Protocol, name: str = "") -> None:
         self.protocol = protocol
         self.declared = declared(type(protocol))
+        named = {name for rule in self.declared.rules for name, _ in rule.uses}
+        taken = sorted(_TAKEN & named & self.declared.relations.keys())
+        if taken:
+            raise ProtocolError(
+                f"{type(protocol).__name__}: a relation cannot be called {taken[0]}, as something "
+                "of every node, world or protocol is: choose another name"
+            )
         self.nodes = tuple(protocol.nodes)
         if not self.nodes:
             raise ProtocolError(f"{type(protocol).__name__} names no nodes")
@@ -55,6 +65,7 @@ class Simulation:
         self._judged: dict[tuple[tuple[int, ...], frozenset[str]], Judged] = {}
         self._durable: dict[int, int] = {}
         self._given = self._read_given()
+        self._steady = False
 
     @property
     def name(self) -> str:
@@ -63,21 +74,29 @@ class Simulation:
 
     def _read_given(self) -> dict[tuple[int, int], int]:
         facts: dict[tuple[int, int], set[Fact]] = {}
-        for given in self.protocol.given():
-            relation = self.declared.relations.get(given.relation)
-            if relation is None or given.node not in self._number:
-                raise ProtocolError(
-                    f"{self._name} is given {given.relation}{given.arguments} at {given.node}: "
-                    f"no such {'relation' if relation is None else 'node'}"
-                )
-            if len(given.arguments) != len(relation.columns):
-                raise ProtocolError(
-                    f"{self._name} is given {given.relation}{given.arguments}, but its columns "
-                    f"are {', '.join(relation.columns)}"
-                )
-            place = (self._number[given.node], given.round)
-            facts.setdefault(place, set()).add((given.relation, given.arguments))
+        try:
+            for given in self.protocol.given():
+                self._expect_given(given)
+                place = (self._number[given.node], given.round)
+                facts.setdefault(place, set()).add((given.relation, given.arguments))
+        except BettongError:
+            raise
+        except Exception as e:
+            raise failed(f"{self._name}.given, which yields Given(…)", e) from e
         return {place: self._intern(frozenset(some)) for place, some in facts.items()}
+
+    def _expect_given(self, given: Given) -> None:
+        """Raise ProtocolError for a fact that could never hold."""
+        relation = self.declared.relations.get(given.relation)
+        what = f"{self._name} is given {given.relation}{given.arguments} at {given.node}"
+        if relation is None or given.node not in self._number:
+            raise ProtocolError(f"{what}: no such {'relation' if relation is None else 'node'}")
+        if not isinstance(given.arguments, tuple) or len(given.arguments) != len(relation.columns):
+            raise ProtocolError(
+                f"{what}, but its columns are {', '.join(relation.columns)}: give a tuple of them"
+            )
+        if given.round < 1:
+            raise ProtocolError(f"{what} in round {given.round}, but the first round is 1")
 
     def _intern(self, value: Hashable) -> int:
         number = self._known.get(value)
@@ -190,15 +209,11 @@ class Simulation:
         explain: frozenset[str] = frozenset(),
     ) -> Play:
         """Run the protocol under a schedule."""
+        if not self._steady:
+            self._expect_steady(spec)
         rounds = spec.rounds(schedule)
         crashed = frozenset(spec.crash_times(schedule))
-        world: _World = self.start()  # type: ignore[assignment]
-        history: list[list[_Step]] = []
-        for time in range(1, spec.eot + 1):
-            steps = self._round(world, time, rounds[time - 1])
-            history.append(steps)
-            if time < spec.eot:
-                world = self._deliver(world, steps, rounds[time - 1])
+        history = self._history(rounds)
         found = self._judge(history[-1], crashed)
         if not lineage:
             return Play(found)
@@ -212,6 +227,31 @@ class Simulation:
             builder.build_lineage(explain - found.pre),
             _held(locals_),
         )
+
+    def _history(self, rounds: Sequence[RoundFaults]) -> list[list[_Step]]:
+        """What every node did in each round."""
+        world: _World = self.start()  # type: ignore[assignment]
+        history: list[list[_Step]] = []
+        for time, faults in enumerate(rounds, 1):
+            history.append(self._round(world, time, faults))
+            if time < len(rounds):
+                world = self._deliver(world, history[-1], faults)
+        return history
+
+    def _expect_steady(self, spec: FailureSpec) -> None:
+        """Raise ProtocolError when two clean runs, each worked out anew, differ: what is remembered
+        of a round would then answer for others."""
+        calm = spec.rounds(CLEAN)
+        one, other = (Simulation(self.protocol, self._name)._history(calm) for _ in range(2))
+        for time, (now, again) in enumerate(zip(one, other, strict=True), 1):
+            for node, a, b in zip(self.nodes, now, again, strict=True):
+                if (a.local.facts, a.local.sent) != (b.local.facts, b.local.sent):
+                    raise ProtocolError(
+                        f"{self._name}: in round {time} {node} does not do the same in two clean "
+                        "runs: let rules rest on their arguments and on what me tells alone, not "
+                        "on chance, a clock, or what they keep on self or elsewhere"
+                    )
+        self._steady = True
 
     def _messages(
         self,

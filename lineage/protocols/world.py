@@ -6,8 +6,15 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
+from bettong.lineage.errors import BettongError
 from bettong.lineage.protocols.local import Arguments, Call, Fact, LocalStep, Read, matches
-from bettong.lineage.protocols.protocol import Declared, Protocol, ProtocolError, RuleKind
+from bettong.lineage.protocols.protocol import (
+    Declared,
+    Protocol,
+    ProtocolError,
+    RuleKind,
+    failed,
+)
 from bettong.lineage.protocols.rounds import Judged, as_text
 
 CRASHED = "crashed"
@@ -105,8 +112,13 @@ def condition_calls(
             call = Call(condition.name, triggers)
             world = World(rows, declared, crashed, call)
             values = (value for row in chosen for value in row)
-            goals = condition.function(protocol, world, *values)
-            found.append((call, [(text(goal), len(call.reads)) for goal in goals]))
+            try:
+                goals = condition.function(protocol, world, *values)
+                found.append((call, [(text(goal), len(call.reads)) for goal in goals]))
+            except BettongError:
+                raise
+            except Exception as e:
+                raise failed(f"@{kind}condition {condition.name}, which yields goals", e) from e
     return found
 
 

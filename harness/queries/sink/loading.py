@@ -58,13 +58,20 @@ def load_target(target: str, options: Mapping[str, str], *, fresh: bool = False)
 
 def load_object(where: str, name: str, fresh: bool) -> Any:
     """What a file or module calls by a name; a class is called to make one. Raises UsageError."""
-    module = _file(Path(where), fresh) if where.endswith(".py") else _module(where, fresh)
+    module = module_of(where, fresh)
+    _ship(module)
     if not hasattr(module, name):
         public = [n for n in vars(module) if not n.startswith("_")]
         one_of(name, public, f"{where}: object")
     found = getattr(module, name)
     with guarded(f"{where}:{name}"):
         return found() if isinstance(found, type) else found
+
+
+def module_of(where: str, fresh: bool = False) -> ModuleType:
+    """The module of a ``file.py``, which finds what stands beside it, or of a module's name, which
+    may stand in the current folder. Raises UsageError."""
+    return _file(Path(where), fresh) if where.endswith(".py") else _module(where, fresh)
 
 
 def expect_attributes(found: Any, target: str) -> None:
@@ -95,8 +102,7 @@ def file_of(target: str) -> Path | None:
     where = current_name(target.rpartition(":")[0])
     if where == "format":
         return None
-    module = _file(Path(where), False) if where.endswith(".py") else _module(where, False)
-    file = getattr(module, "__file__", None)
+    file = getattr(module_of(where), "__file__", None)
     return Path(file).resolve() if file else None
 
 
@@ -136,7 +142,6 @@ def _file(path: Path, fresh: bool) -> ModuleType:
     except BaseException:
         sys.modules.pop(name, None)
         raise
-    _ship(module)
     return module
 
 
@@ -177,9 +182,7 @@ def _module(name: str, fresh: bool) -> ModuleType:
         _forget_beside(Path.cwd())
         sys.modules.pop(name, None)
     with guarded(name):
-        module = importlib.import_module(name)
-    _ship(module)
-    return module
+        return importlib.import_module(name)
 
 
 def _forget_beside(folder: Path) -> None:

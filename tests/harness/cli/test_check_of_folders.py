@@ -140,3 +140,49 @@ def test_names_of_columns_may_stand_apart(tmp_path: Path) -> None:
     e = lines(tmp_path / "e.jsonl", [{"id": 1, "a": 1, "b": 1}])
     o = lines(tmp_path / "o.jsonl", [{"id": 1, "a": 1, "b": 2}])
     assert "Corrupt 1" in check(e, o, "--compare", "a, b").output
+
+
+@WRITERS
+def test_two_columns_of_an_id_are_in_order(tmp_path: Path, write: Any, suffix: str) -> None:
+    expected = [{"partition": 1, "offset": 2}, {"partition": 2, "offset": 1}]
+    e = write(tmp_path / f"e.{suffix}", expected)
+    o = write(tmp_path / f"o.{suffix}", [expected[0], expected[0]])
+    assert check(e, e, "--id", "partition,offset").exit_code == 0
+    found = check(e, o, "--id", "partition,offset")
+    assert found.exit_code == 1, found.output
+    assert "Loss 2/1" in found.output and "Duplicate 1/2" in found.output
+
+
+def test_what_only_the_names_of_folders_say_is_named(tmp_path: Path) -> None:
+    for side, day in (("e", 1), ("o", 2)):
+        parquet(tmp_path / side / f"day={day}" / "0.parquet", [{"id": 1}])
+    found = check(tmp_path / "e", tmp_path / "o")
+    assert "day in the names of folders was not compared" in " ".join(found.output.split())
+    assert "not compared" not in check(tmp_path / "e", tmp_path / "o", "--ignore", "day").output
+
+
+def test_a_link_to_a_folder_is_not_passed_over(tmp_path: Path) -> None:
+    rows = lines(tmp_path / "elsewhere" / "0.jsonl", [{"id": 1}])
+    lines(tmp_path / "o" / "0.jsonl", [{"id": 1}])
+    (tmp_path / "o" / "again").symlink_to(tmp_path / "elsewhere")
+    found = check(rows, tmp_path / "o")
+    assert found.exit_code == 2 and "again: no file" in found.output
+    (tmp_path / "o" / "again").unlink()
+    (tmp_path / "o" / "again.jsonl").symlink_to(rows)
+    assert check(rows, tmp_path / "o").exit_code == 1
+
+
+def test_a_key_that_is_ignored_is_none(tmp_path: Path) -> None:
+    e = lines(tmp_path / "e.jsonl", [{"id": 1, "key": "a"}])
+    o = lines(tmp_path / "o.jsonl", [{"id": 1, "key": "b"}])
+    assert check(e, o).exit_code == 1
+    assert check(e, o, "--ignore", "key").exit_code == 0
+    found = check(e, o, "--key", "key", "--ignore", "key")
+    assert found.exit_code == 2 and "say one of the two" in found.output
+
+
+def test_bytes_within_others_are_shown(tmp_path: Path) -> None:
+    e = parquet(tmp_path / "e.parquet", [{"id": 1, "v": [{"raw": b"\xff"}]}])
+    o = parquet(tmp_path / "o.parquet", [{"id": 1, "v": [{"raw": b"\xfe"}]}])
+    found = check(e, o, "--json")
+    assert json.loads(found.output)["anomalies"][0]["seen"] == [{"raw": "fe"}]

@@ -287,3 +287,12 @@ def test_a_report_cannot_command_ci(tmp_path: Path) -> None:
     assert done.exit_code == 1
     assert "\x1b" not in done.output
     assert not any(line.lstrip().startswith("::") for line in done.output.splitlines())
+
+
+def test_a_closed_output_does_not_choose_the_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"id": 1}\n')
+    (tmp_path / "b.jsonl").write_text('{"id": 1}\n{"id": 1}\n')
+    for observed, code in (("a.jsonl", 0), ("b.jsonl", 1)):
+        words = f"'{sys.executable}' -c '{MAIN}' check a.jsonl {observed} >&- <&-"
+        done = subprocess.run(words, shell=True, cwd=tmp_path, capture_output=True, timeout=120)
+        assert (done.returncode, done.stderr) == (code, b"")

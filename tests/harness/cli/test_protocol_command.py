@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,89 @@ def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
     assert code == 1
 
 
+def test_what_stands_beside_a_protocols_file_is_found(tmp_path: Path) -> None:
+    (tmp_path / "queue.py").write_text(
+        "from beside_it import *\n"
+    )  # as a standard module is called
+    (tmp_path / "beside_it.py").write_text(MINE)
+    _, value = asked(f"{tmp_path}/queue.py:Nothing", *bounds("3/2/1"))
+    assert value["verdict"] == "valid"
+    assert not hasattr(sys.modules["queue"], "Nothing")
+
+
+REGISTER = """
+from bettong.lineage.protocols.protocol import *
+
+class Register(Protocol):
+    nodes = ("writer", "reader", "x")
+    write, ask = Message("value"), Message()
+    value, answer = State("value"), Message("value", keep=True)
+    go = Event("what")
+
+    def given(self):
+        yield Given("writer", "go", ("write",), 1)
+        yield Given("reader", "go", ("read",), 3)
+
+    @rule("go")
+    def begin(self, me, what):
+        if what == "write":
+            me.write.send("x", 1)
+        else:
+            me.ask.send("x")
+
+    @rule("write")
+    def store(self, me, sender, value):
+        me.value.add(value)
+
+    @rule("ask")
+    def reply(self, me, sender):
+        me.answer.send(sender, 1 if me.value.holds(1) else 0)
+
+    @precondition("answer")
+    def pre(self, world, node, sender, value):
+        yield "read", value
+
+    @postcondition("answer")
+    def post(self, world, node, sender, value):
+        if value == 1:
+            yield "read", value
+"""
+
+
+@pytest.mark.parametrize("how", [[], ["--exhaustive"]])
+def test_goals_that_the_clean_run_does_not_reach_are_no_pass(
+    tmp_path: Path, how: list[str]
+) -> None:
+    """A stale read: it takes the goal away, and brings another of which nothing would be asked."""
+    (tmp_path / "register.py").write_text(REGISTER)
+    code, value = asked(f"{tmp_path}/register.py:Register", *bounds("6/2/0"), *how)
+    assert (code, value["verdict"]) == (3, "unknown")
+    assert "under O(writer,x,1) pre(read,0) holds and post(read,0) does not" in value["reason"]
+
+
+@pytest.mark.parametrize("how", [[], ["--exhaustive"]])
+def test_goals_that_fail_without_a_fault_are_no_pass(how: list[str]) -> None:
+    code, value = asked("3pc", *bounds("6/0/1"), *how)
+    assert (code, value["verdict"]) == (3, "unknown")
+    assert "under no fault pre(termination,hello) holds" in value["reason"]
+    assert "--eot" in value["reason"]
+
+
+def test_a_search_goes_on_only_with_the_same_program(tmp_path: Path) -> None:
+    program, library, out = tmp_path / "p.ded", tmp_path / "library.ded", tmp_path / "out"
+    program.write_text('include "library.ded";\npre("x") :- log("b", _);\npost("x") :- log(_, 1);')
+    resend = "begin(A, N)@next :- begin(A, N);\n"
+    text = 'begin("a", 1)@1;\nlog("b", N)@async :- begin("a", N);\nlog(A, N)@next :- log(A, N);\n'
+    words = [str(program), "--nodes", "a,b", *bounds("5/3/1"), "--out", str(out)]
+    library.write_text(text + resend)
+    _, value = asked(*words, "--budget", "2")
+    assert (value["verdict"], value["coverage"]["executions"]) == ("unknown", 2)
+    library.write_text(text + 'log("b", 2) :- begin("b", _);\nbegin("b", 1)@2;\n')
+    asked(*words, "--budget", "1")
+    first = json.loads((out / "search.jsonl").read_text().splitlines()[0])
+    assert len((out / "search.jsonl").read_text().splitlines()) == 2, first  # it began anew
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -196,7 +280,7 @@ def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
         (["simple", "--faults", "random:3", "--exhaustive"], "choose one"),
         (["simple", "--schedule", "O(a,b,7)"], "no fault O(a,b,7)"),
         (["redun", *["--eot", "9", "--eff", "9"], "--exhaustive"], "schedules: lower them"),
-        (["no_such_file.py:Class"], "no file"),
+        (["no_such_file.py:Class"], "there is no such Python file"),
         (["bettong.no_such:Class"], "cannot be loaded: ModuleNotFoundError"),
         (["bettong.scenarios.protocols.delivery:Simpel"], "did you mean Simple"),
         (["simple", "retry"], "name one protocol"),

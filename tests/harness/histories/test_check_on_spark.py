@@ -114,3 +114,18 @@ def test_an_order_that_is_none_is_no_pass_there_either(tmp_path: Path, order: st
     lines = StoredHistory.at(tmp_path / "e.jsonl", "expected")
     check = StoredCheck(lines, lines, Columns(order="at", arrival="at"))
     assert judge_on_spark(check, "local[1]").verdict == "unknown"
+
+
+def test_ids_of_several_columns_and_times_are_told_apart_there_too(tmp_path: Path) -> None:
+    at = datetime(2024, 1, 31, 12, 0, 0, 5)
+    rows = [{"a": "x/y", "b": "z", "at": at}, {"a": "x", "b": "y/z", "at": at}]
+    expected = history(tmp_path, "expected", rows)
+    columns = Columns(id=("a", "b"), key=None, compare=("at",))
+    later = [dict(rows[0], at=at.replace(microsecond=6)), rows[0]]
+    for observed, counts in ((rows, {}), (later, {"Loss": 1, "Duplicate": 1, "Corrupt": 1})):
+        seen = history(tmp_path, "observed", observed)
+        check = StoredCheck(expected, seen, columns, "none")
+        assert judge_on_spark(check, "local[1]").counts == check.judge().counts == counts
+    nameless = history(tmp_path, "observed", [*rows, dict(rows[0], b=None)])
+    check = StoredCheck(expected, nameless, columns, "none")
+    assert judge_on_spark(check, "local[1]").verdict == check.judge().verdict == "unknown"

@@ -39,6 +39,8 @@ def run(pytester: pytest.Pytester, text: str, *args: str) -> pytest.RunResult:
         ("faults=None", "faults=None: *none, ldfi, each-step, random:N*"),
         ("expect='efectively-once'", "expect='efectively-once': there are effectively-once, *"),
         ("expect=None", "expect=None: there are effectively-once, *"),
+        ("crashes=1", "crashes=… is for searches by lineage: write faults='ldfi'*"),
+        ("faults=['each-step'], bounds='quick'", "bounds=… is for searches by lineage*"),
         ("faults='ldfi', crashes=-1", "crashes=-1: a whole number from 0*"),
         ("faults='ldfi', crashes='1'", "crashes='1': a whole number from 0*"),
         ("faults='ldfi', batches=0", "batches=0: a whole number from 1*"),

@@ -31,6 +31,7 @@ faults = "each-step"
 budget = "10m"
 [[suite.nightly.run]]
 name = "other"
+faults = "ldfi"
 expect = "at-least-once"
 seed = 8
 crashes = 2
@@ -49,7 +50,7 @@ def test_a_suite_of_its_own_file(tmp_path: Path) -> None:
     (suite,) = read_suites(suites(tmp_path, GOOD)).values()
     assert suite.runs == (
         SuiteRun("word_count", "each-step", budget="10m", seed=7),
-        SuiteRun("other", expect="at-least-once", seed=8, crashes=2),
+        SuiteRun("other", "ldfi", expect="at-least-once", seed=8, crashes=2),
     )
     assert suite.quarantine["other"].holds(date(2026, 12, 31))
     assert not suite.quarantine["other"].holds(date(2027, 1, 1))
@@ -70,6 +71,8 @@ def test_the_nearest_file_above_counts(tmp_path: Path) -> None:
     ("change", "reported"),
     [
         (("faults =", "fautls ="), "faults"),
+        (('faults = "ldfi"', 'faults = "each-step"'), "crashes is for searches by lineage"),
+        (('faults = "ldfi"', 'bounds = "quick"'), "bounds is for searches by lineage"),
         (('expect = "at-least-once"', 'expect = "atleast-once"'), "at-least-once"),
         (("seed = 8", 'seed = "8"'), "int is wanted"),
         (("crashes = 2", "crashes = true"), "int is wanted"),
@@ -183,6 +186,18 @@ def test_one_search_is_not_split() -> None:
     with pytest.raises(UsageError, match="cannot be split"):
         share(jobs, Shard(1, 2))
     assert share(jobs, Shard()) == [(jobs[0], {})]
+
+
+@pytest.mark.parametrize("faults", ["none", "each-step"])
+def test_bounds_of_a_search_that_is_not_asked_for_are_no_pass(faults: str) -> None:
+    for bound, reach in (
+        ({"crashes": 1}, SearchBounds()),
+        ({"bounds": "thorough"}, SearchBounds()),
+        ({}, SearchBounds(find_all=True)),
+        ({}, SearchBounds(exhaustive="singles")),
+    ):
+        with pytest.raises(UsageError, match="is for searches by lineage; with --faults"):
+            plan_jobs(["word_count"], SuiteRun("", faults=faults, **bound), reach, None)  # type: ignore[arg-type]
 
 
 def test_a_schedule_of_no_fault_is_refused(tmp_path: Path) -> None:

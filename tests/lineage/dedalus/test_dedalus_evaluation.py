@@ -198,6 +198,18 @@ def test_a_message_to_what_is_no_node_is_refused() -> None:
         run(text)
 
 
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ('out("a", N)@next :- limit(N);', r"p\.ded:2: in round 1 out stays at 3, which is none of"),
+        ('out("a", N)@async :- limit(N);', r"p\.ded:2: in round 1 out is sent by 3, which is none"),
+    ],
+)
+def test_what_is_at_no_node_does_not_vanish(rule: str, says: str) -> None:
+    with pytest.raises(DedalusError, match=says):
+        run("limit(3)@1;\n" + rule + "\n")
+
+
 def test_where_the_postcondition_fails_without_a_fault_that_is_said() -> None:
     text = 'n("a", 1)@1;\npre(A) :- n(A, _)@1;\npost(A) :- n(A, 2);\n'
     program = compiled(text)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bettong.lineage.faults import CLEAN
 from bettong.lineage.protocols.failure_spec import CrashModel, FailureSpec
 from bettong.lineage.protocols.local import Node
 from bettong.lineage.protocols.protocol import (
@@ -187,3 +188,66 @@ def test_a_given_fact_that_does_not_fit_is_named() -> None:
 
     with pytest.raises(ProtocolError, match="its columns are x"):
         Simulation(variant(given=given))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (Given("a", "begin", (1,), 0), "in round 0, but the first round is 1"),
+        (Given("a", "begin", [1]), "give a tuple"),  # type: ignore[arg-type]
+        (Given("a", "begin", ([1],)), "unhashable type"),
+        (("a", "begin", (1,)), "which yields Given"),
+    ],
+)
+def test_a_given_fact_that_could_never_hold_is_named(given: Any, says: str) -> None:
+    with pytest.raises(ProtocolError, match=says):
+        Simulation(variant(given=lambda self: [given]))
+
+
+def fails(self: Any, me: Node, x: int) -> None:
+    raise ValueError("boom")
+
+
+def sends_a_list(self: Any, me: Node, x: int) -> None:
+    me.hello.send("b", [x])
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (fails, r"rule extra: ValueError: boom \(.*test_simulator\.py:\d+: raise ValueError"),
+        (sends_a_list, r"rule extra: TypeError: unhashable type: 'list' \(.*me\.hello\.send"),
+        (lambda self, me: None, "rule extra: TypeError: .* takes 2 positional arguments but 3"),
+    ],
+)
+def test_an_error_in_a_rule_is_the_authors_and_names_the_line(function: Any, says: str) -> None:
+    with pytest.raises(ProtocolError, match=says):
+        Simulation(variant(extra=rule("begin")(function))).play(FailureSpec(("a", "b"), 3), CLEAN)
+
+
+def test_a_condition_that_yields_nothing_at_all_is_named() -> None:
+    def post(self: Any, world: World, node: str, x: int) -> None:
+        return None
+
+    protocol = variant(post=postcondition("begin")(post))
+    with pytest.raises(ProtocolError, match="postcondition post, which yields goals"):
+        Simulation(protocol).play(FailureSpec(("a", "b"), 1), CLEAN)
+
+
+def test_a_relation_is_not_called_like_what_every_node_has() -> None:
+    def adds(self: Any, me: Any, x: int) -> None:
+        me.facts.add(x)
+
+    with pytest.raises(ProtocolError, match="cannot be called facts"):
+        Simulation(variant(facts=State("x"), extra=rule("begin")(adds)))
+
+
+def keeps_on_self(self: Any, me: Node, x: int) -> None:
+    self.calls = getattr(self, "calls", 0) + 1
+    me.hello.send("b", self.calls)
+
+
+def test_what_a_rule_keeps_outside_its_facts_is_not_remembered_for_other_runs() -> None:
+    protocol = variant(extra=rule("begin")(keeps_on_self))
+    with pytest.raises(ProtocolError, match="in round 1 a does not do the same in two clean runs"):
+        Simulation(protocol).play(FailureSpec(("a", "b"), 3), CLEAN)
