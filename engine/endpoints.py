@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
 from bettong.engine.address import Address
-from bettong.engine.errors import FencedError
+from bettong.engine.errors import AheadError, FencedError
 from bettong.engine.graph import Application
 from bettong.engine.ingest.client import RangeClient
 from bettong.engine.keys import key_text
@@ -102,18 +102,17 @@ class TcpSink:
     key: Key = field(default_factory=Key)
     patience: Patience = field(default_factory=Patience)
 
-    def has_batches(self) -> bool:
-        """Whether the receiver has any batch of the application."""
-        client = ReceiverClient(
-            address_of("receiver", self.address), self.application, 0, self.key, self.patience
-        )
+    def open(self, application: str, epoch: int, noted: Noted, newest: int | None = None) -> None:
         try:
-            return client.has_batches()
-        finally:
-            client.close()
-
-    def open(self, application: str, epoch: int, noted: Noted) -> None:
-        self._fenced(lambda: self._client(epoch).open(step=noted.step, causes=noted.causes))
+            self._fenced(
+                lambda: self._client(epoch).open(
+                    newest=newest, step=noted.step, causes=noted.causes
+                )
+            )
+        except RefusedError as e:
+            if e.code == "ahead" and newest is not None:
+                raise AheadError.of(self.address, newest) from e
+            raise
 
     def prepare(
         self,

@@ -25,7 +25,7 @@ from bettong.engine import steps
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.planning import Planner
 from bettong.engine.batch.tasks import LevelTask, ReadTask, TaskClasses
-from bettong.engine.errors import FencedError
+from bettong.engine.errors import AheadError, FencedError
 from bettong.engine.graph import Application
 from bettong.engine.health import Health
 from bettong.engine.metrics.observer import Observer, Watch
@@ -36,6 +36,7 @@ from bettong.engine.state.housekeeping import Housekeeper, merged_in
 from bettong.engine.state.manifest import (
     Manifest,
     current_epoch,
+    newest_batch,
     read_manifest,
     take_epoch,
     write_manifest,
@@ -111,9 +112,28 @@ class BatchProtocol:
         for name, sink in self.settings.sinks.items():
             causes = [f"epoch={self.epoch}/take"]
             noted = Noted(self.sink_step(f"epoch={self.epoch}/sink.open", name), causes)
-            sink.open(self.settings.app.name, self.epoch, noted)
+            self._open(name, sink, noted)
         if self.settings.health is not None:
             self.settings.health.ready()
+
+    def newest(self) -> int | None:
+        """The newest batch that a sink may have: one that its state has, since that is published
+        before. None for whatever it has."""
+        return newest_batch(self.settings.store)
+
+    def _open(self, name: str, sink: TwoPhaseSink, noted: Noted) -> None:
+        newest = self.newest()
+        try:
+            try:
+                sink.open(self.settings.app.name, self.epoch, noted, newest)
+            except AheadError:
+                known = self.newest()
+                if known == newest:
+                    raise
+                # The driver before this one has come to the end of its batch meanwhile.
+                sink.open(self.settings.app.name, self.epoch, noted, known)
+        except AheadError as e:
+            raise AheadError(f"sink {name}={e}") from e
 
     @property
     def tasks(self) -> TaskClasses:

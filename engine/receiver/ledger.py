@@ -185,6 +185,12 @@ class Ledger:
                 "order", f"batch {batch} was never committed, but {self.committed.last} was"
             )
 
+    def check_following(self, batch: int) -> None:
+        """Raises RefusedError when this batch, the first one that a driver's state does not have,
+        or a later one is committed."""
+        if self.committed and self.committed.last >= batch:
+            raise RefusedError("ahead", f"batch {self.committed.last} is committed")
+
     def is_committed(self, batch: int) -> bool:
         """Whether this batch's commit is recorded."""
         return batch in self.committed

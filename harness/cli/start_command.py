@@ -172,7 +172,7 @@ def command(
     )
     config.check(app)
     launch.expect_sinks_of_their_own(config, launch.named(sinks, "--sink"))
-    config.expect_new_sinks()  # before Spark is started for nothing
+    config.expect_known_batches()  # before Spark is started for nothing
     service.log.info("starting", extra={"fields": {"application": app.name, "runner": runner}})
     if runner == "spark":
         from bettong.engine.spark.runner import run

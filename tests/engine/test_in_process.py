@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,11 +19,13 @@ from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import TcpSink
+from bettong.engine.errors import AheadError
 from bettong.engine.in_process import run_in_process
 from bettong.engine.net.access import ListenConfig
 from bettong.engine.receiver.server import Receiver
 from bettong.engine.resilience import GIVES_UP
 from bettong.engine.sinks.arrow import ArrowSink
+from bettong.engine.sinks.base import TwoPhaseSink
 from bettong.engine.sinks.files import FileSink
 from bettong.engine.sources.base import Extent, FileSource
 from bettong.engine.state.manifest import Manifest
@@ -192,23 +195,52 @@ def test_a_new_checkpoint_does_not_begin_where_a_sink_has_batches(
     run_in_process(app, dataclasses.replace(new, sinks={"totals": kind(tmp_path / "another")}))
 
 
+@pytest.mark.parametrize("watched", [False, True])
 def test_a_new_checkpoint_does_not_begin_at_a_receiver_that_has_batches(
-    config: RunConfig, tmp_path: Path
+    config: RunConfig, tmp_path: Path, watched: bool
 ) -> None:
     receiver = Receiver(ListenConfig(Address("127.0.0.1", 0)), tmp_path / "receiver")
     threading.Thread(target=receiver.run, daemon=True).start()
     begun = dataclasses.replace(
         config,
         sinks={"totals": TcpSink(receiver.address, app.name)},
-        instrumentation=steps.Instrumentation(),
+        instrumentation=config.instrumentation if watched else steps.Instrumentation(),
     )
     run_in_process(app, begun)
     new = dataclasses.replace(begun, checkpoint=tmp_path / "new")
-    with pytest.raises(UsageError, match="has batches of an earlier run"):
-        run_in_process(app, new)
+    for _ in range(3):  # each start takes an epoch, the last one a later one than the receiver has
+        with pytest.raises(AheadError, match="has batches of an earlier run"):
+            run_in_process(app, new)
     run_in_process(app, begun)
     other = dataclasses.replace(new, sinks={"totals": TcpSink(receiver.address, "another")})
     run_in_process(app, other)
+    receiver.close()
+
+
+@pytest.mark.parametrize("kind", ["files", "arrow", "receiver"])
+def test_an_older_copy_of_a_checkpoint_does_not_go_on_where_a_sink_has_later_batches(
+    config: RunConfig, tmp_path: Path, kind: str
+) -> None:
+    """However often it is started again: else its batches, which need not have the messages that
+    those had, would be taken for made already."""
+    receiver = Receiver(ListenConfig(Address("127.0.0.1", 0)), tmp_path / "receiver")
+    threading.Thread(target=receiver.run, daemon=True).start()
+    kinds: dict[str, TwoPhaseSink] = {
+        "files": FileSink(tmp_path / "kept"),
+        "arrow": ArrowSink(tmp_path / "kept"),
+        "receiver": TcpSink(receiver.address, app.name),
+    }
+    begun = dataclasses.replace(config, sinks={"totals": kinds[kind]})
+    stopping = dataclasses.replace(begun, batch_class=StopsBeforeCommit, options={"batch": 0})
+    with pytest.raises(_Stop):
+        run_in_process(app, stopping)
+    shutil.copytree(begun.checkpoint, tmp_path / "copy")
+    run_in_process(app, begun)
+    older = dataclasses.replace(begun, checkpoint=tmp_path / "copy")
+    for _ in range(3):
+        with pytest.raises(AheadError, match="has batches after 0, the last one in the checkpoint"):
+            run_in_process(app, older)
+    run_in_process(app, begun)
     receiver.close()
 
 
