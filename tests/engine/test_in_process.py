@@ -19,7 +19,7 @@ from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import TcpSink
-from bettong.engine.errors import AheadError
+from bettong.engine.errors import AheadError, MissingError
 from bettong.engine.in_process import run_in_process
 from bettong.engine.net.access import ListenConfig
 from bettong.engine.receiver.server import Receiver
@@ -109,6 +109,16 @@ def test_it_goes_on_after_it_was_stopped_before_a_commit(config: RunConfig, batc
     assert len(rows(config)) == len([r for r in expected() if _line(r[0]) < 20 * batch])
     assert run_in_process(app, dataclasses.replace(config, state_partitions=2)) == 3
     assert rows(config) == expected()
+
+
+def test_messages_that_another_application_let_go_of_are_missed(config: RunConfig) -> None:
+    source = config.sources["lines"]
+    assert isinstance(source, FileSource)
+    dropping = dataclasses.replace(config, sources={"lines": Dropping(source.path)})
+    source.path.with_suffix(".released").write_text("5")
+    with pytest.raises(MissingError, match=r"lines/0 to lines/4 are missing: .* of its own"):
+        run_in_process(app, dropping)
+    assert rows(config) == []
 
 
 class StopsAtTheBeginning(BatchProtocol):
