@@ -134,6 +134,14 @@ class BatchProtocol:
                 sink.open(self.settings.app.name, self.epoch, noted, known)
         except AheadError as e:
             raise AheadError(f"sink {name}={e}") from e
+        except FencedError as e:
+            if current_epoch(self.settings.store) != self.epoch:
+                raise
+            raise FencedError(
+                f"sink {name} is written to from another checkpoint, or from another copy of this "
+                f"one: {e}. End that run; if there is none any more, start this one again, each "
+                "start takes the next epoch"
+            ) from e
 
     @property
     def tasks(self) -> TaskClasses:

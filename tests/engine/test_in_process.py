@@ -19,7 +19,7 @@ from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import TcpSink
-from bettong.engine.errors import AheadError, MissingError
+from bettong.engine.errors import AheadError, FencedError, MissingError
 from bettong.engine.in_process import run_in_process
 from bettong.engine.net.access import ListenConfig
 from bettong.engine.receiver.server import Receiver
@@ -225,6 +225,21 @@ def test_a_new_checkpoint_does_not_begin_at_a_receiver_that_has_batches(
     other = dataclasses.replace(new, sinks={"totals": TcpSink(receiver.address, "another")})
     run_in_process(app, other)
     receiver.close()
+
+
+def test_a_sink_that_another_copy_of_the_checkpoint_writes_to_is_named(
+    config: RunConfig, tmp_path: Path
+) -> None:
+    """Nothing has been started again there: to wait for that start would be to wait in vain."""
+    kept = dataclasses.replace(config, sinks={"totals": FileSink(tmp_path / "kept")})
+    run_in_process(app, kept)
+    shutil.copytree(kept.checkpoint, tmp_path / "copy")
+    for _ in range(2):
+        run_in_process(app, kept)
+    copied = dataclasses.replace(kept, checkpoint=tmp_path / "copy")
+    with pytest.raises(FencedError, match="sink totals is written to from another checkpoint"):
+        run_in_process(app, copied)
+    assert run_in_process(app, copied) == 3, "the next epoch is that of the other's last start"
 
 
 @pytest.mark.parametrize("kind", ["files", "arrow", "receiver"])
