@@ -124,18 +124,29 @@ class TcpSink:
         noted: Noted,
     ) -> None:
         staged = [ReceiverRow(i, key_text(k), d) for i, k, d in rows]
-        self._fenced(
-            lambda: self._client(epoch).prepare(
-                batch,
-                partition,
-                attempt,
-                staged,
-                part_bytes=self.part_bytes,
-                step=noted.step,
-                causes=noted.causes,
-                carries=noted.carries,
+        try:
+            self._fenced(
+                lambda: self._client(epoch).prepare(
+                    batch,
+                    partition,
+                    attempt,
+                    staged,
+                    part_bytes=self.part_bytes,
+                    step=noted.step,
+                    causes=noted.causes,
+                    carries=noted.carries,
+                )
             )
-        )
+        except RefusedError as e:
+            if e.code != "frame" or not staged:
+                raise
+            longest = max(staged, key=lambda row: len(row.data))
+            raise RefusedError(
+                e.code,
+                f"the receiver at {self.address} does not take the outputs of batch {batch}: {e}. "
+                f"The longest is {longest.id} with {len(longest.data)} bytes: give the receiver a "
+                f"greater --max-frame-bytes, of {self.part_bytes} at least",
+            ) from e
 
     def commit(self, epoch: int, batch: int, winners: Mapping[int, int], noted: Noted) -> None:
         self._fenced(
