@@ -24,8 +24,9 @@ from bettong.engine.sinks.files import FileSink
 from bettong.engine.sources.base import StreamSource
 from bettong.engine.sources.kafka import KafkaSource
 from bettong.engine.sources.lines import number_anew
+from bettong.engine.spark.notes import SparkNotes
 from bettong.engine.state.compatible import check_compatible
-from bettong.engine.state.manifest import newest_batch
+from bettong.engine.state.planned import newest_fixed
 from bettong.engine.state.store import LocalStore, Store
 from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import UsageError
@@ -132,9 +133,14 @@ class RunConfig:
         """
         for name, sink in self.sinks.items():
             if isinstance(sink, FileSink | ArrowSink):
-                found = sink.newest_batch()  # first: its state is there before a batch is visible
-                if found > (newest := newest_batch(self.store)):
+                found = sink.newest_batch()  # first: a batch is fixed before it is visible
+                newest = max(newest_fixed(self.store), self._last_planned)
+                if found > newest:
                     raise AheadError.of(f"sink {name}={sink.directory}", newest)
+
+    @property
+    def _last_planned(self) -> int:
+        return SparkNotes(self.spark_checkpoint).last_planned
 
     def streams(self) -> dict[str, StreamSource]:
         """The streams that the sources are: one each, or one for each partition of a topic.
@@ -165,6 +171,7 @@ class RunConfig:
             self.options,
             self.keep_versions if self.resilience else 2,
             streams=streams,
+            last_planned=self._last_planned,
             observer=None if self.metrics is None else Observer(self.metrics, streams),
             health=None if self.health is None else Health(self.health, streams),
         )

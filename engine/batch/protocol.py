@@ -36,11 +36,11 @@ from bettong.engine.state.housekeeping import Housekeeper, merged_in
 from bettong.engine.state.manifest import (
     Manifest,
     current_epoch,
-    newest_batch,
     read_manifest,
     take_epoch,
     write_manifest,
 )
+from bettong.engine.state.planned import newest_fixed
 from bettong.engine.state.store import Store
 from bettong.engine.steps import step
 from bettong.lineage.errors import BettongError
@@ -58,7 +58,8 @@ class BatchError(BettongError):
 class Settings:
     """What all batches of one start of a query share; see :class:`Job` and
     :class:`Housekeeper` for the attributes. Streams are what the application's sources are read as;
-    without any given, each is one. Observer and health are told of every batch that is done."""
+    without any given, each is one. The last planned batch is that of Spark's notes, -1 without
+    any. Observer and health are told of every batch that is done."""
 
     app: Application
     store: Store
@@ -70,6 +71,7 @@ class Settings:
     fan_in: int = 8
     housekeeping: Executor | None = None
     streams: Mapping[str, StreamSource] = field(default_factory=dict)
+    last_planned: int = -1
     observer: Observer | None = None
     health: Health | None = None
 
@@ -117,9 +119,9 @@ class BatchProtocol:
             self.settings.health.ready()
 
     def newest(self) -> int | None:
-        """The newest batch that a sink may have: one that its state has, since that is published
-        before. None for whatever it has."""
-        return newest_batch(self.settings.store)
+        """The newest batch that a sink may have, as it would be made again just so. None for
+        whatever it has."""
+        return max(newest_fixed(self.settings.store), self.settings.last_planned)
 
     def _open(self, name: str, sink: TwoPhaseSink, noted: Noted) -> None:
         newest = self.newest()

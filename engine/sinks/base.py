@@ -86,8 +86,8 @@ class TwoPhaseSink(Protocol):
         """Begin an epoch: from now on every older epoch of the application is refused.
 
         Args:
-            newest: the newest batch of the application's state, -1 without any; None when there
-                is no state to compare with.
+            newest: the newest batch that the application's checkpoint knows of, -1 without any;
+                None when there is none to compare with.
 
         Raises:
             FencedError: a newer epoch has been opened.
