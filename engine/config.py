@@ -10,24 +10,23 @@ from typing import Any
 from bettong.engine import steps
 from bettong.engine.batch.protocol import BatchProtocol, Settings
 from bettong.engine.batching import Batching
-from bettong.engine.endpoints import TcpSink
+from bettong.engine.errors import AheadError
 from bettong.engine.graph import Application
 from bettong.engine.health import Health
 from bettong.engine.metrics.config import Metrics
 from bettong.engine.metrics.observer import Observer
 from bettong.engine.names import load_class
 from bettong.engine.net.access import ListenConfig
-from bettong.engine.net.watched import is_watched
 from bettong.engine.resilience import UnsyncedDisk, begin
 from bettong.engine.sinks.arrow import ArrowSink
 from bettong.engine.sinks.base import TwoPhaseSink
 from bettong.engine.sinks.files import FileSink
-from bettong.engine.sinks.formats import FormatSink
 from bettong.engine.sources.base import StreamSource
 from bettong.engine.sources.kafka import KafkaSource
 from bettong.engine.sources.lines import number_anew
+from bettong.engine.spark.notes import SparkNotes
 from bettong.engine.state.compatible import check_compatible
-from bettong.engine.state.manifest import current_epoch, stored
+from bettong.engine.state.planned import newest_fixed
 from bettong.engine.state.store import LocalStore, Store
 from bettong.engine.storage.disk import OS_DISK
 from bettong.lineage.errors import UsageError
@@ -113,8 +112,7 @@ class RunConfig:
         number_anew()
         topics = {name for name, s in self.sources.items() if isinstance(s, KafkaSource)}
         check_compatible(app, self.store, topics)
-        self.expect_new_sinks()
-        self._expect_new_formats(app)
+        self.expect_known_batches()
         settings = self.settings(app)
         try:
             begin(self.checkpoint, self.store, self.resilience)
@@ -126,38 +124,23 @@ class RunConfig:
             raise
         return cls(settings)
 
-    def expect_new_sinks(self) -> None:
-        """Raises UsageError where a new checkpoint would number its batches as those are numbered
-        that a sink has: it would take them for made already, and lose them without a word.
+    def expect_known_batches(self) -> None:
+        """Raises AheadError where a folder has batches that the state does not know of: those to
+        come have their numbers, and would be taken for made already and lost without a word.
 
-        Raises ConnectionLostError and RefusedError for a receiver that does not answer.
+        Folders can be looked at before anything is begun; other sinks are told when they are
+        opened how far the state is.
         """
-        if self._is_begun:
-            return
         for name, sink in self.sinks.items():
-            if isinstance(sink, self._asked) and sink.has_batches():
-                where = sink.address if isinstance(sink, TcpSink) else sink.directory
-                raise UsageError(
-                    f"sink {name}={where}: it has batches of an earlier run, and the checkpoint "
-                    f"{self.checkpoint} is new and would number its own from 0 again: give another "
-                    "directory or receiver, or the checkpoint of that run"
-                )
-
-    def _expect_new_formats(self, app: Application) -> None:
-        """The same for sinks that only Spark can ask."""
-        for sink in () if self._is_begun else self.sinks.values():
-            if isinstance(sink, FormatSink):
-                sink.expect_new(app.name)
+            if isinstance(sink, FileSink | ArrowSink):
+                found = sink.newest_batch()  # first: a batch is fixed before it is visible
+                newest = max(newest_fixed(self.store), self._last_planned)
+                if found > newest:
+                    raise AheadError.of(f"sink {name}={sink.directory}", newest)
 
     @property
-    def _is_begun(self) -> bool:
-        return bool(current_epoch(self.store) or stored(self.store))
-
-    @property
-    def _asked(self) -> tuple[type[FileSink | ArrowSink | TcpSink], ...]:
-        """The sinks that can say whether they have batches; where steps are watched, a receiver is
-        asked nothing that is no step."""
-        return (FileSink, ArrowSink) if is_watched() else (FileSink, ArrowSink, TcpSink)
+    def _last_planned(self) -> int:
+        return SparkNotes(self.spark_checkpoint).last_planned
 
     def streams(self) -> dict[str, StreamSource]:
         """The streams that the sources are: one each, or one for each partition of a topic.
@@ -188,6 +171,7 @@ class RunConfig:
             self.options,
             self.keep_versions if self.resilience else 2,
             streams=streams,
+            last_planned=self._last_planned,
             observer=None if self.metrics is None else Observer(self.metrics, streams),
             health=None if self.health is None else Health(self.health, streams),
         )

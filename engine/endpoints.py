@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, TypeVar
 
 from bettong.engine.address import Address
-from bettong.engine.errors import FencedError
+from bettong.engine.errors import AheadError, FencedError
 from bettong.engine.graph import Application
 from bettong.engine.ingest.client import RangeClient
 from bettong.engine.keys import key_text
@@ -102,18 +102,17 @@ class TcpSink:
     key: Key = field(default_factory=Key)
     patience: Patience = field(default_factory=Patience)
 
-    def has_batches(self) -> bool:
-        """Whether the receiver has any batch of the application."""
-        client = ReceiverClient(
-            address_of("receiver", self.address), self.application, 0, self.key, self.patience
-        )
+    def open(self, application: str, epoch: int, noted: Noted, newest: int | None = None) -> None:
         try:
-            return client.has_batches()
-        finally:
-            client.close()
-
-    def open(self, application: str, epoch: int, noted: Noted) -> None:
-        self._fenced(lambda: self._client(epoch).open(step=noted.step, causes=noted.causes))
+            self._fenced(
+                lambda: self._client(epoch).open(
+                    newest=newest, step=noted.step, causes=noted.causes
+                )
+            )
+        except RefusedError as e:
+            if e.code == "ahead" and newest is not None:
+                raise AheadError.of(self.address, newest) from e
+            raise
 
     def prepare(
         self,
@@ -125,18 +124,29 @@ class TcpSink:
         noted: Noted,
     ) -> None:
         staged = [ReceiverRow(i, key_text(k), d) for i, k, d in rows]
-        self._fenced(
-            lambda: self._client(epoch).prepare(
-                batch,
-                partition,
-                attempt,
-                staged,
-                part_bytes=self.part_bytes,
-                step=noted.step,
-                causes=noted.causes,
-                carries=noted.carries,
+        try:
+            self._fenced(
+                lambda: self._client(epoch).prepare(
+                    batch,
+                    partition,
+                    attempt,
+                    staged,
+                    part_bytes=self.part_bytes,
+                    step=noted.step,
+                    causes=noted.causes,
+                    carries=noted.carries,
+                )
             )
-        )
+        except RefusedError as e:
+            if e.code != "frame" or not staged:
+                raise
+            longest = max(staged, key=lambda row: len(row.data))
+            raise RefusedError(
+                e.code,
+                f"the receiver at {self.address} does not take the outputs of batch {batch}: {e}. "
+                f"The longest is {longest.id} with {len(longest.data)} bytes: give the receiver a "
+                f"greater --max-frame-bytes, of {self.part_bytes} at least",
+            ) from e
 
     def commit(self, epoch: int, batch: int, winners: Mapping[int, int], noted: Noted) -> None:
         self._fenced(

@@ -7,7 +7,7 @@ from typing import Any
 
 from bettong.engine.ids import MessageId
 from bettong.engine.keys import Key
-from bettong.lineage.errors import BettongError
+from bettong.lineage.errors import BettongError, UsageError
 
 
 class UserFunctionError(BettongError):
@@ -47,6 +47,25 @@ class DeadLetter:
 
 class FencedError(BettongError):
     """A newer start of the application has taken over; this one must end."""
+
+
+class AheadError(UsageError):
+    """A sink has batches that the state does not know of: those to come have their numbers, and
+    would be taken for them."""
+
+    @classmethod
+    def of(cls, where: object, newest: int) -> AheadError:
+        """Of a sink that is ``where``, for a state whose newest batch is ``newest``."""
+        if newest < 0:
+            return cls(
+                f"{where}: it has batches of an earlier run, and the checkpoint is new and would "
+                "number its own from 0 again: give another place, or the checkpoint of that run"
+            )
+        return cls(
+            f"{where}: it has batches after {newest}, the last one in the checkpoint, which is an "
+            "older copy or another one: give the checkpoint of the run that made them, or "
+            "another place"
+        )
 
 
 class MissingError(BettongError):

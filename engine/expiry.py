@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import field, make_dataclass
 from typing import Any
 
+from bettong.engine.event_time import event_time
 from bettong.engine.functions import (
     StateFunction,
     state_computation_multi,
@@ -67,7 +68,7 @@ def expiring(
         if isinstance(message, Tick):
             given = call(message, kept) if function.ticks else []
             return [*given, *expired(message.time, kept)]
-        at = float(time(message))
+        at = event_time(time(message))
         given = expired(at, kept)
         kept.last = max(kept.last, at)
         return [*given, *call(message, kept)]

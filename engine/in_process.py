@@ -19,7 +19,7 @@ from bettong.engine.batch.protocol import BatchProtocol, Report
 from bettong.engine.config import RunConfig
 from bettong.engine.graph import Application
 from bettong.engine.sources.base import beginnings
-from bettong.engine.state.manifest import read_manifest, stored
+from bettong.engine.state.manifest import newest_batch, read_manifest
 from bettong.lineage.trace import MessageRange
 
 
@@ -78,7 +78,7 @@ class _Runner:
     def _resume(self) -> tuple[int, Mapping[str, int]]:
         """The number of the next batch and where it begins."""
         start = beginnings(self._streams)
-        done = max((batch for batch, _ in stored(self._config.store)), default=-1)
+        done = newest_batch(self._config.store)
         if done < 0:
             return 0, start
         before = start | self._offsets(done - 1)

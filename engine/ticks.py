@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from bettong.engine.event_time import event_time
 from bettong.engine.functions import key_extractor, state_computation, state_entity
 from bettong.engine.graph import Stream
 from bettong.lineage.errors import UsageError
@@ -63,7 +64,7 @@ def watermark(
 
     @state_computation(state=state_entity(Clock, name=name))
     def advance(message: Any, clock: Clock) -> Tick | None:
-        clock.latest = max(clock.latest, float(time(message)))
+        clock.latest = max(clock.latest, event_time(time(message)))
         clock.seen += 1
         return None if clock.seen % every else Tick(clock.latest)
 

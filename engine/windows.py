@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, make_dataclass
 from typing import Any, Literal, NamedTuple
 
+from bettong.engine.event_time import Grid, event_time
 from bettong.engine.functions import (
     StateFunction,
     state_computation_multi,
@@ -104,7 +105,7 @@ def sliding(
         on_late: dropped message → messages that the step gives instead.
     """
     _positive(name, size=size, slide=slide)
-    rules = _Rules(accumulator, update, time, size, slide, delay, late, keep, on_late)
+    rules = _Rules(update, time, Grid(size, slide), delay, late, keep, on_late)
     open_window = make_dataclass(
         "Window",
         [("value", accumulator, field(default_factory=accumulator)), ("fired", bool, False)],
@@ -137,11 +138,9 @@ def tumbling(
 
 @dataclass(frozen=True)
 class _Rules:
-    accumulator: type
     update: Update
     time: Time
-    size: float
-    slide: float
+    grid: Grid
     delay: float
     late: Lateness
     keep: float
@@ -152,11 +151,11 @@ class _Rules:
             entity.clock = max(entity.clock, message.time - float(self.delay))
             yield from self._fire(entity)
             return
-        at = float(self.time(message))
+        at = event_time(self.time(message))
         late, joined = False, set()
-        for start in self._starts(at):
+        for start in self.grid.starts(at):
             window = entity.windows.get(start)
-            over = start + self.size <= entity.clock
+            over = self.grid.end(start) <= entity.clock
             if over and (window is None or self.late != "fire again"):
                 late = True
                 continue
@@ -171,11 +170,6 @@ class _Rules:
         entity.clock = max(entity.clock, at - float(self.delay))
         yield from self._fire(entity)
 
-    def _starts(self, at: float) -> Iterator[float]:
-        first = math.floor((at - self.size) / self.slide) + 1
-        for n in range(first, math.floor(at / self.slide) + 1):
-            yield float(n * self.slide)
-
     def _take_late(self, message: Any, entity: Any, joined: set[float]) -> Iterator[Any]:
         waiting = [s for s, w in entity.windows.items() if not w.fired]
         if self.late == "oldest" and waiting:
@@ -189,7 +183,7 @@ class _Rules:
         kept = self.keep if self.late == "fire again" else 0.0
         for start in sorted(entity.windows):
             window = entity.windows[start]
-            end = start + self.size
+            end = self.grid.end(start)
             if end <= entity.clock and not window.fired:
                 window.fired = True
                 yield self._fired(start, window)
@@ -197,7 +191,7 @@ class _Rules:
                 del entity.windows[start]
 
     def _fired(self, start: float, window: Any) -> Fired:
-        return Fired(start, start + self.size, copy.deepcopy(window.value))
+        return Fired(start, self.grid.end(start), copy.deepcopy(window.value))
 
 
 def session(
@@ -242,7 +236,7 @@ def session(
     )
 
     def apply(message: Any, kept: Any) -> list[Any]:
-        at = message.time if isinstance(message, Tick) else float(time(message))
+        at = message.time if isinstance(message, Tick) else event_time(time(message))
         late = [] if isinstance(message, Tick) else take(message, at, kept)
         kept.clock = max(kept.clock, at - float(delay))
         over = [s for s in kept.sessions if s.last + gap <= kept.clock]

@@ -194,9 +194,15 @@ def come_to(
     :meth:`StreamSource.extent` does.
 
     Raises MissingError where its source has fewer: what would come in their place, if anything
-    did, would be taken for them.
+    did, would be taken for them. And where the source no longer has those that follow.
     """
     extent = source.extent(upto, wait)
+    if extent.begin > taken:
+        raise MissingError(
+            f"messages {stream}/{taken} to {stream}/{extent.begin - 1} are missing: their source "
+            "has let go of them, as another application or another checkpoint has done with them: "
+            "give each a stream of its own"
+        )
     if extent.end < taken:
         raise MissingError(
             f"messages {stream}/{extent.end} to {stream}/{taken - 1} are missing: the application "

@@ -25,7 +25,7 @@ from bettong.engine import steps
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.planning import Planner
 from bettong.engine.batch.tasks import LevelTask, ReadTask, TaskClasses
-from bettong.engine.errors import FencedError
+from bettong.engine.errors import AheadError, FencedError
 from bettong.engine.graph import Application
 from bettong.engine.health import Health
 from bettong.engine.metrics.observer import Observer, Watch
@@ -40,6 +40,7 @@ from bettong.engine.state.manifest import (
     take_epoch,
     write_manifest,
 )
+from bettong.engine.state.planned import newest_fixed
 from bettong.engine.state.store import Store
 from bettong.engine.steps import step
 from bettong.lineage.errors import BettongError
@@ -57,7 +58,8 @@ class BatchError(BettongError):
 class Settings:
     """What all batches of one start of a query share; see :class:`Job` and
     :class:`Housekeeper` for the attributes. Streams are what the application's sources are read as;
-    without any given, each is one. Observer and health are told of every batch that is done."""
+    without any given, each is one. The last planned batch is that of Spark's notes, -1 without
+    any. Observer and health are told of every batch that is done."""
 
     app: Application
     store: Store
@@ -69,6 +71,7 @@ class Settings:
     fan_in: int = 8
     housekeeping: Executor | None = None
     streams: Mapping[str, StreamSource] = field(default_factory=dict)
+    last_planned: int = -1
     observer: Observer | None = None
     health: Health | None = None
 
@@ -111,9 +114,36 @@ class BatchProtocol:
         for name, sink in self.settings.sinks.items():
             causes = [f"epoch={self.epoch}/take"]
             noted = Noted(self.sink_step(f"epoch={self.epoch}/sink.open", name), causes)
-            sink.open(self.settings.app.name, self.epoch, noted)
+            self._open(name, sink, noted)
         if self.settings.health is not None:
             self.settings.health.ready()
+
+    def newest(self) -> int | None:
+        """The newest batch that a sink may have, as it would be made again just so. None for
+        whatever it has."""
+        return max(newest_fixed(self.settings.store), self.settings.last_planned)
+
+    def _open(self, name: str, sink: TwoPhaseSink, noted: Noted) -> None:
+        newest = self.newest()
+        try:
+            try:
+                sink.open(self.settings.app.name, self.epoch, noted, newest)
+            except AheadError:
+                known = self.newest()
+                if known == newest:
+                    raise
+                # The driver before this one has come to the end of its batch meanwhile.
+                sink.open(self.settings.app.name, self.epoch, noted, known)
+        except AheadError as e:
+            raise AheadError(f"sink {name}={e}") from e
+        except FencedError as e:
+            if current_epoch(self.settings.store) != self.epoch:
+                raise
+            raise FencedError(
+                f"sink {name} is written to from another checkpoint, or from another copy of this "
+                f"one: {e}. End that run; if there is none any more, start this one again, each "
+                "start takes the next epoch"
+            ) from e
 
     @property
     def tasks(self) -> TaskClasses:

@@ -213,8 +213,14 @@ class Sender:
         if not len(messages):
             return None
         if len(messages.data) + 4 * len(messages) + _OVERHEAD > _FRAME_BYTES:
+            last = message_id(self._stream, self._taken + len(messages) - 1)
+            if len(messages) == 1:
+                raise UsageError(
+                    f"message {last} has {len(messages.data)} bytes, and a frame has room for "
+                    f"{_FRAME_BYTES - _OVERHEAD}: send it in parts, or a reference to it"
+                )
             raise UsageError(
-                f"messages {self._taken} to {self._taken + len(messages) - 1} have "
+                f"messages {message_id(self._stream, self._taken)} to {last} have "
                 f"{len(messages.data)} bytes, too many for a frame: put fewer into one"
             )
         self._ready.append(Frame(self._taken, messages))

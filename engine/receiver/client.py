@@ -12,10 +12,8 @@ from bettong.engine.net.names import check_name
 from bettong.engine.net.watched import known, part_of
 from bettong.engine.receiver.protocol import (
     CODEC,
-    Ask,
     Commit,
     Committed,
-    Held,
     Hello,
     Open,
     Opened,
@@ -27,6 +25,7 @@ from bettong.engine.receiver.rows import PART_BYTES, Columns, Row
 from bettong.lineage.trace import MessageRange
 
 _FRAME_BYTES = 1 << 20
+_NO_BATCH = (1 << 64) - 1
 
 
 class ReceiverClient(Client):
@@ -35,8 +34,8 @@ class ReceiverClient(Client):
     request's step, on the link from this process' node to the receiver. ``step`` is its id, where
     it is not the usual one.
 
-    All methods raise RefusedError (code ``fenced``: a newer epoch has begun; others mean a defect
-    of the caller) and ConnectionLostError when patience ends.
+    All methods raise RefusedError (code ``fenced``: a newer epoch has begun; but for ``ahead``
+    others mean a defect of the caller) and ConnectionLostError when patience ends.
     """
 
     peer = "receiver"
@@ -57,20 +56,16 @@ class ReceiverClient(Client):
     def greet(self, connection: Connection) -> None:
         connection.request(Hello(self.application, self.key.token), Welcome)
 
-    def has_batches(self) -> bool:
-        """Whether any batch of the application has been committed."""
-
-        def ask(connection: Connection, watched: Watched) -> bool:
-            return connection.request(Ask(), Held).batches
-
-        return self.attempt(ask)
-
-    def open(self, *, step: str = "", causes: Iterable[str] = ()) -> None:
-        """Fence all older epochs; durable on return. Step ``epoch=E/sink.open``."""
+    def open(
+        self, *, newest: int | None = None, step: str = "", causes: Iterable[str] = ()
+    ) -> None:
+        """Fence all older epochs; durable on return. Step ``epoch=E/sink.open``. Refused with code
+        ``ahead`` when a batch after ``newest`` has been committed; None is whatever there is."""
         step = step or f"epoch={self.epoch}/sink.open"
+        following = _NO_BATCH if newest is None else newest + 1
 
         def ask(connection: Connection, watched: Watched) -> None:
-            reply = connection.request(Open(self.epoch, step), Opened)
+            reply = connection.request(Open(self.epoch, following, step), Opened)
             watched.caused_by(*known(reply.step))
 
         self.attempt(ask, step, causes)

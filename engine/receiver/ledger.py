@@ -24,11 +24,11 @@ from bettong.engine.storage.disk import OS_DISK, Buffer, Disk
 from bettong.engine.storage.log import DamageError, Position, Record, RecordLog
 
 _OPEN, _ROWS, _COMMIT = 1, 2, 3
-FIRST_EPOCH = 1 << 16
-"""The highest epoch that an application may begin with: a receiver may be newer than a checkpoint.
+EPOCH_STEP = 1 << 16
+"""By how much an epoch may be higher than the last: for drivers that ended before they came here,
+as all do that are started again every few seconds while a receiver is out of reach for days; and a
+receiver may be newer than a checkpoint.
 """
-EPOCH_STEP = 1024
-"""By how much the next may be higher: for drivers that ended before they came here."""
 _PART = struct.Struct("<QQQQB")  # epoch, partition, attempt, part, last
 
 
@@ -172,10 +172,13 @@ class Ledger:
     def _check_step(self, epoch: int) -> None:
         """An epoch is a start of the driver: one that is far ahead would fence all honest ones
         that follow. Raises RefusedError."""
-        most = self.epoch + EPOCH_STEP if self.epoch else FIRST_EPOCH
+        most = self.epoch + EPOCH_STEP
         if epoch > most:
             raise RefusedError(
-                "epoch", f"epoch {epoch} is too far ahead: {most} is the highest that may follow"
+                "epoch",
+                f"epoch {epoch} is too far ahead: {most} is the highest that may follow. If a "
+                "driver really was started so often and never came here: end it, and remove the "
+                "files of later epochs from state/epochs in its checkpoint",
             )
 
     def check_order(self, batch: int) -> None:
@@ -184,6 +187,12 @@ class Ledger:
             raise RefusedError(
                 "order", f"batch {batch} was never committed, but {self.committed.last} was"
             )
+
+    def check_following(self, batch: int) -> None:
+        """Raises RefusedError when this batch, the first one that a driver's state does not have,
+        or a later one is committed."""
+        if self.committed and self.committed.last >= batch:
+            raise RefusedError("ahead", f"batch {self.committed.last} is committed")
 
     def is_committed(self, batch: int) -> bool:
         """Whether this batch's commit is recorded."""

@@ -1,7 +1,7 @@
 """The receiver's protocol: what drivers and executors say, and what it answers.
 
-A client's first frame is :class:`Hello`; then it asks :class:`Ask`, :class:`Open`,
-:class:`Prepare` and :class:`Commit`, one at a time. All of them may be asked again. Every error is
+A client's first frame is :class:`Hello`; then it asks :class:`Open`, :class:`Prepare` and
+:class:`Commit`, one at a time. All of them may be asked again. Every error is
 an ErrorReply, after which the receiver closes. ``cause`` and ``step`` as in
 :mod:`bettong.engine.ingest.frames`.
 """
@@ -53,10 +53,12 @@ class Welcome:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """From now on only this epoch and newer ones may change anything."""
+    """From now on only this epoch and newer ones may change anything. ``following`` is the first
+    batch that the driver's state does not have, so that the receiver must not have it either."""
 
     KIND: ClassVar[int] = 3
     epoch: int
+    following: int
     cause: str
 
 
@@ -116,19 +118,4 @@ class Committed:
     step: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """Has any batch been committed?"""
-
-    KIND: ClassVar[int] = 9
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """Whether it has."""
-
-    KIND: ClassVar[int] = 10
-    batches: bool
-
-
-CODEC = Codec(Hello, Welcome, Open, Opened, Prepare, Prepared, Commit, Committed, Ask, Held)
+CODEC = Codec(Hello, Welcome, Open, Opened, Prepare, Prepared, Commit, Committed)

@@ -29,10 +29,8 @@ from bettong.engine.net.watched import if_watched, known
 from bettong.engine.receiver.ledger import Ledger
 from bettong.engine.receiver.protocol import (
     CODEC,
-    Ask,
     Commit,
     Committed,
-    Held,
     Hello,
     Open,
     Opened,
@@ -110,8 +108,6 @@ class Receiver(Server):
                 connection.send(self.commit(ledger, request))
             elif isinstance(request, Open):
                 connection.send(self.open(ledger, request))
-            elif isinstance(request, Ask):
-                connection.send(Held(bool(ledger.committed.ranges)))
             else:
                 raise RefusedError("frame", f"a client sent {type(request).__name__}")
 
@@ -119,6 +115,7 @@ class Receiver(Server):
         """Begin an epoch."""
         step = at_sink(open_step(request.epoch), request.cause)
         with steps.step(step, causes=known(request.cause)):
+            ledger.check_following(request.following)
             ledger.open(request.epoch)
         return Opened(if_watched(step))
 

@@ -40,11 +40,11 @@ class ArrowSink:
     promises: ClassVar[str] = "effectively-once"
     directory: Path
 
-    def has_batches(self) -> bool:
-        """Whether any batch is visible in the directory."""
-        return bool(self._store.names("batches"))
+    def newest_batch(self) -> int:
+        """The newest batch that is visible in the directory; -1 without any."""
+        return max((int(n.split(".")[0]) for n in self._store.names("batches")), default=-1)
 
-    def open(self, application: str, epoch: int, noted: Noted) -> None:
+    def open(self, application: str, epoch: int, noted: Noted, newest: int | None = None) -> None:
         """Begin an epoch. Raises FencedError when a newer one has begun, UsageError when the
         directory is another application's."""
         with step(noted.step, causes=noted.causes):

@@ -82,8 +82,17 @@ class TwoPhaseSink(Protocol):
     Each method may be called again with the same arguments after a failure.
     """
 
-    def open(self, application: str, epoch: int, noted: Noted) -> None:
-        """Begin an epoch: from now on every older epoch of the application is refused."""
+    def open(self, application: str, epoch: int, noted: Noted, newest: int | None = None) -> None:
+        """Begin an epoch: from now on every older epoch of the application is refused.
+
+        Args:
+            newest: the newest batch that the application's checkpoint knows of, -1 without any;
+                None when there is none to compare with.
+
+        Raises:
+            FencedError: a newer epoch has been opened.
+            AheadError: the sink has a batch after ``newest``.
+        """
         ...
 
     def prepare(

@@ -38,13 +38,12 @@ class FileSink:
     directory: Path
     disk: Disk = OS_DISK
 
-    def has_batches(self) -> bool:
-        """Whether any batch is visible in the directory."""
-        return self.directory.is_dir() and any(
-            map(_BATCH.fullmatch, self.disk.names(self.directory))
-        )
+    def newest_batch(self) -> int:
+        """The newest batch that is visible in the directory; -1 without any."""
+        names = self.disk.names(self.directory) if self.directory.is_dir() else ()
+        return max((int(m[1]) for m in map(_BATCH.fullmatch, names) if m), default=-1)
 
-    def open(self, application: str, epoch: int, noted: Noted) -> None:
+    def open(self, application: str, epoch: int, noted: Noted, newest: int | None = None) -> None:
         """Begin an epoch. Raises FencedError when a newer one has begun, UsageError when the
         directory is another application's."""
         with step(noted.step, causes=noted.causes):

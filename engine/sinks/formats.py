@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bettong.engine.errors import AheadError
 from bettong.engine.sinks.base import Noted, Row
 from bettong.engine.sinks.patterns import Pattern, Promise
 from bettong.engine.sinks.staging import Staging
@@ -50,20 +51,14 @@ class FormatSink:
         """What the pattern promises."""
         return self.pattern.promises
 
-    def expect_new(self, application: str) -> None:
-        """Raises UsageError when the target has batches of the application already, which a run
-        that numbers its own from 0 again would be taken to have made."""
-        if self.pattern.has_batches(_session(), application):
-            raise UsageError(
-                f"{self.pattern} has batches of {application}, and this checkpoint is new: go on "
-                "with the checkpoint of that run, or name another target"
-            )
-
-    def open(self, application: str, epoch: int, noted: Noted) -> None:
-        """Begin an epoch. Raises FencedError when a newer one has begun, UsageError without a
-        Spark session or when the pattern's target is another application's."""
+    def open(self, application: str, epoch: int, noted: Noted, newest: int | None = None) -> None:
+        """Begin an epoch. Raises FencedError when a newer one has begun, AheadError when there are
+        batches after ``newest``, UsageError without a Spark session or when the pattern's target
+        is another application's."""
         with step(noted.step, causes=noted.causes):
             spark = _session()
+            if newest is not None and self.pattern.has_batches(spark, application, newest):
+                raise AheadError.of(self.pattern, newest)
             self._staged.open(application, epoch)
             self.pattern.begin(spark, application)
 

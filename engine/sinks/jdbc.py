@@ -57,10 +57,10 @@ class JdbcTable:
                 "its rows: leave it out"
             )
 
-    def has_batches(self, spark: SparkSession, application: str) -> bool:
+    def has_batches(self, spark: SparkSession, application: str, after: int) -> bool:
         with self._open(spark) as database:
-            asked = f"SELECT 1 FROM {self._notes} WHERE application = ?"  # noqa: S608
-            return database.has(self._notes) and database.finds(asked, application)
+            asked = f"SELECT 1 FROM {self._notes} WHERE application = ? AND batch > ?"  # noqa: S608
+            return database.has(self._notes) and database.finds(asked, application, after)
 
     def begin(self, spark: SparkSession, application: str) -> None:
         """Raises UsageError when there is no such table, or the database has no transactions."""

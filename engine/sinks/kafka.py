@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from bettong.engine import steps
-from bettong.engine.errors import FencedError
+from bettong.engine.errors import AheadError, FencedError
 from bettong.engine.keys import key_text
 from bettong.engine.net.client import Patience
 from bettong.engine.receiver.batches import Batches
@@ -47,16 +47,17 @@ class KafkaSink:
     staging: Path
     patience: Patience = field(default_factory=Patience)
 
-    def open(self, application: str, epoch: int, noted: Noted) -> None:
+    def open(self, application: str, epoch: int, noted: Noted, newest: int | None = None) -> None:
         """Begin an epoch: the older ones' producers are fenced by Kafka, their workers by the
-        staging directory. Raises FencedError when a newer one has begun."""
+        staging directory. Raises FencedError when a newer one has begun,
+        AheadError when there are batches after ``newest``."""
 
         def begin() -> None:
             self._staged.open(application, epoch)
             with _lock:
                 if before := _drivers.pop(self, None):
                     before.close()
-                _drivers[self] = _Driver(self, application, epoch)
+                _drivers[self] = _Driver(self, application, epoch, newest)
 
         self._try(begin, noted)
 
@@ -98,13 +99,13 @@ class KafkaSink:
 class _Driver:
     """One epoch's producer, and what is known to be committed."""
 
-    def __init__(self, sink: KafkaSink, application: str, epoch: int) -> None:
+    def __init__(self, sink: KafkaSink, application: str, epoch: int, newest: int | None) -> None:
         self.epoch = epoch
         self._sink = sink
         self._application = application
         self._committed = Batches()
         self._producer: Any = None
-        self._join()
+        self._join(newest)
 
     def commit(self, batch: int, records: Iterator[Record]) -> None:
         """Raises FencedError when a newer epoch has begun, or KafkaError: then what has become
@@ -122,10 +123,14 @@ class _Driver:
             raise
         self._committed = following
 
-    def _join(self) -> None:
+    def _join(self, newest: int | None = None) -> None:
         """Become the application's only producer and learn what is committed. Whatever an
         earlier producer had begun has been committed or aborted when this returns."""
-        self._check(newest_note(self._sink.servers, self._note_topic, self._application))
+        before = newest_note(self._sink.servers, self._note_topic, self._application)
+        self._check(before)
+        committed = Batches(before.get("committed", ()))
+        if newest is not None and committed and committed.last > newest:
+            raise AheadError.of(f"topic {self._sink.topic}", newest)
         self._producer = producer(
             self._sink.servers, f"bettong-{self._sink.topic}-{self._application}"
         )
@@ -178,7 +183,7 @@ class DirectKafkaSink:
     topic: str
     patience: Patience = field(default_factory=Patience)
 
-    def open(self, application: str, epoch: int, noted: Noted) -> None:
+    def open(self, application: str, epoch: int, noted: Noted, newest: int | None = None) -> None:
         """Nothing is fenced: a zombie's rows arrive."""
 
     def prepare(

@@ -28,8 +28,8 @@ class Pattern(Protocol):
         """What it is worth to a reader of the target."""
         ...
 
-    def has_batches(self, spark: SparkSession, application: str) -> bool:
-        """Whether the target holds anything that was written for the application."""
+    def has_batches(self, spark: SparkSession, application: str, after: int) -> bool:
+        """Whether the target holds a batch of the application after this one; -1 for any."""
         ...
 
     def begin(self, spark: SparkSession, application: str) -> None:
@@ -52,7 +52,7 @@ _OTHERS = {
     "jdbc": "JdbcTable",
     "kafka": "KafkaSink",
 }
-_FOLDER = re.compile(r"batch=\d+")
+_FOLDER = re.compile(r"batch=(\d+)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 
 
@@ -92,10 +92,9 @@ class BatchFolders:
                 "DeltaTable or ReplacedBatches there"
             )
 
-    def has_batches(self, spark: SparkSession, application: str) -> bool:
-        return self.directory.is_dir() and any(
-            map(_FOLDER.fullmatch, self.disk.names(self.directory))
-        )
+    def has_batches(self, spark: SparkSession, application: str, after: int) -> bool:
+        names = self.disk.names(self.directory) if self.directory.is_dir() else ()
+        return any(int(m[1]) > after for m in map(_FOLDER.fullmatch, names) if m)
 
     def begin(self, spark: SparkSession, application: str) -> None:
         self.disk.make_directory(self.directory.absolute())
@@ -146,13 +145,16 @@ class DeltaTable:
     path: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def has_batches(self, spark: SparkSession, application: str) -> bool:
+    def has_batches(self, spark: SparkSession, application: str, after: int) -> bool:
         jvm = spark._jvm  # Delta shows what its log knows of applications to the JVM alone
         log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(  # type: ignore[union-attr]
             spark._jsparkSession, self.path
         )
         snapshot = log.update(False, jvm.scala.Option.empty(), jvm.scala.Option.empty())  # type: ignore[union-attr]
-        return bool(snapshot.version() >= 0 and snapshot.transactions().contains(application))
+        if snapshot.version() < 0:
+            return False
+        newest = snapshot.transactions()
+        return bool(newest.contains(application) and newest.apply(application) > after)
 
     def begin(self, spark: SparkSession, application: str) -> None:
         """Nothing: the table is made by its first batch."""
@@ -177,8 +179,8 @@ class ReplacedBatches:
     promises: ClassVar[Promise] = "effectively-once"
     table: str
 
-    def has_batches(self, spark: SparkSession, application: str) -> bool:
-        return not spark.table(self.table).where("batch IS NOT NULL").limit(1).isEmpty()
+    def has_batches(self, spark: SparkSession, application: str, after: int) -> bool:
+        return not spark.table(self.table).where(f"batch > {after}").limit(1).isEmpty()
 
     def begin(self, spark: SparkSession, application: str) -> None:
         found = {r.key: r.value for r in spark.sql(f"SHOW TBLPROPERTIES {self.table}").collect()}
@@ -213,7 +215,7 @@ class AppendedBatches:
     format: str
     options: Mapping[str, str] = field(default_factory=dict, repr=False)
 
-    def has_batches(self, spark: SparkSession, application: str) -> bool:
+    def has_batches(self, spark: SparkSession, application: str, after: int) -> bool:
         return False  # nothing is taken for having been made already
 
     def begin(self, spark: SparkSession, application: str) -> None:

@@ -41,7 +41,7 @@ class PlainTcpSink:
     framing: Literal["lines", "length"] = "lines"
     patience: Patience = field(default_factory=Patience)
 
-    def open(self, application: str, epoch: int, noted: Noted) -> None:
+    def open(self, application: str, epoch: int, noted: Noted, newest: int | None = None) -> None:
         """Nothing is fenced: a zombie's rows arrive."""
 
     def prepare(

@@ -111,6 +111,11 @@ def stored(store: Store) -> list[tuple[int, int]]:
     return sorted((int(m[1]), int(m[2])) for m in found if m)
 
 
+def newest_batch(store: Store) -> int:
+    """The newest batch that has a manifest; -1 before the first."""
+    return max((batch for batch, _ in stored(store)), default=-1)
+
+
 def remove_manifest(store: Store, batch: int, epoch: int) -> None:
     """Give up a version of the state."""
     store.remove(_name(batch, epoch))

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from bettong.engine.state.manifest import newest_batch
 from bettong.engine.state.store import Store
 from bettong.lineage.errors import BettongError
 from bettong.lineage.trace import MessageRange
@@ -67,6 +68,13 @@ def all_noted(store: Store) -> list[PlannedBatch]:
     """The notes that are kept, in the batches' order."""
     names = (f"{FOLDER}/{name}" for name in store.names(FOLDER))
     return [_from_bytes(bytes(store.read(name)), name) for name in names]
+
+
+def newest_fixed(store: Store) -> int:
+    """The newest batch whose state is there, or at least what it takes: of those that follow
+    nobody may have anything. -1 without any."""
+    planned = (int(name.removesuffix(".json")) for name in store.names(FOLDER))
+    return max(newest_batch(store), *planned, -1)
 
 
 def remove_before(store: Store, batch: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 from typing import BinaryIO, Protocol
@@ -59,6 +60,17 @@ class Disk(Protocol):
         """Return when the names in the directory are durable."""
 
 
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Errors of calls that take no name, only a descriptor, name the file all the same: whose disk
+    is full is the first thing that somebody wants to know."""
+    try:
+        yield
+    except OSError as e:
+        e.filename = e.filename or str(path)
+        raise
+
+
 class _OsAppendFile:
     def __init__(self, path: Path, syncs: bool) -> None:
         self._path = path
@@ -70,7 +82,7 @@ class _OsAppendFile:
 
     def write(self, data: Buffer) -> None:
         view = memoryview(data).cast("B")
-        with disk_call("append", self._path, self._handle) as call:
+        with _named(self._path), disk_call("append", self._path, self._handle) as call:
             while view:
                 written = os.write(self._fd, call.granted(view))
                 call.wrote(view[:written])
@@ -78,11 +90,11 @@ class _OsAppendFile:
 
     def sync(self) -> None:
         if self._syncs:
-            with disk_call("sync", self._path, self._handle):
+            with _named(self._path), disk_call("sync", self._path, self._handle):
                 os.fsync(self._fd)
 
     def truncate(self, size: int) -> None:
-        with disk_call("truncate", self._path, self._handle, size):
+        with _named(self._path), disk_call("truncate", self._path, self._handle, size):
             os.ftruncate(self._fd, size)
 
     def close(self) -> None:
@@ -141,7 +153,7 @@ class OsDisk:
     def sync_directory(self, path: Path) -> None:
         if not self.syncs:
             return
-        with disk_call("sync directory", path, path):
+        with _named(path), disk_call("sync directory", path, path):
             fd = os.open(path, os.O_RDONLY)
             try:
                 os.fsync(fd)

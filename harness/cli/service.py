@@ -87,6 +87,9 @@ def log_as(chosen: LogFormat) -> Iterator[None]:
     log.propagate = False
     try:
         yield
+    except Exception as e:
+        log.error("%s", e)  # of all events the one that somebody will look for
+        raise
     finally:
         log.removeHandler(handler)
         log.setLevel(level)

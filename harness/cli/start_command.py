@@ -147,52 +147,52 @@ def command(
     SIGTERM and SIGINT end the run after the batch at hand, with exit code 0; the next start goes on
     there.
     """
-    click.get_current_context().with_resource(service.log_as(log_format))
-    app = launch.load_application(application)
-    token = read_token(token_file)
-    key = Key(token, tls_ca)
-    access = ListenConfig(Address("127.0.0.1", 0), tls_cert, tls_key, tls_client_ca, token)
-    config = RunConfig(
-        checkpoint,
-        {
-            name: launch.source(name, where, key, checkpoint)
-            for name, where in launch.named(sources, "--source").items()
-        },
-        {
-            name: launch.sink(app, name, where, key)
-            for name, where in launch.named(sinks, "--sink").items()
-        },
-        batch_messages=batch,
-        batch_wait_s=None if wait is None else parse_wait(wait),
-        state_partitions=partitions or (RunConfig.state_partitions if runner == "spark" else 1),
-        resilience=resilience == "on",
-        metrics=launch.metrics(metrics, access),
-        state=launch.state(state),
-        health=None if health is None else replace(access, address=Address.parse(health)),
-    )
-    config.check(app)
-    launch.expect_sinks_of_their_own(config, launch.named(sinks, "--sink"))
-    config.expect_new_sinks()  # before Spark is started for nothing
-    service.log.info("starting", extra={"fields": {"application": app.name, "runner": runner}})
-    if runner == "spark":
-        from bettong.engine.spark.runner import run
-        from bettong.harness.spark.user_session import session
+    with service.log_as(log_format):
+        app = launch.load_application(application)
+        token = read_token(token_file)
+        key = Key(token, tls_ca)
+        access = ListenConfig(Address("127.0.0.1", 0), tls_cert, tls_key, tls_client_ca, token)
+        config = RunConfig(
+            checkpoint,
+            {
+                name: launch.source(name, where, key, checkpoint)
+                for name, where in launch.named(sources, "--source").items()
+            },
+            {
+                name: launch.sink(app, name, where, key)
+                for name, where in launch.named(sinks, "--sink").items()
+            },
+            batch_messages=batch,
+            batch_wait_s=None if wait is None else parse_wait(wait),
+            state_partitions=partitions or (RunConfig.state_partitions if runner == "spark" else 1),
+            resilience=resilience == "on",
+            metrics=launch.metrics(metrics, access),
+            state=launch.state(state),
+            health=None if health is None else replace(access, address=Address.parse(health)),
+        )
+        config.check(app)
+        launch.expect_sinks_of_their_own(config, launch.named(sinks, "--sink"))
+        config.expect_known_batches()  # before Spark is started for nothing
+        service.log.info("starting", extra={"fields": {"application": app.name, "runner": runner}})
+        if runner == "spark":
+            from bettong.engine.spark.runner import run
+            from bettong.harness.spark.user_session import session
 
-        with (
-            session(app.name, master, checkpoint / "spark.log") as spark,
-            service.stopped_by_signals() as stop,  # after Spark, which takes SIGINT for itself
-        ):
-            done = run(app, spark, config).await_drained(stop)
-    else:
-        with service.stopped_by_signals() as stop:
-            done = run_in_process(app, config, stop)
-    reported: dict[str, object] = {"batches": done}
-    reported["gives_up"] = [] if config.resilience else list(GIVES_UP)
-    if stop.by:
-        reported["stopped_by"] = stop.by
-    service.log.info("ended", extra={"fields": {"application": app.name, **reported}})
-    if as_json:
-        click.echo(json.dumps(reported))
-    else:
-        ended = f"; {stop.by} ended the run, the next start goes on there" if stop.by else ""
-        say(f"{app.name}: {done} batches done{ended}")
+            with (
+                session(app.name, master, checkpoint / "spark.log") as spark,
+                service.stopped_by_signals() as stop,  # after Spark, which takes SIGINT for itself
+            ):
+                done = run(app, spark, config).await_drained(stop)
+        else:
+            with service.stopped_by_signals() as stop:
+                done = run_in_process(app, config, stop)
+        reported: dict[str, object] = {"batches": done}
+        reported["gives_up"] = [] if config.resilience else list(GIVES_UP)
+        if stop.by:
+            reported["stopped_by"] = stop.by
+        service.log.info("ended", extra={"fields": {"application": app.name, **reported}})
+        if as_json:
+            click.echo(json.dumps(reported))
+        else:
+            ended = f"; {stop.by} ended the run, the next start goes on there" if stop.by else ""
+            say(f"{app.name}: {done} batches done{ended}")

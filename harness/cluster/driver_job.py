@@ -32,7 +32,7 @@ def run_query(spark: SparkSession, **job: Any) -> None:
 class _NoSink:
     """Takes outputs and forgets them."""
 
-    def open(self, application: str, epoch: int, noted: Noted) -> None:
+    def open(self, application: str, epoch: int, noted: Noted, newest: int | None = None) -> None:
         pass
 
     def prepare(

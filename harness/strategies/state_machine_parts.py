@@ -132,7 +132,7 @@ class MemorySink:
     committed: dict[int, list[Row]] = field(default_factory=dict)
     ends: dict[int, dict[str, int]] = field(default_factory=dict)
 
-    def open(self, application: str, epoch: int, noted: Noted) -> None:
+    def open(self, application: str, epoch: int, noted: Noted, newest: int | None = None) -> None:
         with step(noted.step, causes=noted.causes):
             self._check(epoch)
             self.epoch = epoch

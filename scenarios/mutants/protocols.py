@@ -45,6 +45,9 @@ class _Unchecked(BatchProtocol):
     def offsets(self, job: Job, read: Sequence[MessageRange]) -> dict[str, int]:
         return {**job.base.offsets, **{r.stream: r.stop for r in sorted(read)}}
 
+    def newest(self) -> None:
+        """Sinks are not asked either whether they are ahead of the state."""
+
     def newest_state(self, upto: int) -> Manifest:
         """The newest state of any batch that is not after ``upto``."""
         store = self.settings.store

@@ -277,6 +277,9 @@ class _TrustsEpochsLedger(Ledger):
     def check_order(self, batch: int) -> None:
         pass
 
+    def check_following(self, batch: int) -> None:
+        pass
+
     def open(self, epoch: int) -> None:
         staged = dict(self.staged)
         super().open(epoch)

@@ -36,7 +36,7 @@ class MemorySink:
     committed: dict[int, list[Row]] = field(default_factory=dict)
     commits: int = 0
 
-    def open(self, application: str, epoch: int, noted: Noted) -> None:
+    def open(self, application: str, epoch: int, noted: Noted, newest: int | None = None) -> None:
         self._check(epoch)
         self.epoch = epoch
         self.staged.clear()

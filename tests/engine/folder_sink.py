@@ -14,7 +14,7 @@ from bettong.engine.sinks.base import Noted, Row
 class FolderSink:
     folder: Path
 
-    def open(self, application: str, epoch: int, noted: Noted) -> None:
+    def open(self, application: str, epoch: int, noted: Noted, newest: int | None = None) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def prepare(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import shutil
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,14 +19,17 @@ from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import TcpSink
+from bettong.engine.errors import AheadError, FencedError, MissingError
 from bettong.engine.in_process import run_in_process
 from bettong.engine.net.access import ListenConfig
 from bettong.engine.receiver.server import Receiver
 from bettong.engine.resilience import GIVES_UP
 from bettong.engine.sinks.arrow import ArrowSink
+from bettong.engine.sinks.base import TwoPhaseSink
 from bettong.engine.sinks.files import FileSink
 from bettong.engine.sources.base import Extent, FileSource
 from bettong.engine.state.manifest import Manifest
+from bettong.engine.state.planned import PlannedBatch, note
 from bettong.engine.state.query import version
 from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import MessageRange
@@ -106,6 +110,16 @@ def test_it_goes_on_after_it_was_stopped_before_a_commit(config: RunConfig, batc
     assert len(rows(config)) == len([r for r in expected() if _line(r[0]) < 20 * batch])
     assert run_in_process(app, dataclasses.replace(config, state_partitions=2)) == 3
     assert rows(config) == expected()
+
+
+def test_messages_that_another_application_let_go_of_are_missed(config: RunConfig) -> None:
+    source = config.sources["lines"]
+    assert isinstance(source, FileSource)
+    dropping = dataclasses.replace(config, sources={"lines": Dropping(source.path)})
+    source.path.with_suffix(".released").write_text("5")
+    with pytest.raises(MissingError, match=r"lines/0 to lines/4 are missing: .* of its own"):
+        run_in_process(app, dropping)
+    assert rows(config) == []
 
 
 class StopsAtTheBeginning(BatchProtocol):
@@ -192,23 +206,70 @@ def test_a_new_checkpoint_does_not_begin_where_a_sink_has_batches(
     run_in_process(app, dataclasses.replace(new, sinks={"totals": kind(tmp_path / "another")}))
 
 
+@pytest.mark.parametrize("watched", [False, True])
 def test_a_new_checkpoint_does_not_begin_at_a_receiver_that_has_batches(
-    config: RunConfig, tmp_path: Path
+    config: RunConfig, tmp_path: Path, watched: bool
 ) -> None:
     receiver = Receiver(ListenConfig(Address("127.0.0.1", 0)), tmp_path / "receiver")
     threading.Thread(target=receiver.run, daemon=True).start()
     begun = dataclasses.replace(
         config,
         sinks={"totals": TcpSink(receiver.address, app.name)},
-        instrumentation=steps.Instrumentation(),
+        instrumentation=config.instrumentation if watched else steps.Instrumentation(),
     )
     run_in_process(app, begun)
     new = dataclasses.replace(begun, checkpoint=tmp_path / "new")
-    with pytest.raises(UsageError, match="has batches of an earlier run"):
-        run_in_process(app, new)
+    for _ in range(3):  # each start takes an epoch, the last one a later one than the receiver has
+        with pytest.raises(AheadError, match="has batches of an earlier run"):
+            run_in_process(app, new)
     run_in_process(app, begun)
     other = dataclasses.replace(new, sinks={"totals": TcpSink(receiver.address, "another")})
     run_in_process(app, other)
+    receiver.close()
+
+
+def test_a_sink_that_another_copy_of_the_checkpoint_writes_to_is_named(
+    config: RunConfig, tmp_path: Path
+) -> None:
+    """Nothing has been started again there: to wait for that start would be to wait in vain."""
+    kept = dataclasses.replace(config, sinks={"totals": FileSink(tmp_path / "kept")})
+    run_in_process(app, kept)
+    shutil.copytree(kept.checkpoint, tmp_path / "copy")
+    for _ in range(2):
+        run_in_process(app, kept)
+    copied = dataclasses.replace(kept, checkpoint=tmp_path / "copy")
+    with pytest.raises(FencedError, match="sink totals is written to from another checkpoint"):
+        run_in_process(app, copied)
+    assert run_in_process(app, copied) == 3, "the next epoch is that of the other's last start"
+
+
+@pytest.mark.parametrize("kind", ["files", "arrow", "receiver"])
+def test_an_older_copy_of_a_checkpoint_does_not_go_on_where_a_sink_has_later_batches(
+    config: RunConfig, tmp_path: Path, kind: str
+) -> None:
+    """However often it is started again: else its batches, which need not have the messages that
+    those had, would be taken for made already."""
+    receiver = Receiver(ListenConfig(Address("127.0.0.1", 0)), tmp_path / "receiver")
+    threading.Thread(target=receiver.run, daemon=True).start()
+    kinds: dict[str, TwoPhaseSink] = {
+        "files": FileSink(tmp_path / "kept"),
+        "arrow": ArrowSink(tmp_path / "kept"),
+        "receiver": TcpSink(receiver.address, app.name),
+    }
+    begun = dataclasses.replace(config, sinks={"totals": kinds[kind]})
+    stopping = dataclasses.replace(begun, batch_class=StopsBeforeCommit, options={"batch": 0})
+    with pytest.raises(_Stop):
+        run_in_process(app, stopping)
+    shutil.copytree(begun.checkpoint, tmp_path / "copy")
+    run_in_process(app, begun)
+    older = dataclasses.replace(begun, checkpoint=tmp_path / "copy")
+    for _ in range(3):
+        with pytest.raises(AheadError, match="has batches after 0, the last one in the checkpoint"):
+            run_in_process(app, older)
+    for batch in (1, 2):  # what they took is known, so that they are made again as they were
+        ends = {"lines": 20 * batch}, {"lines": min(20 * batch + 20, len(LINES))}
+        note(older.store, PlannedBatch(batch, *ends))
+    assert run_in_process(app, dataclasses.replace(older, batch_messages=7)) == 3
     receiver.close()
 
 

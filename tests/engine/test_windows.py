@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from bettong.engine import (
     source,
     watermark,
 )
+from bettong.engine.event_time import Grid
 from bettong.engine.functions import StateFunction
 from bettong.engine.state.store import LocalStore
 from bettong.engine.storage.simulated import SimulatedDisk
@@ -47,7 +49,7 @@ def itself(at: float) -> float:
     return at
 
 
-def fired(step: StateFunction, *times: float) -> list[tuple[float, float, list[float]]]:
+def fired(step: StateFunction, *times: float | Tick) -> list[tuple[float, float, list[float]]]:
     entity = step.state.cls()
     results = [r for at in times for r in step.call(at, entity)]
     return [(r.start, r.end, r.value.times) for r in results]
@@ -183,6 +185,52 @@ def test_windows_do_not_depend_on_batches(
     for node in app.sinks:
         wanted = [(o.id, o.key, o.data) for o in expected.outputs if o.sink == node.name]
         assert sorted(simulation.sinks[node.name].rows) == sorted(wanted)
+
+
+def test_windows_of_fractions_of_a_second_cover_each_time_as_often_as_it_is_written() -> None:
+    """0.6 is less than 6 * 0.1 in binary: windows found by division lose it, or take it twice."""
+    end = Tick(math.inf)
+    tens = [n / 10 for n in range(1000)]
+    tenths = tumbling("tenths", Times, add, itself, 0.1)
+    found = fired(tenths, *tens, end)
+    assert found == [(at, (n + 1) / 10, [at]) for n, at in enumerate(tens)]
+    overlapping = sliding("overlapping", Times, add, itself, 0.3, 0.1)
+    seen = [at for _, _, times in fired(overlapping, *tens, end) for at in times]
+    assert sorted(seen) == sorted(3 * tens)
+    fives = tumbling("fives", Times, add, itself, 5)
+    just_before = math.nextafter(1.7e9, 0)
+    assert [times for _, _, times in fired(fives, just_before, 1.7e9, end)] == [
+        [just_before],
+        [1.7e9],
+    ]
+
+
+@given(
+    st.floats(-1e10, 1e10),
+    st.decimals("0.001", 100, places=3),
+    st.integers(1, 5),
+)
+def test_a_time_is_in_each_window_that_is_not_over_and_in_no_other(
+    at: float, slide: Decimal, times: int
+) -> None:
+    grid = Grid(float(slide * times), float(slide))
+    starts = list(grid.starts(at))
+    assert len(starts) == times
+    assert all(start <= at < grid.end(start) for start in starts)
+
+
+@pytest.mark.parametrize("never", [math.nan, math.inf, -math.inf])
+def test_a_time_that_never_comes_is_a_mistake_of_its_message(never: float) -> None:
+    steps = [
+        tumbling("tens", Times, add, itself, 10),
+        session("visits", Times, add, itself, 4, join),
+        expiring(tumbling("others", Times, add, itself, 10), itself, 8),
+    ]
+    for step in steps:
+        entity = step.state.cls()
+        with pytest.raises(ValueError, match="an event time is a number of seconds"):
+            list(step.call(never, entity))
+        assert entity == step.state.cls()
 
 
 def test_a_late_message_is_in_the_oldest_window_once() -> None:

@@ -12,15 +12,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bettong.engine.address import Address
+from bettong.engine.endpoints import TcpSink
 from bettong.engine.net.access import Key, ListenConfig
 from bettong.engine.net.client import Patience
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.frame import encode
+from bettong.engine.net.listener import Limits
 from bettong.engine.receiver.client import ReceiverClient
 from bettong.engine.receiver.output import read_rows
 from bettong.engine.receiver.protocol import CODEC, Hello
 from bettong.engine.receiver.rows import Row
 from bettong.engine.receiver.server import Receiver
+from bettong.engine.sinks.base import Noted
+from bettong.engine.sinks.base import Row as OutputRow
 from bettong.lineage.errors import UsageError
 
 PATIENCE = Patience(timeout_s=10, give_up_s=10)
@@ -80,6 +84,22 @@ def test_applications_cannot_be_called_anything(receiver: Receiver, name: str) -
 def test_no_name_is_in_the_way_of_the_receivers_own_files(receiver: Receiver) -> None:
     for name in ("lock", "log", "output.jsonl"):
         assert receiver.ledger(name).application == name
+
+
+def test_an_output_that_is_too_long_for_a_receiver_is_named(tmp_path: Path) -> None:
+    """Until somebody does something the run ends with it each time that it is started."""
+    limits = Limits(frame_bytes=10_000)
+    receiver = Receiver(ListenConfig(Address("127.0.0.1", 0)), tmp_path, limits)
+    threading.Thread(target=receiver.run, daemon=True).start()
+    sink = TcpSink(receiver.address, "app", patience=PATIENCE)
+    sink.open("app", 1, Noted(""))
+    rows = [OutputRow("lines/0", None, b"short"), OutputRow("lines/1", None, b"x" * 20_000)]
+    try:
+        with pytest.raises(RefusedError, match=r"lines/1 with 20000 bytes: .* --max-frame-bytes"):
+            sink.prepare(1, 0, 0, 0, rows, Noted(""))
+        sink.prepare(1, 0, 0, 0, rows[:1], Noted(""))
+    finally:
+        receiver.close()
 
 
 def test_a_folder_that_no_application_can_have_made_is_left_alone(tmp_path: Path) -> None:

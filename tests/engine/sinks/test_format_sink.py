@@ -14,7 +14,7 @@ from bettong.engine import interpret
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.config import RunConfig
-from bettong.engine.errors import FencedError
+from bettong.engine.errors import AheadError, FencedError
 from bettong.engine.in_process import run_in_process
 from bettong.engine.sinks.base import Noted, Row
 from bettong.engine.sinks.database import Database
@@ -99,8 +99,7 @@ def python_of_workers(spark: SparkSession) -> None:
 @EACH
 def test_batches_are_there_once(spark: SparkSession, tmp_path: Path, made: Made) -> None:
     sink = FormatSink(made(spark, tmp_path), tmp_path / "staged", FIELDS)
-    sink.expect_new("app")
-    sink.open("app", 1, QUIET)
+    sink.open("app", 1, QUIET, -1)
     for batch in range(2):
         work(sink, 1, batch)
         work(pickle.loads(pickle.dumps(sink)), 1, batch)
@@ -112,8 +111,10 @@ def test_batches_are_there_once(spark: SparkSession, tmp_path: Path, made: Made)
     assert list((tmp_path / "staged" / "_staged").iterdir()) == []
     with pytest.raises(FencedError):
         work(sink, 1, 3)
-    with pytest.raises(UsageError, match="has batches of app, and this checkpoint is new"):
-        sink.expect_new("app")
+    for newest, why in ((-1, "it has batches of an earlier run"), (1, "it has batches after 1")):
+        with pytest.raises(AheadError, match=why):
+            sink.open("app", 3, QUIET, newest)
+    sink.open("app", 3, QUIET, 2)
 
 
 def test_outputs_are_bytes_without_fields(spark: SparkSession, tmp_path: Path) -> None:
@@ -134,14 +135,13 @@ def test_an_output_without_the_fields_ends_the_run(spark: SparkSession, tmp_path
     sink.prepare(1, 0, 0, 0, [Row("a/0", None, b"no JSON")], QUIET)
     with pytest.raises(Exception, match="MALFORMED_RECORD"):
         sink.commit(1, 0, {0: 0}, QUIET)
-    assert not sink.pattern.has_batches(spark, "app")
+    assert not sink.pattern.has_batches(spark, "app", -1)
 
 
 def test_any_other_format_is_appended_to(spark: SparkSession, tmp_path: Path) -> None:
     pattern = AppendedBatches("csv", {"path": str(tmp_path / "out")})
     sink = FormatSink(pattern, tmp_path / "staged", FIELDS)
-    sink.expect_new("app")
-    sink.open("app", 1, QUIET)
+    sink.open("app", 1, QUIET, -1)
     work(sink, 1, 0)
     work(sink, 1, 0)
     found = spark.read.csv(str(tmp_path / "out")).collect()
@@ -302,5 +302,5 @@ def test_an_application_writes_each_batch_once(spark: SparkSession, tmp_path: Pa
     outputs = interpret(running_sum.app, {"amounts": lines}).outputs
     assert sorted((r.id, bytes(r.data)) for r in found) == sorted((o.id, o.data) for o in outputs)
     for _ in range(2):
-        with pytest.raises(UsageError, match="has batches of running_sum, and this checkpoint"):
+        with pytest.raises(UsageError, match="has batches of an earlier run"):
             start({}, "another")

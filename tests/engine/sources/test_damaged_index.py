@@ -9,7 +9,7 @@ import pytest
 
 from bettong.engine.errors import FencedError
 from bettong.engine.net.errors import RefusedError
-from bettong.engine.receiver.ledger import EPOCH_STEP, FIRST_EPOCH, Ledger
+from bettong.engine.receiver.ledger import EPOCH_STEP, Ledger
 from bettong.engine.sinks.base import Noted
 from bettong.engine.sinks.files import FileSink
 from bettong.engine.sources.directory import DirectorySource
@@ -73,7 +73,7 @@ def test_every_damage_of_an_epoch_of_a_sink_is_named(tmp_path: Path) -> None:
 
 def test_an_epoch_far_ahead_fences_nobody(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "app", "app")
-    for far in (FIRST_EPOCH + 1, 2**64 - 1):
+    for far in (EPOCH_STEP + 1, 2**64 - 1):
         with pytest.raises(RefusedError, match="too far ahead"):
             ledger.open(far)
     ledger.open(3)

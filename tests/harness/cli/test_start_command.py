@@ -96,6 +96,19 @@ def test_a_new_checkpoint_does_not_begin_with_a_receiver_that_has_batches(
         receiver.close()
 
 
+def test_a_failure_is_a_line_of_the_log_too(words: list[str], tmp_path: Path) -> None:
+    """Who reads the log alone is told why a run has ended."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "batch-00000000.jsonl").touch()
+    done = CliRunner().invoke(cli, [*words, "--log-format", "json"])
+    assert done.exit_code == 2
+    *logged, plain = done.stderr.splitlines()
+    last = json.loads(logged[-1])
+    assert last["level"] == "error"
+    assert plain == f"bettong: {last['message']}"
+    assert "has batches of an earlier run" in plain
+
+
 def test_two_sinks_do_not_share_a_folder(tmp_path: Path) -> None:
     (tmp_path / "numbers.txt").write_text("1\n2\n")
     with pytest.raises(UsageError, match="each needs its own"):
