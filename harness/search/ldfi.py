@@ -209,7 +209,7 @@ def _result(
     if reach.storage:
         assumptions.append(
             "power cuts at the first and the last moment at which the same is not durable, each in "
-            f"the {MOST_WAYS} ways that lose the most"
+            f"the {MOST_WAYS} ways that lose the most, or in all that have names"
         )
     if equivalence.stand_ins:
         assumptions.append(

@@ -285,6 +285,17 @@ def test_a_name_that_is_never_synced_can_be_lost_and_overtake_its_data() -> None
     assert cuts == {f"{after})"} | kept
 
 
+def test_a_write_can_come_back_as_zeros_beside_a_name_that_is_never_synced() -> None:
+    calls = [
+        [1, "open", "1.0", "new", 0],
+        [2, "append", "1.0", 2],
+        [3, "rename", "new", "whole", 0],
+        *([4, "append", "log", 9], [5, "sync", "log", 0]),
+    ]
+    cuts = {id for id in proposed(with_calls(calls)) if id.startswith("power-cut")}
+    assert f"power-cut(receiver, {SERVED}, keep zeros)" in cuts
+
+
 def test_each_call_to_the_disk_can_fail() -> None:
     storage = {id for id in proposed(with_calls(SYNCED)) if SERVED in id and "storage" in id}
     assert storage == {
