@@ -29,6 +29,7 @@ from bettong.harness.runs.course import BlindError, Course, Limits, StuckError
 from bettong.harness.runs.left_fences import check_fences
 from bettong.harness.runs.left_logs import check_logs
 from bettong.harness.runs.left_notes import check_notes
+from bettong.harness.runs.left_numbers import check_numbers
 from bettong.harness.runs.left_over import left_over
 from bettong.harness.runs.left_state import LeftState, left_state
 from bettong.harness.runs.looks import Looks
@@ -271,6 +272,7 @@ class Carried:
             *check_logs(layout, sent, undisturbed=not disturbed),
             *check_fences(layout, self.application, scenario.outputs),
             *check_notes(layout),
+            *check_numbers(layout, self.messages if scenario.inputs == "folder" else ()),
         ]
         if not disturbed and not self._closed_as_told():
             found.append(stuck("no batch was closed by time", expected="batches that time closes"))
