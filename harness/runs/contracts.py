@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from bettong.engine.ingest.sender import GAVE_UP
 from bettong.harness.conductor.fault_status import Injected
 from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.kinds import Storage
 from bettong.harness.faults.point import DRIVER
-from bettong.lineage.faults import STORAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Contract:
     Attributes:
         role: of the node.
         under: whether a fault that has fired lets it.
-        own: only where the fault has hit that node itself.
+        own: only where the fault has hit that node itself, which then ends once.
         why: what the node promises.
         status: the exit status that it ends with, if any one.
     """
@@ -36,7 +36,8 @@ class Contract:
 
 
 def _disk(fault: Fault) -> bool:
-    return fault.bound == STORAGE
+    """Not so a power cut: whoever is started after one has a disk that works."""
+    return isinstance(fault, Storage)
 
 
 def _unreachable(fault: Fault) -> bool:
@@ -81,14 +82,27 @@ def role_of(node: str) -> str:
     return DRIVER if node[:1] == "w" and node[1:].isdigit() else node
 
 
-def excuse(node: str, status: int, injected: Sequence[Injected]) -> str:
-    """Why a node may have ended by itself with this status; empty when it may not."""
-    role = role_of(node)
-    for contract in CONTRACTS:
-        if contract.role != role or contract.status not in (None, status):
-            continue
-        for one in injected:
-            here = not contract.own or role_of(one.node) == role
-            if here and contract.under(one.fault):
-                return contract.why
-    return ""
+class Excuses:
+    """Why nodes of one run may have ended by themselves."""
+
+    def __init__(self) -> None:
+        self._used: set[tuple[str, str]] = set()
+
+    def why(self, node: str, status: int, injected: Sequence[Injected]) -> str:
+        """Why a node may have ended by itself with this status; empty when it may not.
+
+        What a fault has done to a node itself it has done once: where that one ends again after it
+        was started again, something else is wrong.
+        """
+        role = role_of(node)
+        for contract in CONTRACTS:
+            if contract.role != role or contract.status not in (None, status):
+                continue
+            for one in injected:
+                use = one.fault.id, node
+                here = not contract.own or (role_of(one.node) == role and use not in self._used)
+                if here and contract.under(one.fault):
+                    if contract.own:
+                        self._used.add(use)
+                    return contract.why
+        return ""
