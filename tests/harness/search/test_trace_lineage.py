@@ -200,6 +200,8 @@ DRIVERS_OWN = (OPEN, PLAN, OFFSETS, COMMIT, COMMITS)
             PAUSE,
             {f"pause(driver, from {step}, replaced)" for step in DRIVERS_OWN}
             | {f"pause(driver, from {step})" for step in DRIVERS_OWN}
+            | {f"pause(driver, from {COMMIT} until {COMMIT}#2, replaced)"}
+            | {f"pause(driver, from {OPEN} until {COMMIT}, replaced)"}
             | {f"pause(receiver, from {SERVED})"}
             | {f"pause(receiver, from {SERVED} until {COMMIT}#2)"}
             | {f"silence({LINK}, {COMMIT})"},
