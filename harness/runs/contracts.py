@@ -6,7 +6,7 @@ should go on. So each such end is an anomaly, but for those that a node's contra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from bettong.engine.ingest.sender import GAVE_UP
@@ -14,6 +14,8 @@ from bettong.harness.conductor.fault_status import Injected
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds import Storage
 from bettong.harness.faults.point import DRIVER
+from bettong.harness.faults.step_ids import StepId
+from bettong.lineage.trace import TraceEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class Contract:
         own: only where the fault has hit that node itself, which then ends once.
         why: what the node promises.
         status: the exit status that it ends with, if any one.
+        fenced: only where another start of the node has taken a newer epoch.
     """
 
     role: str
@@ -33,6 +36,7 @@ class Contract:
     own: bool
     why: str
     status: int | None = None
+    fenced: bool = False
 
 
 def _disk(fault: Fault) -> bool:
@@ -64,7 +68,12 @@ when it is started again",
         GAVE_UP,
     ),
     Contract(
-        DRIVER, _replaced, True, "a driver that another one has replaced is fenced: it ends", 1
+        DRIVER,
+        _replaced,
+        True,
+        "a driver that another one has replaced is fenced: it ends",
+        1,
+        fenced=True,
     ),
     Contract(DRIVER, _unreachable, False, "a driver gives up when nobody answers for a minute", 1),
     Contract(
@@ -88,8 +97,13 @@ class Excuses:
     def __init__(self) -> None:
         self._used: set[tuple[str, str]] = set()
 
-    def why(self, node: str, status: int, injected: Sequence[Injected]) -> str:
+    def why(
+        self, node: str, status: int, injected: Sequence[Injected], is_fenced: bool = False
+    ) -> str:
         """Why a node may have ended by itself with this status; empty when it may not.
+
+        Args:
+            is_fenced: another start of the node has taken a newer epoch.
 
         What a fault has done to a node itself it has done once: where that one ends again after it
         was started again, something else is wrong.
@@ -97,6 +111,8 @@ class Excuses:
         role = role_of(node)
         for contract in CONTRACTS:
             if contract.role != role or contract.status not in (None, status):
+                continue
+            if contract.fenced and not is_fenced:
                 continue
             for one in injected:
                 use = one.fault.id, node
@@ -106,3 +122,16 @@ class Excuses:
                         self._used.add(use)
                     return contract.why
         return ""
+
+
+def is_fenced(events: Iterable[TraceEvent], node: str, incarnation: int) -> bool:
+    """Whether another start of a node than this one has taken the newest epoch."""
+    taken = [
+        (StepId.parse(event.step).epoch or 0, event.incarnation)
+        for event in events
+        if event.node == node
+        and event.phase == "after"
+        and StepId.parse(event.step).shape == "epoch=N/take"
+        and event.detail.get("taken")
+    ]
+    return bool(taken) and max(taken)[1] != incarnation

@@ -6,9 +6,10 @@ import pytest
 
 from bettong.harness.conductor.fault_status import Injected
 from bettong.harness.faults.fault import Fault
-from bettong.harness.faults.kinds import Crash, Cut, Omit, PowerCut, Storage
+from bettong.harness.faults.kinds import Crash, Cut, Omit, Pause, PowerCut, Storage
 from bettong.harness.faults.point import Point
-from bettong.harness.runs.contracts import Excuses
+from bettong.harness.runs.contracts import Excuses, is_fenced
+from bettong.lineage.trace import TraceEvent
 
 AT = Point("batch=0/commits")
 DISK = Storage(AT)
@@ -57,3 +58,17 @@ def test_a_node_that_its_disk_has_ended_does_not_end_again_when_it_has_started_a
 def test_nobody_answers_those_that_are_started_again_either() -> None:
     excuses, gone = Excuses(), [Injected(FOR_GOOD, "receiver")]
     assert excuses.why("driver", 1, gone) and excuses.why("driver", 1, gone)
+
+
+def taken(epoch: int, incarnation: int, done: bool = True) -> TraceEvent:
+    return TraceEvent(f"epoch={epoch}/take", "after", "driver", incarnation, detail={"taken": done})
+
+
+def test_a_driver_with_the_newest_epoch_is_not_excused_by_one_that_it_has_replaced() -> None:
+    zombie = [Injected(Pause("driver", AT, replace=True), "driver")]
+    events = [taken(1, 1), taken(2, 2)]
+    assert not is_fenced(events, "driver", 2)
+    assert not Excuses().why("driver", 1, zombie, is_fenced=False)
+    assert is_fenced([*events, taken(3, 2, done=False), taken(3, 1)], "driver", 2)
+    assert Excuses().why("driver", 1, zombie, is_fenced=True)
+    assert not is_fenced((), "driver", 1)
