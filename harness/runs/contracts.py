@@ -28,7 +28,7 @@ class Contract:
         own: only where the fault has hit that node itself, which then ends once.
         why: what the node promises.
         status: the exit status that it ends with, if any one.
-        fenced: only where another start of the node has taken a newer epoch.
+        fenced: only where another start of the node has fenced it.
     """
 
     role: str
@@ -103,7 +103,7 @@ class Excuses:
         """Why a node may have ended by itself with this status; empty when it may not.
 
         Args:
-            is_fenced: another start of the node has taken a newer epoch.
+            is_fenced: see the function of this name.
 
         What a fault has done to a node itself it has done once: where that one ends again after it
         was started again, something else is wrong.
@@ -125,13 +125,18 @@ class Excuses:
 
 
 def is_fenced(events: Iterable[TraceEvent], node: str, incarnation: int) -> bool:
-    """Whether another start of a node than this one has taken the newest epoch."""
-    taken = [
-        (StepId.parse(event.step).epoch or 0, event.incarnation)
-        for event in events
-        if event.node == node
-        and event.phase == "after"
-        and StepId.parse(event.step).shape == "epoch=N/take"
-        and event.detail.get("taken")
-    ]
-    return bool(taken) and max(taken)[1] != incarnation
+    """Whether another start of a node than this one has taken the newest epoch; or has written a
+    note of Spark's since this one began, for Spark ends who finds that."""
+    newest, has_begun = (0, incarnation), False
+    for event in events:
+        if event.node != node:
+            continue
+        has_begun = has_begun or event.incarnation == incarnation
+        id, own = StepId.parse(event.step), event.incarnation == incarnation
+        if event.phase != "after":
+            continue
+        if has_begun and not own and id.is_noted_by_spark:
+            return True
+        if id.shape == "epoch=N/take" and event.detail.get("taken"):
+            newest = max(newest, (id.epoch or 0, event.incarnation))
+    return newest[1] != incarnation

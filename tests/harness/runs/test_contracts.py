@@ -72,3 +72,10 @@ def test_a_driver_with_the_newest_epoch_is_not_excused_by_one_that_it_has_replac
     assert is_fenced([*events, taken(3, 2, done=False), taken(3, 1)], "driver", 2)
     assert Excuses().why("driver", 1, zombie, is_fenced=True)
     assert not is_fenced((), "driver", 1)
+
+
+def test_on_spark_a_driver_ends_too_when_a_zombie_has_written_what_it_was_to_write() -> None:
+    older = TraceEvent("batch=1/offsets", "after", "driver", 1)
+    begun, zombies = taken(2, 2), TraceEvent("batch=2/offsets", "after", "driver", 1)
+    assert not is_fenced([taken(1, 1), older, begun], "driver", 2)
+    assert is_fenced([taken(1, 1), older, begun, zombies], "driver", 2)
