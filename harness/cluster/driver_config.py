@@ -20,6 +20,7 @@ from bettong.engine.sinks.files import FileSink
 from bettong.engine.sinks.kafka import KafkaSink
 from bettong.engine.sources.directory import DirectorySource
 from bettong.engine.sources.kafka import KafkaSource
+from bettong.harness.cluster.layout import INDEX
 from bettong.harness.scenario import Inputs, Outputs
 
 _ALL = 1_000_000
@@ -61,7 +62,7 @@ def configure(
 
     def source(name: str) -> GatewaySource | DirectorySource | KafkaSource:
         if inputs == "folder":
-            return DirectorySource(Path(folders[name]), Path(checkpoint) / "index" / name)
+            return DirectorySource(Path(folders[name]), Path(checkpoint) / INDEX / name)
         if inputs == "kafka":
             return KafkaSource(servers["kafka"], f"{topics}.{name}", end="now")
         return GatewaySource(Address.parse(servers["gateway"]), name, patience=waiting)

@@ -23,6 +23,8 @@ SERVERS = ("gateway", "receiver")
 SENDER = "bettong.engine.ingest.sender"
 GATEWAY = "bettong.engine.ingest.gateway"
 RECEIVER = "bettong.engine.receiver.server"
+INDEX = "index"
+"""The folder of a checkpoint that has the numbers of messages in files."""
 MODULES: dict[Component, str] = {"gateway": GATEWAY, "receiver": RECEIVER}
 
 
@@ -61,6 +63,10 @@ class Layout:
     def checkpoint(self) -> Path:
         """Spark's checkpoint and the engine's state."""
         return self.folder / "checkpoint"
+
+    def index(self, stream: str) -> Path:
+        """The numbers of the messages of a stream that comes in files."""
+        return self.checkpoint / INDEX / stream
 
     @property
     def receiver(self) -> Path:

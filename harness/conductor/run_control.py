@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from bettong.engine.steps import UNREACHED
-from bettong.harness.conductor.admission import StepAdmission
-from bettong.harness.conductor.event_log import EventLog
+from bettong.harness.conductor.admission import DRAIN_TIMEOUT, StepAdmission
+from bettong.harness.conductor.event_log import EventLog, OpenStep
 from bettong.harness.conductor.fault_status import Injected, PlannedFaults
 from bettong.harness.conductor.injector import GO, Injection
 from bettong.harness.conductor.order import FiringOrder, OrderKeeper
 from bettong.harness.faults.actuator import Actuator
-from bettong.harness.faults.fault import Go
+from bettong.harness.faults.fault import Fault, Go
 from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.trace import TraceEvent
 
@@ -62,6 +62,7 @@ class RunControl:
         self._planned = PlannedFaults(schedule)
         self._changed = threading.Condition()
         self._left = threading.Event()
+        self._began: dict[str, tuple[int, OpenStep]] = {}
         self._book = EventLog(trace)
         self._gate = StepAdmission(
             run, self._book, self._changed, lambda: self._gate.ended or self.failure is not None
@@ -213,6 +214,7 @@ class RunControl:
             self._order.came(event)
             ends, starts = self._planned.due(event, taken.occurrence)
             ends = [*ends, *crossed]
+            self._began |= {planned.fault.id: (connection_id, taken) for planned in starts}
         self._injection.lapse(connection_id, event)
         ended_held = event.phase != "before" and taken.held
         go: Go | None = GO
@@ -223,10 +225,20 @@ class RunControl:
             if left:
                 self._injection.release(taken.held)
             self._order.fired([planned.fault.points[0] for planned in starts])
+            self._let_pass(planned.fault for planned in ends if planned.fault.goes_first)
         if go is None or event.phase != "before":
             return go
         answer = self._answer(event.step, taken.occurrence + go.later)
         return go if answer is None else replace(go, answer=answer)
+
+    def _let_pass(self, ended: Iterable[Fault]) -> None:
+        """Wait until the steps are over at which these faults began."""
+        with self._changed:
+            held = [self._began[fault.id] for fault in ended if fault.id in self._began]
+            self._changed.wait_for(
+                lambda: self._gate.ended or not any(self._book.is_open(*at) for at in held),
+                DRAIN_TIMEOUT,
+            )
 
     def gone(self, connection_id: int) -> None:
         """A connection has closed: what its steps held in force is healed."""

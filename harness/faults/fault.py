@@ -233,6 +233,11 @@ class Fault(ABC):
         return False
 
     @property
+    def goes_first(self) -> bool:
+        """Whether who comes to its end waits there until the step is over at which it began."""
+        return False
+
+    @property
     def until_idle(self) -> bool:
         """Whether it ends when all others have done their work."""
         return False

@@ -26,10 +26,13 @@ from bettong.harness.conductor.stage_numbers import StageNumbers
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.runs.course import BlindError, Course, Limits, StuckError
+from bettong.harness.runs.left_fences import check_fences
 from bettong.harness.runs.left_logs import check_logs
 from bettong.harness.runs.left_notes import check_notes
+from bettong.harness.runs.left_numbers import check_numbers
 from bettong.harness.runs.left_over import left_over
 from bettong.harness.runs.left_state import LeftState, left_state
+from bettong.harness.runs.looks import Looks
 from bettong.harness.runs.observed import Observed, visible
 from bettong.harness.runs.remains import remains
 from bettong.harness.runs.sent import check_sent
@@ -66,6 +69,10 @@ class Asked:
     spares_jvm: bool = False
 
 
+_MOST_BYTES = 1 << 16
+"""Of input, where readers look at the outputs time and again."""
+
+
 class Carried:
     """One run; ``carry_out`` is called once, and the attributes say then what came of it.
 
@@ -80,6 +87,7 @@ class Carried:
         until_drained: the trace until then.
         died_before: nodes that had ended until then although nothing excuses that.
         last: what a reader saw when the power was cut, where a sink need not keep it.
+        looks: what readers saw before all was done.
         left: what the run had left on the disks when all was done.
         states: the state that was left, each time when all was done.
         left_behind: what was wrong with all else that was left, each time.
@@ -107,6 +115,9 @@ class Carried:
         self.messages = messages
         self._asked = asked
         self._moments = Moments(scenario.moments)
+        self.looks = Looks(self.seen)
+        size = sum(len(message) for sent in messages.values() for message in sent)
+        self._is_looked_at = scenario.outputs != "kafka" and size <= _MOST_BYTES
         self._lap_began = time.monotonic()
         self.run = f"{scenario.name}-{uuid.uuid4().hex[:12]}"
         self.courses: list[Course] = []
@@ -134,7 +145,7 @@ class Carried:
                 asked.trace,
                 StageNumbers(),
                 self._moments.answer,
-                asked.on_step,
+                self._came,
                 asked.order,
             )
             self._backend.conductor.begin(self.control)
@@ -152,6 +163,11 @@ class Carried:
                 self._backend.conductor.end(self.control)
             self.jvms_spared = cluster.jvms_spared
         self.lap("end")
+
+    def _came(self, event: TraceEvent) -> None:
+        self._asked.on_step(event)
+        if self._is_looked_at:
+            self.looks.came(event)
 
     def seen(self) -> Observed:
         """What a reader sees now."""
@@ -254,7 +270,9 @@ class Carried:
         found = [
             *check_sent(layout, noted),
             *check_logs(layout, sent, undisturbed=not disturbed),
+            *check_fences(layout, self.application, scenario.outputs),
             *check_notes(layout),
+            *check_numbers(layout, self.messages if scenario.inputs == "folder" else ()),
         ]
         if not disturbed and not self._closed_as_told():
             found.append(stuck("no batch was closed by time", expected="batches that time closes"))

@@ -6,14 +6,16 @@ should go on. So each such end is an anomaly, but for those that a node's contra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from bettong.engine.ingest.sender import GAVE_UP
 from bettong.harness.conductor.fault_status import Injected
 from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.kinds import Storage
 from bettong.harness.faults.point import DRIVER
-from bettong.lineage.faults import STORAGE
+from bettong.harness.faults.step_ids import StepId
+from bettong.lineage.trace import TraceEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +25,10 @@ class Contract:
     Attributes:
         role: of the node.
         under: whether a fault that has fired lets it.
-        own: only where the fault has hit that node itself.
+        own: only where the fault has hit that node itself, which then ends once.
         why: what the node promises.
         status: the exit status that it ends with, if any one.
+        fenced: only where another start of the node has fenced it.
     """
 
     role: str
@@ -33,10 +36,12 @@ class Contract:
     own: bool
     why: str
     status: int | None = None
+    fenced: bool = False
 
 
 def _disk(fault: Fault) -> bool:
-    return fault.bound == STORAGE
+    """Not so a power cut: whoever is started after one has a disk that works."""
+    return isinstance(fault, Storage)
 
 
 def _unreachable(fault: Fault) -> bool:
@@ -63,7 +68,12 @@ when it is started again",
         GAVE_UP,
     ),
     Contract(
-        DRIVER, _replaced, True, "a driver that another one has replaced is fenced: it ends", 1
+        DRIVER,
+        _replaced,
+        True,
+        "a driver that another one has replaced is fenced: it ends",
+        1,
+        fenced=True,
     ),
     Contract(DRIVER, _unreachable, False, "a driver gives up when nobody answers for a minute", 1),
     Contract(
@@ -81,14 +91,52 @@ def role_of(node: str) -> str:
     return DRIVER if node[:1] == "w" and node[1:].isdigit() else node
 
 
-def excuse(node: str, status: int, injected: Sequence[Injected]) -> str:
-    """Why a node may have ended by itself with this status; empty when it may not."""
-    role = role_of(node)
-    for contract in CONTRACTS:
-        if contract.role != role or contract.status not in (None, status):
+class Excuses:
+    """Why nodes of one run may have ended by themselves."""
+
+    def __init__(self) -> None:
+        self._used: set[tuple[str, str]] = set()
+
+    def why(
+        self, node: str, status: int, injected: Sequence[Injected], is_fenced: bool = False
+    ) -> str:
+        """Why a node may have ended by itself with this status; empty when it may not.
+
+        Args:
+            is_fenced: see the function of this name.
+
+        What a fault has done to a node itself it has done once: where that one ends again after it
+        was started again, something else is wrong.
+        """
+        role = role_of(node)
+        for contract in CONTRACTS:
+            if contract.role != role or contract.status not in (None, status):
+                continue
+            if contract.fenced and not is_fenced:
+                continue
+            for one in injected:
+                use = one.fault.id, node
+                here = not contract.own or (role_of(one.node) == role and use not in self._used)
+                if here and contract.under(one.fault):
+                    if contract.own:
+                        self._used.add(use)
+                    return contract.why
+        return ""
+
+
+def is_fenced(events: Iterable[TraceEvent], node: str, incarnation: int) -> bool:
+    """Whether another start of a node than this one has taken the newest epoch; or has written a
+    note of Spark's since this one began, for Spark ends who finds that."""
+    newest, has_begun = (0, incarnation), False
+    for event in events:
+        if event.node != node:
             continue
-        for one in injected:
-            here = not contract.own or role_of(one.node) == role
-            if here and contract.under(one.fault):
-                return contract.why
-    return ""
+        has_begun = has_begun or event.incarnation == incarnation
+        id, own = StepId.parse(event.step), event.incarnation == incarnation
+        if event.phase != "after":
+            continue
+        if has_begun and not own and id.is_noted_by_spark:
+            return True
+        if id.shape == "epoch=N/take" and event.detail.get("taken"):
+            newest = max(newest, (id.epoch or 0, event.incarnation))
+    return newest[1] != incarnation

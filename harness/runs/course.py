@@ -20,7 +20,7 @@ from bettong.harness.cluster.nodes import NodeError, last_words
 from bettong.harness.cluster.scenario_cluster import RunCluster
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.processes.patience import patience
-from bettong.harness.runs.contracts import excuse
+from bettong.harness.runs.contracts import Excuses, is_fenced
 from bettong.lineage.errors import BettongError
 from bettong.lineage.results import Anomaly
 from bettong.lineage.trace import TraceEvent
@@ -89,6 +89,7 @@ class Course:
         self._layout = layout
         self._control = control
         self._limits = limits
+        self._excuses = Excuses()
         self._began = time.monotonic()
         self._sending = {node: stream for stream, node in senders.items()}
 
@@ -177,7 +178,8 @@ class Course:
 
     def _has_died(self, name: str, status: int) -> None:
         words = last_words(self._cluster.nodes[name].log)
-        excused = excuse(name, status, self._control.injected)
+        fenced = is_fenced(self._control.events, name, self._cluster.nodes[name].incarnation)
+        excused = self._excuses.why(name, status, self._control.injected, fenced)
         why = f": {excused}" if excused else ""
         self.notes.append(f"{name} ended with status {status} and was started again{why}")
         if not excused:

@@ -44,7 +44,7 @@ def _journals(streams: Path, sent: Mapping[str, int], undisturbed: bool) -> Iter
     for stream in sorted(sent.keys() - {folder.name for folder in folders}) if folders else ():
         yield _not_noted(stream, sent[stream], 0, False)
     for folder in folders:
-        with _copied(folder) as copy:
+        with copied(folder) as copy:
             try:
                 journal = Journal(copy, folder.name)
             except BettongError:
@@ -80,7 +80,7 @@ def _not_noted(stream: str, number: int, end: int, ended: bool) -> Anomaly:
 def _ledgers(receiver: Path) -> Iterator[Anomaly]:
     """Every batch is committed, and an epoch that begins drops what older ones have staged."""
     for folder in _folders(receiver):
-        with _copied(folder) as copy:
+        with copied(folder) as copy:
             try:
                 ledger = Ledger(copy, folder.name)
             except BettongError:
@@ -99,7 +99,8 @@ def _folders(top: Path) -> list[Path]:
 
 
 @contextmanager
-def _copied(folder: Path) -> Iterator[Path]:
+def copied(folder: Path) -> Iterator[Path]:
+    """A copy of a folder, as whoever opens a log repairs it."""
     with tempfile.TemporaryDirectory(prefix="bettong-log-") as name:
         copy = Path(name) / folder.name
         shutil.copytree(folder, copy)

@@ -91,7 +91,8 @@ def run_once(
 def _judge_carried(carried: Carried, last: Observed) -> tuple[Judgement, Judgement]:
     """What was right before anything was done again, and after it."""
     scenario, layout, application = carried.scenario, carried.layout, carried.application
-    also = [*carried.stuck, *carried.died]
+    looked = carried.looks.judged((carried.drained or last).records)
+    also = [*carried.stuck, *carried.died, *looked]
     taken_in = accepted(scenario, layout, carried.messages)
     try:
         ends = boundaries(scenario, layout, taken_in)
@@ -113,7 +114,8 @@ def _judge_carried(carried: Carried, last: Observed) -> tuple[Judgement, Judgeme
         return judgement, judgement
     history = History(expected, carried.drained.records, carried.until_drained)
     left = wrong[0] if wrong else ()
-    return _judge(history, carried.drained, carried.died_before, left), judgement
+    before = [*carried.died_before, *looked]
+    return _judge(history, carried.drained, before, left), judgement
 
 
 def _append(trace: Path | None, events: Sequence[TraceEvent]) -> None:

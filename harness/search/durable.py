@@ -13,13 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bettong.engine.storage.durability import Change, Inode, Keep, Volume
+from bettong.engine.storage.durability import KEEPS, Change, Inode, Keep, Volume
 from bettong.harness.faults.fault import PowerLoss, TakenStep
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.search.occurrences import DiskReport, Occurrence, Reading
 
 MOST_WAYS = 4
-"""So many ways to lose something at one moment are tried."""
+"""So many ways to lose something at one moment are tried, and of those that have names all."""
 _BYTES = 2  # as many as make half of a write differ from all and from nothing of it
 
 _Key = tuple[Change, ...]
@@ -54,7 +54,9 @@ class _NodeDisk:
             known.append(loss)
 
     def _ways(self) -> Sequence[tuple[Keep, frozenset[str]]]:
-        keeps = self.volume.choices()[:MOST_WAYS]
+        choices = self.volume.choices()
+        named = sum(keep in KEEPS for keep in choices)
+        keeps = choices[: max(MOST_WAYS, named)]
         lost = ((keep, {change.origin for change in self.volume.lost(keep)}) for keep in keeps)
         return [(keep, frozenset(origins)) for keep, origins in lost]
 

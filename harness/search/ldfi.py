@@ -88,6 +88,7 @@ def search_scenario(
             enough=lambda: not executor.starts_again and len(campaign.runs) >= _TO_BLAME,
             once_more=_ONCE_MORE,
         )
+        check_tried(findings, reach)
         sampled = check_equivalence(executor, findings, reach, campaign.seed)
         _check_start(executor, findings)
     return _result(campaign, executor, findings, reach, expected, sampled)
@@ -98,6 +99,18 @@ def set_ending(campaign: Campaign, reach: SearchBounds) -> None:
     campaign.replay = False  # a crash right before commits/N is among the hypotheses
     campaign.power_cut = reach.storage > 0
     campaign.again = reach.crashes > 0 or campaign.power_cut
+
+
+def check_tried(findings: Findings, reach: SearchBounds) -> None:
+    """A search that has had no fault to fire says nothing of faults."""
+    if findings.verdict != "valid" or any(e.schedule for e in findings.executions):
+        return
+    findings.complete = False
+    findings.conclude(
+        "unknown",
+        f"nothing that can happen to it is within the bounds ({reach.words()}): no fault was "
+        "tried; give wider bounds, such as --bounds quick, or --faults none for runs without any",
+    )
 
 
 def _check_start(executor: ScenarioExecutor, findings: Findings) -> None:
@@ -209,7 +222,7 @@ def _result(
     if reach.storage:
         assumptions.append(
             "power cuts at the first and the last moment at which the same is not durable, each in "
-            f"the {MOST_WAYS} ways that lose the most"
+            f"the {MOST_WAYS} ways that lose the most, or in all that have names"
         )
     if equivalence.stand_ins:
         assumptions.append(

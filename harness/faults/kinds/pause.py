@@ -16,6 +16,16 @@ from bettong.harness.faults.wording import moment
 from bettong.lineage.faults import PAUSE
 from bettong.lineage.trace import TraceEvent
 
+_SHARED = frozenset(
+    {
+        "batch=N/p=N/a=N/sink.prepare",
+        "batch=N/state.manifest",
+        "batch=N/sink.commit",
+        "batch=N/source.commit",
+    }
+)
+"""What a driver changes for others too, and another one that does its batch again changes again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pause(Fault):
@@ -83,6 +93,10 @@ class Pause(Fault):
         return "beside" if self.replace and self.until is not None else ""
 
     @property
+    def goes_first(self) -> bool:
+        return self.replace and self.until is not None and self.until.phase == "before"
+
+    @property
     def until_idle(self) -> bool:
         return self.until is None
 
@@ -119,8 +133,9 @@ class Pause(Fault):
     @classmethod
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Pause]:
         """All others get ahead of the node, which goes on where it was. Or it is taken for dead:
-        the driver is replaced meanwhile; a server goes on when the client that has asked for this
-        step is about to ask again."""
+        the driver is replaced meanwhile, by one that has done all its work when it goes on, or is
+        amid it; a server goes on when the client that has asked for this step is about to ask
+        again."""
         start = Point(step.step, "before", step.number)
         if premise == "ends":
             yield cls(step.node, start)
@@ -133,5 +148,18 @@ class Pause(Fault):
             elif id.shape == "batch=N/source.note":  # two drivers have looked, and both note
                 looked = Point(f"batch={id.batch}/source.wait", "after", step.number + 1)
                 yield cls(step.node, start, looked, replace=True)
+            elif (met := _met_at(id, step.number)) is not None:
+                yield cls(step.node, start, met, replace=True)
         elif (again := run.tried_again(step)) is not None:
             yield cls(step.node, start, again)
+
+
+def _met_at(step: StepId, number: int) -> Point | None:
+    """Where the next driver is amid its work when one that was taken for dead takes this step:
+    about to take it too, or, where the other begins its epoch at a sink, about to commit there."""
+    if step.shape in _SHARED:
+        return Point(str(step), "before", number + 1)
+    if step.shape == "epoch=N/sink.open" and step.epoch == 1:
+        name = f"/{step.name}" if step.name else ""
+        return Point(f"batch=0/sink.commit{name}", "before")
+    return None

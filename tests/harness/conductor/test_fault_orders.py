@@ -4,6 +4,7 @@ moment that it names, and has said that it got there."""
 from __future__ import annotations
 
 import errno
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -12,7 +13,7 @@ from bettong.engine.storage.durability import Keep
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
 from bettong.harness.faults.fault import Fault, Go
-from bettong.harness.faults.kinds import Crash, Late, PowerCut, Storage
+from bettong.harness.faults.kinds import Crash, Late, Pause, PowerCut, Storage
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.trace import Phase, TraceEvent
@@ -168,3 +169,19 @@ def test_a_wait_that_fails_does_not_end_later() -> None:
     run = Run(failed, late)
     assert run.at(wait.step) == Go(errno.EIO)
     assert run.fired(failed)
+
+
+def test_who_comes_to_a_step_before_which_a_zombie_goes_on_waits_until_its_own_is_over() -> None:
+    """Whose step comes first is not a matter of the clock."""
+    pause = Pause("a", Point("write"), Point("write", "before", 2), replace=True)
+    run = Run(pause)
+    run.at("write")
+    successor = TraceEvent("write", "before", "a", 2)
+    comes = threading.Thread(target=run.control.notify, args=(2, successor), daemon=True)
+    comes.start()
+    comes.join(0.2)
+    assert comes.is_alive(), "it has gone ahead"
+    run.at("write", "after")
+    comes.join(60)
+    assert not comes.is_alive()
+    assert run.fired(pause)

@@ -200,6 +200,8 @@ DRIVERS_OWN = (OPEN, PLAN, OFFSETS, COMMIT, COMMITS)
             PAUSE,
             {f"pause(driver, from {step}, replaced)" for step in DRIVERS_OWN}
             | {f"pause(driver, from {step})" for step in DRIVERS_OWN}
+            | {f"pause(driver, from {COMMIT} until {COMMIT}#2, replaced)"}
+            | {f"pause(driver, from {OPEN} until {COMMIT}, replaced)"}
             | {f"pause(receiver, from {SERVED})"}
             | {f"pause(receiver, from {SERVED} until {COMMIT}#2)"}
             | {f"silence({LINK}, {COMMIT})"},
@@ -283,6 +285,17 @@ def test_a_name_that_is_never_synced_can_be_lost_and_overtake_its_data() -> None
     after = f"power-cut(receiver, after {SERVED}"
     kept = {f"{after}, keep {keep})" for keep in ("names", "half", "1")}
     assert cuts == {f"{after})"} | kept
+
+
+def test_a_write_can_come_back_as_zeros_beside_a_name_that_is_never_synced() -> None:
+    calls = [
+        [1, "open", "1.0", "new", 0],
+        [2, "append", "1.0", 2],
+        [3, "rename", "new", "whole", 0],
+        *([4, "append", "log", 9], [5, "sync", "log", 0]),
+    ]
+    cuts = {id for id in proposed(with_calls(calls)) if id.startswith("power-cut")}
+    assert f"power-cut(receiver, {SERVED}, keep zeros)" in cuts
 
 
 def test_each_call_to_the_disk_can_fail() -> None:

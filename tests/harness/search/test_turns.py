@@ -48,16 +48,22 @@ def leaves(step: str) -> list[Pause]:
 @pytest.mark.parametrize(
     ("step", "until"),
     [
-        ("epoch=1/take", "epoch=1/take#2"),
-        ("batch=1/source.note", "batch=1/source.wait#2"),
-        ("batch=1/sink.commit", None),
+        ("epoch=1/take", "after epoch=1/take#2"),
+        ("batch=1/source.note", "after batch=1/source.wait#2"),
+        ("batch=1/sink.commit/sums", "batch=1/sink.commit/sums#2"),
+        ("batch=0/p=1/a=0/sink.prepare", "batch=0/p=1/a=0/sink.prepare#2"),
+        ("epoch=1/sink.open/sums", "batch=0/sink.commit/sums"),
+        ("epoch=2/sink.open", None),
+        ("batch=1/p=0/a=0/source.read", None),
     ],
 )
-def test_a_driver_goes_on_beside_another_where_both_decide(step: str, until: str | None) -> None:
+def test_a_driver_goes_on_beside_another_where_both_change_something(
+    step: str, until: str | None
+) -> None:
     replaced, *beside = leaves(step)
     assert (replaced.start, replaced.until, replaced.replace) == (Point(step), None, True)
     assert [pause.id for pause in beside] == [
-        f"pause(driver, from {step} until after {until}, replaced)" for _ in beside
+        f"pause(driver, from {step} until {until}, replaced)" for _ in beside
     ]
     assert bool(beside) == (until is not None)
 

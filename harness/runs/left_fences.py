@@ -1,0 +1,96 @@
+"""Whether the sinks would keep an older driver from writing, by what is on their disks when all is
+done. What only their memory knows is gone with the next restart; a driver that was taken for dead
+and comes back then would write beside its successor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from bettong.engine import Application
+from bettong.engine.endpoints import kept_as
+from bettong.engine.errors import FencedError
+from bettong.engine.net.errors import RefusedError
+from bettong.engine.receiver.ledger import Ledger
+from bettong.engine.sinks.arrow import ArrowSink
+from bettong.engine.sinks.base import Noted
+from bettong.engine.sinks.files import FileSink
+from bettong.engine.state.manifest import current_epoch
+from bettong.engine.state.store import LocalStore
+from bettong.harness.cluster.layout import Layout
+from bettong.harness.runs.left_logs import copied
+from bettong.harness.runs.left_over import STATE
+from bettong.harness.scenario import Outputs
+from bettong.lineage.errors import BettongError
+from bettong.lineage.results import Anomaly
+
+_NEVER_DONE = 1 << 40
+"""A batch that no run comes to."""
+
+
+def check_fences(layout: Layout, application: Application, outputs: Outputs) -> tuple[Anomaly, ...]:
+    """A StateDivergence for each sink that would take a commit of the epoch before the newest.
+
+    Args:
+        layout: of the run, whose last driver has come to its end; nobody is at work in it.
+    """
+    newest = current_epoch(LocalStore(layout.checkpoint / STATE))
+    takes = _TAKES.get(outputs)
+    if takes is None or not newest:
+        return ()
+    found = []
+    for sink in application.sinks:
+        folder = (
+            layout.receiver / kept_as(application, sink.name)
+            if outputs == "receiver"
+            else layout.files / sink.name
+        )
+        if not folder.is_dir():
+            continue  # what it had is lost, and who reads it says so
+        with copied(folder) as copy:
+            if takes(copy, newest - 1):
+                found.append(
+                    Anomaly(
+                        "StateDivergence",
+                        expected={"sink": sink.name, "refuses": f"epoch {newest - 1}"},
+                        seen={"sink": sink.name, "takes": f"epoch {newest - 1}"},
+                        note=f"the sink {sink.name} has not noted that epoch {newest} has begun: "
+                        "it would let an older driver write",
+                    )
+                )
+    return tuple(found)
+
+
+def _ledger_takes(folder: Path, epoch: int) -> bool:
+    try:
+        ledger = Ledger(folder, folder.name)
+    except BettongError:
+        return False  # who starts from it says so
+    try:
+        ledger.commit(epoch, _NEVER_DONE, {})
+    except RefusedError as e:
+        return e.code != "fenced"
+    finally:
+        ledger.close()
+    return True
+
+
+def _folder_takes(kind: type[FileSink | ArrowSink]) -> Callable[[Path, int], bool]:
+    def takes(folder: Path, epoch: int) -> bool:
+        try:
+            kind(folder).commit(epoch, _NEVER_DONE, {}, Noted("", ()))
+        except FencedError:
+            return False
+        except OSError:
+            pass  # where it keeps its epochs, there is nothing
+        return True
+
+    return takes
+
+
+_TAKES: Mapping[Outputs, Callable[[Path, int], bool]] = {
+    "receiver": _ledger_takes,
+    "files": _folder_takes(FileSink),
+    "arrow": _folder_takes(ArrowSink),
+}
