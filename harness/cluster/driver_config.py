@@ -20,10 +20,11 @@ from bettong.engine.sinks.files import FileSink
 from bettong.engine.sinks.kafka import KafkaSink
 from bettong.engine.sources.directory import DirectorySource
 from bettong.engine.sources.kafka import KafkaSource
-from bettong.harness.cluster.layout import INDEX
 from bettong.harness.scenario import Inputs, Outputs
 
 _ALL = 1_000_000
+INDEX = "index"
+"""The folder of a checkpoint that has the numbers of messages in files."""
 """Versions of the state, and notes of batches, which the oracle of a live run reads."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from bettong.harness.cluster.driver_config import INDEX
 from bettong.harness.scenario import Component
 
 DRIVER_JOB = "bettong.harness.cluster.driver_job:run_query"
@@ -23,8 +24,6 @@ SERVERS = ("gateway", "receiver")
 SENDER = "bettong.engine.ingest.sender"
 GATEWAY = "bettong.engine.ingest.gateway"
 RECEIVER = "bettong.engine.receiver.server"
-INDEX = "index"
-"""The folder of a checkpoint that has the numbers of messages in files."""
 MODULES: dict[Component, str] = {"gateway": GATEWAY, "receiver": RECEIVER}
 
 
