@@ -115,7 +115,7 @@ class Carried:
         self.messages = messages
         self._asked = asked
         self._moments = Moments(scenario.moments)
-        self.looks = Looks(self.seen)
+        self.looks = Looks(self.seen, schedule.faults)
         size = sum(len(message) for sent in messages.values() for message in sent)
         self._is_looked_at = scenario.outputs != "kafka" and size <= _MOST_BYTES
         self._lap_began = time.monotonic()

@@ -8,12 +8,12 @@ started again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from bettong.harness.checkers import Record, Snapshot, check_atomicity, check_stays_visible
+from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds import PowerCut
-from bettong.harness.faults.registry import parse_fault
 from bettong.harness.faults.step_ids import FAULT, StepId
 from bettong.harness.runs.observed import Observed
 from bettong.lineage.results import Anomaly
@@ -26,25 +26,26 @@ _COMMITS = frozenset({"batch=N/sink.commit", "receiver.commit/batch=N"})
 class Looks:
     """The looks of one run's readers.
 
-    A power cut ends them: what it takes from a disk nobody reads before its node is back.
+    They end at the step at which the power is cut: what that takes from a disk nobody reads before
+    its node is back, and others may take steps before it is told that the cut has come into force.
 
     Args:
         look: reads every sink.
+        faults: that are to fire in the run.
     """
 
     look: Callable[[], Observed]
+    faults: Collection[Fault]
     _snapshots: list[Snapshot] = field(default_factory=list)
     _unreadable: list[Anomaly] = field(default_factory=list)
     _dark: bool = False
 
     def came(self, event: TraceEvent) -> None:
         """Something is about to happen, or has: look if it may have changed what readers see."""
-        if event.step.startswith(FAULT):
-            fault = parse_fault(event.detail.get("fault"), event.step)
-            self._dark = self._dark or isinstance(fault, PowerCut)
-        elif StepId.parse(event.step).shape not in _COMMITS:
-            return
-        if self._dark:
+        cuts = (fault for fault in self.faults if isinstance(fault, PowerCut))
+        self._dark = self._dark or any(cut.at.step == event.step for cut in cuts)
+        is_fault = event.step.startswith(FAULT)
+        if self._dark or not (is_fault or StepId.parse(event.step).shape in _COMMITS):
             return
         seen = self.look()
         name = f"{event.phase} {event.step}"

@@ -38,8 +38,8 @@ def fired(fault: Fault) -> TraceEvent:
     return TraceEvent(f"{FAULT}{fault.id}", "after", "driver", detail={"fault": to_entry(fault)})
 
 
-def looked(reader: Reader, *events: TraceEvent) -> tuple[Anomaly, ...]:
-    looks = Looks(reader.look)
+def looked(reader: Reader, *events: TraceEvent, fault: Fault | None = None) -> tuple[Anomaly, ...]:
+    looks = Looks(reader.look, [] if fault is None else [fault])
     for each in events:
         looks.came(each)
     return looks.judged(ALL)
@@ -69,11 +69,22 @@ def test_what_is_gone_again_is_lost() -> None:
     assert (lost.kind, lost.messages) == ("Loss", ("a/2",))
 
 
-def test_readers_look_when_a_fault_has_come_into_force_but_not_after_a_power_cut() -> None:
-    crash = fired(Crash("receiver", Point(COMMIT)))
-    assert [a.kind for a in looked(Reader(1), crash)] == ["Torn"]
-    cut = fired(PowerCut("receiver", Point(COMMIT)))
-    assert looked(Reader(), cut, event(COMMIT), crash) == ()
+def test_readers_look_when_a_fault_has_come_into_force() -> None:
+    crash = Crash("receiver", Point(COMMIT))
+    assert [a.kind for a in looked(Reader(1), fired(crash), fault=crash)] == ["Torn"]
+
+
+def test_nobody_looks_from_where_the_power_is_cut() -> None:
+    """Nor before it is told that it has been cut: others may see it sooner."""
+    cut = PowerCut("receiver", Point(COMMIT, "after"))
+    seen = [
+        event("batch=0/sink.commit", "before"),
+        event(COMMIT),
+        event("batch=0/sink.commit", "failed"),
+        fired(cut),
+        event("receiver.commit/batch=1"),
+    ]
+    assert looked(Reader(0), *seen, fault=cut) == ()
 
 
 def test_what_cannot_be_read_on_the_way_is_told_once() -> None:
@@ -86,6 +97,6 @@ def test_what_cannot_be_read_on_the_way_is_told_once() -> None:
 def test_batches_of_each_sink_are_whole_by_themselves(name: str) -> None:
     last = [Record("m/0@a", "k", "1", 0), Record("m/0@b", "k", "1", 0)]
     seen = [record for record in last if str(record.id).endswith(name)]
-    looks = Looks(lambda: Observed(seen, ()))
+    looks = Looks(lambda: Observed(seen, ()), [])
     looks.came(event(COMMIT))
     assert looks.judged(last) == ()
