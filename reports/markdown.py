@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from bettong.lineage.results import Anomaly, Result
+from bettong.lineage.visible import visible
 from bettong.reports.sample import anomaly_counts, sample_anomalies, short_json
 from bettong.reports.words import VERDICT_SIGN, faults_line, level_line
 
@@ -69,7 +70,7 @@ def _anomalies(anomalies: tuple[Anomaly, ...], total: int) -> Iterator[str]:
 
 def _code(text: str) -> str:
     """Code that its own backticks cannot end."""
-    clean = " ".join(text.splitlines())
+    clean = visible(" ".join(text.splitlines()))
     longest = max((len(run) for run in _backticks(clean)), default=0)
     fence = "`" * (longest + 1)
     space = " " if longest else ""
@@ -89,7 +90,7 @@ def _backticks(text: str) -> Iterator[str]:
 
 def _block(text: str) -> str:
     fence = "`" * max(3, 1 + max(len(run) for run in _backticks(text)))
-    return f"{fence}sh\n{text}\n{fence}"
+    return f"{fence}sh\n{visible(text)}\n{fence}"
 
 
 def _cell(text: str) -> str:
@@ -100,4 +101,4 @@ def _plain(text: str) -> str:
     """Text without markup of its own."""
     for character in "\\`*_[]<>|":
         text = text.replace(character, "\\" + character)
-    return " ".join(text.split())
+    return visible(" ".join(text.split()))

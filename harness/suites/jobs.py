@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, date, datetime
 from functools import partial
 from itertools import groupby
@@ -81,6 +81,8 @@ def plan_jobs(
     for name in map(current_name, names):
         one_of(name, (*scenarios, *suites), "scenario or suite")
         suite = suites.get(name)
+        if suite:
+            _check_left_to(suite, options, reach)
         asked += (
             [(r, suite) for r in suite.runs] if suite else [(replace(options, name=name), None)]
         )
@@ -175,6 +177,19 @@ def _splits(job: Job) -> bool:
 def _suites() -> dict[str, Suite]:
     shipped: dict[str, Suite] = {e.name: e.load() for e in entries("suite")}
     return {**shipped, **find_suites(Path.cwd())}
+
+
+def _check_left_to(suite: Suite, options: SuiteRun, reach: SearchBounds) -> None:
+    """Raises UsageError for an option that a suite's own runs would pass over."""
+    usual = SuiteRun(options.name)
+    given = [f.name for f in fields(options) if getattr(options, f.name) != getattr(usual, f.name)]
+    if not any(run.faults == "ldfi" for run in suite.runs):
+        given += ["find-all"] * reach.find_all + ["exhaustive"] * bool(reach.exhaustive)
+    for name in given:
+        raise UsageError(
+            f"--{name}: each run of suite {suite.name} has its own options, and this one would do "
+            "nothing: write it where the suite is written, or name the scenario itself"
+        )
 
 
 def _folder(out: Path | None, run: SuiteRun, suite: Suite | None, number: int) -> Path:

@@ -42,10 +42,10 @@ class SuiteError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class SuiteRun:
-    """One entry of a suite: options as ``bettong run`` (or ``check-sink``) has them.
+    """One entry of a suite: options as ``bettong run`` has them.
 
     Attributes:
-        name: of a scenario, protocol or sink.
+        name: of a scenario.
         budget: a number of runs or a time such as ``5m``.
         bounds: the profile of a lineage-driven search; single bounds win.
     """

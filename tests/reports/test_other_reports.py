@@ -11,7 +11,7 @@ from report_samples import FAULT, bad_trace, broken_sink, good_trace
 
 from bettong.harness.cli import cli
 from bettong.lineage.errors import UsageError
-from bettong.lineage.results import Anomaly, Coverage, Result, Run
+from bettong.lineage.results import Anomaly, Counterexample, Coverage, Result, Run
 from bettong.reports import (
     announce,
     github_annotations,
@@ -440,3 +440,16 @@ def test_a_valid_verdict_has_no_error_in_junit() -> None:
     assert 'errors="0"' in text
     assert 'skipped="1"' in text
     assert 'errors="2"' in junit_report([Result("s", "unknown", runs=runs)])
+
+
+def test_markdown_says_nothing_to_a_terminal() -> None:
+    hostile = "a\x1b[2Jb\x07\u202ec\x00"
+    anomalies = (Anomaly("Loss", (hostile,), hostile, hostile, hostile, hostile),)
+    example = Counterexample((FAULT,), anomalies, hostile, hostile, hostile)
+    for result in (
+        Result(hostile, "invalid", reason=hostile, anomalies=anomalies),
+        Result(hostile, "invalid", counterexamples=(example,), assumptions=(hostile,)),
+    ):
+        text = markdown_report(result)
+        assert not {c for c in text if not c.isprintable()} - {"\n"}
+        assert r"\x1b" in text

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -198,6 +199,26 @@ def test_bounds_of_a_search_that_is_not_asked_for_are_no_pass(faults: str) -> No
     ):
         with pytest.raises(UsageError, match="is for searches by lineage; with --faults"):
             plan_jobs(["word_count"], SuiteRun("", faults=faults, **bound), reach, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("option", "reach"),
+    [
+        ({"faults": "ldfi"}, SearchBounds()),
+        ({"crashes": 1}, SearchBounds()),
+        ({"expect": "at-most-once"}, SearchBounds()),
+        ({"budget": "1m"}, SearchBounds()),
+        ({"workers": 2}, SearchBounds()),
+        ({}, SearchBounds(find_all=True)),
+    ],
+)
+def test_options_that_a_suite_would_pass_over_are_refused(
+    option: Mapping[str, Any], reach: SearchBounds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suites(tmp_path, '[[suite.nightly.run]]\nname = "word_count"\n')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="suite nightly has its own options"):
+        plan_jobs(["nightly"], SuiteRun("", **option), reach, None)
 
 
 def test_a_schedule_of_no_fault_is_refused(tmp_path: Path) -> None:
