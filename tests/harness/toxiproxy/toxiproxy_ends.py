@@ -13,9 +13,19 @@ from bettong.harness.processes.addresses import many_loopback_addresses
 
 Connect = Callable[[], tuple[socket.socket, socket.socket]]
 ENV_SERVER = "BETTONG_TOXIPROXY_SERVER"
-# Who waits for a server to come, or has seen one go, knocks at its port: by now it can be ours, and
-# the first to be accepted would not be our client. So ours are not where others knock.
-HOST = "127.9.8.7" if many_loopback_addresses() else "127.0.0.1"
+
+
+def _host() -> str:
+    """Who waits for a server to come, or has seen one go, knocks at its port: by now it can be
+    ours, and the first to be accepted would not be our client. So ours are where nobody else
+    knocks, nor the proxies of a process that runs the same tests beside this one."""
+    if not many_loopback_addresses():
+        return "127.0.0.1"
+    first, second, third = (os.getpid() & 0x3FFFFF).to_bytes(3, "big")
+    return f"127.{64 + first}.{second}.{third}"
+
+
+HOST = _host()
 PATIENCE_S = 60.0
 
 
