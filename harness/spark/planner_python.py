@@ -4,17 +4,19 @@ node's fork servers when there are any. A JVM whose driver is dead starts nothin
 
 Run as a file by the script that :func:`install` writes, which stands for ``python`` in
 ``PYSPARK_PYTHON`` and ``PYSPARK_DRIVER_PYTHON`` and gives the real one as first argument; needs
-nothing but the standard library then. ``TMPDIR`` is where the fork servers listen.
+nothing but what is compiled into Python then: to import ``json`` and ``socket`` takes longer than
+all the rest, several times a run. ``TMPDIR`` is where the fork servers listen.
 """
 
 from __future__ import annotations
 
-import json
+import _socket
 import os
-import socket
 import sys
-from typing import TYPE_CHECKING
+from _json import encode_basestring_ascii as quoted
+from _struct import pack
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -26,6 +28,8 @@ _FORKED = {PLANNER: PLANNER_FORKS, DAEMON: DAEMON_FORKS}
 _DAEMON_OF_PLANNERS = "pyspark.daemon"
 """Which forks others, and imports for each of them what the data source is made of."""
 _PLANNERS = "pyspark.sql.worker."
+_LINES = 2
+"""Of an answer: that it has begun, and how it has ended."""
 
 
 def install(folder: Path) -> dict[str, str]:
@@ -43,22 +47,40 @@ def install(folder: Path) -> dict[str, str]:
 def ask_fork_server(path: str, module: str, arguments: list[str]) -> int | None:
     """Have the module run by the fork server: its exit status, or None when there is no fork
     server."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as fork_server:
+    fork_server = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
         try:
             fork_server.connect(path)
         except OSError:
             return None
-        request = {
-            "module": module,
-            "arguments": arguments,
-            "environment": dict(os.environ),
-            "session": False,
-        }
-        socket.send_fds(fork_server, [json.dumps(request).encode() + b"\n"], [0, 1, 2])
-        with fork_server.makefile("rb") as answers:
-            answers.readline()
-            ended = answers.readline()
-        return int(json.loads(ended)["status"]) if ended else 1
+        request = _request(module, arguments)
+        streams = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, pack("3i", 0, 1, 2))]
+        while request:
+            request = request[fork_server.sendmsg([request], streams) :]
+            streams = []
+        answer = b""
+        while answer.count(b"\n") < _LINES and (received := fork_server.recv(4096)):
+            answer += received
+        return _status(answer)
+    finally:
+        fork_server.close()
+
+
+def _request(module: str, arguments: list[str]) -> bytes:
+    """As :mod:`bettong.harness.processes.fork_server` has it."""
+    listed = ", ".join(map(quoted, arguments))
+    environment = ", ".join(f"{quoted(n)}: {quoted(v)}" for n, v in os.environ.items())
+    return (
+        f'{{"module": {quoted(module)}, "arguments": [{listed}], '
+        f'"environment": {{{environment}}}, "session": false}}\n'
+    ).encode()
+
+
+def _status(answer: bytes) -> int:
+    """The status in the second line of an answer, if there is one."""
+    _, _, ended = answer.partition(b"\n")
+    _, named, status = ended.partition(b'"status": ')
+    return int(status.rstrip(b"}\n")) if named else 1
 
 
 def _forks(arguments: list[str]) -> str | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import psutil
 
 from bettong.engine.steps import Instrumentation
+from bettong.harness.processes.children import children_of
 from bettong.harness.spark import instrument
 from bettong.lineage.errors import BettongError
 
@@ -47,7 +48,8 @@ class Resetter:
         """Stop queries and jobs, remove their listeners, drop views and caches, restore settings,
         turn hooks off, end Python workers.
 
-        Raises NotCleanError when tasks still run after 10 s: they could act in the next job.
+        Raises NotCleanError when tasks or workers still run after 10 s: they could act in the
+        next job.
         """
         spark = self._spark
         instrument.install(spark, Instrumentation())
@@ -78,15 +80,24 @@ class Resetter:
     def _end_workers(self) -> None:
         """Spark keeps idle workers for later tasks, and what a job's modules hold in their memory
         with them: connections, what they have seen. The daemon forks new ones."""
-        workers = []
-        for parent in (self._jvm, *self._fork_servers):
-            for daemon in psutil.Process(parent).children():
+        deadline = time.monotonic() + QUIET_S
+        while workers := self._workers():
+            if time.monotonic() > deadline:
+                raise NotCleanError(
+                    f"Python workers of the last job still run after {QUIET_S:.0f} s"
+                )
+            for worker in workers:
                 with contextlib.suppress(psutil.NoSuchProcess):
-                    workers += [w for w in daemon.children() if w.pid != self._jvm]
-        for worker in workers:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                worker.kill()
-        psutil.wait_procs(workers, QUIET_S)
+                    worker.kill()
+            psutil.wait_procs(workers, QUIET_S)
+
+    def _workers(self) -> list[psutil.Process]:
+        found = []
+        for parent in (self._jvm, *self._fork_servers):
+            for daemon in children_of(parent):
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    found += [w for w in children_of(daemon.pid) if w.pid != self._jvm]
+        return found
 
     def _remove_listeners(self) -> None:
         """What a job's own listener keeps, and does when it is told of a query, ends with it."""

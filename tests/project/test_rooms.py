@@ -30,6 +30,7 @@ ALLOWED = {
         "bettong.lineage.graph",
         "bettong.lineage.results",
         "bettong.lineage.trace",
+        "bettong.lineage.visible",
     },
     "harness": {"bettong.harness", "bettong.engine", "bettong.lineage"},
     "harness/cli/": FRONT,
