@@ -18,6 +18,7 @@ from bettong.harness.faults.step_ids import FAULT
 from bettong.lineage.trace import TraceEvent
 
 GO = Go()
+_DRAINED = "all others had done their work before its moment came"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,7 +119,7 @@ class Injection:
                 if p.in_force and (p.fault.until_idle if drained else p.fault.until_still)
             ]
             for planned in waiting:
-                self._end(planned)
+                self._end(planned, _DRAINED if len(planned.fault.points) > 1 else "")
             return bool(waiting)
 
     def end_unended(self, seen: str, done: bool) -> None:

@@ -32,10 +32,10 @@ class Pause(Fault):
     """SIGSTOP of every process of a node, then SIGCONT: what it held in flight goes on late.
 
     Attributes:
-        until: when it goes on; None: when all others stand still too, waiting for it, and where it
-            is replaced, when they have done their work.
+        until: when it goes on; None: when all others stand still too, waiting for it.
         replace: whether a supervisor takes the node for dead meanwhile and starts another one of
-            its name; what goes on late is a zombie then.
+            its name; what goes on late is a zombie then, at the latest when all others have done
+            their work.
     """
 
     kind: ClassVar[str] = "pause"
@@ -98,7 +98,7 @@ class Pause(Fault):
 
     @property
     def until_idle(self) -> bool:
-        return self.until is None
+        return self.until is None or self.replace
 
     @property
     def until_still(self) -> bool:

@@ -369,6 +369,21 @@ def test_who_stands_still_until_what_never_comes_goes_on_when_that_is_seen(
     assert control.unended == ()
 
 
+def test_who_is_replaced_goes_on_at_the_latest_when_all_others_have_done_their_work(
+    children: Children, begin: Begin
+) -> None:
+    pause = Pause("a", Point("one"), Point("three"), replace=True)
+    control = begin(pause)
+    children.start("a", "one", "two")
+    children.control = control
+    assert begun(control, "done")
+    assert not control.wake(drained=False)
+    assert control.unended == (pause.id,)
+    assert control.wake()
+    assert begun(control, "done", 2)
+    assert "had done their work before its moment came" in control.evidence[pause.id]
+
+
 def test_another_run_and_a_dead_incarnation_are_refused(children: Children, begin: Begin) -> None:
     control = begin(Crash("a", Point("one"), restart=False))
     with (
