@@ -1,5 +1,5 @@
-"""Has a fault fire in the order of an earlier run: when every other node has come as far as it had
-by then, and none of them has gone on.
+"""Has a fault fire in the order of an earlier run: when every node has come as far as it had by
+then, and none of them has gone on; of the node that comes to it all its threads.
 
 What follows a fault can rest on how far others were when it fired, which is chance. A search that
 has seen a moment come after a fault, and wants a second fault there, needs that chance once more.
@@ -33,18 +33,22 @@ class FiringOrder:
         node: that came to it.
         last: of each other node the last moment before; None where it had taken no step.
         previous: the one before that.
+        own: all moments of that node before; None: none of them matters.
     """
 
     at: Point
     node: str
     last: Mapping[str, Moment | None]
     previous: Mapping[str, Moment | None] = field(default_factory=dict)
+    own: frozenset[Moment] | None = None
 
     @classmethod
     def of(cls, fault: Fault, events: Iterable[TraceEvent]) -> FiringOrder | None:
         """The order of a run's trace; None where the fault has not fired in it."""
         at, counts = fault.points[0], Counter[str]()
         node, fired = "", False
+        moments: dict[str, set[Moment]] = {}
+        own = frozenset[Moment]()
         last: dict[str, Moment | None] = {}
         previous: dict[str, Moment | None] = {}
         for event in events:
@@ -54,12 +58,14 @@ class FiringOrder:
                 counts[event.step] += event.phase == "before"
                 moment = event.step, event.phase, counts[event.step]
                 if moment == (at.step, at.phase, at.occurrence):
-                    node = event.node
+                    node, own = event.node, frozenset(moments.get(event.node, ()))
+                moments.setdefault(event.node, set()).add(moment)
                 if not fired:
                     previous[event.node] = last.get(event.node)
                 last[event.node] = last.get(event.node) if fired else moment
         others = {n: m for n, m in last.items() if n != node}
-        return cls(at, node, others, {n: previous.get(n) for n in others}) if fired else None
+        before = {n: previous.get(n) for n in others}
+        return cls(at, node, others, before, own) if fired else None
 
     def held_back(self, node: str) -> FiringOrder | None:
         """The same with a node an event less far, so that what it was about to do then it does when
@@ -95,7 +101,7 @@ class OrderKeeper:
         moment = event.step, event.phase, self.counts.get(event.step, 0) + begins
         if moment == (self.order.at.step, self.order.at.phase, self.order.at.occurrence):
             self._until(self._all_are_there)
-        elif event.node in self.order.last and self._is_there(self.order.last[event.node]):
+        elif self._is_ahead(event.node, moment, self.order):
             self._until(lambda: False)
 
     def came(self, event: TraceEvent) -> None:
@@ -120,7 +126,13 @@ class OrderKeeper:
 
     def _all_are_there(self) -> bool:
         assert self.order is not None
-        return all(map(self._is_there, self.order.last.values()))
+        own = self.order.own or ()
+        return all(map(self._is_there, (*self.order.last.values(), *own)))
+
+    def _is_ahead(self, node: str, moment: Moment, order: FiringOrder) -> bool:
+        if node == order.node:
+            return order.own is not None and moment not in order.own
+        return node in order.last and self._is_there(order.last[node])
 
     def _is_there(self, moment: Moment | None) -> bool:
         return moment is None or moment in self._came

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from bettong.harness.conductor import order as order_module
@@ -19,6 +20,7 @@ ORDER = FiringOrder(
     "gateway",
     {"driver": ("plan", "after", 1), "receiver": None},
     {"driver": ("plan", "before", 1), "receiver": None},
+    frozenset({("ack", "before", 1), ("ack", "after", 1)}),
 )
 
 
@@ -92,6 +94,7 @@ def test_a_node_is_held_back_by_one_event() -> None:
 def test_it_waits_for_those_behind_and_holds_those_ahead_until_it_has_fired() -> None:
     run = Run()
     run.take(event("gateway", "ack"))
+    run.take(event("gateway", "ack", "after"))
     fires = run.waiting(event("gateway", "ack"))
     ahead = run.waiting(event("receiver", "commit"))
     run.take(event("driver", "plan"))
@@ -104,6 +107,20 @@ def test_it_waits_for_those_behind_and_holds_those_ahead_until_it_has_fired() ->
     ahead.join(60)
     assert run.taken[-1] == "receiver before commit"
     run.take(event("driver", "plan"))
+
+
+def test_of_its_own_node_each_thread_comes_as_far_and_no_further() -> None:
+    run = Run(replace(ORDER, last={}, previous={}))
+    run.take(event("gateway", "ack"))
+    ahead = run.waiting(event("gateway", "append"))
+    fires = run.waiting(event("gateway", "ack"))
+    assert run.taken == ["gateway before ack"]
+    run.take(event("gateway", "ack", "after"))
+    fires.join(60)
+    assert run.taken[-1] == "gateway before ack"
+    run.keeper.fired([AT])
+    ahead.join(60)
+    assert run.taken[-1] == "gateway before append"
 
 
 def test_who_waits_in_vain_ends_it(monkeypatch: Any) -> None:
