@@ -31,6 +31,7 @@ from bettong.harness.queries.sense import (
     expect_empty,
     expect_keys,
     expect_sense,
+    expect_values,
     keeps_in_sight,
     unasked,
 )
@@ -208,6 +209,7 @@ class _Check:
         expect_sense(self._sink.name, run)
         if not run.outside:
             expect_asked(self._sink.name, run)
+        expect_values(self._sink.name, run.rows)
         if self._sink.ordered:
             expect_keys(self._sink.name, run.rows)
         if run.outside:

@@ -8,6 +8,7 @@ from typing import Any
 from bettong.harness.queries.raised import cause, remedy
 from bettong.harness.queries.run.job import NO_QUERY
 from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.sink.rows import JUDGED
 from bettong.lineage.errors import BettongError, UsageError
 
 
@@ -78,6 +79,19 @@ def expect_keys(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
             f"{name}: ordered = True, but read() returns rows without `key`: return the key as "
             "well, or leave the order out"
         )
+
+
+def expect_values(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Raises UsageError where each row without a fault has nothing in a column that is judged: it
+    is lost, or it is not the sink's to keep."""
+    for column in JUDGED:
+        given = [row[column] for row in rows if column in row]
+        if given and all(value is None for value in given):
+            raise UsageError(
+                f"{name}: read() returns None as `{column}` in every row: it is lost, or looked for "
+                "under another name; leave it out of what read() returns if the sink does not keep "
+                "it"
+            )
 
 
 def keeps_in_sight(run: QueryRun) -> bool:

@@ -293,6 +293,14 @@ def test_times_and_random_ids_do_not_distinguish_states(tmp_path: Path) -> None:
     assert digest_state(tmp_path / "one") == digest_state(tmp_path / "two")
 
 
+def test_what_hadoop_checks_files_by_does_not_distinguish_states_and_a_users_own_file_does(
+    tmp_path: Path,
+) -> None:
+    plain = digest_of(tmp_path / "plain", {"rows": "1"})
+    assert digest_of(tmp_path / "checked", {"rows": "1", ".rows.crc": "2"}) == plain
+    assert digest_of(tmp_path / "marked", {"rows": "1", "batch-1.crc": "2"}) != plain
+
+
 @pytest.mark.parametrize("whole", ["v1", "v2", "gone"])
 def test_what_a_link_shows_is_part_of_the_state(tmp_path: Path, whole: str) -> None:
     """A version may be shown by a link to its folder: before and after is not the same."""
