@@ -36,7 +36,7 @@ from bettong.harness.queries.sense import (
     unasked,
 )
 from bettong.harness.queries.sink.contract import Sink
-from bettong.harness.queries.sink.loading import load_target
+from bettong.harness.queries.sink.loading import expect_endpoint, load_target
 from bettong.harness.queries.sink.rows import Input
 from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
@@ -88,6 +88,8 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
             sink = load_target(request.target, request.options)
             verdict = QueryVerdict(request, _subject(sink.name, bool(sink.ordered)))
             deadline = Deadline.after(request.budget.seconds)
+            for name in request.endpoints:
+                expect_endpoint(name, request.target)
             given = {**sink.endpoints, **request.endpoints}
             runner = partial(_runner, request, sink, environments, on_event, deadline)
             lanes = Lanes(request, sink.servers, given, runner, stack, on_event)

@@ -18,6 +18,7 @@ import io
 import json
 import os
 import re
+import shutil
 import sqlite3
 import sqlite3.dbapi2
 import sys
@@ -52,11 +53,14 @@ _CHANGING = {
 """Where each audit event has the path that is changed, and the folder within which it is, if that
 is given by its file descriptor."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_BESIDE_SQLITE = ("", "-journal", "-wal", "-shm")
 CHANGED = "change"
 """The operation of a moment after a change, however that was made."""
 _DURABLE_SQL = ("COMMIT", "END", "RELEASE")
 _SHOWN = 120
 """So many characters of a statement tell what it does."""
+_PAST_PYTHON = "_USE_CP_SENDFILE"
+"""By this ``shutil`` copies a file within the kernel, of which no write is seen."""
 _CONNECT = sqlite3.connect
 _OPEN = io.open
 _CHANGING_SQL = (
@@ -140,6 +144,8 @@ class Probe:
         sys.addaudithook(self._audit)
         sqlite3.connect = sqlite3.dbapi2.connect = self._connect  # type: ignore[assignment]
         io.open = builtins.open = self._open
+        if hasattr(shutil, _PAST_PYTHON):
+            setattr(shutil, _PAST_PYTHON, False)
         when_imported("duckdb", self._watch_duckdb)
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -186,14 +192,16 @@ class Probe:
     ) -> Any:
         """``open``; a file of the sink's that is written is one whose writes are seen."""
         more = (buffering, encoding, errors, newline, closefd, opener)
-        named = isinstance(file, str | bytes | os.PathLike)
         writes = isinstance(mode, str) and any(letter in mode for letter in "wax+")
-        if not (named and writes and opener is None and self._concerns(file)):
+        path = _path_of(file) if writes and opener is None else None
+        if path is None or not self._concerns(path):
             return _OPEN(file, mode, *more)
         binary = "b" in mode
-        _OPEN(os.devnull, mode.replace("x", "w"), *more).close()  # raises what is wrong with them
-        raw = _SeenFile(os.fsdecode(file), mode.replace("b", "").replace("t", ""))
-        raw.happens = partial(self._happens, "write", _whole(file))
+        # raises what is wrong with them
+        _OPEN(os.devnull, mode.replace("x", "w"), buffering, encoding, errors, newline).close()
+        given = file if isinstance(file, int) else os.fsdecode(file)
+        raw = _SeenFile(given, mode.replace("b", "").replace("t", ""), closefd)
+        raw.happens = partial(self._happens, "write", path)
         if buffering == 0:
             return raw
         try:
@@ -228,7 +236,7 @@ class Probe:
                 self._happens(first.lower(), path, sql=" ".join(sql.split())[:_SHOWN])
 
         connection = connect_refusable(_CONNECT, *arguments, **named)
-        self._lines.seen_otherwise.add(_whole(path))
+        self._lines.seen_otherwise.update(_whole(path) + more for more in _BESIDE_SQLITE)
         ask(connection, statement)
         self._note(path)
         return connection
@@ -333,6 +341,16 @@ class Probe:
 def _whole(path: Any) -> str:
     """The path from the root on, wherever the process stands; links are not resolved."""
     return os.path.abspath(os.fsdecode(path))  # noqa: PTH100
+
+
+def _path_of(file: Any) -> str | None:
+    """The path of what ``open`` is given: a name, or the number of a file that is open."""
+    if isinstance(file, str | bytes | os.PathLike):
+        return _whole(file)
+    try:
+        return _open_as(file) if isinstance(file, int) else None
+    except OSError:  # there is no such file: to be said by open itself
+        return None
 
 
 def _open_as(number: int) -> str:

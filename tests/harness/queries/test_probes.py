@@ -52,11 +52,18 @@ def moments(tmp_path: Path, code: str, *more: str) -> list[str]:
         ("with io.open(path, 'x', encoding='utf-8', newline='') as f: f.write('é')", "é"),
         ("path.write_text('t')", "t"),
         ("f = open(path, 'ab'); f.write(b'q'); del f", "q"),
+        (
+            "f = os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR), 'w+')\n"
+            "f.write('n')\nf.close()",
+            "n",
+        ),
+        ("import shutil; shutil.copy(folder.parent / 'from', path)", "c"),
     ],
 )
 def test_each_write_that_reaches_a_file_is_a_moment(
     tmp_path: Path, code: str, content: str
 ) -> None:
+    (tmp_path / "from").write_text("c")
     assert moments(tmp_path, code) == ["open a", "write a"]
     assert (tmp_path / "own" / "a").read_text("utf-8") == content
 
@@ -207,6 +214,10 @@ each.func(folder, 0)
             ["mkdir c", "change c", "change c/d"],
         ),
         (["(db := sqlite3.connect(a)).execute('CREATE TABLE t (x)')", "db.close()"], ["create a"]),
+        (
+            ["sqlite3.connect(a).execute('CREATE TABLE t (x)')", "past_python(f'{a}.parquet')"],
+            ["create a", "change a.parquet"],
+        ),
         (["len(folder.name)", "open(__file__).close()"], []),
     ],
 )

@@ -59,6 +59,12 @@ class ListsEndpoints(Right):
 class NoPort(Right):
     endpoints = {"db": "localhost"}
 
+class OfASlash(Right):
+    endpoints = {"db/main": "localhost:5432"}
+
+class NamedByANumber(Right):
+    name = 5
+
 class MadeOfNone(Right):
     def __init__(self):
         foreach_batch_sink(None, read=list)
@@ -127,6 +133,8 @@ def test_files_that_are_called_alike_are_told_apart_and_what_stands_beside_them(
         ("{file}:NamesAServer", "the server db is 'postgres': write a class"),
         ("{file}:ListsEndpoints", "endpoints is "),
         ("{file}:NoPort", "the endpoint db: 'localhost' is not an address"),
+        ("{file}:OfASlash", "the endpoint 'db/main': have its name of letters"),
+        ("{file}:NamedByANumber", "name is 5: write name = '…'"),
         ("{file}:MadeOfNone", r"mine\.py:\d+: foreach_batch_sink\(None"),
     ],
 )
