@@ -115,13 +115,17 @@ def outside(folder: Path, home: Path | None = None) -> list[str]:
 
 
 class _SeenFile(io.FileIO):
-    """A file that asks before each write that reaches it."""
+    """A file that asks before each write that reaches it, and each time that it is cut."""
 
-    happens: Callable[[], None]
+    happens: Callable[[str], None]
 
     def write(self, data: Any, /) -> int:
-        self.happens()
+        self.happens("write")
         return super().write(data)
+
+    def truncate(self, size: int | None = None, /) -> int:
+        self.happens("truncate")
+        return super().truncate(size)
 
 
 class Probe:
@@ -201,7 +205,7 @@ class Probe:
         _OPEN(os.devnull, mode.replace("x", "w"), buffering, encoding, errors, newline).close()
         given = file if isinstance(file, int) else os.fsdecode(file)
         raw = _SeenFile(given, mode.replace("b", "").replace("t", ""), closefd)
-        raw.happens = partial(self._happens, "write", path)
+        raw.happens = partial(self._happens, path=path)
         if buffering == 0:
             return raw
         try:

@@ -75,6 +75,14 @@ def test_what_is_flushed_is_written_by_then(tmp_path: Path) -> None:
     assert moments(tmp_path, code) == ["open a", "write a", "write a"]
 
 
+def test_a_file_that_is_written_over_is_a_moment_where_its_rest_is_cut_off(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "a").write_text("longer")
+    code = "with path.open('r+') as f:\n f.write('new')\n f.truncate()"
+    assert moments(tmp_path, code) == ["open a", "write a", "truncate a"]
+    assert (tmp_path / "own" / "a").read_text() == "new"
+
+
 def test_a_file_is_read_and_written_as_ever(tmp_path: Path) -> None:
     code = """
 path.write_text("one\\ntwo\\n")

@@ -522,6 +522,16 @@ def test_a_produce_shows_the_topic_that_it_is_for() -> None:
     assert produced(8, b"me", b"\xff") == ""
 
 
+def test_what_is_asked_for_at_one_path_is_told_by_the_field_that_names_it() -> None:
+    def post(action: str) -> bytes:
+        fields = f"X-Amz-Target: {action}\r\nX-Amz-Date: 20261127T0659\r\nContent-Length: 2"
+        return f"POST / HTTP/1.1\r\n{fields}\r\n\r\n{{}}".encode()
+
+    put, again, get = infos(b"".join(map(post, ("Db.Put", "Db.Put", "Db.Get"))), "http")
+    assert put.alike == again.alike
+    assert put.alike != get.alike
+
+
 def test_records_that_nobody_confirms_are_not_waited_for() -> None:
     named = struct.pack("!ih", 1, 4) + b"rows" + struct.pack("!i", 1) + b"records"
     for acks, replied in ((0, False), (1, True), (-1, True)):
