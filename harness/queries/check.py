@@ -30,6 +30,7 @@ from bettong.harness.queries.sense import (
     expect_asked,
     expect_empty,
     expect_keys,
+    expect_over_links,
     expect_sense,
     expect_values,
     keeps_in_sight,
@@ -211,14 +212,16 @@ class _Check:
         expect_sense(self._sink.name, run)
         if not run.outside:
             expect_asked(self._sink.name, run)
+        expect_over_links(self._sink.name, run)
         expect_values(self._sink.name, run.rows)
         if self._sink.ordered:
             expect_keys(self._sink.name, run.rows)
+        in_sight = not run.outside and self._keeps_in_sight(run)
         if run.outside:
             self._lanes.close(f"it writes outside its workdir, such as {min(run.outside)}")
-        elif not keeps_in_sight(run):
+        elif not in_sight:
             self._lanes.close("its rows are kept neither in its workdir nor behind an endpoint")
-        executor.why.seen = self._in_sight and not run.outside and keeps_in_sight(run)
+        executor.why.seen = self._in_sight and in_sight
         # What is kept elsewhere cannot be put back as it was at a crash.
         executor.real = executor.real or not executor.why.seen
         if first.outcome == "unknown":
@@ -250,6 +253,13 @@ class _Check:
         baseline = executor.prepared(first, run)
         executor.clean = [baseline, again]
         return baseline
+
+    def _keeps_in_sight(self, run: QueryRun) -> bool:
+        """Whether what the run has kept is seen: each batch has changed something there, and where
+        no server is, that is all; what a JVM writes elsewhere is not noted."""
+        if not keeps_in_sight(run):
+            return False
+        return bool(run.recording.requests or not self._lanes.first.left_elsewhere())
 
     def _anew(self) -> list[tuple[OperationalEvent, Execution]]:
         """What becomes of rows when the checkpoint is lost, if that is asked."""

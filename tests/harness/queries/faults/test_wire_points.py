@@ -280,6 +280,17 @@ def test_of_many_that_cannot_be_read_those_of_the_same_size_are_alike() -> None:
     assert {request.connection for request in connections if request} == {1, 2, 20}
 
 
+sizes = st.lists(st.tuples(st.integers(70, 500), st.integers(1, 99)), min_size=1, max_size=40)
+
+
+@given(sizes)
+def test_of_each_size_of_what_cannot_be_read_there_is_one_that_stands_for_it(
+    sent: list[tuple[int, int]],
+) -> None:
+    hit = {number - 1 for number in numbers(placed_unread(sent))}
+    assert {sent[place] for place in hit} == set(sent)
+
+
 def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_only() -> None:
     points = placed([(0, "CREATE", ""), (1, "BEGIN", ""), (1, "INSERT", "a"), (1, "COMMIT", "")])
     held = [fault for point in points for fault, _ in point.faults if fault.takes_over]
