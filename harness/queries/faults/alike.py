@@ -10,7 +10,10 @@ from itertools import groupby
 from bettong.harness.queries.faults.read_only_requests import harmless
 from bettong.harness.wire import Request
 
-_VALUES = re.compile(r"'(?:[^'\\]|\\.|'')*(?:'|$)|[0-9a-f]*[0-9][0-9a-f]*|…$")
+_VALUES = re.compile(
+    r"'(?:[^'\\]|\\.|'')*(?:'|$)"
+    r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]*[0-9][0-9a-f]*|…$"
+)
 LIST = '?()," '
 """What is left of values that are listed, without them."""
 MOST_SHAPES = 6

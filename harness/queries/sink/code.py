@@ -13,10 +13,8 @@ from bettong.harness.queries.sink.loading import file_of
 from bettong.lineage.errors import UsageError
 from bettong.lineage.user_code import files_in_use
 
-_READ = frozenset(
-    ".py .sql .lua .j2 .json .yaml .yml .toml .ini .cfg .conf .env .properties .xml .avsc "
-    ".proto".split()
-)
+_CODE = (".py", ".sql", ".lua", ".j2", ".avsc", ".proto", ".xml", ".properties", ".env")
+_SETTINGS = (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf")
 
 
 def code_of(target: str) -> str:
@@ -47,7 +45,8 @@ def code_of(target: str) -> str:
 
 def _beside(file: Path) -> Iterator[Path]:
     """Code, and what code is told by: statements, templates, settings."""
-    return (path for path in file.parent.iterdir() if path.suffix in _READ and path.is_file())
+    read = (*_CODE, *_SETTINGS)
+    return (path for path in file.parent.iterdir() if path.name.endswith(read) and path.is_file())
 
 
 def _installed() -> Iterator[str]:

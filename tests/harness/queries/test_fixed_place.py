@@ -129,8 +129,9 @@ def test_a_mark_that_is_seen_does_not_stand_for_rows_that_are_not(
     module: Path, environments: SparkEnvironments
 ) -> None:
     """Between the rows and the mark nothing changes in sight, and a driver dies there all the
-    same."""
-    result = check_one(Request(f"{module}:AppendsAndMarks", faults=1, first=True), environments)
+    same, also where no other run beside it shows that they share a place."""
+    asked = Request(f"{module}:AppendsAndMarks", faults=1, first=True, side_by_side=False)
+    result = check_one(asked, environments)
     assert (result.verdict, result.guarantee) == ("invalid", "at-least-once"), result.reason
     assert any("is outside of env.workdir" in told for told in result.assumptions)
 

@@ -79,3 +79,6 @@ def test_a_request_that_is_called_otherwise_in_each_run_is_told_by_what_is_not()
     asked = [f"PUT /data/{n:08x}-1111-4222-8333-{n:012x}.json" for n in (9, 0xABCDEF)]
     found = hit([], [*asked, "POST /done"], known=["POST /done"])
     assert before("PUT /data/?.json=2") in found
+    asked.insert(1, "PUT /data/abcdefab-1111-4222-8333-000000000000.json")
+    found = hit([], [*asked, "POST /done"], known=[asked[0], "POST /done"])
+    assert [id for id in found if "PUT" in id] == []
