@@ -11,7 +11,7 @@ from bettong.harness.events import Handler, ignore
 from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.apart import REPLAYED, same_rows
 from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS, OperationalEvent
-from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_points
+from bettong.harness.queries.faults.wire import not_placeable, not_read, placeable, wire_points
 from bettong.harness.queries.judge import fingerprint
 from bettong.harness.queries.lanes import Lanes, Links, undisturbed
 from bettong.harness.queries.request import Request, ask
@@ -30,12 +30,14 @@ from bettong.harness.queries.sense import (
     expect_asked,
     expect_empty,
     expect_keys,
+    expect_over_links,
     expect_sense,
+    expect_values,
     keeps_in_sight,
     unasked,
 )
 from bettong.harness.queries.sink.contract import Sink
-from bettong.harness.queries.sink.loading import load_target
+from bettong.harness.queries.sink.loading import expect_endpoint, load_target
 from bettong.harness.queries.sink.rows import Input
 from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
@@ -87,6 +89,8 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
             sink = load_target(request.target, request.options)
             verdict = QueryVerdict(request, _subject(sink.name, bool(sink.ordered)))
             deadline = Deadline.after(request.budget.seconds)
+            for name in request.endpoints:
+                expect_endpoint(name, request.target)
             given = {**sink.endpoints, **request.endpoints}
             runner = partial(_runner, request, sink, environments, on_event, deadline)
             lanes = Lanes(request, sink.servers, given, runner, stack, on_event)
@@ -208,13 +212,16 @@ class _Check:
         expect_sense(self._sink.name, run)
         if not run.outside:
             expect_asked(self._sink.name, run)
+        expect_over_links(self._sink.name, run)
+        expect_values(self._sink.name, run.rows)
         if self._sink.ordered:
             expect_keys(self._sink.name, run.rows)
+        in_sight = not run.outside and self._keeps_in_sight(run)
         if run.outside:
             self._lanes.close(f"it writes outside its workdir, such as {min(run.outside)}")
-        elif not keeps_in_sight(run):
+        elif not in_sight:
             self._lanes.close("its rows are kept neither in its workdir nor behind an endpoint")
-        executor.why.seen = self._in_sight and not run.outside and keeps_in_sight(run)
+        executor.why.seen = self._in_sight and in_sight
         # What is kept elsewhere cannot be put back as it was at a crash.
         executor.real = executor.real or not executor.why.seen
         if first.outcome == "unknown":
@@ -241,10 +248,18 @@ class _Check:
         wire = wire_points(run.recording, found.points, run.events, window, run.id, servers, tail)
         executor.why.read_clean(run, wire)
         executor.why.unasked = unasked(run)
+        executor.why.not_read = not_read(run.recording)
         executor.why.not_placeable = not_placeable(found.unpinned, run.events, window, tail)
         baseline = executor.prepared(first, run)
         executor.clean = [baseline, again]
         return baseline
+
+    def _keeps_in_sight(self, run: QueryRun) -> bool:
+        """Whether what the run has kept is seen: each batch has changed something there, and where
+        no server is, that is all; what a JVM writes elsewhere is not noted."""
+        if not keeps_in_sight(run):
+            return False
+        return bool(run.recording.requests or not self._lanes.first.left_elsewhere())
 
     def _anew(self) -> list[tuple[OperationalEvent, Execution]]:
         """What becomes of rows when the checkpoint is lost, if that is asked."""

@@ -81,6 +81,11 @@ class Request:
         one_of(self.expect, GUARANTEES, "level")
         for question in self.also:
             one_of(question, _ALSO, "question")
+        if self.also and self.only:
+            raise UsageError(
+                f"{self.also[0]} is not asked beside one fault set ({self.only[0]}), which is run "
+                "and nothing else: leave out one of the two"
+            )
 
 
 def ask(target: str, **more: Any) -> Request:

@@ -8,6 +8,7 @@ from typing import Any
 from bettong.harness.queries.raised import cause, remedy
 from bettong.harness.queries.run.job import NO_QUERY
 from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.sink.rows import JUDGED
 from bettong.lineage.errors import BettongError, UsageError
 
 
@@ -70,6 +71,18 @@ def expect_empty(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         )
 
 
+def expect_over_links(name: str, run: QueryRun) -> None:
+    """Raises UsageError where the query was seen to be connected to a server past its link: what it
+    asks there is not seen, never hit, and taken to leave nothing behind."""
+    if run.past:
+        past = sorted(run.past)
+        raise UsageError(
+            f"{name}: its query connects to {', '.join(past)} past the link, where no request is "
+            f"hit: connect to env.address({past[0]!r}) in tasks, threads and settings as well, and "
+            "have a server that tells its clients where to go next name localhost or 127.0.0.1"
+        )
+
+
 def expect_keys(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Raises UsageError when an order is promised of rows whose key nobody sees: it would count as
     kept without having been looked at."""
@@ -78,6 +91,18 @@ def expect_keys(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
             f"{name}: ordered = True, but read() returns rows without `key`: return the key as "
             "well, or leave the order out"
         )
+
+
+def expect_values(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Raises UsageError where each row without a fault has nothing in a column that is judged: it
+    is lost, or it is not the sink's to keep."""
+    for column in JUDGED:
+        given = [row[column] for row in rows if column in row]
+        if given and all(value is None for value in given):
+            raise UsageError(
+                f"{name}: read() returns None as `{column}` in every row: it is lost, or asked for "
+                "under another name; leave it out of what read() returns if it is not kept"
+            )
 
 
 def keeps_in_sight(run: QueryRun) -> bool:

@@ -273,6 +273,12 @@ class QueryVerdict:
                 f"without a fault the query asks nothing of {', '.join(executor.why.unasked)} over "
                 "the link: no request to it was hit"
             )
+        if executor.why.not_read:
+            reported.append(
+                f"what is said to {', '.join(executor.why.not_read)} could not be read: what is "
+                "sent until there is an answer counts as one request; without encryption, such as "
+                "with sslmode=disable, each one is known"
+            )
         odd = executor.why.not_placeable
         if odd:
             reported.append(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bettong.harness.wire.conversation import Keys
-from bettong.harness.wire.cutpoints import CutPoint, Kind
+from bettong.harness.wire.cutpoints import CutPoint, Kind, names_of
 from bettong.harness.wire.framing.base import Info
 
 Lasts = Literal["once", "retries", "down"]
@@ -74,13 +74,13 @@ class ArmedCut:
         if self._is_the_one(endpoint, request, keys):
             self._claimed = True
             return True
-        again = self.point.own in (keys.own, request.label)
+        again = self.point.own in (keys.own, *names_of(request.label))
         return self._claimed and endpoint == self.point.endpoint and again
 
     def _is_the_one(self, endpoint: str, request: Info, keys: Keys) -> bool:
         if self.point.match != "since" and not self.point.by_count:
             return self.point.met_by(endpoint, keys)
-        if (endpoint, request.label) != (self.point.endpoint, self.point.key):
+        if endpoint != self.point.endpoint or self.point.key not in names_of(request.label):
             return False
         self._seen += 1
         return self._seen == self.point.occurrence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -13,6 +14,21 @@ from bettong.lineage.errors import UsageError
 Kind = Literal["omit", "omit-reply", "cut"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 Match = Literal["content", "labels", "nth", "batch", "since"]
+_MADE = re.compile(
+    r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]*[0-9][0-9a-f]*", re.IGNORECASE
+)
+"""What may be made anew in each run: random ids, numbers, the run's own name."""
+
+
+def same_in_each_run(label: str) -> str:
+    """A label without what may be made anew in each run: ``PUT /data/?.json``."""
+    return _MADE.sub("?", label)
+
+
+def names_of(label: str) -> tuple[str, str, str]:
+    """By what a label's request is called, the narrowest first: by itself, by what is the same of
+    it in each run, and by its first word, ``PUT *``."""
+    return label, same_in_each_run(label), f"{label.partition(' ')[0]} *"
 
 
 @dataclass(frozen=True)
@@ -28,7 +44,8 @@ class CutPoint:
             the endpoint's connections, where these differ too; ``batch``: the same, counted within
             a batch, where runs differ in how often they ask in all; ``since``: the same, counted
             from when the cut is armed.
-        key: the digest, or label, that tells it, ``occurrence`` which one of those, from 1.
+        key: the digest, or label, or another one of its names (:func:`names_of`), that tells it,
+            ``occurrence`` which one of those, from 1.
         own: tells the request when it is sent again.
         batch: within which it is counted; the cut is armed when it begins.
     """

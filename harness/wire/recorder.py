@@ -80,10 +80,11 @@ class WireEndpoint:
 
         return self._recorder.call(left)
 
-    def bypassed(self) -> list[str]:
-        """Processes that are connected to the server, at this moment, past the relay: it has told
-        them where to go next. See :func:`~bettong.harness.wire.bypass.direct_clients`."""
-        return direct_clients(self._relay.upstream)
+    def bypassed(self, session: int | None = None) -> list[str]:
+        """Processes, of a session if one is named, that are connected to the server, at this
+        moment, past the relay: it has told them where to go next, or they have its address. See
+        :func:`~bettong.harness.wire.bypass.direct_clients`."""
+        return direct_clients(self._relay.upstream, session)
 
 
 class WireListener:

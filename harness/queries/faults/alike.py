@@ -7,9 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from bettong.harness.queries.faults.read_only_requests import harmless
 from bettong.harness.wire import Request
 
-_VALUES = re.compile(r"'(?:[^'\\]|\\.|'')*(?:'|$)|[0-9a-f]*[0-9][0-9a-f]*|…$")
+_VALUES = re.compile(
+    r"'(?:[^'\\]|\\.|'')*(?:'|$)"
+    r"|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]*[0-9][0-9a-f]*|…$"
+)
 LIST = '?()," '
 """What is left of values that are listed, without them."""
 MOST_SHAPES = 6
@@ -52,7 +56,8 @@ def telling(placed: Iterable[tuple[Request, int | None]]) -> Telling:
     an insert of many rows is a hundred requests that differ in their row only, while a marker is
     another statement than the rows beside it. And of some that are repeated as a whole, such as an
     insert and a commit for each row, or a connection for each, those of the first and of the last
-    time. Between the first and the last there is the second, or the end of the second time.
+    time. Between the first and the last there is the second, or the end of the second time: the
+    last request of it that is known to have changed something.
     """
     found = Telling()
     by_place: dict[tuple[str, int | None], list[Request]] = {}
@@ -67,28 +72,37 @@ def telling(placed: Iterable[tuple[Request, int | None]]) -> Telling:
                 second.update((alike[0].id, request.id) for request in alike[1:-1][:1])
         for times in _repetitions(kept):
             found.all.update(request.id for time in (times[0], times[-1]) for request in time)
-            found.between.update(request.id for time in times[1:-1][:1] for request in time[-1:])
+            ends = ([r for r in time if _changes(r)] or time for time in times[1:-1][:1])
+            found.between.update(time[-1].id for time in ends)
         found.between.update(second[id] for id in second.keys() & found.all)
     return found
 
 
+def _changes(request: Request) -> bool:
+    return not harmless(request.label) and request.reply_size > 0
+
+
 def _of_each_shape(members: Sequence[Request]) -> Iterable[list[Request]]:
-    """Those that are alike, together."""
-    shapes: dict[str, list[Request]] = {}
+    """Those that are alike, together; of those that cannot be read, only what has the same sizes
+    may be."""
+    shapes: dict[object, list[Request]] = {}
     for request in members:
-        shapes.setdefault(telling_shape(request), []).append(request)
-    if len(shapes) > MOST_SHAPES:  # what differs is the row after all
-        return [list(members)]
+        sizes = (request.size, request.reply_size)
+        alike = sizes if unread(request) else telling_shape(request)
+        shapes.setdefault(alike, []).append(request)
+    if len(shapes) > MOST_SHAPES and not any(map(unread, members)):
+        return [list(members)]  # what differs is the row after all
     return shapes.values()
 
 
 def _repetitions(requests: Sequence[Request]) -> Iterator[list[Sequence[Request]]]:
-    """The requests in their order, those together that are repeated as a whole: each time."""
+    """The requests in their order, those together that are repeated as a whole: each time. Where
+    they cannot be read, only whole connections are known to repeat each other."""
     ordered = sorted(requests, key=lambda request: request.order)
     shape_of = shapes_that_tell(ordered)
     connections = [request.connection for request in ordered]
     symbols = [
-        (shape_of(r), r.connection == before)
+        (shape_of(r), r.connection == before, r.index if unread(r) else 0)
         for r, before in zip(ordered, connections[-1:] + connections[:-1], strict=True)
     ]
     at = 0
@@ -120,7 +134,8 @@ def shapes_that_tell(requests: Iterable[Request]) -> Callable[[Request], tuple[K
 
     def shape_of(request: Request) -> tuple[Kind, str]:
         kind = kind_of(request)
-        return kind, telling_shape(request) if len(shapes[kind]) <= MOST_SHAPES else ""
+        tells = len(shapes[kind]) <= MOST_SHAPES or unread(request)
+        return kind, telling_shape(request) if tells else ""
 
     return shape_of
 
@@ -138,5 +153,15 @@ def what_is_done(requests: Iterable[Request]) -> Callable[[Request], tuple[Kind,
 
 
 def telling_shape(request: Request) -> str:
-    """What it does, without its values, as far as its body or its statement tells that."""
+    """What it does, without its values, as far as its body or its statement tells that; how large
+    it and its reply are, about, where it cannot be read."""
+    if unread(request):
+        return f"{request.size.bit_length()} {request.reply_size.bit_length()}"
     return request.alike or shape(request.detail)
+
+
+def unread(request: Request) -> bool:
+    """Whether nothing is known of what it says, as on an encrypted connection: that it is called as
+    another one does not make it the same."""
+    told = request.detail or request.alike
+    return request.keys.own == request.label and request.keys.content is None and not told

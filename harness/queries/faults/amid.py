@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from bettong.harness.queries.faults.read_only_requests import harmless, meant_to_read
 from bettong.harness.queries.faults.wire_fault import in_batch
 from bettong.harness.wire import CutPoint, Request
+from bettong.harness.wire.cutpoints import same_in_each_run
 
 _ENDS = frozenset({"COMMIT", "EXEC", "EndTxn", "tx.commit"})
 """What ends a transaction; where there is none each request that changes something is one."""
@@ -36,8 +37,11 @@ def amid(
                 held = (changing[0], *_ends(changing)[:1])
                 pairs.update(dict.fromkeys((request, until) for request in held))
         for request, until in pairs:
-            number = sum(r.label == until.label for r in following if r.order <= until.order)
-            yield request, in_batch("omit", endpoint, until.id, until.label, number, batch + 1)
+            name = same_in_each_run(until.label)
+            number = sum(
+                same_in_each_run(r.label) == name for r in following if r.order <= until.order
+            )
+            yield request, in_batch("omit", endpoint, until.id, name, number, batch + 1)
 
 
 def _changes(request: Request) -> bool:

@@ -18,12 +18,14 @@ from bettong.harness.queries.faults.read_only_requests import (
 )
 from bettong.harness.queries.faults.wire_fault import WireFault, in_batch
 from bettong.harness.wire import CutPoint, CutPoints, Keys, Recording, Request, cut_points
-from bettong.harness.wire.cutpoints import possible
+from bettong.harness.wire.cutpoints import names_of, possible
 from bettong.lineage.trace import TraceEvent
 
 CLOCK = "clock"
 """In an event's detail: the wire's logical time when it arrived."""
 
+_Place = tuple[str, str, int]
+"""An endpoint, a name of requests, a batch."""
 _TOO_SMALL = 64  # bytes; half of such a frame is never acted on
 
 
@@ -124,8 +126,9 @@ def wire_points(
                 faults += tuple(_own(WireFault(p, "unavailable")) for p in never)
             found.append(WirePoint(batch, faults, request.order))
         elif request.id in told.between and not harmless(request.label):
-            left = f"{files_at(request.order, events)} {request_digest(reported, run)}"
-            done = [WireFault(p, "crash") for p in points if p.kind == "omit-reply"]
+            kind, sent = ("omit-reply", reported) if request.reply_size else ("omit", reported[:-1])
+            left = f"{files_at(request.order, events)} {request_digest(sent, run)}"
+            done = [WireFault(p, "crash") for p in points if p.kind == kind]
             found.append(WirePoint(batch, tuple((f, left) for f in done), request.order))
     found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
     latest_first = sorted(ends.values(), key=lambda end: -end[1])
@@ -156,28 +159,40 @@ def placeable(
     if not found.unpinned:
         return found
     left = {request.id for request in found.unpinned}
-    counts, asked = Counter[tuple[str, str, int]](), Counter[tuple[str, str, int]]()
-    for request in second.requests:
-        if (batch := batch_at(request.order, its_events)) is not None:
-            asked[request.endpoint, request.label, batch] += 1
+    asked = _in_batches(second, its_events)
+    ours = _in_batches(first, events)
+    counts = Counter[_Place]()
     points, unpinned = list(found.points), []
     for request in first.requests:
         batch = batch_at(request.order, events)
         if batch is None:
             unpinned += [request] if request.id in left else []
             continue
-        place = (request.endpoint, request.label, batch)
-        counts[place] += 1
+        places = [(request.endpoint, name, batch) for name in names_of(request.label)]
+        counts.update(set(places))
         if request.id not in left:
             continue
-        if counts[place] > asked[place]:
+        own, *wider = places
+        fits = [own] if counts[own] <= asked[own] else []
+        fits += [place for place in wider if ours[place] == asked[place]]
+        if not fits:
             unpinned.append(request)
             continue
         points += [
-            in_batch(kind, request.endpoint, request.id, request.label, counts[place], batch)
+            in_batch(kind, request.endpoint, request.id, fits[0][1], counts[fits[0]], batch)
             for kind in possible(request)
         ]
     return CutPoints(tuple(points), tuple(unpinned))
+
+
+def _in_batches(recording: Recording, events: Sequence[TraceEvent]) -> Counter[_Place]:
+    """How many requests of each name there are in each batch."""
+    counts = Counter[_Place]()
+    for request in recording.requests:
+        if (batch := batch_at(request.order, events)) is not None:
+            names = dict.fromkeys(names_of(request.label))
+            counts.update((request.endpoint, name, batch) for name in names)
+    return counts
 
 
 def not_placeable(
@@ -214,6 +229,15 @@ def taken_for_granted(wire: Iterable[WirePoint]) -> list[str]:
             f"the server of {', '.join(spared)} was not killed: what it forgets then was not seen"
         )
     return supposed
+
+
+def not_read(recording: Recording) -> list[str]:
+    """Endpoints with which something was said that could not be read, each with why."""
+    found: dict[str, str] = {}
+    for talk in recording.conversations:
+        if talk.requests and (talk.problem or talk.protocol == "opaque"):
+            found.setdefault(talk.endpoint, talk.problem or "no protocol that is known")
+    return [f"{endpoint} ({why})" for endpoint, why in sorted(found.items())]
 
 
 def endpoints_asked(recording: Recording, events: Sequence[TraceEvent], batch: int) -> list[str]:

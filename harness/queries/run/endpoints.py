@@ -141,6 +141,11 @@ class EndpointProxies:
         """Endpoints whose clients were sent past the proxy in the present run."""
         return [name for name, relay in self._relays.items() if relay.left()]
 
+    def bypassed(self, session: int) -> list[str]:
+        """Endpoints to whose servers a process of a session is connected, at this moment, past the
+        proxy."""
+        return [name for name, relay in self._relays.items() if relay.bypassed(session)]
+
     def __enter__(self) -> EndpointProxies:
         return self
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,22 +126,37 @@ def _read(sink: Sink, env: Environment, tolerant: bool = False) -> list[dict[str
 
 
 def plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """A row that was read, in values that can be sent and compared."""
-    found: dict[str, Any] = {
-        name: _text(values[name]) for name in ("id", "key") if values.get(name) is not None
-    }
+    """A row that was read, in values that can be sent and compared. Raises ValueError, in words,
+    for a number that is none."""
+    found: dict[str, Any] = {} if values.get("id") is None else {"id": _text(values["id"])}
+    if "key" in values:
+        found["key"] = None if values["key"] is None else _text(values["key"])
     return found | {
-        name: _number(values[name]) for name in ("seq", "value") if values.get(name) is not None
+        name: _number(name, values[name]) for name in ("seq", "value") if name in values
     }
 
 
 def _text(value: Any) -> str:
     """Many a client gives bytes."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).decode("utf-8", "replace")
+    return str(value)
 
 
-def _number(value: Any) -> int | float:
+def _number(name: str, value: Any) -> int | float | None:
     """A number, however it is written; one that is no whole number is not made one, since that
-    may be what it should have been."""
-    whole = int(value)
-    return whole if isinstance(value, str | bytes) or whole == value else float(value)
+    may be what it should have been. pandas has not-a-number, or NA, where there is none."""
+    if value is None or type(value).__name__ == "NAType":
+        return None
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    written = _text(value) if isinstance(value, str | bytes | bytearray | memoryview) else None
+    try:
+        number = value if written is None else Decimal(written)
+        whole = int(number)
+    except (TypeError, ValueError, ArithmeticError):
+        raise ValueError(
+            f"read() returned {value!r} as {name}, which is no number: return seq and value as "
+            "numbers, or leave them out"
+        ) from None
+    return whole if whole == number else float(number)

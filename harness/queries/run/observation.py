@@ -28,6 +28,7 @@ class QueryRun:
         checkpoint_used: whether the query kept its checkpoint where it was told.
         unused: endpoints to which no byte went.
         left: endpoints whose clients were sent past the proxy.
+        past: endpoints that a run without faults was seen to be connected to past the proxy.
         recording: what crossed the wires.
         starts: the wires' logical time at the start of each incarnation.
         id: the run's own name.
@@ -48,6 +49,7 @@ class QueryRun:
     checkpoint_used: bool = False
     unused: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    past: set[str] = field(default_factory=set)
     recording: Recording = field(default_factory=lambda: Recording(()))
     starts: list[int] = field(default_factory=list)
     id: str = ""

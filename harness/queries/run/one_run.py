@@ -42,6 +42,9 @@ from bettong.lineage.trace import TraceEvent
 
 _ASIDE = 0
 """The links' number of what is no incarnation: incarnations are counted from 1."""
+_CONNECTED = (("before", "source.middle"), ("before", "commits"))
+"""Steps at which a query that keeps a connection open is connected: amid a task, and at the end of
+a batch."""
 _LOCKED_S = 20.0
 """A driver that has taken over, begun and then taken no step for so long waits for what the one
 that stands still has locked."""
@@ -128,6 +131,17 @@ class OneRun:
             found = self._ask("look", "teardown").get("looked")
         return found or []
 
+    def left_elsewhere(self) -> list[dict[str, Any]]:
+        """No run: the rows that a reader sees in a folder in which nothing is and nothing was set
+        up. Raises as :meth:`run` does."""
+        with self._in_time(), self._under_way():
+            try:
+                found = self._ask("look").get("looked")
+            except (DriverDiedError, JobError, TimeoutError):
+                self._expect_time()
+                return []  # it cannot be read where nothing was set up
+        return found or []
+
     @contextlib.contextmanager
     def _in_time(self) -> Iterator[None]:
         watch = threading.Timer(min(self._deadline.left, threading.TIMEOUT_MAX), self._expire)
@@ -204,12 +218,20 @@ class OneRun:
         """Called at each event while its process waits: feed the query, note what is durable."""
         self._driver.signals.word()
         self._workload.observe(event)
+        if not self._faults and (event.phase, StepId.parse(event.step).last) in _CONNECTED:
+            self._look_past()
         durable = f"{self._moments.digest(self._state)} {self._proxies.request_digest(self._id)}"
         detail = {**event.detail, DURABLE: durable, CLOCK: self._proxies.clock()}
         named = self._files(self._stages(replace(event, detail=detail)))
         self._hold(named)
         self._injector.met(named)
         return named
+
+    def _look_past(self) -> None:
+        """Whoever connects to a server itself is not seen, and never hit."""
+        host = self._driver.host
+        if host is not None:
+            self._result.past |= set(self._proxies.bypassed(host.pid))
 
     def _crash_at_request(self) -> None:
         self._control.has_died(DRIVER, self._driver.incarnation)

@@ -82,6 +82,11 @@ class QueryRunner:
         Raises as :meth:`run` does."""
         return self._one((), 0, False, lambda event: None).left_by_setup()
 
+    def left_elsewhere(self) -> list[dict[str, Any]]:
+        """The rows that a reader sees where there is nothing: what the run before has left outside
+        of its folder. Raises as :meth:`run` does."""
+        return self._one((), 0, False, lambda event: None).left_elsewhere()
+
     def _one(
         self,
         faults: Sequence[QueryFault],

@@ -22,6 +22,8 @@ _UNPINNED = re.compile(
 # What Spark had begun to write to its checkpoint when it died, and will never look at again.
 _UNFINISHED = re.compile(r"/checkpoint/(?:[\w-]+/)*\.[^/]*\.tmp$")
 
+_CHECKED = re.compile(r"/\.[^/]*\.crc$")
+"""What Hadoop keeps beside each file to check it by."""
 _REMEMBERED = 1 << 14
 """Up to so many bytes, what a file has is remembered with its digest."""
 
@@ -84,7 +86,7 @@ def _digests(folder: Path) -> tuple[str, str]:
     # and what a file has is what it had at the step before.
     entries, exact, run, top = [], [], folder.name.encode(), f"{folder}{os.sep}"
     for path in _walk(str(folder)):
-        if path.endswith(".crc") or _UNFINISHED.search(path):
+        if _CHECKED.search(path) or _UNFINISHED.search(path):
             continue
         content = b""
         with contextlib.suppress(FileNotFoundError, IsADirectoryError):

@@ -18,6 +18,7 @@ from bettong.harness.queries.faults.wire import (
 from bettong.harness.queries.faults.wire_fault import WireFault, at_request
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.wire import Keys
+from bettong.harness.wire.cutpoints import same_in_each_run
 
 
 def second_on_wire(run: QueryRun, batch: int, pinned: set[Kind]) -> Iterator[tuple[WireFault, str]]:
@@ -42,8 +43,8 @@ def second_on_wire(run: QueryRun, batch: int, pinned: set[Kind]) -> Iterator[tup
     reported: list[tuple[str, str, Keys | None]] = []
     last: dict[tuple[str, bool], list[tuple[WireFault, str]]] = {}
     for request in run.recording.requests:
-        place = (request.endpoint, request.label)
-        reported.append((*place, request.keys))
+        place = (request.endpoint, same_in_each_run(request.label))
+        reported.append((request.endpoint, request.label, request.keys))
         if request.order < run.starts[1] or (len(run.starts) > 2 and request.order > run.starts[2]):
             continue
         counts[place] += 1

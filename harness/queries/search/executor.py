@@ -224,6 +224,12 @@ class QueryExecutor:
             return execution.outcome == "good"
         return satisfies(guarantee_of(kinds), self.expect)
 
+    @property
+    def found_less(self) -> bool:
+        """Whether what was confirmed so far is less than the level that is expected."""
+        kinds = {kind for found in self.confirmed_kinds for kind in found}
+        return "Reorder" in kinds or not satisfies(guarantee_of(kinds), self.expect)
+
     def _planned(self) -> int | None:
         """How many runs there will be as far as is known; None before the search."""
         if not self.why.known:

@@ -49,6 +49,7 @@ class Why:
         endpoints: those that the clean run asks, each with the first batch that does, of the
             window's last one and the tail.
         unasked: endpoints of which the query asks nothing in a clean run.
+        not_read: endpoints with which something was said that could not be read, each with why.
         not_placeable: the requests of the clean runs that no fault can be placed at.
         in_tasks: whether the sink's tasks leave anything behind themselves.
         tail: batches after the window in which faults fire too: those that close what is open, and
@@ -71,6 +72,7 @@ class Why:
         self.wire: list[WirePoint] = []
         self.endpoints: dict[str, int] = {}
         self.unasked: list[str] = []
+        self.not_read: list[str] = []
         self.not_placeable: list[str] = []
         self.in_tasks = False
         self.tail: frozenset[int] = frozenset()

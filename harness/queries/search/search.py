@@ -44,7 +44,7 @@ def search(
         Bounds({}, request.faults),
         suggest=executor.why.likely,
         settle=executor.settled,
-        enough=lambda: request.first and bool(executor.confirmed),
+        enough=lambda: request.first and executor.found_less,
         at_a_time=executor.round_of,
         allowed=executor.goes_on,
         budget=Budget(request.budget.runs, deadline.left),

@@ -3,23 +3,31 @@ same: what other code has survived says nothing of this."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from hashlib import blake2b
 from importlib import metadata
+from pathlib import Path
 
 from bettong.harness.queries.sink.loading import file_of
 from bettong.lineage.errors import UsageError
 from bettong.lineage.user_code import files_in_use
 
+_CODE = (".py", ".sql", ".lua", ".j2", ".avsc", ".proto", ".xml", ".properties", ".env")
+_SETTINGS = (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf")
+
 
 def code_of(target: str) -> str:
     """Another digest where the target's file is another one, or any that stands beside it and may
-    be imported while it runs, another module of the user's that is in use, or a package that is
-    installed. Raises UsageError.
+    be imported or read while it runs, another module of the user's that is in use, a package that
+    is installed, or what a variable of the environment has that any of these files names. Raises
+    UsageError.
     """
     digest = blake2b(digest_size=8)
     file = file_of(target)
-    beside = [] if file is None else [file, *file.parent.glob("*.py")]
+    beside = [] if file is None else [file, *_beside(file)]
+    variables = {name: value for name, value in os.environ.items() if len(name) > 1}
+    named: dict[str, str] = {}
     for path in sorted({*beside, *files_in_use()}):
         try:
             content = path.read_bytes()
@@ -28,9 +36,17 @@ def code_of(target: str) -> str:
                 raise UsageError(f"{path}: cannot be read: {e.strerror}") from e
             continue  # it has gone since it was loaded
         digest.update(f"{path.name} {len(content)}\n".encode() + content)
+        named.update({x: y for x, y in variables.items() if os.fsencode(x) in content})
+    digest.update(repr(sorted(named.items())).encode("utf-8", "surrogateescape"))
     for record in sorted(_installed()):
         digest.update(f"{len(record)}\n{record}".encode())
     return digest.hexdigest()
+
+
+def _beside(file: Path) -> Iterator[Path]:
+    """Code, and what code is told by: statements, templates, settings."""
+    read = (*_CODE, *_SETTINGS)
+    return (path for path in file.parent.iterdir() if path.name.endswith(read) and path.is_file())
 
 
 def _installed() -> Iterator[str]:

@@ -91,7 +91,7 @@ class _ForeachBatchSink(Sink):
         teardown: Step | None,
     ) -> None:
         self._function = function
-        self._takes_env = len(inspect.signature(function).parameters) > 2
+        self._takes_env = _takes_env(function)
         self._read, self._setup, self._teardown = read, setup, teardown
 
     def setup(self, env: Environment) -> None:
@@ -118,6 +118,14 @@ class _ForeachBatchSink(Sink):
             self._teardown(env)
 
 
+def _takes_env(function: Callable[..., None]) -> bool:
+    """Whether a third argument is asked for; one that need not be given is another matter, unless
+    it is called so."""
+    parameters = inspect.signature(function).parameters.values()
+    given = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len(given) > 2 and (given[2].default is given[2].empty or given[2].name == "env")
+
+
 def foreach_batch_sink(
     function: Callable[..., None],
     read: Callable[[Environment], Iterable[Any]],
@@ -132,7 +140,7 @@ def foreach_batch_sink(
     """A sink out of a ``foreachBatch`` function, called as ``function(batch, batch_id)`` or
     ``function(batch, batch_id, env)``, and a function that reads back."""
     sink = _ForeachBatchSink(function, read, setup, teardown)
-    sink.name = name or function.__name__
+    sink.name = name or getattr(function, "__name__", type(function).__name__)
     sink.endpoints = endpoints or {}
     sink.spark_config = spark_config or {}
     sink.ordered = ordered

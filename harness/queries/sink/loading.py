@@ -21,6 +21,7 @@ from bettong.lineage.user_code import guarded, is_installed
 
 _FILE_FORMATS = ("parquet", "json", "orc", "csv", "delta")
 _METHODS = ("write", "read")
+_ENDPOINT = re.compile(r"[\w.-]+")
 _FILE_MODULE = "bettong_target_"
 _folders: list[str] = []
 """In which files stand that were loaded, the last one first."""
@@ -80,6 +81,10 @@ def expect_attributes(found: Any, target: str) -> None:
         value = getattr(found, name)
         if not isinstance(value, Mapping):
             raise UsageError(f"{target}: {name} is {value!r}: write {name} = {{NAME: …}}")
+    if not isinstance(getattr(found, "name", ""), str):
+        raise UsageError(f"{target}: name is {found.name!r}: write name = '…'")
+    for name in (*found.endpoints, *found.servers):
+        expect_endpoint(name, target)
     for name, address in found.endpoints.items():
         try:
             Address.parse(str(address))
@@ -91,6 +96,14 @@ def expect_attributes(found: Any, target: str) -> None:
                 f"{target}: the server {name} is {server!r}: write a class of "
                 "bettong.harness.servers, such as PostgresServer"
             )
+
+
+def expect_endpoint(name: object, target: str) -> None:
+    """Raises UsageError for a name of an endpoint that faults could not be called by."""
+    if not (isinstance(name, str) and _ENDPOINT.fullmatch(name)):
+        raise UsageError(
+            f"{target}: the endpoint {name!r}: have its name of letters, digits, _, - and ."
+        )
 
 
 def file_of(target: str) -> Path | None:

@@ -18,6 +18,7 @@ import io
 import json
 import os
 import re
+import shutil
 import sqlite3
 import sqlite3.dbapi2
 import sys
@@ -41,20 +42,25 @@ _AIM = "bettong-probe.json"
 _NOTES = "bettong-outside.txt"
 _NOBODYS = ("/dev/", "/proc/", "/sys/")
 _CHANGING = {
-    "os.rename": 2,
-    "os.remove": 1,
-    "os.mkdir": 1,
-    "os.rmdir": 1,
-    "os.link": 2,
-    "os.symlink": 2,
-    "os.truncate": 1,
+    "os.rename": (1, 3),
+    "os.remove": (0, 1),
+    "os.mkdir": (0, 2),
+    "os.rmdir": (0, 1),
+    "os.link": (1, 3),
+    "os.symlink": (1, 2),
+    "os.truncate": (0, None),
 }
+"""Where each audit event has the path that is changed, and the folder within which it is, if that
+is given by its file descriptor."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_BESIDE_SQLITE = ("", "-journal", "-wal", "-shm")
 CHANGED = "change"
 """The operation of a moment after a change, however that was made."""
 _DURABLE_SQL = ("COMMIT", "END", "RELEASE")
 _SHOWN = 120
 """So many characters of a statement tell what it does."""
+_PAST_PYTHON = "_USE_CP_SENDFILE"
+"""By this ``shutil`` copies a file within the kernel, of which no write is seen."""
 _CONNECT = sqlite3.connect
 _OPEN = io.open
 _CHANGING_SQL = (
@@ -109,13 +115,17 @@ def outside(folder: Path, home: Path | None = None) -> list[str]:
 
 
 class _SeenFile(io.FileIO):
-    """A file that asks before each write that reaches it."""
+    """A file that asks before each write that reaches it, and each time that it is cut."""
 
-    happens: Callable[[str, Any], None]
+    happens: Callable[[str], None]
 
     def write(self, data: Any, /) -> int:
-        self.happens("write", self.name)
+        self.happens("write")
         return super().write(data)
+
+    def truncate(self, size: int | None = None, /) -> int:
+        self.happens("truncate")
+        return super().truncate(size)
 
 
 class Probe:
@@ -138,6 +148,8 @@ class Probe:
         sys.addaudithook(self._audit)
         sqlite3.connect = sqlite3.dbapi2.connect = self._connect  # type: ignore[assignment]
         io.open = builtins.open = self._open
+        if hasattr(shutil, _PAST_PYTHON):
+            setattr(shutil, _PAST_PYTHON, False)
         when_imported("duckdb", self._watch_duckdb)
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -148,12 +160,13 @@ class Probe:
             if isinstance(path, str | bytes | os.PathLike) and (flags or 0) & _WRITING:
                 self._happens("open", path)
         elif event in _CHANGING:
-            path = arguments[_CHANGING[event] - 1]
+            at, folder_at = _CHANGING[event]
+            path, folder = arguments[at], -1 if folder_at is None else arguments[folder_at]
             if isinstance(path, int):  # a file that is open: os.ftruncate
-                path = str(Path(f"/proc/self/fd/{path}").readlink())
-            # A name alone may be one within a folder that is given by its file descriptor.
-            within = isinstance(path, str | bytes) and not os.path.isabs(path)  # noqa: PTH117
-            self._happens(event.partition(".")[2], path, named=not within)
+                path = _open_as(path)
+            elif folder >= 0:  # a name within a folder that is open, as shutil.rmtree has it
+                path = f"{_open_as(folder)}/{os.fsdecode(path)}"
+            self._happens(event.partition(".")[2], path)
 
     def _tie(self) -> None:
         """Have the lines of ``foreachBatch`` functions watched, once PySpark is there."""
@@ -183,14 +196,16 @@ class Probe:
     ) -> Any:
         """``open``; a file of the sink's that is written is one whose writes are seen."""
         more = (buffering, encoding, errors, newline, closefd, opener)
-        named = isinstance(file, str | bytes | os.PathLike)
         writes = isinstance(mode, str) and any(letter in mode for letter in "wax+")
-        if not (named and writes and opener is None and self._concerns(file)):
+        path = _path_of(file) if writes and opener is None else None
+        if path is None or not self._concerns(path):
             return _OPEN(file, mode, *more)
         binary = "b" in mode
-        _OPEN(os.devnull, mode.replace("x", "w"), *more).close()  # raises what is wrong with them
-        raw = _SeenFile(os.fsdecode(file), mode.replace("b", "").replace("t", ""))
-        raw.happens = self._happens
+        # raises what is wrong with them
+        _OPEN(os.devnull, mode.replace("x", "w"), buffering, encoding, errors, newline).close()
+        given = file if isinstance(file, int) else os.fsdecode(file)
+        raw = _SeenFile(given, mode.replace("b", "").replace("t", ""), closefd)
+        raw.happens = partial(self._happens, path=path)
         if buffering == 0:
             return raw
         try:
@@ -225,7 +240,7 @@ class Probe:
                 self._happens(first.lower(), path, sql=" ".join(sql.split())[:_SHOWN])
 
         connection = connect_refusable(_CONNECT, *arguments, **named)
-        self._lines.seen_otherwise.add(os.fsdecode(path))
+        self._lines.seen_otherwise.update(_whole(path) + more for more in _BESIDE_SQLITE)
         ask(connection, statement)
         self._note(path)
         return connection
@@ -246,7 +261,7 @@ class Probe:
         folder = self._aimed_at()
         if folder is None:
             return False
-        return os.fsdecode(path).startswith(folder) or (
+        return _whole(path).startswith(folder) or (
             self._elsewhere and self._is_elsewhere(path) is not None
         )
 
@@ -279,17 +294,14 @@ class Probe:
         self._node, self._incarnation = instrumentation.node, instrumentation.incarnation
         self._recorder = instrumentation.recorder()
 
-    def _happens(self, operation: str, path: Any, named: bool = True, sql: str = "") -> None:
+    def _happens(self, operation: str, path: Any, sql: str = "") -> None:
         """Ask the conductor; raises what it answers, in the midst of the sink's own call.
-        ``named``: the path is known as a whole. ``sql``: the statement, if it is one."""
+        ``sql``: the statement, if it is one."""
         concerns = self._concerns(path)
-        if named:
-            self._note(path)
+        self._note(path)
         if not concerns or self._recorder is None or self._folder is None:
             return
-        if not named and not os.fsdecode(path).startswith(self._folder):
-            return
-        detail = {"op": operation, "path": os.fsdecode(path).removeprefix(self._folder)}
+        detail = {"op": operation, "path": _whole(path).removeprefix(self._folder)}
         if sql:
             detail["sql"] = sql
         self._busy.now = True
@@ -307,7 +319,7 @@ class Probe:
         Python itself changes."""
         if not isinstance(path, str | bytes | os.PathLike):
             return None
-        full = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 - it resolves no links
+        full = _whole(path)
         nobodys = (f"{self._file.parent}/", *_NOBODYS)
         # With a slash: temporary files are opened by the name of their folder.
         if f"{full}/".startswith((self._folder, *nobodys) if self._folder else nobodys):
@@ -328,6 +340,26 @@ class Probe:
             pass
         finally:
             self._busy.now = False
+
+
+def _whole(path: Any) -> str:
+    """The path from the root on, wherever the process stands; links are not resolved."""
+    return os.path.abspath(os.fsdecode(path))  # noqa: PTH100
+
+
+def _path_of(file: Any) -> str | None:
+    """The path of what ``open`` is given: a name, or the number of a file that is open."""
+    if isinstance(file, str | bytes | os.PathLike):
+        return _whole(file)
+    try:
+        return _open_as(file) if isinstance(file, int) else None
+    except OSError:  # there is no such file: to be said by open itself
+        return None
+
+
+def _open_as(number: int) -> str:
+    """The path of a file, or folder, that is open."""
+    return str(Path(f"/proc/self/fd/{number}").readlink())
 
 
 def _is_file(database: Any) -> bool:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 FORMAT = "bettong.hooks.Rows"
 ODD = "\0" + "x" * 70_000
 """What the odd row's key ends with: many a target refuses it."""
-_JUDGED = ("key", "seq", "value")
+JUDGED = ("key", "seq", "value")
+"""Of the columns of a row, those whose content is judged where read() returns them."""
 _ROWS = "it must return the rows that are there, dicts or Spark rows"
 
 
@@ -109,8 +110,8 @@ def judged_fields(
     """Those of key, seq and value that any row read has: a row without one that others have, such
     as one that was begun and never finished, has lost it. ``besides``: those that rows of runs
     without faults have."""
-    found = {name for row in seen for name in _JUDGED if name in row} | set(besides)
-    return tuple(name for name in _JUDGED if name in found)
+    found = {name for row in seen for name in JUDGED if name in row} | set(besides)
+    return tuple(name for name in JUDGED if name in found)
 
 
 def records(rows: Iterable[Mapping[str, Any]], fields: tuple[str, ...]) -> list[Record]:

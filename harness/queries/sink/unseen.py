@@ -35,7 +35,7 @@ class FolderWatch:
     Raises OSError where the kernel lets nobody watch: what nobody sees must not count as tried.
 
     Args:
-        seen_otherwise: the beginnings of paths whose changes are not told.
+        seen_otherwise: paths whose changes are not told.
     """
 
     def __init__(self, folder: str, seen_otherwise: Collection[str]) -> None:
@@ -61,7 +61,7 @@ class FolderWatch:
                 at += _EVENT.size + length
                 name = os.fsdecode(events[at - length : at].rstrip(b"\0"))
                 path = f"{self._folders.get(number, '')}/{name}"
-                if not path.startswith(tuple(self._seen_otherwise)):
+                if path not in self._seen_otherwise:
                     last = path
                 if kind & _CREATE and kind & _IS_FOLDER:
                     self._add(path)

@@ -88,13 +88,15 @@ def _alike(*pieces: bytes) -> str:
     return digest.hexdigest()
 
 
+_ACTIONS = (b"x-amz-target", b"soapaction")
 _FIRST_LINE = re.compile(rb"(GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) \S")
 
 
 class Http1Framing(PairedFraming):
     """A request is a head and its body, whichever number of writes they come in. Its content is
     method, target and body: header fields carry dates, tokens and trace ids. Where all is asked
-    for at one path, query and beginning of the body tell one thing from another."""
+    for at one path, query, beginning of the body and a field that names what is to be done tell one
+    thing from another."""
 
     protocol = "http"
 
@@ -107,7 +109,7 @@ class Http1Framing(PairedFraming):
         self._asking = self._answering = _Body()
         self._info: Info | None = None
         self._digest = hashlib.blake2b(digest_size=16)
-        self._query = self._begins = b""  # the body's beginning
+        self._query = self._action = self._begins = b""  # the body's beginning
         self._methods: deque[bytes] = deque()
 
     def measure_client(self, head: bytes) -> int | None:
@@ -128,6 +130,7 @@ class Http1Framing(PairedFraming):
             if found is None or found[1] == b"CONNECT":
                 raise FramingError(f"no HTTP/1.1 request: {line[:40]!r}")
             target, _, self._query = found[2].partition(b"?")
+            self._action = next(filter(None, map(fields.get, _ACTIONS)), b"")
             path = target.decode("ascii", "replace")[:100]
             self._digest = hashlib.blake2b(found[1] + b" " + found[2], digest_size=16)
             self._info = Info(f"{found[1].decode()} {path}")
@@ -140,7 +143,7 @@ class Http1Framing(PairedFraming):
         if info is None or self._asking.awaited:
             self.part(frame.size)
         else:
-            content, alike = self._digest.digest(), _alike(self._query, self._begins)
+            content, alike = self._digest.digest(), _alike(self._query, self._action, self._begins)
             self.part(frame.size, Info(info.label, content=content, alike=alike))
             self._info = None
 

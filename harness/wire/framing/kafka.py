@@ -46,7 +46,8 @@ _NOISE = frozenset((1, 2, 3, 9, 10, 12))
 
 
 class KafkaFraming(PairedFraming):
-    """A request is what Kafka calls one; replies are matched by correlation id."""
+    """A request is what Kafka calls one; replies are matched by correlation id. Records that nobody
+    is to confirm (acks=0) are not replied to."""
 
     protocol = "kafka"
 
@@ -80,9 +81,11 @@ class KafkaFraming(PairedFraming):
         key, version, correlation = struct.unpack_from("!hhi", frame.head, 4)
         role: Role = "login" if key in _LOGIN else "noise" if key in _NOISE else "request"
         label = _NAMES.get(key, f"API {key}")
-        topic = _topic(frame.head, version) if key == _PRODUCE else ""
+        topic, acks = _told(frame.head, version) if key == _PRODUCE else ("", 1)
         detail = f"{label} {topic}" if topic else ""
-        number = self.part(frame.size, Info(label, detail, role, frame.digest))
+        number = self.part(frame.size, Info(label, detail, role, frame.digest, acks != 0))
+        if not acks:
+            return
         if len(self._numbers) >= _MAX_OPEN:
             raise FramingError(f"{_MAX_OPEN} requests without an answer")
         self._numbers[correlation] = number
@@ -101,12 +104,15 @@ def _size(head: bytes) -> int:
     return size + 4
 
 
-def _topic(head: bytes, version: int) -> str:
-    """The topic, or the first one, that records go to; empty where that cannot be told."""
+def _told(head: bytes, version: int) -> tuple[str, int]:
+    """The topic, or the first one, that records go to, empty where that cannot be told; and how
+    many are to confirm them: where none are, no reply is due."""
+    fields = _Fields(head, version)
     try:
-        return _Fields(head, version).topic()
+        topic = fields.topic()
     except (struct.error, IndexError):
-        return ""
+        topic = ""
+    return topic, fields.acks
 
 
 class _Fields:
@@ -114,6 +120,7 @@ class _Fields:
 
     def __init__(self, head: bytes, version: int) -> None:
         self._head, self._version, self._at = head, version, _HEADER
+        self.acks = 1
 
     def topic(self) -> str:
         self._text(self._number("!h"))  # the client's id
@@ -121,7 +128,7 @@ class _Fields:
             return ""  # tagged fields, which no client sends here
         if self._version >= 3:
             self._name()  # the transactional id
-        self._number("!h")  # acks
+        self.acks = self._number("!h")
         self._number("!i")  # timeout
         if self._count() < 1:
             return ""

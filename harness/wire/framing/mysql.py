@@ -5,6 +5,7 @@ https://mariadb.com/kb/en/clientserver-protocol/
 
 from __future__ import annotations
 
+import hashlib
 import struct
 
 from bettong.harness.wire.framing.base import Frame, FramingError, Info
@@ -19,13 +20,17 @@ _QUERY, _PREPARE, _EXECUTE, _BULK_EXECUTE = 0x03, 0x16, 0x17, 0xFA
 _SEND_FILE = b"\xfb"
 _NAMES = {0x01: "quit", 0x02: "USE", 0x0E: "ping", 0x11: "change user", 0x1F: "reset"}
 _NAMES |= {0x18: "long data", 0x19: "close statement", 0x1A: "reset statement", 0x1B: "set option"}
+_ENDS = frozenset(("COMMIT", "ROLLBACK", "BEGIN"))
+_KEEPS = frozenset(("SET SESSION", "SHOW", "SELECT"))
+"""Statements that leave nothing to be committed, or next to nothing."""
 _UNANSWERED = frozenset((0x01, 0x18, 0x19))
 _NOISE = frozenset((0x01, 0x0E))
 
 
 class MySQLFraming(PairedFraming):
     """A request is a command: a client's packet numbered 0 and what continues it. It was carried
-    out when the first packet of its reply has come."""
+    out when the first packet of its reply has come. The file that a LOAD DATA LOCAL sends when it
+    is asked for it is a request of its own."""
 
     protocol = "mysql"
 
@@ -45,6 +50,9 @@ class MySQLFraming(PairedFraming):
         self._server_sequence = -1
         self._asked_since = False  # a command has come since the server last said something
         self._loading = False  # the server has asked for a file of the client's
+        self._loaded = False  # the file has come, and its reply is due
+        self._contents = hashlib.blake2b(digest_size=16)  # of the file
+        self._wrote = False  # something has been asked for since a transaction ended
 
     def measure_client(self, head: bytes) -> int | None:
         size = _packet_size(head)
@@ -63,8 +71,7 @@ class MySQLFraming(PairedFraming):
         if self._continued:
             request = self._pending
         elif self._loading:  # its packets' numbers come round to that of a command
-            self._loading = length > 0
-            request = Info("data", role="noise", replied=False)
+            request = self._of_a_file(length, frame.digest)
         elif sequence == 0:
             self._commands += 1
             self._asked_since = True
@@ -81,7 +88,7 @@ class MySQLFraming(PairedFraming):
         """The command, and the text that it prepares."""
         code, text = payload[0] if payload else 0, payload[1:]
         if code == _QUERY:
-            return Info(verb(text), shown(text), content=digest), b""
+            return Info(self._label(verb(text)), shown(text), content=digest), b""
         if code == _PREPARE:
             self._last_prepared = text  # may be executed before it is answered
             return Info(f"prepare {verb(text)}", shown(text), content=digest), text
@@ -89,13 +96,29 @@ class MySQLFraming(PairedFraming):
             number = struct.unpack_from("<I", text)[0]
             last = number == _LAST_STATEMENT
             known = self._last_prepared if last else self._statements.get(number, b"?")
-            return Info(verb(known), shown(known), content=digest), b""
+            return Info(self._label(verb(known)), shown(known), content=digest), b""
         return Info(
             _NAMES.get(code, f"command {code}"),
             role="noise" if code in _NOISE else "request",
             content=digest,
             replied=code not in _UNANSWERED,
         ), b""
+
+    def _label(self, verb: str) -> str:
+        """A BEGIN commits what was done before it; where nothing was it changes nothing."""
+        commits = verb == "BEGIN" and self._wrote
+        self._wrote = verb not in _ENDS and (self._wrote or verb not in _KEEPS)
+        return "COMMIT+BEGIN" if commits else verb
+
+    def _of_a_file(self, length: int, digest: bytes) -> Info | None:
+        """A packet of the file that a LOAD has asked for, whose end makes the request: what was
+        asked before is carried out with it."""
+        self._contents.update(digest)
+        if length > 0:
+            return None
+        content, self._contents = self._contents.digest(), hashlib.blake2b(digest_size=16)
+        self._loading, self._loaded = False, True
+        return Info("LOAD data", content=content)
 
     def _further(self, length: int, payload: bytes) -> Info | None:
         """A packet that begins no command: of the log-in, or data that a command asked for."""
@@ -111,6 +134,7 @@ class MySQLFraming(PairedFraming):
         previous, self._server_sequence = self._server_sequence, frame.head[3]
         # a reply begins with packet 1, unless the numbers of a longer one have come round to it
         begins = self._server_sequence == 1 and (previous != 0 or self._asked_since)
+        begins, self._loaded = begins or self._loaded, False
         self._asked_since = False
         if self._commands and not begins:
             self.answer_more(frame.size)

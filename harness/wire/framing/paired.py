@@ -105,7 +105,8 @@ class PairedFraming(Framing):
 
 
 _SET_MORE = re.compile(
-    r"SET\s+(?:@@)?(?:GLOBAL|PERSIST)|SET\s.*AUTOCOMMIT\s*=\s*(?:1|ON)|SET\s+STATEMENT\b|SET\s.*\(",
+    r"SET\s+(?:@@)?(?:GLOBAL|PERSIST)|SET\s.*AUTOCOMMIT`?\s*:?=(?!\s*'?(?:0|OFF|FALSE)\b)"
+    r"|SET\s+STATEMENT\b|SET\s.*\(",
     re.IGNORECASE | re.DOTALL,
 )
 _QUIET = ("BEGIN", "SET SESSION", "SHOW")
@@ -148,6 +149,7 @@ def _code(text: str) -> str:
 
 
 def shown(statement: bytes, length: int = 120) -> str:
-    """A statement on one line, shortened."""
-    text = " ".join(statement.decode("utf-8", "replace").split())
+    """A statement on one line, shortened; what comes before it, as a comment that tells who asks,
+    tells nothing of what it does."""
+    text = " ".join(_code(statement.decode("utf-8", "replace")).split())
     return text if len(text) <= length else text[: length - 1] + "…"

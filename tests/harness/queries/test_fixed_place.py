@@ -74,6 +74,17 @@ class Appends(Jvm):
             "checkpointLocation", env.checkpoint).start()
 
 
+class AppendsAndMarks(Jvm):
+    def write(self, rows, env):
+        def each(batch, batch_id):
+            mark = env.workdir / str(batch_id)
+            if not mark.exists():
+                batch.coalesce(1).write.mode("append").parquet(self.place)
+                mark.touch()
+        return rows.writeStream.foreachBatch(each).option(
+            "checkpointLocation", env.checkpoint).start()
+
+
 class Leaves(Python):
     def setup(self, env):
         with self.db() as db:
@@ -112,6 +123,17 @@ def test_what_is_not_seen_is_not_taken_to_be_the_same(
     result = check_one(Request(f"{module}:Appends", faults=1, first=True), environments)
     assert (result.verdict, result.guarantee) == ("invalid", "at-least-once"), result.reason
     assert result.counterexamples[0].faults == ("crash(driver, before batch=1/commits)",)
+
+
+def test_a_mark_that_is_seen_does_not_stand_for_rows_that_are_not(
+    module: Path, environments: SparkEnvironments
+) -> None:
+    """Between the rows and the mark nothing changes in sight, and a driver dies there all the
+    same, also where no other run beside it shows that they share a place."""
+    asked = Request(f"{module}:AppendsAndMarks", faults=1, first=True, side_by_side=False)
+    result = check_one(asked, environments)
+    assert (result.verdict, result.guarantee) == ("invalid", "at-least-once"), result.reason
+    assert any("is outside of env.workdir" in told for told in result.assumptions)
 
 
 def test_rows_that_setup_leaves_are_an_error(module: Path, environments: SparkEnvironments) -> None:

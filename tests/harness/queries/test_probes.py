@@ -52,11 +52,18 @@ def moments(tmp_path: Path, code: str, *more: str) -> list[str]:
         ("with io.open(path, 'x', encoding='utf-8', newline='') as f: f.write('é')", "é"),
         ("path.write_text('t')", "t"),
         ("f = open(path, 'ab'); f.write(b'q'); del f", "q"),
+        (
+            "f = os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR), 'w+')\n"
+            "f.write('n')\nf.close()",
+            "n",
+        ),
+        ("import shutil; shutil.copy(folder.parent / 'from', path)", "c"),
     ],
 )
 def test_each_write_that_reaches_a_file_is_a_moment(
     tmp_path: Path, code: str, content: str
 ) -> None:
+    (tmp_path / "from").write_text("c")
     assert moments(tmp_path, code) == ["open a", "write a"]
     assert (tmp_path / "own" / "a").read_text("utf-8") == content
 
@@ -66,6 +73,14 @@ def test_what_is_flushed_is_written_by_then(tmp_path: Path) -> None:
         "with path.open('w') as f:\n f.write('x'); f.flush(); os.fsync(f.fileno())\n f.write('y')"
     )
     assert moments(tmp_path, code) == ["open a", "write a", "write a"]
+
+
+def test_a_file_that_is_written_over_is_a_moment_where_its_rest_is_cut_off(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "a").write_text("longer")
+    code = "with path.open('r+') as f:\n f.write('new')\n f.truncate()"
+    assert moments(tmp_path, code) == ["open a", "write a", "truncate a"]
+    assert (tmp_path / "own" / "a").read_text() == "new"
 
 
 def test_a_file_is_read_and_written_as_ever(tmp_path: Path) -> None:
@@ -207,6 +222,10 @@ each.func(folder, 0)
             ["mkdir c", "change c", "change c/d"],
         ),
         (["(db := sqlite3.connect(a)).execute('CREATE TABLE t (x)')", "db.close()"], ["create a"]),
+        (
+            ["sqlite3.connect(a).execute('CREATE TABLE t (x)')", "past_python(f'{a}.parquet')"],
+            ["create a", "change a.parquet"],
+        ),
         (["len(folder.name)", "open(__file__).close()"], []),
     ],
 )
@@ -289,3 +308,33 @@ path.write_text("x")
     elsewhere = [f"{op} {at}/d" for op in ("create", "begin", "commit")]
     elsewhere += [f"open {at}/a", f"write {at}/a", f"rename {at}/b"]
     assert moments(tmp_path, code, "elsewhere") == [*elsewhere, *own]
+
+
+def test_a_file_is_the_same_however_it_is_named(tmp_path: Path) -> None:
+    """From within its folder, by a way round, and by a folder that is open, as shutil.rmtree
+    does."""
+    code = """
+import shutil
+(folder / "b").mkdir()
+os.chdir(folder / "b")
+with open("x", "w") as f:
+    f.write("1")
+os.rename("x", "y")
+Path(f"{folder}/../{folder.name}/b/z").write_text("2")
+db = sqlite3.connect("d", isolation_level=None)
+db.execute("CREATE TABLE t (n)")
+db.close()
+os.remove("d")
+shutil.rmtree(folder / "b")
+"""
+    found = moments(tmp_path, code)
+    assert {"remove b/y", "remove b/z"} < set(found)
+    either = [moment.rstrip("yz") if moment.startswith("remove") else moment for moment in found]
+    assert either == [
+        "mkdir b",
+        *("open b/x", "write b/x", "rename b/y"),
+        *("open b/z", "write b/z"),
+        *("create b/d", "remove b/d"),
+        *("remove b/", "remove b/"),
+        "rmdir b",
+    ]

@@ -59,6 +59,12 @@ class ListsEndpoints(Right):
 class NoPort(Right):
     endpoints = {"db": "localhost"}
 
+class OfASlash(Right):
+    endpoints = {"db/main": "localhost:5432"}
+
+class NamedByANumber(Right):
+    name = 5
+
 class MadeOfNone(Right):
     def __init__(self):
         foreach_batch_sink(None, read=list)
@@ -127,6 +133,8 @@ def test_files_that_are_called_alike_are_told_apart_and_what_stands_beside_them(
         ("{file}:NamesAServer", "the server db is 'postgres': write a class"),
         ("{file}:ListsEndpoints", "endpoints is "),
         ("{file}:NoPort", "the endpoint db: 'localhost' is not an address"),
+        ("{file}:OfASlash", "the endpoint 'db/main': have its name of letters"),
+        ("{file}:NamedByANumber", "name is 5: write name = '…'"),
         ("{file}:MadeOfNone", r"mine\.py:\d+: foreach_batch_sink\(None"),
     ],
 )
@@ -291,6 +299,14 @@ def test_times_and_random_ids_do_not_distinguish_states(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / f"part-{id}.json").write_text(f'{{"batchTimestampMs":{time}}}')
     assert digest_state(tmp_path / "one") == digest_state(tmp_path / "two")
+
+
+def test_what_hadoop_checks_files_by_does_not_distinguish_states_and_a_users_own_file_does(
+    tmp_path: Path,
+) -> None:
+    plain = digest_of(tmp_path / "plain", {"rows": "1"})
+    assert digest_of(tmp_path / "checked", {"rows": "1", ".rows.crc": "2"}) == plain
+    assert digest_of(tmp_path / "marked", {"rows": "1", "batch-1.crc": "2"}) != plain
 
 
 @pytest.mark.parametrize("whole", ["v1", "v2", "gone"])

@@ -24,6 +24,10 @@ from bettong.lineage.search.loop import Budget
         ({"budget": "2m"}, r"budget='2m': give a Budget, such as Budget\.parse\('5m'\)"),
         ({"only": "crash(driver, before batch=1/commits)"}, "only='crash.*: give a tuple"),
         ({"also": ("new-checkpiont",)}, "new-checkpoint"),
+        (
+            {"also": ("new-checkpoint",), "only": ("empty(batch=2)",)},
+            r"new-checkpoint is not asked beside one fault set \(empty\(batch=2\)\)",
+        ),
         ({"out": "result"}, "out='result': give a Path"),
         ({"expect": "exactly-once"}, "exactly-once"),
         ({"endpoints": ["db=127.0.0.1:5432"]}, "endpoints="),

@@ -7,7 +7,7 @@ import pytest
 from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.queries.sense import expect_asked, unasked
+from bettong.harness.queries.sense import expect_asked, expect_over_links, unasked
 from bettong.harness.wire import Recording
 from bettong.harness.wire.conversation import Conversation, History, Ledger, Request
 from bettong.harness.wire.framing.base import Info
@@ -49,3 +49,12 @@ def test_an_endpoint_for_some_cases_only_is_none_that_is_gone_past(
     found = run(asked_at, in_sight)
     expect_asked("It", found)
     assert unasked(found) == left
+
+
+def test_a_task_that_connects_past_the_link_is_refused() -> None:
+    """What it asks is hit by nothing, though the driver asks over the link."""
+    found = run({"db": 20}, in_sight=True)
+    expect_over_links("It", found)
+    found.past = {"db"}
+    with pytest.raises(UsageError, match=r"connects to db past the link, .* env\.address\('db'\)"):
+        expect_over_links("It", found)

@@ -3,11 +3,13 @@ target refuses has changed every row of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bettong.harness.queries.faults.operations import ODD
 from bettong.harness.queries.judge import judge_run
@@ -15,7 +17,7 @@ from bettong.harness.queries.run.job import plain
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.executor import SinkExecutor
 from bettong.harness.queries.search.lineage import Why
-from bettong.harness.queries.sense import expect_keys
+from bettong.harness.queries.sense import expect_keys, expect_values
 from bettong.harness.queries.sink.rows import Input
 from bettong.lineage.errors import UsageError
 
@@ -90,7 +92,9 @@ def test_a_query_that_stands_still_before_it_has_come_to_the_row_has_lost_others
     assert with_odd_row(ROWS[1:40], drained=False) == {"Loss"}
 
 
-@pytest.mark.parametrize("value", [7, 7.0, "7", b"7", Decimal(7)])
+@pytest.mark.parametrize(
+    "value", [7, 7.0, "7", b"7", Decimal(7), "7.0", bytearray(b"7"), memoryview(b" 7")]
+)
 def test_a_number_counts_however_it_is_written(value: object) -> None:
     assert plain({"id": "m/000000", "value": value}) == {"id": "m/000000", "value": 7}
 
@@ -100,8 +104,38 @@ def test_a_number_is_not_cut_to_the_right_one(value: object) -> None:
     assert plain({"id": "m/000000", "value": value})["value"] == 7.5
 
 
-def test_a_text_counts_in_bytes_too() -> None:
-    assert plain({"id": b"m/000000", "key": b"k0"}) == {"id": "m/000000", "key": "k0"}
+@given(st.integers(-(10**30), 10**30))
+def test_a_number_of_any_size_is_itself(number: int) -> None:
+    for value in (number, str(number), Decimal(number)):
+        assert plain({"id": "m/000000", "value": value})["value"] == number
+
+
+@pytest.mark.parametrize("value", [None, float("nan")])
+def test_no_number_is_none(value: object) -> None:
+    assert plain({"id": "m/000000", "value": value}) == {"id": "m/000000", "value": None}
+
+
+@pytest.mark.parametrize("value", ["", "v=7", b"7;8", float("inf"), [7]])
+def test_what_is_no_number_is_said_in_words(value: object) -> None:
+    with pytest.raises(ValueError, match=r"read\(\) returned .* as value, which is no number: re"):
+        plain({"id": "m/000000", "value": value})
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_a_text_counts_in_bytes_too(kind: Callable[[bytes], object]) -> None:
+    row = {"id": kind(b"m/000000"), "key": kind(b"k0")}
+    assert plain(row) == {"id": "m/000000", "key": "k0"}
+
+
+@pytest.mark.parametrize("lost", ["key", "seq", "value"])
+def test_a_column_that_is_empty_in_every_row_is_no_pass(lost: str) -> None:
+    """Read under a wrong name, or never written: without a fault nothing of it is there."""
+    rows = [plain({**row, lost: None}) for row in SOURCE.all()]
+    with pytest.raises(UsageError, match=rf"S: read\(\) returns None as `{lost}` in every row: "):
+        expect_values("S", rows)
+    expect_values("S", [plain(SOURCE.all()[0]), *rows])
+    expect_values("S", [plain({"id": row["id"]}) for row in rows])
+    assert judge_run(QueryRun(rows=rows, drained=True), SOURCE, False).kinds == {"Corrupt"}
 
 
 def test_an_order_of_rows_without_a_key_is_none() -> None:

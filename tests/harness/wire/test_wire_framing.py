@@ -31,7 +31,7 @@ from wire_samples import (
 from bettong.harness.queries.faults.read_only_requests import harmless
 from bettong.harness.wire.framing.adaptive import AdaptiveFraming
 from bettong.harness.wire.framing.base import Info
-from bettong.harness.wire.framing.paired import verb
+from bettong.harness.wire.framing.paired import shown, verb
 
 
 class Framed:
@@ -351,8 +351,39 @@ def test_a_file_that_the_server_asks_for_is_no_command_however_long_it_is() -> N
         says(my(1, b"\0")),
     ]
     reported = Framed(turns, "mysql")
-    assert reported.labels == ["LOAD", "COMMIT"]
-    assert sorted(reported.answered) == sorted(reported.due)
+    assert reported.labels == ["LOAD", "LOAD data", "COMMIT"]
+    assert reported.answered == [0, 1, 2]
+
+
+def test_a_file_is_loaded_when_it_has_come() -> None:
+    """The reply to the LOAD itself only asks for it: whoever loses that has loaded nothing."""
+    turns = [
+        asks(my(0, b"\x03LOAD DATA LOCAL")),
+        says(my(1, b"\xfbfile")),
+        asks(my(2, b"rows") + my(3, b"")),
+    ]
+    assert Framed(turns, "mysql").answered == [0]
+    assert Framed([*turns, says(my(4, b"\0"))], "mysql").answered == [0, 1]
+    refused = [*turns[:1], says(my(1, b"\xff")), asks(my(0, b"\x03COMMIT")), says(my(1, b"\0"))]
+    assert Framed(refused, "mysql").answered == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("statements", "labels"),
+    [
+        (["BEGIN", "INSERT", "COMMIT", "BEGIN"], ["BEGIN", "INSERT", "COMMIT", "BEGIN"]),
+        (["INSERT", "BEGIN", "INSERT"], ["INSERT", "COMMIT+BEGIN", "INSERT"]),
+        (["SELECT 1", "BEGIN", "BEGIN"], ["SELECT", "BEGIN", "BEGIN"]),
+        (["BEGIN", "INSERT", "BEGIN"], ["BEGIN", "INSERT", "COMMIT+BEGIN"]),
+    ],
+)
+def test_a_transaction_of_mysql_that_begins_ends_the_one_before(
+    statements: list[str], labels: list[str]
+) -> None:
+    """What it commits is there from then on: it is no request that changes nothing."""
+    turns = [asks(my(0, b"\x03" + text.encode())) for text in statements]
+    assert Framed(turns, "mysql").labels == labels
+    assert not harmless("COMMIT+BEGIN")
 
 
 def test_a_channel_that_is_opened_again_counts_its_confirms_for_itself() -> None:
@@ -401,6 +432,10 @@ def test_what_came_before_nonsense_is_told_however_it_is_split(asked: int, said:
         (b"SET NAMES utf8mb4", "SET SESSION"),
         (b"set autocommit = 0", "SET SESSION"),
         (b"SET AUTOCOMMIT=1", "SET"),
+        (b"SET autocommit=TRUE", "SET"),
+        (b"SET @@session.autocommit := @before", "SET"),
+        (b"SET autocommit= OFF", "SET SESSION"),
+        (b"SET autocommit = false, sql_mode=''", "SET SESSION"),
         (b"SET @@GLOBAL.read_only = 1", "SET"),
         (b"/* a */ SET GLOBAL x = 1", "SET"),
         (b"-- a\ninsert into t", "INSERT"),
@@ -485,6 +520,34 @@ def test_a_produce_shows_the_topic_that_it_is_for() -> None:
     assert produced(13, b"me", b"\0" + asks_and_waits + by_id) == "Produce AAECAwQFBgcICQoLDA0ODw"
     assert produced(9, b"me", b"\0" + asks_and_waits + b"\x01") == ""
     assert produced(8, b"me", b"\xff") == ""
+
+
+def test_what_is_asked_for_at_one_path_is_told_by_the_field_that_names_it() -> None:
+    def post(action: str) -> bytes:
+        fields = f"X-Amz-Target: {action}\r\nX-Amz-Date: 20261127T0659\r\nContent-Length: 2"
+        return f"POST / HTTP/1.1\r\n{fields}\r\n\r\n{{}}".encode()
+
+    put, again, get = infos(b"".join(map(post, ("Db.Put", "Db.Put", "Db.Get"))), "http")
+    assert put.alike == again.alike
+    assert put.alike != get.alike
+
+
+def test_records_that_nobody_confirms_are_not_waited_for() -> None:
+    named = struct.pack("!ih", 1, 4) + b"rows" + struct.pack("!i", 1) + b"records"
+    for acks, replied in ((0, False), (1, True), (-1, True)):
+        body = struct.pack("!hhi", -1, acks, 30_000) + named
+        data = struct.pack("!hhih", 0, 8, 7, 2) + b"me" + body
+        asked = struct.pack("!i", len(data)) + data
+        (info,) = infos(asked, "kafka")
+        assert (info.detail, info.replied) == ("Produce rows", replied)
+    assert Framed([asks(kafka(3, 1, b"x")), *[asks(asked)] * 3], "kafka").due == {0, 1, 2, 3}
+
+
+def test_who_asks_does_not_hide_what_is_asked() -> None:
+    """A comment before a statement is longer than what is shown of it."""
+    comment = b"/* " + b"app=orders,trace=1 " * 20 + b"*/ "
+    details = {shown(comment + text) for text in (b"INSERT INTO rows", b"INSERT INTO marks")}
+    assert details == {"INSERT INTO rows", "INSERT INTO marks"}
 
 
 def test_what_a_message_is_published_to_is_shown() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -381,11 +382,17 @@ def test_a_client_that_goes_past_the_relay_is_seen(relay: WireEndpoint, server: 
         "sys.stdin.read()\n"
     )
     with subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
     ) as stranger:
         assert stranger.stdout is not None
         stranger.stdout.readline()
-        assert [seen.partition(" ")[2] for seen in relay.bypassed()] == [f"(pid {stranger.pid})"]
+        for session in (None, stranger.pid):
+            found = [seen.partition(" ")[2] for seen in relay.bypassed(session)]
+            assert found == [f"(pid {stranger.pid})"]
+        assert relay.bypassed(os.getsid(0)) == []
         stranger.communicate()
     assert relay.bypassed() == []
     through.close()

@@ -18,12 +18,14 @@ from bettong.harness.queries.faults.wire import (
     WirePoint,
     endpoints_asked,
     not_placeable,
+    not_read,
     placeable,
     taken_for_granted,
     wire_points,
 )
 from bettong.harness.queries.faults.wire_fault import How, WireFault, in_batch
 from bettong.harness.wire import CutPoint, Recording, cut_points
+from bettong.harness.wire.armed import ArmedCut
 from bettong.harness.wire.conversation import Conversation, History, Ledger, Request, RequestId
 from bettong.harness.wire.cutpoints import Kind
 from bettong.harness.wire.framing.base import Info
@@ -217,6 +219,78 @@ def test_of_each_shape_there_is_one_that_stands_for_it(shapes: list[str]) -> Non
     assert not shapes or {1, len(shapes)} <= set(found)
 
 
+def test_between_many_that_nobody_replies_to_the_driver_dies_before_the_second() -> None:
+    clean = recording([(1, "basic.publish", f"{n}") for n in range(5)])
+    (talk,) = clean.conversations
+    sent = tuple(replace(request, reply_size=0) for request in talk.requests)
+    clean = Recording((replace(talk, requests=sent),))
+    found = wire_points(clean, cut_points(clean, clean).points, EVENTS, 2, "run1")
+    assert "crash(driver, before db/conn=1/request=2 basic.publish)" in ids(found)
+
+
+def test_between_what_is_repeated_the_driver_dies_where_something_was_done() -> None:
+    """To ask what is there leaves nothing behind: a row was sent before that."""
+    again = [("SET", "SET m/1"), ("EXISTS", "EXISTS m/1")]
+    points = placed_of([*again * 5])
+    assert numbers(points, between=True) == [3]
+
+
+def not_readable(*connections: Sequence[tuple[int, int]]) -> Recording:
+    """A conversation of batch 1 on encrypted connections: how much each request and its reply
+    have."""
+    ledger, talks, order = Ledger(), [], 100
+    for number, sizes in enumerate(connections, 1):
+        history, requests = History("db", ledger), []
+        for index, (size, reply) in enumerate(sizes, 1):
+            order += 1
+            keys = history.add(Info("bytes"))
+            asked = Request("db", number, index, order, "bytes", "", size, reply, keys)
+            requests.append(asked)
+        talks.append(Conversation("db", number, "opaque", tuple(requests), (), 1, 1, None))
+    return Recording(tuple(talks))
+
+
+def placed_unread(*connections: Sequence[tuple[int, int]]) -> list[WirePoint]:
+    clean = not_readable(*connections)
+    return wire_points(clean, cut_points(clean, clean).points, EVENTS, 2, "run1")
+
+
+MARKER_FIRST = [(517, 2200), (160, 400), (92, 38), (140, 60), (95, 38), (210, 60), (97, 0)]
+"""Greetings, BEGIN, an INSERT of a marker, COMMIT, an INSERT of rows, good-bye."""
+
+
+def test_of_requests_that_cannot_be_read_each_may_be_another_one() -> None:
+    """All are called the same, and none is known to be like another one: between a marker and its
+    rows a driver may die there, too."""
+    points = placed_unread(MARKER_FIRST)
+    assert numbers(points) == [1, 2, 3, 4, 5, 6, 7]
+    assert "crash(driver, after db/conn=1/request=5 bytes)" in ids(points)
+    (told,) = not_read(not_readable(MARKER_FIRST))
+    assert told == "db (no protocol that is known)"
+    assert not_read(recording([(1, "INSERT", "")])) == []
+
+
+def test_of_many_that_cannot_be_read_those_of_the_same_size_are_alike() -> None:
+    points = placed_unread([(500, 900), *[(130, 60)] * 20, (90, 40)])
+    assert numbers(points) == [1, 2, 21, 22]
+    assert numbers(points, between=True) == [3]
+    a_row_each = [[(517, 2200), (160, 400), (130 + n % 3, 60), (90, 0)] for n in range(20)]
+    points = placed_unread(*a_row_each)
+    connections = {RequestId.parse(f.point.request) for p in points for f, _ in p.faults}
+    assert {request.connection for request in connections if request} == {1, 2, 20}
+
+
+sizes = st.lists(st.tuples(st.integers(70, 500), st.integers(1, 99)), min_size=1, max_size=40)
+
+
+@given(sizes)
+def test_of_each_size_of_what_cannot_be_read_there_is_one_that_stands_for_it(
+    sent: list[tuple[int, int]],
+) -> None:
+    hit = {number - 1 for number in numbers(placed_unread(sent))}
+    assert {sent[place] for place in hit} == set(sent)
+
+
 def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_only() -> None:
     points = placed([(0, "CREATE", ""), (1, "BEGIN", ""), (1, "INSERT", "a"), (1, "COMMIT", "")])
     held = [fault for point in points for fault, _ in point.faults if fault.takes_over]
@@ -317,6 +391,38 @@ def test_where_one_run_asked_once_more_requests_are_told_within_their_batch() ->
     points = wire_points(first, found.points, EVENTS, 2, "run1")
     assert "crash(driver, before db/batch=1/Produce=2)" in ids(points)
     assert placeable(first, EVENTS, first, EVENTS) == cut_points(first, first)
+
+
+def told_alike(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Ids of the faults at requests of batch 1 that are called otherwise in another run."""
+    runs = [recording([(1, label, "") for label in labels]) for labels in (first, second)]
+    found = placeable(runs[0], EVENTS, runs[1], EVENTS)
+    assert [r.label for r in found.unpinned] == []
+    return ids(wire_points(runs[0], found.points, EVENTS, 2, "run1"))
+
+
+def test_requests_whose_names_are_made_at_random_are_told_by_what_is_not() -> None:
+    """An object's name has a random id, or the run's own name."""
+    random = ("3f2a91c0-abcd-4e5f-9a1b-0c2d3e4f5a6b", "0b1c2d3e-1234-4aaa-bbbb-ffffffffffff")
+    found = told_alike(*([f"PUT /run{n:04d}/b-{x}.json"] * 2 for n, x in enumerate(random)))
+    assert "crash(driver, after db/batch=1/PUT /run?/b-?.json=1)" in found
+    assert "omit-reply(db/batch=1/PUT /run?/b-?.json=2)" in found
+    found = told_alike(["PUT /a/xyz", "POST /done"], ["PUT /a/zyx", "POST /done"])
+    assert "crash(driver, after db/batch=1/PUT *=1)" in found
+    for id in found:
+        if "batch=1/PUT" in id:
+            assert parse_fault(id).id == id
+
+
+@given(st.lists(st.sampled_from(["PUT /a/x1", "PUT /a/x2", "PUT /b", "GET /b"]), max_size=6))
+def test_a_name_that_is_common_to_several_is_counted_over_all_of_them(labels: list[str]) -> None:
+    """The request that is counted when faults are placed is the one that meets them."""
+    other = [f"{label[:5]}?{number}y{label[5:]}" for number, label in enumerate(labels)]
+    runs = [recording([(1, label, "") for label in called]) for called in (labels, other)]
+    for point in placeable(runs[0], EVENTS, runs[1], EVENTS).points:
+        cut = ArmedCut(point, "once")
+        met = [r for r in runs[0].requests if cut.met_by("db", Info(r.label), r.keys)]
+        assert [r.id for r in met] == [point.request]
 
 
 class _Armed:

@@ -72,3 +72,13 @@ def test_the_driver_dies_amid_what_puts_things_right_before_the_query_is_begun()
 def test_of_many_that_are_alike_the_first_and_the_last_stand_for_all() -> None:
     found = hit(["DELETE"] * 5, ["INSERT"], known=["INSERT"])
     assert [id for id in found if "before" in id] == [before("DELETE=1"), before("DELETE=5")]
+
+
+def test_a_request_that_is_called_otherwise_in_each_run_is_told_by_what_is_not() -> None:
+    """An object of a random name is put under another one when the same fault set is run again."""
+    asked = [f"PUT /data/{n:08x}-1111-4222-8333-{n:012x}.json" for n in (9, 0xABCDEF)]
+    found = hit([], [*asked, "POST /done"], known=["POST /done"])
+    assert before("PUT /data/?.json=2") in found
+    asked.insert(1, "PUT /data/abcdefab-1111-4222-8333-000000000000.json")
+    found = hit([], [*asked, "POST /done"], known=[asked[0], "POST /done"])
+    assert [id for id in found if "PUT" in id] == []

@@ -11,6 +11,7 @@ from bettong.harness.queries.search.executor import DisturbedError, SinkExecutor
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.rows import Input
 from bettong.lineage.errors import UsageError
+from bettong.lineage.results import Guarantee
 from bettong.lineage.search.executor import Execution
 
 CRASH = "crash(driver, before batch=1/commits)"
@@ -104,6 +105,28 @@ def test_a_violation_is_confirmed_once_by_a_sigkill() -> None:
     executor, found, runner = judged(lost, lost)
     assert executor.confirm(found) == executor.confirm(found)
     assert (executor.confirmed, runner.real) == ([frozenset({CRASH})], [False, True])
+
+
+@pytest.mark.parametrize(
+    ("expect", "loses", "enough"),
+    [
+        ("effectively-once", False, True),
+        ("at-least-once", False, False),
+        ("at-least-once", True, True),
+        ("none", True, False),
+    ],
+)
+def test_the_first_that_is_less_than_expected_is_enough(
+    expect: Guarantee, loses: bool, enough: bool
+) -> None:
+    """One that the level allows ends no search: what lowers it may come next."""
+    rows = whole().rows
+    broken = QueryRun(rows=rows[1:] if loses else [rows[0], *rows], drained=True)
+    executor, found, _ = judged(broken, broken)
+    executor.expect = expect
+    assert not executor.found_less
+    executor.confirm(found)
+    assert executor.found_less == enough
 
 
 def test_a_violation_that_no_sigkill_shows_is_not_confirmed() -> None:

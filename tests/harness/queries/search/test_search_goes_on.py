@@ -41,6 +41,25 @@ def test_changed_code_is_another_question(sink: Path, name: str) -> None:
     assert question_of(request) != before
 
 
+def test_what_the_code_reads_beside_it_is_part_of_the_question(
+    sink: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its statements, its settings, and what it asks its environment for."""
+    request = Request(f"{sink}:Mine")
+    (sink.parent / "insert.sql").write_text("INSERT INTO rows VALUES (?)")
+    sink.write_text(f"{SINK}\nimport os\nMODE = os.environ.get('MODE_OF_GOES_ON')\n")
+    asked = [question_of(request)]
+    (sink.parent / "insert.sql").write_text("INSERT INTO rows VALUES (?) ON CONFLICT DO NOTHING")
+    asked.append(question_of(request))
+    for mode in ("append", "upsert"):
+        monkeypatch.setenv("MODE_OF_GOES_ON", mode)
+        asked.append(question_of(request))
+    monkeypatch.setenv("_".join(("ANOTHER", "THAT", "NOBODY", "NAMES")), "x")
+    (sink.parent / "rows.parquet").write_text("what a run leaves")
+    assert question_of(request) == asked[-1]
+    assert len(set(asked)) == len(asked)
+
+
 def test_a_package_that_is_installed_anew_is_another_question(
     sink: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
