@@ -334,7 +334,9 @@ class _Check:
             oracle=judging.oracle,
             more=(*self._assumptions(rows, facts), *judging.assumptions),
         )
-        self._judged, self._cut = judging.judged, run.cut
+        self._judged, self._cut = judging.judged.settled(list(strict.values())), run.cut
+        if judging.by_cut:
+            self._cut_otherwise = judging.judged
         if facts.stateful and isinstance(self._job.oracle, Clean | OnePerKey):
             # After a restart a batch without data may be there or not, and timers see it.
             self._cut_otherwise = judging.judged.cut_otherwise(found, list(rows.values()))
