@@ -284,6 +284,11 @@ def plain(row: Any) -> dict[str, Any]:
     return {str(name): _plain(value) for name, value in values.items()}
 
 
+def _name(key: Any) -> str:
+    """A key of a map as Spark's JSON has it."""
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -300,7 +305,7 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "asDict"):
         return plain(value)
     if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {_name(name): _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     if isinstance(value, set | frozenset):
