@@ -30,7 +30,11 @@ from bettong.harness.queries.job.lineage import JobWhy
 from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.numbering import begins_anew
 from bettong.harness.queries.job.oracles import VARIANTS, Clean, OnePerKey
-from bettong.harness.queries.job.query_sense import expect_one_query, expect_topics_read
+from bettong.harness.queries.job.query_sense import (
+    expect_an_end,
+    expect_one_query,
+    expect_topics_read,
+)
 from bettong.harness.queries.job.rules import Row
 from bettong.harness.queries.job.script import expect_hooks, facts_of, load_script
 from bettong.harness.queries.job.script_host import script_environment
@@ -401,6 +405,7 @@ class _Check:
 
     def _expect_sense(self, run: QueryRun) -> None:
         expect_one_query(self._job.name, self._workload.queries(run.facts))
+        expect_an_end(self._job.name, self._workload.endless(run.facts))
         expect_topics_read(self._job.name, self._job.inputs.values(), run)
         if isinstance(self._workload, ScriptWorkload):
             self._workload.expect_checkpoint()
