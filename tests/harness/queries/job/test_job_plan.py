@@ -52,7 +52,7 @@ TIMERS = (
     [
         (TIMERS, True),
         (TIMERS.replace("Processing", "Event"), False),
-        (TIMERS.replace("ProcessingTimeTimeout", "NoTimeout").replace("(n,", "(ProcessingTime,"), False),
+        (TIMERS.replace(", ProcessingTimeTimeout", "").replace("(n,", "(ProcessingTime,"), False),
         ("~Project [user#0, current_timestamp() AS ProcessingTime#5]", False),
         ("FileScan json ReadSchema: struct<ProcessingTime:timestamp>", False),
     ],
