@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bettong.harness import Bag, Files, Job, OuterBag, Table
+from bettong.harness import Bag, Files, Job, OnePerKey, OuterBag, Table
 from bettong.harness.queries.job.envelope import envelope
 from bettong.harness.queries.job.expectation import Expectation, expectation
 from bettong.harness.queries.job.facts import Facts
@@ -223,3 +223,42 @@ def test_only_what_a_clean_run_has_is_right_whichever_late_rows_it_counts(
     both = loose.settled([clean, seen])
     if not kinds(loose, clean) and not kinds(loose, seen):
         assert kinds(both, clean) == kinds(both, seen) == []
+
+
+# --- one row of each key
+
+
+def orders(*times: int) -> dict[str, Any]:
+    rows = [{"id": "xy"[n % 2], "at": at(second)} for n, second in enumerate(times)]
+    return {"orders": Files("json", rows, schema="id STRING, at TIMESTAMP", per_step=1)}
+
+
+def deduplicated(operator: str, given: dict[str, Any], *runs: list[Row]) -> Judged:
+    job = Made(given, Bag("id"))
+    job.oracle = OnePerKey("id")
+    return expected(job, by_user, Facts({"at": (10.0,)}, (operator,), 0, ()), *runs).judged
+
+
+def test_a_key_whose_late_rows_count_in_clean_runs_is_missed() -> None:
+    """y comes after the watermark, in a batch before which nothing had moved it yet."""
+    x, y = {"id": "x"}, {"id": "y"}
+    loose = deduplicated("StreamingDeduplicate", orders(60, 20), [x, y])
+    assert kinds(loose, [x]) == []
+    judged = loose.settled([[x, y]])
+    assert kinds(judged, [x, y]) == []
+    assert kinds(judged, [x]) == ["Loss"]
+    assert kinds(loose.settled([[x, y], [x]]), [x]) == []
+
+
+def test_rows_beyond_the_delay_are_as_many_as_in_clean_runs() -> None:
+    x, y = {"id": "x"}, {"id": "y"}
+    operator, given = "StreamingDeduplicateWithinWatermark", orders(0, 1, 60, 61)
+    both = deduplicated(operator, given, [x, y, x, y])
+    assert kinds(both, [x, y]) == []
+    judged = both.settled([[x, y, x, y]])
+    assert kinds(judged, [x, y, x, y]) == []
+    assert kinds(judged, [x, y, x]) == ["Loss"]
+    assert kinds(judged.fed_again(), [x, y, x]) == ["Loss"]
+    one = both.settled([[x, y, x], [x, y]])
+    assert kinds(one, [x, y]) == kinds(one, [x, y, x]) == []
+    assert kinds(one, [x, y, x, y]) == ["Duplicate"]
