@@ -22,6 +22,11 @@ _PER_STEP = 5
 FORMATS = ("json", "csv", "parquet")
 _WRITTEN = {"csv": csv_files, "parquet": parquet_files}
 """What cannot write all that JSON can."""
+_WRITTEN_WITH = {
+    "csv": {"sep": ",", "delimiter": ",", "header": "true"},
+    "json": {"multiline": "false"},
+}
+"""Options of Spark's reader, without which it would read other rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,6 +223,7 @@ class Files(StepInput):
     ) -> None:
         self.format = one_of(format, FORMATS, "format of files")
         self.options = dict(options or {})
+        _expect_read_as_written(format, self.options)
         self.given, self.fed = _given(rows), _fed(**dealt)
 
     @property
@@ -237,6 +243,17 @@ class Files(StepInput):
         if written is not None:
             written.expect_values(columns, [row for step in steps for row in step])
         return steps
+
+
+def _expect_read_as_written(format: str, options: Mapping[str, Any]) -> None:
+    """Raises UsageError for an option by which Spark would read other rows than are written."""
+    for name, value in options.items():
+        needed = _WRITTEN_WITH.get(format, {}).get(name.lower(), value)
+        if str(value).lower() != str(needed).lower():
+            raise UsageError(
+                f"the option {name}={value!r}: files of {format} are written with {needed!r}: "
+                "leave it out, for how rows are written changes nothing of what is judged"
+            )
 
 
 class Topic(StepInput):

@@ -373,9 +373,10 @@ def _order(value: Any) -> tuple[int, Any]:
     if value is None:
         return 0, 0
     try:
-        return 1, Decimal(str(value))
+        number = Decimal(str(value))
     except InvalidOperation:
         return 2, str(canonical(value))
+    return (0, 0) if number.is_nan() else (1, number)  # what is no number has no order
 
 
 def both_matched_and_not(

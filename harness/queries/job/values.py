@@ -63,7 +63,8 @@ def _length(text: str) -> int | float | None:
         return None
     sign, *parts = found.groups()
     seconds = sum(Decimal(part) * each for part, each in zip(parts, _SECONDS, strict=True))
-    return canonical(float(-seconds if sign else seconds))
+    length = float(-seconds if sign else seconds)
+    return int(length) if length.is_integer() else _as_written(length)
 
 
 def _time(text: str) -> str | None:
