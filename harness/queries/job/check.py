@@ -30,7 +30,11 @@ from bettong.harness.queries.job.lineage import JobWhy
 from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.numbering import begins_anew
 from bettong.harness.queries.job.oracles import VARIANTS, Clean, OnePerKey
-from bettong.harness.queries.job.query_sense import expect_one_query, expect_topics_read
+from bettong.harness.queries.job.query_sense import (
+    expect_an_end,
+    expect_one_query,
+    expect_topics_read,
+)
 from bettong.harness.queries.job.rules import Row
 from bettong.harness.queries.job.script import expect_hooks, facts_of, load_script
 from bettong.harness.queries.job.script_host import script_environment
@@ -334,7 +338,9 @@ class _Check:
             oracle=judging.oracle,
             more=(*self._assumptions(rows, facts), *judging.assumptions),
         )
-        self._judged, self._cut = judging.judged, run.cut
+        self._judged, self._cut = judging.judged.settled(list(strict.values())), run.cut
+        if judging.by_cut:
+            self._cut_otherwise = judging.judged
         if facts.stateful and isinstance(self._job.oracle, Clean | OnePerKey):
             # After a restart a batch without data may be there or not, and timers see it.
             self._cut_otherwise = judging.judged.cut_otherwise(found, list(rows.values()))
@@ -399,6 +405,7 @@ class _Check:
 
     def _expect_sense(self, run: QueryRun) -> None:
         expect_one_query(self._job.name, self._workload.queries(run.facts))
+        expect_an_end(self._job.name, self._workload.endless(run.facts))
         expect_topics_read(self._job.name, self._job.inputs.values(), run)
         if isinstance(self._workload, ScriptWorkload):
             self._workload.expect_checkpoint()

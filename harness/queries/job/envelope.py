@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import chain, combinations, islice
 from typing import Any
 
 from bettong.harness.queries.job.compare import Bag, Compare, OuterBag, Table
@@ -28,6 +28,8 @@ from bettong.harness.queries.job.values import canonical, near
 
 _SAME = "the same twice"
 _MOST_COLUMNS = 8
+_MOST_TRIES = 1_000
+"""Where more columns would have to be tried, rows are freed: they are many."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +64,19 @@ def columns_of(compare: Compare, rows: Sequence[Row]) -> list[str]:
 def _of_bags(compare: Bag | OuterBag, runs: Mapping[str, Sequence[Row]]) -> Envelope:
     plain, *others = runs.items()
     columns = columns_of(compare, plain[1])
-    for count in range(min(len(columns), _MOST_COLUMNS) + 1):
-        for freed in combinations(columns, count):
-            kept = [name for name in columns if name not in freed]
-            if all(_same(plain[1], rows, kept, compare.tolerance) for _, rows in others):
-                return _with_columns_freed(plain[1], freed, kept, runs, columns, compare)
+
+    def alike(kept: Sequence[str]) -> bool:
+        return all(_same(plain[1], rows, kept, compare.tolerance) for _, rows in others)
+
+    odd = {name for name in columns if not alike([name])}
+    rest = [name for name in columns if name not in odd]
+    most = min(len(columns), _MOST_COLUMNS) - len(odd)
+    some = chain.from_iterable(combinations(rest, count) for count in range(most + 1))
+    for more in islice(some, _MOST_TRIES):
+        freed = [name for name in columns if name in odd or name in more]
+        kept = [name for name in rest if name not in more]
+        if alike(kept):
+            return _with_columns_freed(plain[1], freed, kept, runs, columns, compare)
     return _with_rows_freed(runs, columns, compare)
 
 

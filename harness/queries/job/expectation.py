@@ -48,11 +48,13 @@ class Expectation:
     Attributes:
         oracle: what says so, in words.
         assumptions: what it takes for granted.
+        by_cut: whether how batches are cut may decide what is right: some rows come late.
     """
 
     judged: Judged
     oracle: str
     assumptions: tuple[str, ...] = ()
+    by_cut: bool = False
 
 
 def expectation(
@@ -239,7 +241,7 @@ def _by_batch(
     assumptions = (
         (f"{number} row(s) come so late that they may be dropped, and may count",) if number else ()
     )
-    return Expectation(judged, "the batch form of the job", assumptions)
+    return Expectation(judged, "the batch form of the job", assumptions, by_cut=number > 0)
 
 
 def _held_against(

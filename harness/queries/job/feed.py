@@ -6,7 +6,6 @@ Sources stand outside of the job: what was fed stays, whatever dies.
 
 from __future__ import annotations
 
-import csv
 import json
 import threading
 import time
@@ -16,6 +15,7 @@ from typing import Any, Protocol
 from urllib.parse import unquote
 
 from bettong.engine.spark.notes import SparkNotes
+from bettong.harness.queries.job.csv_files import write_csv
 from bettong.harness.queries.job.inputs import StepInput
 from bettong.harness.queries.job.made_rows import Row, columns_of
 from bettong.harness.queries.job.parquet_files import write_parquet
@@ -299,9 +299,6 @@ def write_rows(path: Path, format: str, schema: str, rows: Sequence[Mapping[str,
         lines = (json.dumps({n: r[n] for n in columns if n in r}) + "\n" for r in rows)
         path.write_text("".join(lines), encoding="utf-8")
     elif format == "csv":
-        with path.open("w", encoding="utf-8", newline="") as out:
-            writer = csv.DictWriter(out, list(columns))
-            writer.writeheader()
-            writer.writerows(rows)
+        write_csv(path, list(columns), rows)
     else:
         write_parquet(path, columns, rows)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -16,7 +18,7 @@ from bettong.engine.steps import Instrumentation
 from bettong.harness.queries.job.contract import Job, JobEnvironment
 from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
-from bettong.harness.queries.job.plan import marked_by, shown_by
+from bettong.harness.queries.job.plan import EMPTY_BATCHES, has_timers, marked_by, shown_by
 from bettong.harness.queries.job.script import load_reader
 from bettong.harness.queries.job.values import number_of
 from bettong.harness.queries.run.failure import Failures
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 CALL = f"{__name__}:incarnation"
 BATCH = f"{__name__}:batch"
 REREAD = f"{__name__}:reread"
+_LOOK_S = 2.0
 
 
 def incarnation(
@@ -230,7 +233,7 @@ def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
         facts["queries"] = len({each.runId for each in streams.active} - before)
         if facts["queries"] > 1:
             raise RuntimeError("it has more than one streaming query")
-        _until_done(query)
+        facts["endless"] = goes_on_for_ever(query)
     except Exception as e:
         return failures.in_words(e), facts
     finally:
@@ -249,11 +252,35 @@ def _looked(job: Job, env: JobEnvironment) -> list[dict[str, Any]]:
         return []
 
 
-def _until_done(query: StreamingQuery) -> None:
-    if query.isActive:
+def goes_on_for_ever(query: StreamingQuery) -> bool:
+    """Wait until a query has nothing left to do; it is stopped, and True, when that never comes."""
+    if not query.isActive:
+        if (error := query.exception()) is not None:
+            raise error
+        return False
+    done, endless = threading.Event(), threading.Event()
+    threading.Thread(target=_watch, args=(query, done, endless), daemon=True).start()
+    try:
         query.processAllAvailable()
-    elif (error := query.exception()) is not None:
-        raise error
+    finally:
+        done.set()
+    return endless.is_set()
+
+
+def _watch(query: StreamingQuery, done: threading.Event, endless: threading.Event) -> None:
+    while not done.wait(_LOOK_S):
+        with contextlib.suppress(Exception):  # it is ending
+            if _is_endless(query):
+                endless.set()
+                query.stop()
+                return
+
+
+def _is_endless(query: StreamingQuery) -> bool:
+    """Whether it plans batch after batch without data, for the time goes on."""
+    last = query.recentProgress[-EMPTY_BATCHES:]
+    empty = {progress.batchId for progress in last if not progress.numInputRows}
+    return len(empty) == EMPTY_BATCHES and has_timers(query._jsq.explainInternal(True))
 
 
 def _facts(query: StreamingQuery, env: JobEnvironment, failures: Failures) -> dict[str, Any]:
@@ -284,6 +311,11 @@ def plain(row: Any) -> dict[str, Any]:
     return {str(name): _plain(value) for name, value in values.items()}
 
 
+def _name(key: Any) -> str:
+    """A key of a map as Spark's JSON has it."""
+    return str(key).lower() if isinstance(key, bool) else str(key)
+
+
 def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
@@ -300,7 +332,7 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "asDict"):
         return plain(value)
     if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {_name(name): _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value]
     if isinstance(value, set | frozenset):

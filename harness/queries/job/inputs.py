@@ -12,14 +12,21 @@ from dataclasses import dataclass, field, fields
 from datetime import date, datetime
 from typing import Any, ClassVar
 
+from bettong.harness.queries.job import csv_files, parquet_files
 from bettong.harness.queries.job.made_rows import Row, as_text, columns_of, make_rows
-from bettong.harness.queries.job.parquet_files import expect_kind
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of
 
 _STEPS = 4
 _PER_STEP = 5
 FORMATS = ("json", "csv", "parquet")
+_WRITTEN = {"csv": csv_files, "parquet": parquet_files}
+"""What cannot write all that JSON can."""
+_WRITTEN_WITH = {
+    "csv": {"sep": ",", "delimiter": ",", "header": "true"},
+    "json": {"multiline": "false"},
+}
+"""Options of Spark's reader, without which it would read other rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,6 +223,7 @@ class Files(StepInput):
     ) -> None:
         self.format = one_of(format, FORMATS, "format of files")
         self.options = dict(options or {})
+        _expect_read_as_written(format, self.options)
         self.given, self.fed = _given(rows), _fed(**dealt)
 
     @property
@@ -226,10 +234,26 @@ class Files(StepInput):
     @property
     def steps(self) -> list[list[Row]]:
         """The rows of each step; raises UsageError where the format cannot have them."""
-        if self.format == "parquet":
-            for name, kind in columns_of(self.schema).items():
-                expect_kind(name, kind)
-        return super().steps
+        columns = columns_of(self.schema)
+        written = _WRITTEN.get(self.format)
+        if written is not None:
+            for name, kind in columns.items():
+                written.expect_kind(name, kind)
+        steps = super().steps
+        if written is not None:
+            written.expect_values(columns, [row for step in steps for row in step])
+        return steps
+
+
+def _expect_read_as_written(format: str, options: Mapping[str, Any]) -> None:
+    """Raises UsageError for an option by which Spark would read other rows than are written."""
+    for name, value in options.items():
+        needed = _WRITTEN_WITH.get(format, {}).get(name.lower(), value)
+        if str(value).lower() != str(needed).lower():
+            raise UsageError(
+                f"the option {name}={value!r}: files of {format} are written with {needed!r}: "
+                "leave it out, for how rows are written changes nothing of what is judged"
+            )
 
 
 class Topic(StepInput):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from bettong.harness.checkers import stuck
 from bettong.harness.queries.job.compare import Bag, Compare, OuterBag, Table
-from bettong.harness.queries.job.envelope import Envelope, columns_of, folded
+from bettong.harness.queries.job.envelope import Envelope, columns_of, folded, table_of
 from bettong.harness.queries.job.groups import group_key
 from bettong.harness.queries.job.once import Once
 from bettong.harness.queries.job.rules import (
@@ -22,6 +22,7 @@ from bettong.harness.queries.job.rules import (
     shown,
     table_difference,
 )
+from bettong.harness.queries.job.settled import settled_bag, settled_table
 from bettong.harness.queries.job.values import is_number
 from bettong.harness.queries.judge import SinkVerdict
 from bettong.harness.queries.raised import cause
@@ -59,6 +60,21 @@ class Judged:
             return replace(self, expected=clean.expected, blind=clean.blind)
         return replace(self, once=self.once.held_against(runs, self.once.own))
 
+    def settled(self, runs: Sequence[Sequence[Row]]) -> Judged:
+        """The same, for batches cut as in clean runs: what the oracle leaves open is as in them."""
+        if self.once is not None:
+            return replace(self, once=self.once.settled(runs))
+        if self.expected.open:
+            return self
+        tolerance = self.compare.tolerance
+        if isinstance(self.compare, Table):
+            tables = [table_of(self.compare, rows) for rows in runs]
+            expected = settled_table(self.expected, tables, self.compare.key, tolerance)
+        else:
+            columns = self._columns([row for rows in runs for row in rows])
+            expected = settled_bag(self.expected, runs, columns, tolerance)
+        return replace(self, expected=expected)
+
     def fed_again(self) -> Judged:
         """The same, for rows that are fed once more than in the clean runs."""
         return self if self.once is None else replace(self, once=self.once.fed_again())
@@ -72,9 +88,7 @@ class Judged:
             seen = folded(self.compare, seen)
             key, tolerance = self.compare.key, self.compare.tolerance
             return table_difference(self.expected, seen, key, tolerance, further)
-        columns = self.columns or tuple(columns_of(self.compare, self.expected.must))
-        if not (isinstance(self.compare, Bag) and self.compare.columns):
-            columns = (*columns, *self._further(seen))
+        columns = self._columns(seen)
         found = bag_difference(self.expected, seen, columns, self.compare.tolerance)
         if isinstance(self.compare, OuterBag):
             free, left = self.compare.free, self.left
@@ -85,6 +99,13 @@ class Judged:
                     lost = Anomaly("Loss", (shown(row, left),), expected=dict(row))
                     found.anomalies.append(lost)
         return found
+
+    def _columns(self, seen: Sequence[Row]) -> tuple[str, ...]:
+        """The columns that are compared of bags."""
+        columns = self.columns or tuple(columns_of(self.compare, self.expected.must))
+        if isinstance(self.compare, Bag) and self.compare.columns:
+            return columns
+        return (*columns, *self._further(seen))
 
     def _further(self, seen: Sequence[Row]) -> tuple[str, ...]:
         """Columns that neither the clean run nor what is expected has: JSON leaves nulls out, so

@@ -3,7 +3,7 @@ that row is not."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -36,6 +36,7 @@ class Once:
         has: columns that the output has in runs without a fault.
         late: keys that may be missing, for all of their rows may be dropped.
         most: how many rows of a key may be there, where it may be more than one.
+        least: how many of them have to be, where it is more than one.
     """
 
     key: tuple[str, ...]
@@ -49,6 +50,7 @@ class Once:
     has: frozenset[str] = frozenset()
     late: frozenset[Cell] = frozenset()
     most: Mapping[Cell, int] = field(default_factory=dict)
+    least: Mapping[Cell, int] = field(default_factory=dict)
 
     def held_against(self, runs: Iterable[Sequence[Row]], own: Sequence[str]) -> Once:
         """With rows of clean runs: of the job's ``own`` columns those are judged that are the same
@@ -65,6 +67,18 @@ class Once:
                     free.add(name)
         has = frozenset(name for row in clean for name in row)
         return replace(self, own=tuple(n for n in own if n not in free), clean=clean, has=has)
+
+    def settled(self, runs: Sequence[Sequence[Row]]) -> Once:
+        """For batches cut as in clean runs: of keys that may be missing, or be there several times,
+        there are as many rows as in them."""
+        times = [Counter(cell_of(row, self.key) for row in rows) for rows in runs]
+        late = frozenset(cell for cell in self.late if not all(each[cell] for each in times))
+        most = {
+            cell: min(number, max(1, *(each[cell] for each in times)))
+            for cell, number in self.most.items()
+        }
+        least = {cell: min(most[cell], *(each[cell] for each in times)) for cell in most}
+        return replace(self, late=late, most=most, least=least)
 
     def asked(self, made: Sequence[Row]) -> Once:
         """With what ``transform`` makes of rows, if that is how the clean runs' rows are: what is
@@ -105,6 +119,9 @@ class Once:
                 result.anomalies.append(
                     Anomaly("Duplicate", name, expected={"times": most}, seen=times)
                 )
+            result.anomalies += [
+                Anomaly("Loss", name, expected=dict(rows[0]), note="one of several of its key")
+            ] * (self.least.get(cell, 1) - len(rows))
             for row in rows:
                 odd = [n for n in further if self._is_compared(n) and row.get(n) is not None]
                 like = [one for one in rows_of[cell] if self._agrees(one, row, judged)]

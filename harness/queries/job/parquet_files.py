@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from datetime import date, datetime
-from decimal import Decimal
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import Any
 
+from bettong.harness.queries.job.values import is_number
 from bettong.lineage.errors import UsageError
 
 _KINDS = {
@@ -25,16 +26,37 @@ _KINDS = {
     "date": "date32",
 }
 _TIMES = ("timestamp", "timestamp_ntz")
+_MOST_DIGITS = 38
 _DECIMAL = re.compile(r"decimal(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?")
 
 
 def expect_kind(name: str, kind: str) -> None:
     """Raises UsageError for a column of a type that is not written."""
-    if kind not in (*_KINDS, *_TIMES) and not _DECIMAL.fullmatch(kind):
+    if kind not in (*_KINDS, *_TIMES) and not _is_decimal(kind):
         raise UsageError(
             f"the column {name} of type {kind} cannot be written as parquet: use json, or a "
             "number, text, boolean, date or time"
         )
+
+
+def expect_values(columns: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Raises UsageError for a value that a column of its type cannot have."""
+    for row in rows:
+        for name, value in row.items():
+            if not _fits(value, columns[name]):
+                raise UsageError(
+                    f"the column {name} of type {columns[name]} cannot have {value!r} as parquet"
+                )
+
+
+def _fits(value: Any, kind: str) -> bool:
+    import pyarrow as pa
+
+    try:
+        (written,) = pa.array([_value(value, kind)], _type(kind)).to_pylist()
+    except (ArithmeticError, TypeError, ValueError):  # pyarrow's own are ValueErrors
+        return False
+    return not pa.types.is_integer(_type(kind)) or bool(written == value)  # it cuts fractions off
 
 
 def write_parquet(
@@ -60,6 +82,13 @@ def _type(kind: str) -> Any:
     return getattr(pa, _KINDS[kind])() if kind in _KINDS else pa.decimal128(*_digits(kind))
 
 
+def _is_decimal(kind: str) -> bool:
+    if not _DECIMAL.fullmatch(kind):
+        return False
+    digits, behind = _digits(kind)
+    return 1 <= digits <= _MOST_DIGITS and behind <= digits
+
+
 def _digits(kind: str) -> tuple[int, int]:
     """Of a decimal: how many there are, and how many behind the point; as Spark has it."""
     found = _DECIMAL.fullmatch(kind)
@@ -73,6 +102,9 @@ def _value(value: Any, kind: str) -> Any:
     if kind == "date":
         return date.fromisoformat(str(value))
     if kind in _TIMES:
+        if is_number(value):
+            return datetime.fromtimestamp(value, UTC)
         at = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
         return at if kind == "timestamp" else at.replace(tzinfo=None)
-    return Decimal(str(value)).quantize(Decimal(1).scaleb(-_digits(kind)[1]))
+    with localcontext(prec=2 * _MOST_DIGITS):
+        return Decimal(str(value)).quantize(Decimal(1).scaleb(-_digits(kind)[1]))

@@ -13,18 +13,30 @@ _STATEFUL = re.compile(
     r"(StateStoreSave|StreamingSymmetricHashJoin|StreamingDeduplicate\w*|FlatMapGroupsWithState"
     r"|FlatMapGroupsInPandasWithState|TransformWithState\w*|StreamingGlobalLimit)"
 )
+_TIMERS = re.compile(
+    r"(?:FlatMapGroups\w*WithState|TransformWithState)\w* .*"
+    r"(?<!StructField\()\bProcessingTime(?:Timeout)?\b(?!#)"
+)
 _BRANCHES = " :+-"
+EMPTY_BATCHES = 10
+"""So many in a row without data are no batches that close what is open: those are one for each
+operator with state at most."""
 
 
 def shown_by(plan: str) -> dict[str, Any]:
     """Its event-time columns with their delays, its operators with state, and what the present
     time decides in it."""
-    clock = [*by_the_clock(plan), *(["processing time"] if "ProcessingTime" in plan else [])]
+    clock = [*by_the_clock(plan), *(["processing time"] if has_timers(plan) else [])]
     return {
         "watermarks": sorted(set(_WATERMARK.findall(plan))),
         "stateful": sorted(set(_STATEFUL.findall(plan))),
         "by_the_clock": clock,
     }
+
+
+def has_timers(plan: str) -> bool:
+    """Whether state of the query's own has timers, or a time to live, of processing time."""
+    return _TIMERS.search(plan) is not None
 
 
 def marked_by(plan: str, sources: Mapping[str, str]) -> dict[str, list[Any]]:

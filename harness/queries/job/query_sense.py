@@ -31,3 +31,14 @@ def expect_topics_read(name: str, inputs: Iterable[Input], run: QueryRun) -> Non
             "without startingOffsets reads nothing of what is there already, for Spark's default "
             'is latest: give it .option("startingOffsets", "earliest")'
         )
+
+
+def expect_an_end(name: str, endless: bool) -> None:
+    """Raises VacuousError where a query never has nothing left to do."""
+    if endless:
+        raise VacuousError(
+            f"{name}: its query has timers of processing time, for which Spark plans batch after "
+            "batch without end: have them go by event time, or by batches with data alone, with "
+            'the setting "spark.sql.streaming.noDataMicroBatches.enabled" "false" and an oracle '
+            "of your own"
+        )

@@ -91,25 +91,16 @@ def bag_difference(
     not expected a Phantom. A missing row and a phantom that agree in most columns are one Corrupt.
     """
     names = [name for name in columns if name not in expected.free]
-    missing, left = _matched(expected.must, seen, names, tolerance)
-
-    def is_of(group: Sequence[Row], row: Row) -> bool:
-        return _is_one_of(group, row, names, tolerance, expected.between)
-
-    groups = (*expected.groups, *expected.maybe)
-    for number, group in enumerate(groups):
-        place = next((n for n, row in enumerate(left) if is_of(group, row)), None)
-        if place is not None:
-            del left[place]
-        elif number < len(expected.groups):
-            missing.append(group[0])
-    _, left = _matched(expected.optional, left, names, tolerance)
+    found = matched(expected, seen, names, tolerance)
+    missing, left, groups = found.missing, found.left, (*expected.groups, *expected.maybe)
     # Where nothing is known of other rows, one more of those that may be there is such a row.
     known = [*expected.must, *(() if expected.open else expected.optional)]
     again: dict[Cell, Row] = {}
     others = []
     for row in left:
-        of_group = any(is_of(group, row) for group in groups)
+        of_group = any(
+            is_one_of(group, row, names, tolerance, expected.between) for group in groups
+        )
         if of_group or any(_near(one, row, names, tolerance) for one in known):
             again.setdefault(cell_of(row, names), row)
         else:
@@ -143,6 +134,39 @@ def bag_difference(
             result.anomalies.append(Anomaly("Phantom", (shown(row, names),), seen=dict(row)))
     result.anomalies += [] if result.anomalies else _dealt_otherwise(expected, seen)
     return result
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Which rows of an output are which of those that are expected.
+
+    Attributes:
+        missing: rows that have to be there and are not.
+        of_group: of each group that has to be there, then of each that may be, its row.
+        unused: rows that may be there and are not.
+        left: rows of the output that are none of these.
+    """
+
+    missing: list[Row]
+    of_group: list[Row | None]
+    unused: list[Row]
+    left: list[Row]
+
+
+def matched(
+    expected: Expected, seen: Sequence[Row], columns: Sequence[str], tolerance: float
+) -> Matched:
+    """Match the rows of an output with those that are expected."""
+    missing, left = _matched(expected.must, seen, columns, tolerance)
+    of_group: list[Row | None] = []
+    for number, group in enumerate((*expected.groups, *expected.maybe)):
+        of = (is_one_of(group, row, columns, tolerance, expected.between) for row in left)
+        place = next((n for n, found in enumerate(of) if found), None)
+        of_group.append(None if place is None else left.pop(place))
+        if place is None and number < len(expected.groups):
+            missing.append(group[0])
+    unused, left = _matched(expected.optional, left, columns, tolerance)
+    return Matched(missing, of_group, unused, left)
 
 
 def _times(row: Row, among: Sequence[Row], columns: Sequence[str], tolerance: float) -> int:
@@ -295,7 +319,7 @@ def table_difference(
             continue
         judged = [name for name in columns if (cell, name) not in expected.free_cells]
         for row in rows:
-            if not _is_one_of(rights, row, judged, tolerance, expected.between):
+            if not is_one_of(rights, row, judged, tolerance, expected.between):
                 right = rights[0]
                 differ = [n for n in judged if not near(right.get(n), row.get(n), tolerance)]
                 result.anomalies.append(_corrupt(shown(row, key), right, row, differ))
@@ -304,8 +328,12 @@ def table_difference(
     return result
 
 
-def _is_one_of(
-    rights: Sequence[Row], row: Row, columns: Sequence[str], tolerance: float, within: bool
+def is_one_of(
+    rights: Sequence[Row],
+    row: Row,
+    columns: Sequence[str],
+    tolerance: float,
+    within: bool = False,
 ) -> bool:
     """Whether it is one of the right rows, or lies between two of them."""
     if any(_near(right, row, columns, tolerance) for right in rights):
@@ -345,9 +373,10 @@ def _order(value: Any) -> tuple[int, Any]:
     if value is None:
         return 0, 0
     try:
-        return 1, Decimal(str(value))
+        number = Decimal(str(value))
     except InvalidOperation:
         return 2, str(canonical(value))
+    return (0, 0) if number.is_nan() else (1, number)  # what is no number has no order
 
 
 def both_matched_and_not(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ _SERVERS: Mapping[str, Callable[[], Server]] = {
         RedisServer,
     )
 }
+_LINE_END = re.compile(r"\r\n?|\n")
 _HOOKS = {
     "/offsets": "spark.sql.streaming.checkpointFileManagerClass",
     "/task": "spark.plugins",
@@ -60,7 +62,7 @@ class Lines(StepInput):
     def __init__(self, path: Path, steps: int, topic: str = "", folder: str = "") -> None:
         self.topic, self.folder = topic, folder
         self.suffix = path.suffix or ".txt"
-        lines = read_text(path, "the input").splitlines()
+        lines = _LINE_END.split(read_text(path, "the input"))
         self.header = [lines.pop(0)] if self.suffix == ".csv" and folder and lines else []
         self.lines = [line for line in lines if line.strip()]
         if not self.lines:

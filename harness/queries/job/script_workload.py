@@ -12,6 +12,7 @@ from typing import Any
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.job.feed import LineSender, Sender, TopicSender
+from bettong.harness.queries.job.plan import EMPTY_BATCHES, has_timers
 from bettong.harness.queries.job.script import Lines
 from bettong.harness.queries.job.workload import JobWorkload
 from bettong.harness.queries.script import KAFKA
@@ -19,6 +20,7 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import TraceEvent
 
 IDLE = "query.idle"
+PROGRESS = "query.progress"
 _PATIENCE_S = 300.0  # a process that starts Spark itself, on a machine that has other work
 
 
@@ -30,12 +32,14 @@ class ScriptWorkload(JobWorkload):
     _idle: threading.Event = field(default_factory=threading.Event)
     _checkpoints: set[Path] = field(default_factory=set)
     _most_queries: int = 0
+    _empty: int = 0
+    _has_timers: bool = False
 
     def begin(self, run: str, state: Path, event: OperationalEvent) -> None:
         """A new run: nothing is fed yet, and nothing is known of the checkpoint."""
         super().begin(run, state, event)
         self.feed.checkpoint = None
-        self._most_queries = 0
+        self._most_queries, self._empty, self._has_timers = 0, 0, False
 
     def senders(self) -> dict[str, Sender]:
         """Lines go to the topic or folder that the script reads."""
@@ -53,6 +57,7 @@ class ScriptWorkload(JobWorkload):
         """The new process has not told yet that it is idle."""
         self._idle.clear()
         self._checkpoints.clear()
+        self._empty = 0
         super().starts(incarnation)
 
     def arguments(self, incarnation: int, layout: int, anew: bool) -> Mapping[str, Any]:
@@ -71,7 +76,11 @@ class ScriptWorkload(JobWorkload):
             elif StepId.parse(event.step).last == "offsets":
                 self._learn(Path(path).parent.parent)
         super().observe(event)
-        if self._most_queries > 1 or (event.step == IDLE and self.feed.satisfied):
+        if event.step == PROGRESS and event.phase == "before":
+            self._empty = 0 if event.detail["rows"] else self._empty + 1
+            self._has_timers |= has_timers(event.detail.get("plan", ""))
+        done = event.step == IDLE and self.feed.satisfied
+        if done or self._most_queries > 1 or self.endless(()):
             self._idle.set()
 
     def _learn(self, checkpoint: Path) -> None:
@@ -82,6 +91,10 @@ class ScriptWorkload(JobWorkload):
     def queries(self, facts: Iterable[Mapping[str, Any]]) -> int:
         """How many streaming queries one process of it has started, each with a checkpoint."""
         return self._most_queries
+
+    def endless(self, facts: Iterable[Mapping[str, Any]]) -> bool:
+        """Whether it plans batch after batch without data, for the time goes on."""
+        return self._has_timers and self._empty >= EMPTY_BATCHES
 
     def finished(self) -> bool:
         """Whether the query has nothing left to do for now."""

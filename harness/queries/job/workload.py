@@ -185,6 +185,10 @@ class JobWorkload:
         """How many streaming queries it has had at once, by what its incarnations report."""
         return max((each.get("queries", 1) for each in facts), default=1)
 
+    def endless(self, facts: Iterable[Mapping[str, Any]]) -> bool:
+        """Whether it goes on for ever, by what its incarnations report."""
+        return any(each.get("endless") for each in facts)
+
     def drained(self, committed: int, failed: bool) -> bool:
         """All was consumed, and the query went on until it had nothing left to do."""
         return not failed and self.feed.done

@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from bettong.harness.queries.job.compare import Bag, OuterBag, Table
 from bettong.harness.queries.job.envelope import columns_of, differ, envelope, in_two_runs
 from bettong.harness.queries.job.judge import Judged
-from bettong.harness.queries.job.rules import Difference, Expected, bag_difference, table_difference
+from bettong.harness.queries.job.rules import (
+    Difference,
+    Expected,
+    bag_difference,
+    latest_of_each,
+    table_difference,
+)
 
 Row = dict[str, Any]
 
@@ -155,6 +161,12 @@ def test_the_last_update_is_the_greatest_number_also_where_it_is_written_as_text
     judged = Judged(Table("user", latest="batch"), Expected([{"user": "a", "n": 10}]))
     assert kinds(judged.difference(updates)) == []
     assert kinds(judged.difference([*updates, {"user": "a", "n": 3, "batch": 11}])) == ["Corrupt"]
+
+
+def test_an_update_whose_order_is_no_number_is_before_those_that_have_one() -> None:
+    rows = [{"k": "a", "n": n, "at": at} for n, at in enumerate(("nan", 5, "NaN", None))]
+    assert latest_of_each(rows, ["k"], "at") == [rows[1]]
+    assert len(latest_of_each([*rows, {**rows[1], "at": "Infinity"}], ["k"], "at")) == 1
 
 
 def test_last_updates_that_are_equal_in_all_that_is_judged_count_once() -> None:

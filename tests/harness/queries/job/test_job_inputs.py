@@ -28,7 +28,7 @@ from bettong.harness.queries.job.feed import (
 from bettong.harness.queries.job.inputs import Files, Rows, Topic
 from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.made_rows import columns_of, make_rows
-from bettong.harness.queries.job.script import ScriptJob, load_script
+from bettong.harness.queries.job.script import Lines, ScriptJob, load_script
 from bettong.harness.queries.job.script_host import ScriptHost
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.job import Target
@@ -245,6 +245,14 @@ def loaded(script: Script, **more: Any) -> ScriptJob:
 def test_the_lines_of_a_scripts_input_are_dealt_to_steps(tmp_path: Path) -> None:
     (given,) = loaded(script(tmp_path)).inputs.values()
     assert [len(step) for step in given.steps] == [3, 3, 3, 1]  # type: ignore[union-attr]
+
+
+def test_a_line_ends_where_spark_ends_it(tmp_path: Path) -> None:
+    """Not at each character that Unicode calls a separator: texts of JSON may have these."""
+    lines = ['{"id": "a\u2028b"}', '{"id": "c\x85d"}', '{"id": "e"}']
+    (tmp_path / "rows.jsonl").write_bytes("\r\n".join(lines).encode())
+    given = Lines(tmp_path / "rows.jsonl", 3, folder="in")
+    assert given.steps == [[line] for line in lines]
 
 
 def test_variables_of_a_script_name_the_runs_folder_and_proxies(tmp_path: Path) -> None:

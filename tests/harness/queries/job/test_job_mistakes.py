@@ -74,6 +74,10 @@ def test_comparisons_are_made_of_names_and_a_number(make: Any, said: str) -> Non
 # --- inputs
 
 
+def _parquet(kind: str, *values: Any) -> Files:
+    return Files("parquet", [{"n": value} for value in values], schema=f"n {kind}")
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -93,6 +97,23 @@ def test_comparisons_are_made_of_names_and_a_number(make: Any, said: str) -> Non
             r"parts.*array<int>.*parquet",
         ),
         (lambda: Topic("t", "id STRING", key="di"), "key= of topic t 'di'"),
+        (lambda: Files("csv", "id STRING", {"sep": ";"}), "option sep=';'.*written with ','"),
+        (lambda: Files("csv", "id STRING", {"Delimiter": "|"}), "option Delimiter"),
+        (lambda: Files("csv", "id STRING", {"header": "false"}), "header='false'.*'true'"),
+        (lambda: Files("json", "id STRING", {"multiLine": True}), "multiLine=True.*'false'"),
+        (lambda: _parquet("INT", "x"), "column n of type int cannot have 'x'"),
+        (lambda: _parquet("INT", 1, 1.5), "int cannot have 1.5"),
+        (lambda: _parquet("INT", 3_000_000_000), "int cannot have 3000000000"),
+        (lambda: _parquet("BOOLEAN", 1), "boolean cannot have 1"),
+        (lambda: _parquet("STRING", 1), "string cannot have 1"),
+        (lambda: _parquet("DATE", "noon"), "date cannot have 'noon'"),
+        (lambda: _parquet("TIMESTAMP", None, "noon"), "timestamp cannot have 'noon'"),
+        (lambda: _parquet("DECIMAL(4, 2)", 123.4), r"decimal\(4, 2\) cannot have 123.4"),
+        (lambda: _parquet("DECIMAL(39, 2)", 1), r"n of type decimal\(39, 2\)"),
+        (lambda: Files("parquet", "at TIMESTAMP", closing={"at": "far"}), "cannot have 'far'"),
+        (lambda: Files("csv", "id STRING, parts ARRAY<INT>"), "parts of type array<int>"),
+        (lambda: Files("csv", [{"n": [1]}], schema="n ARRAY<INT>"), r"n of type array<int>.*csv"),
+        (lambda: Files("csv", [{"n": {"a": 1}}], schema="n STRING"), r"n .*\{'a': 1\}.*csv"),
     ],
 )
 def test_an_input_that_cannot_be_fed_is_one_clear_error(make: Any, said: str) -> None:
@@ -132,6 +153,26 @@ def test_each_type_that_rows_are_made_of_can_be_written_as_parquet(tmp_path: Pat
     assert read[1]["j"] == Decimal(str(rows[1]["j"]))
     assert read[1]["i"] == datetime(2024, 1, 1, 0, 0, 10)
     assert read[1]["h"] == datetime(2024, 1, 1, 0, 0, 10, tzinfo=UTC)
+
+
+def test_decimals_of_all_digits_and_times_that_are_numbers_can_be_parquet(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    exact = Decimal("12345678901234567890123456789012.123456")
+    rows: Any = [{"n": exact, "at": 1704067200}, {"n": 1.5, "at": "2024-01-01 00:00:01"}]
+    given = Files("parquet", rows, schema="n DECIMAL(38, 6), at TIMESTAMP")
+    write_rows(tmp_path / "x.parquet", "parquet", given.schema, given.steps[0])
+    first, second = pq.read_table(tmp_path / "x.parquet").to_pylist()
+    assert (first["n"], second["n"]) == (exact, Decimal("1.5"))
+    assert first["at"] == datetime(2024, 1, 1, tzinfo=UTC)
+    assert second["at"] == datetime(2024, 1, 1, 0, 0, 1, tzinfo=UTC)
+
+
+def test_csv_has_what_is_no_number_as_spark_reads_it(tmp_path: Path) -> None:
+    rows = [{"n": float("nan"), "g": True}, {"n": float("inf"), "g": None}, {"n": -float("inf")}]
+    write_rows(tmp_path / "x.csv", "csv", "n DOUBLE, g BOOLEAN", rows)
+    lines = (tmp_path / "x.csv").read_text().split()
+    assert lines == ["n,g", "NaN,true", "Infinity,", "-Infinity,"]
 
 
 def test_a_record_without_its_key_column_has_no_key() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -231,6 +233,41 @@ def test_what_makes_every_row_vary_is_named() -> None:
     assert found.blind == "no row is the same with restart: nothing can be judged"
     table = envelope(Table("user"), {"plain": a, "merged": a, "restart": rows(("a", 2))})
     assert table.blind.startswith("every value is another, or not there, with restart:")
+
+
+@pytest.mark.parametrize("chance", [True, False])
+def test_many_columns_that_vary_are_no_reason_to_stand_still(chance: bool) -> None:
+    """Of thirty columns, all are of chance, or stand in rows in another order each."""
+    names, count = [f"c{n}" for n in range(30)], 20
+
+    def run(number: int) -> list[Row]:
+        def value(row: int, place: int) -> Any:
+            return [row, place, number] if chance else (row + place * number) % count
+
+        return [{name: value(row, n) for n, name in enumerate(names)} for row in range(count)]
+
+    found = envelope(Bag(), {"plain": run(1), "other": run(2)})
+    assert found.expected.open
+    assert "no row is the same" in found.blind
+
+
+@given(st.data())
+def test_the_fewest_columns_are_freed(data: st.DataObject) -> None:
+    names = ["a", "b", "c", "d"]
+    cells = st.lists(st.integers(0, 2), min_size=4, max_size=4)
+    plain = data.draw(st.lists(cells, min_size=1, max_size=3))
+    other = data.draw(st.lists(cells, min_size=len(plain), max_size=len(plain)))
+    runs = {"plain": plain, "other": other}
+    made = {run: [dict(zip(names, row, strict=True)) for row in runs[run]] for run in runs}
+    found = envelope(Bag(), made)
+
+    def alike(kept: Sequence[int]) -> bool:
+        one, another = (sorted([row[n] for n in kept] for row in rows) for rows in runs.values())
+        return one == another
+
+    fewest = min(n for n in range(5) if any(alike(kept) for kept in combinations(range(4), 4 - n)))
+    assert len(found.expected.free) == fewest
+    assert alike([n for n, name in enumerate(names) if name not in found.expected.free])
 
 
 def test_rows_that_vary_in_number_are_reported_and_those_of_every_run_are_judged() -> None:

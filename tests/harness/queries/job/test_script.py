@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -16,6 +17,7 @@ from bettong.harness.queries import counterexample
 from bettong.harness.queries.faults.operations import ORDINARY
 from bettong.harness.queries.job.expectation import Facts
 from bettong.harness.queries.job.inputs import Files, Topic
+from bettong.harness.queries.job.plan import EMPTY_BATCHES
 from bettong.harness.queries.job.query_sense import expect_one_query, expect_topics_read
 from bettong.harness.queries.job.script import ScriptJob, expect_hooks, facts_of, load_script
 from bettong.harness.queries.job.script_host import ScriptHost
@@ -81,6 +83,20 @@ def test_a_script_with_two_queries_ends_at_once_and_is_not_judged(
     assert workload.finished()
     with pytest.raises(VacuousError, match="2 streaming queries, and one is judged at a time"):
         expect_one_query(job.name, workload.queries(()))
+
+
+def test_a_script_that_never_comes_to_an_end_is_ended(job: ScriptJob, tmp_path: Path) -> None:
+    """Timers of processing time: Spark plans batch after batch without data."""
+    plan = "~TransformWithStateInPySpark f(user#0), ProcessingTime, Append"
+    for planned, ends in ((plan, True), ("~Project [ProcessingTime#1]", False)):
+        workload = begun(job, tmp_path)
+        workload.starts(1)
+        details: list[dict[str, Any]] = [{"rows": 1, "plan": planned}]
+        details += [{"rows": 0}] * EMPTY_BATCHES
+        for detail in details:
+            assert not workload.finished()
+            workload.observe(TraceEvent("query.progress", "before", "driver", 1, detail=detail))
+        assert workload.endless(()) is workload.finished() is ends
 
 
 def test_a_script_that_takes_another_checkpoint_when_it_is_started_again_has_one_query(
