@@ -128,6 +128,7 @@ class Recoveries:
     clean: CleanRecords
     written: dict[str, Records] = field(default_factory=dict)
     _calm: dict[str, str] = field(default_factory=dict)
+    _matter: dict[str, set[str]] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     _last: dict[str, str] = field(default_factory=dict)
     _changed: set[str] = field(default_factory=set)
@@ -180,7 +181,8 @@ class Recoveries:
 
     def _calm_until_now(self, node: str) -> str:
         """The fact that nothing has fired so far that matters to a node's disk, besides what has
-        in this run; its own death does not, for that is what it is to recover from."""
+        in this run; its own death does not, for that is what it is to recover from. Its id is a
+        digest of all that has not, in whatever order it could have: so runs merge again."""
         made = self.leaves.made[self._seen.get(node, 0) :]
         self._seen[node] = len(self.leaves.made)
         lineage = self.leaves.lineage
@@ -192,13 +194,15 @@ class Recoveries:
             for id in lineage.attributes(leaf)["faults"]
             if id not in injected
         }
-        before = self._calm.get(node)
-        premises = [before] if before else []
-        disk = disk_of(node)
-        premises += [self._does_not_matter(lineage.faults[id], disk) for id in faults]
-        if before is not None and len(premises) == 1:
+        before, matter = self._calm.get(node), self._matter.setdefault(node, set())
+        fresh = [id for id in faults if id not in matter]
+        if before is not None and not fresh:
             return before
-        calm = f"calm for {node} {_digest(*premises)}"
+        matter.update(fresh)
+        disk = disk_of(node)
+        premises = [before] if before else []
+        premises += [self._does_not_matter(lineage.faults[id], disk) for id in fresh]
+        calm = f"calm for {node} {_digest(*sorted(matter))}"
         lineage.fact(calm, label=f"nothing that matters to the {node} has fired")
         lineage.firing(calm, premises or [lineage.leaf("begun")], "so far")
         self._calm[node] = calm

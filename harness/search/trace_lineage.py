@@ -115,6 +115,7 @@ class _Builder:
     leaves: LeafBuilder
     recoveries: Recoveries
     alive: dict[tuple[str, int], str] = field(default_factory=dict)
+    lived: dict[tuple[str, int], set[str]] = field(default_factory=dict)
     origin: dict[tuple[str, int], list[str]] = field(default_factory=dict)
 
     def build(self) -> RunLineage:
@@ -201,14 +202,18 @@ class _Builder:
 
     def _live_until(self, occurrence: Occurrence, phase: PointPhase) -> str:
         """The fact that the node lives at this moment. Its id is a digest of all the moments it
-        has lived through, so that runs merge as far as they agree and no circle can arise."""
+        has lived through, in whatever order: each makes it another one, so that no circle can
+        arise, and runs in which its threads have gone ahead of each other merge again."""
         who = (occurrence.node, occurrence.incarnation)
         point = Point(occurrence.step, phase, occurrence.number)
         disk = self.recoveries.moment(occurrence, point)
         leaf = self.leaves.lives(occurrence, phase)
         before = self.alive.get(who)
-        premises = [*([before] if before else self.origin.get(who, [])), *disk, leaf]
-        history = blake2b("\0".join(premises).encode(), digest_size=6).hexdigest()
+        origin = [] if before else self.origin.get(who, [])
+        premises = [*([before] if before else origin), *disk, leaf]
+        lived = self.lived.setdefault(who, set())
+        lived.update((*origin, *disk, leaf, str(point)))
+        history = blake2b("\0".join(sorted(lived)).encode(), digest_size=6).hexdigest()
         fact = f"alive({occurrence.node}.{occurrence.incarnation}, {point}) {history}"
         self.lineage.fact(fact, label=f"{occurrence.node} lives, {point}")
         self.lineage.firing(fact, premises, "live on")
