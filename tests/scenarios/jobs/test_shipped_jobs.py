@@ -15,6 +15,8 @@ VARIES = {
     "bettong.scenarios.jobs.stateless:NumberedByDriver",
     "bettong.scenarios.jobs.processors:Visits",
     "bettong.scenarios.jobs.processors:VisitsMarkedFirst",
+    "bettong.scenarios.jobs.state:Sessions",
+    "bettong.scenarios.jobs.state:SessionsAppended",
 }
 """Those of which a restart between batches, without any fault, shows something else: a number
 begins anew, or a timer goes off in the batch without data that comes before it."""
