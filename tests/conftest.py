@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.scheduler import LoadGroupScheduling
+from xdist.scheduler import LoadScopeScheduling
 
 from bettong.harness.spark.cache import ENV_CACHE, cache_directory
 
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
     from bettong.harness.backends.local import LocalBackend
     from bettong.harness.queries.run.environment import SparkEnvironments
 
-# What each of these fixtures starts takes many seconds and hundreds of megabytes, and gets warm by
-# use: the tests that share one run in one worker. Of container engines there may be but one: two
-# workers that start containers would see to each other's rules of the network.
-SHARED = ("engine", "environments", "spark_backend", "pool", "spark")
+# Of container engines there may be but one: two workers that start containers would see to each
+# other's rules of the network.
+CONTAINERS = "harness/backends/docker"
 # Tests that change HOME share what is made once for a machine.
 os.environ[ENV_CACHE] = str(cache_directory())
 
@@ -36,50 +35,39 @@ settings.register_profile("nightly", UNTIMED, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if "CI" in os.environ else "dev"))
 
 
-class SharedScheduling(LoadGroupScheduling):
-    """The tests of a group run in one worker, one after the other; so do those of a file."""
+class FileScheduling(LoadScopeScheduling):
+    """The tests of a file run in one worker, and so do all those that start containers."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return super()._split_scope(nodeid).partition("::")[0]
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """A group for each fixture that tests of several files share."""
-    if not item.config.pluginmanager.hasplugin("xdist") or not _starts_spark(item):
-        return
-    if item.get_closest_marker("xdist_group") is None:
-        for name in SHARED:
-            if name in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.xdist_group(name))
-                return
+        return _scope(nodeid)
 
 
 @pytest.hookimpl(trylast=True)  # when what is not asked for is left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long groups and files first, so that none is left alone at the end: an image takes minutes to
-    build, a test that starts Spark as long as dozens of others."""
+    """What starts containers first, and long files, so that none is left alone at the end: an image
+    takes minutes to build, a test that starts Spark as long as dozens of others."""
     weights = Counter[str]()
     for item in items:
-        weights[_group(item)] += 50 if _starts_spark(item) else 1
-    items.sort(key=lambda item: (_group(item) != "engine", -weights[_group(item)]))
+        weights[_scope(item.nodeid)] += 50 if _starts_spark(item) else 1
+    items.sort(key=lambda i: (_scope(i.nodeid) != CONTAINERS, -weights[_scope(i.nodeid)]))
 
 
 def _starts_spark(item: pytest.Item) -> bool:
     return any(map(item.get_closest_marker, ("spark", "image")))
 
 
-def _group(item: pytest.Item) -> str:
-    mark = item.get_closest_marker("xdist_group")
-    return str(mark.args[0] if mark else item.path)
+def _scope(nodeid: str) -> str:
+    file = nodeid.partition("::")[0]
+    return CONTAINERS if f"{CONTAINERS}/" in file else file
 
 
 @pytest.hookimpl(optionalhook=True)  # of a plugin that may be turned off
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> SharedScheduling | None:
-    """With ``--dist loadgroup``, in the order of the collection."""
-    if config.getvalue("dist") != "loadgroup":
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling | None:
+    """With ``--dist loadfile``, in the order of the collection."""
+    if config.getvalue("dist") != "loadfile":
         return None
     config.option.loadscopereorder = False
-    return SharedScheduling(config, log)
+    return FileScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
