@@ -16,7 +16,7 @@ import sys
 from _json import encode_basestring_ascii as quoted
 from _struct import pack
 
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # to import it from typing takes as long
 if TYPE_CHECKING:
     from pathlib import Path
 

@@ -89,6 +89,3 @@ def _chosen(
     chosen = [one for one in rights if is_one_of(seen, one, columns, tolerance)]
     chosen += [row for row in seen if not is_one_of(rights, row, columns, tolerance)]
     return list({cell_of(row, columns): row for row in chosen}.values())
-
-
-__all__ = ["settled_bag", "settled_table"]

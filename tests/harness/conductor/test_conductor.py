@@ -354,15 +354,21 @@ def test_who_is_replaced_for_good_goes_on_when_it_is_woken_and_outlives_its_succ
     assert not control.not_fired
 
 
-@pytest.mark.parametrize("done", [True, False])
-def test_who_stands_still_until_what_never_comes_goes_on_when_that_is_seen(
-    children: Children, begin: Begin, done: bool
-) -> None:
+def replaced_until_what_never_comes(children: Children, begin: Begin) -> tuple[Pause, RunControl]:
+    """One that stands still, and whose successor has done its work."""
     pause = Pause("a", Point("one"), Point("three"), replace=True)
     control = begin(pause)
     children.start("a", "one", "two")
     children.control = control
     assert begun(control, "done")
+    return pause, control
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_who_stands_still_until_what_never_comes_goes_on_when_that_is_seen(
+    children: Children, begin: Begin, done: bool
+) -> None:
+    pause, control = replaced_until_what_never_comes(children, begin)
     control.end_unended("its successor had ended the work", done)
     assert begun(control, "done", 2)
     assert control.not_fired == (() if done else (pause.id,))
@@ -372,11 +378,7 @@ def test_who_stands_still_until_what_never_comes_goes_on_when_that_is_seen(
 def test_who_is_replaced_goes_on_at_the_latest_when_all_others_have_done_their_work(
     children: Children, begin: Begin
 ) -> None:
-    pause = Pause("a", Point("one"), Point("three"), replace=True)
-    control = begin(pause)
-    children.start("a", "one", "two")
-    children.control = control
-    assert begun(control, "done")
+    pause, control = replaced_until_what_never_comes(children, begin)
     assert not control.wake(drained=False)
     assert control.unended == (pause.id,)
     assert control.wake()
