@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
-
-from bettong.engine.batch.garbage import freeze_what_is_loaded
-
-
-@pytest.fixture(autouse=True)
-def thawed() -> Iterator[None]:
-    yield
-    gc.unfreeze()
-
 
 SPARED = """
 import gc
@@ -30,20 +19,25 @@ assert gc.isenabled()
 assert gc.get_freeze_count() == frozen > 1_000
 """
 
+COLLECTED = """
+import gc
+import sys
+from bettong.engine.batch.garbage import freeze_what_is_loaded
 
-def test_what_is_frozen_stays_so_after_batches() -> None:
+freeze_what_is_loaded()
+sys.modules["loaded_since"] = gc
+freeze_what_is_loaded()
+frozen = gc.get_freeze_count()
+loop = []
+loop.append(loop)
+freeze_what_is_loaded()
+assert gc.get_freeze_count() == frozen
+del loop
+assert gc.collect() >= 1
+"""
+
+
+@pytest.mark.parametrize("program", [SPARED, COLLECTED], ids=["spared", "collected"])
+def test_only_what_is_loaded_is_kept_from_collection(program: str) -> None:
     """In a process in which no other thread lets go of what is frozen."""
-    subprocess.run([sys.executable, "-c", SPARED], check=True)
-
-
-def test_objects_made_since_are_collected_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    freeze_what_is_loaded()
-    monkeypatch.setitem(sys.modules, "made_for_this_test", gc)
-    freeze_what_is_loaded()
-    frozen = gc.get_freeze_count()
-    loop: list[object] = []
-    loop.append(loop)
-    freeze_what_is_loaded()
-    assert gc.get_freeze_count() == frozen
-    del loop
-    assert gc.collect() >= 1
+    subprocess.run([sys.executable, "-c", program], check=True)

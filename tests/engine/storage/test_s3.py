@@ -28,6 +28,7 @@ from bettong.scenarios.applications.word_count import app
 
 boto3 = pytest.importorskip("boto3")
 moto = pytest.importorskip("moto")
+pytest.importorskip("moto.s3.responses")
 
 LINES = [b"they know they", b"found it", b"they"] * 5
 
@@ -61,6 +62,20 @@ def test_names_hold_what_was_put_last_and_folders_only_their_own(store: S3Store)
     assert S3Store("states", "words-too").names("a") == []
 
 
+@pytest.fixture
+def one_put_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A condition and its object are one step in S3; moto looks first and puts then."""
+    response = moto.s3.responses.S3Response
+    put, lock = response.put_object, threading.Lock()
+
+    def locked(self: object) -> object:
+        with lock:
+            return put(self)
+
+    monkeypatch.setattr(response, "put_object", locked)
+
+
+@pytest.mark.usefixtures("one_put_at_a_time")
 def test_of_several_who_create_one_is_told_yes(store: S3Store) -> None:
     reported: list[bool] = []
     threads = [
