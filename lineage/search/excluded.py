@@ -8,13 +8,20 @@ from bettong.lineage.search.limits import Limits
 
 
 class Excluded:
-    """Sets that have been tried, and those that break a goal already."""
+    """Sets that have been tried, and those that break a goal already.
+
+    Attributes:
+        forbidden: where this literal holds, none of those that were tried is a solution.
+        met: the variables of these, as far as all of their faults are known.
+    """
 
     def __init__(self, formula: Formula, limits: Limits) -> None:
         self._formula = formula
         self._limits = limits
         self._sets: set[FaultSet] = set()
         self._unmet: list[FaultSet] = []
+        self.forbidden = formula.new()
+        self.met: list[frozenset[int]] = []
 
     def add(self, schedule: FaultSet) -> None:
         """Exactly this set."""
@@ -44,7 +51,8 @@ class Excluded:
     def _block(self, variables: list[int]) -> None:
         """Only with another fault, and without one where none may come beside these. The fewer
         faults a clause names, the more it tells the solver."""
-        without = [-v for v in variables]
+        self.met.append(frozenset(variables))
+        without = [-self.forbidden, *(-v for v in variables)]
         if self._limits.full(variables):
             self._formula.clause(*without)
         else:

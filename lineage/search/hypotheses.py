@@ -2,7 +2,8 @@
 
 The AND/OR lineage is a formula (:mod:`~bettong.lineage.search.encoding`,
 :mod:`~bettong.lineage.search.preconditions`), whose smallest solutions within the bounds are the
-hypotheses (:mod:`~bettong.lineage.search.limits`, :mod:`~bettong.lineage.search.minimum`).
+hypotheses (:mod:`~bettong.lineage.search.limits`, :mod:`~bettong.lineage.search.pairs`,
+:mod:`~bettong.lineage.search.minimum`).
 Everything is incremental: more lineage only adds clauses, so that no work is done twice.
 """
 
@@ -20,7 +21,10 @@ from bettong.lineage.search.formula import Formula
 from bettong.lineage.search.limits import Limits
 from bettong.lineage.search.minimum import CoreGuided, Minimum
 from bettong.lineage.search.modes import LATE, MODES, WIDEST, Mode, Switches
+from bettong.lineage.search.pairs import Pairs
 from bettong.lineage.search.preconditions import Preconditions
+
+_PAIR = 2
 
 
 class Hypotheses:
@@ -39,6 +43,7 @@ class Hypotheses:
         self._switches = Switches.new(self._formula.new)
         self._limits = Limits(self._formula, bounds)
         self._excluded = Excluded(self._formula, self._limits)
+        self._pairs = self._tables(bounds)
         self._minimum = Minimum(self._formula, self._limits)
         self._searches = {mode: self._search(mode) for mode in MODES}
         goals = dict(lineage.goals)
@@ -86,6 +91,8 @@ class Hypotheses:
             self._limits.take_in(fault)
         self._formula.go_beyond()
         self._excluded.block_met()
+        if self._limits.most > _PAIR:
+            self._pairs.clear()
         for search in self._searches.values():
             search.over = False  # together with the new ones, what was tried may break a goal
 
@@ -102,10 +109,13 @@ class Hypotheses:
     def smallest(self, mode: Mode = "present") -> FaultSet | None:
         """A smallest fault set within the bounds that falsifies a goal as far as is known, or
         None when there is none."""
+        late, mode = mode in LATE, mode if self._modes_differ else WIDEST
         with self._timed():
-            search = self._searches[mode if self._modes_differ else WIDEST]
+            if mode in self._pairs:
+                return self._pairs[mode].smallest(late=late)
+            search = self._searches[mode]
             search.take_in(self._formula)
-            found = None if search.over else self._minimum.of(search, late=mode in LATE)
+            found = None if search.over else self._minimum.of(search, late=late)
             search.over = found is None
         return found
 
@@ -132,7 +142,7 @@ class Hypotheses:
             found = len(inside) == len(schedule) and self._limits.allow(inside)
             if found:
                 exactly = (*inside, *(-v for v in outside))
-                found = self._formula.holds(*self._switches.of(mode), *exactly)
+                found = self._formula.holds(*self._fixed(mode), *exactly)
         return found
 
     def within(self, schedule: FaultSet, mode: Mode) -> FaultSet | None:
@@ -141,13 +151,23 @@ class Hypotheses:
             inside, outside = self._parted(schedule)
             switch = self._formula.new()
             self._formula.clause(-switch, *(-v for v in inside))
-            search = CoreGuided([*self._switches.of(mode), *(-v for v in outside), switch])
+            search = CoreGuided([*self._fixed(mode), *(-v for v in outside), switch])
             search.avoid(inside)
             found = self._minimum.of(search)
         return found
 
     def _search(self, mode: Mode, *fixed: int) -> CoreGuided:
-        return CoreGuided([*self._switches.of(mode), *fixed])
+        return CoreGuided([*self._fixed(mode), *fixed])
+
+    def _fixed(self, mode: Mode) -> list[int]:
+        return [*self._switches.of(mode), self._excluded.forbidden]
+
+    def _tables(self, bounds: Bounds) -> dict[Mode, Pairs]:
+        tried, formula = self._excluded, self._formula
+        return {
+            mode: Pairs(formula, bounds, [-tried.forbidden, *self._switches.of(mode)], tried.met)
+            for mode in MODES
+        }
 
     def _parted(self, schedule: FaultSet) -> tuple[list[int], list[int]]:
         """The variables of the known faults within a set, and of the others."""

@@ -34,8 +34,12 @@ class Limits:
 
     @property
     def most(self) -> float:
-        """How many faults may be in one set; infinite where only their kinds are bounded."""
-        return math.inf if self._bounds.total is None else self._bounds.total
+        """How many faults may be in one set; infinite where there are faults of a kind that is not
+        bounded, and no bound for all."""
+        if self._bounds.total is not None:
+            return self._bounds.total
+        bounded = all(f.kind in self._bounds.at_most for f in self._formula.known.values())
+        return sum(self._bounds.at_most.values()) if bounded else math.inf
 
     def allow(self, variables: Iterable[int]) -> bool:
         """Whether the faults of these variables may happen together."""

@@ -161,6 +161,21 @@ def test_a_set_with_a_fault_that_nobody_knows_yet_rules_out_no_other() -> None:
         assert hypotheses.smallest() == {"O(0)", "O(2)"}
 
 
+def test_a_fault_that_prevents_harm_hides_only_what_it_is_in() -> None:
+    one, other = Lineage(), Lineage()
+    for lineage in (one, other):
+        lineage.firing("goal", [lineage.leaf("because of O(0)", FAULTS[:1], lost=True)], "rule")
+        lineage.firing("goal", [lineage.leaf("first", FAULTS[1:2])], "rule")
+        lineage.fact("goal", goal=True)
+    other.firing("goal", [other.leaf("second", FAULTS[2:3])], "rule")
+    with Hypotheses(one, Bounds({"loss": 2})) as hypotheses:
+        assert hypotheses.smallest() == {"O(1)"}
+        hypotheses.exclude(frozenset({"O(1)"}))
+        assert hypotheses.smallest() is None
+        hypotheses.extend(other)
+        assert hypotheses.smallest() == {"O(1)", "O(2)"}
+
+
 @settings(max_examples=50, deadline=None)
 @given(lineages(), lineages(), bounds, st.randoms(use_true_random=False))
 def test_every_set_but_those_excluded_comes_whenever_its_faults_become_known(
@@ -187,8 +202,33 @@ def test_every_set_but_those_excluded_comes_whenever_its_faults_become_known(
         assert not found & excluded
 
 
+@settings(max_examples=100, deadline=None)
+@given(lineages(), lineages(), st.integers(0, 12), st.booleans())
+def test_what_was_ruled_out_before_more_became_known_hides_no_pair(
+    one: Lineage, other: Lineage, first: int, late: bool
+) -> None:
+    for id, attributes in list(other.graph.nodes(data=True)):
+        if attributes["kind"] == "leaf" and id in one.graph:
+            attributes.update(one.graph.nodes[id])
+    other.faults.update(one.faults)
+    bound = Bounds({"crash": 2}, total=2)
+    drawn = set()
+    with Hypotheses(one, bound) as some, Hypotheses(one, bound) as every:
+        for _ in range(first):
+            schedule = some.smallest("hunt" if late else "absent")
+            if schedule is None:
+                break
+            drawn.add(schedule)
+            some.exclude(schedule)
+        some.extend(other)
+        every.extend(other)
+        ids = sorted(one.faults.keys() | other.faults.keys())
+        sets = {frozenset(s) for k in range(3) for s in combinations(ids, k)}
+        assert _each(some) == {s for s in sets - drawn if every.admits(s, "absent")}
+
+
 def _each(hypotheses: Hypotheses) -> set[FaultSet]:
-    found = set()
+    found: set[FaultSet] = set()
     while len(found) < 40 and (schedule := hypotheses.smallest("absent")) is not None:
         found.add(schedule)
         hypotheses.exclude(schedule)
