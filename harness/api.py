@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from bettong.harness.search import exhaustive
 from bettong.harness.search.bounds import SearchBounds, bounds_of
 from bettong.harness.search.fault_plan import FaultPlan, parse_plan
 from bettong.harness.search.ldfi import LOG, search_scenario
+from bettong.lineage.own_folder import own_folder
 from bettong.lineage.results import Guarantee, Result, begin_answer
 from bettong.lineage.search.loop import Budget
 
@@ -58,7 +60,8 @@ def run_scenario(
         label: adds to the result what else belongs to it, such as its suite.
 
     Raises:
-        UsageError: the scenario, the faults or the input cannot be meant.
+        UsageError: the scenario, the faults or the input cannot be meant, or another process
+            writes to the folder.
         BettongError: the system cannot be started.
     """
     found = load_scenario(scenario)
@@ -69,19 +72,19 @@ def run_scenario(
         faults = bounds_of()
     if isinstance(faults, SearchBounds):
         resume = (out / LOG).exists() or (out / exhaustive.LOG).exists()
-        campaign = _campaign(
+        with _campaign(
             found, backend, out, input_file, seed, limits, on_event, resume, beside, asked
-        )
-        if faults.exhaustive:
-            whole = exhaustive.run_everything(campaign, faults, asked)
-            if whole.left:
-                result = exhaustive.unfinished(campaign, whole, expected)
+        ) as campaign:
+            if faults.exhaustive:
+                whole = exhaustive.run_everything(campaign, faults, asked)
+                if whole.left:
+                    result = exhaustive.unfinished(campaign, whole, expected)
+                else:
+                    found_out = search_scenario(campaign, faults, budget=asked, expected=expected)
+                    result = exhaustive.compare(whole, found_out)
             else:
-                found_out = search_scenario(campaign, faults, budget=asked, expected=expected)
-                result = exhaustive.compare(whole, found_out)
-        else:
-            result = search_scenario(campaign, faults, budget=asked, expected=expected)
-        return _finished(label(result), out, on_event)
+                result = search_scenario(campaign, faults, budget=asked, expected=expected)
+            return _finished(label(result), out, on_event)
     if isinstance(faults, Schedule):
         faults.check(topology)
         plan = FaultPlan.of(faults)
@@ -89,19 +92,19 @@ def run_scenario(
         plan = faults
     else:
         plan = parse_plan(faults, seed, topology)
-    campaign = _campaign(
+    with _campaign(
         found, backend, out, input_file, seed, limits, on_event, beside=beside, budget=asked
-    )
-    result = run_campaign(
-        campaign,
-        lambda clean: plan.schedules(clean[0], topology),
-        clean_runs=plan.clean_runs,
-        expected=expected,
-        budget=asked,
-        wanted=plan.wanted,
-        assumptions=plan.assumptions,
-    )
-    return _finished(label(result), out, on_event)
+    ) as campaign:
+        result = run_campaign(
+            campaign,
+            lambda clean: plan.schedules(clean[0], topology),
+            clean_runs=plan.clean_runs,
+            expected=expected,
+            budget=asked,
+            wanted=plan.wanted,
+            assumptions=plan.assumptions,
+        )
+        return _finished(label(result), out, on_event)
 
 
 def replay(
@@ -118,15 +121,15 @@ def replay(
     scenario = load_scenario(found.scenario)
     plan = FaultPlan.of(found.schedule)
     on_event(Started(scenario.name, "scenario"))
-    campaign = _campaign(scenario, backend, out, input_file, 0, None, on_event)
-    campaign.spares_jvm = False
-    campaign.replay = found.options.get("replay") is not False
-    campaign.again = found.options.get("again") is True
-    campaign.power_cut = found.options.get("power_cut") is True
-    result = run_campaign(
-        campaign, lambda _: [found.schedule], clean_runs=0, assumptions=plan.assumptions
-    )
-    return _finished(result, out, on_event)
+    with _campaign(scenario, backend, out, input_file, 0, None, on_event) as campaign:
+        campaign.spares_jvm = False
+        campaign.replay = found.options.get("replay") is not False
+        campaign.again = found.options.get("again") is True
+        campaign.power_cut = found.options.get("power_cut") is True
+        result = run_campaign(
+            campaign, lambda _: [found.schedule], clean_runs=0, assumptions=plan.assumptions
+        )
+        return _finished(result, out, on_event)
 
 
 def _finished(result: Result, out: Path, on_event: Handler) -> Result:
@@ -143,6 +146,7 @@ def load_scenario(scenario: Scenario | str) -> Scenario:
     return found
 
 
+@contextmanager
 def _campaign(
     scenario: Scenario,
     backend: Backend,
@@ -154,34 +158,34 @@ def _campaign(
     resume: bool = False,
     beside: Sequence[Backend] = (),
     budget: Budget = Budget(),  # noqa: B008 - immutable
-) -> Campaign:
-    begin_answer(out)
-    out.mkdir(parents=True, exist_ok=True)
-    messages = scenario.messages(input_file)
-    options: dict[str, object] = {
-        "workers": len(backend.workers),
-        "runner": backend.runner,
-        "backend": backend.kind,
-        "master": backend.master,
-    }
-    if input_file is not None:
-        copy = out / "input"
-        if input_file.resolve() == copy.resolve():
-            pass  # a search that goes on
-        elif input_file.is_dir():
-            shutil.copytree(input_file, copy, dirs_exist_ok=True)
-        else:
-            shutil.copyfile(input_file, copy)
-        options["input"] = copy.name
-    return Campaign(
-        backend,
-        scenario,
-        out,
-        messages,
-        seed=seed,
-        options=options,
-        limits=replace(limits or Limits(), until=budget.ends),
-        resume=resume,
-        on_event=on_event,
-        beside=beside,
-    )
+) -> Iterator[Campaign]:
+    with own_folder(out):
+        begin_answer(out)
+        messages = scenario.messages(input_file)
+        options: dict[str, object] = {
+            "workers": len(backend.workers),
+            "runner": backend.runner,
+            "backend": backend.kind,
+            "master": backend.master,
+        }
+        if input_file is not None:
+            copy = out / "input"
+            if input_file.resolve() == copy.resolve():
+                pass  # a search that goes on
+            elif input_file.is_dir():
+                shutil.copytree(input_file, copy, dirs_exist_ok=True)
+            else:
+                shutil.copyfile(input_file, copy)
+            options["input"] = copy.name
+        yield Campaign(
+            backend,
+            scenario,
+            out,
+            messages,
+            seed=seed,
+            options=options,
+            limits=replace(limits or Limits(), until=budget.ends),
+            resume=resume,
+            on_event=on_event,
+            beside=beside,
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -161,3 +162,28 @@ def test_a_shard_for_which_there_is_nothing_says_so(
     found = CliRunner().invoke(cli.cli, ["run", "two", "--shard", "3/3"])
     assert found.exit_code == 3
     assert "fewer pieces of work than shards" in found.stderr
+
+
+def test_a_second_run_leaves_what_the_first_writes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    trace = tmp_path / "traces" / "clean.jsonl"
+    trace.parent.mkdir()
+    trace.write_text("of the first")
+    program = (
+        "import sys; from pathlib import Path; from bettong.lineage.own_folder import own_folder\n"
+        "with own_folder(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as first:
+        assert first.stdout is not None
+        assert first.stdout.readline() == b"held\n"
+        arguments = ("run", "counting", "--runner", "in-process", "--out", str(tmp_path))
+        code, out, err = bettong(capsys, monkeypatch, *arguments)
+        first.kill()
+    assert (code, out) == (2, "")
+    assert "another run still writes to" in err
+    assert trace.read_text() == "of the first"
