@@ -250,6 +250,8 @@ class Why:
 
     def _left(self, fault: QueryFault, crash_point: CrashPoint, run: QueryRun) -> str:
         """What is equal for all faults that leave the same behind."""
+        if StepId.parse(crash_point.point.step).is_concurrent:
+            return fault.id  # what was left there is chance
         nothing_yet = fails_attempt(crash_point.point) and crash_point.durable == begun_with(
             crash_point, run.crash_points
         )

@@ -32,7 +32,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bettong.engine.steps import Instrumentation, Recorder
+from bettong.harness.faults.step_ids import CONCURRENT
 from bettong.harness.queries.sink.commits import ask, connect_refusable, verb
+from bettong.harness.queries.sink.concurrent import FORKS, PROCESSES, PROPERTY, command_of, head
 from bettong.harness.queries.sink.imports import when_imported
 from bettong.harness.queries.sink.unseen import LineMoments
 from bettong.lineage.trace import TraceEvent
@@ -140,7 +142,7 @@ class Probe:
         self._incarnation = 1
         self._recorder: Recorder | None = None
         self._busy = threading.local()
-        self._lines = LineMoments(self._aimed_at, partial(self._happens, CHANGED))
+        self._lines = LineMoments(self._aimed_at, self._changed)
         self._is_tied = False
 
     def install(self) -> None:
@@ -159,6 +161,8 @@ class Probe:
             path, _, flags = arguments
             if isinstance(path, str | bytes | os.PathLike) and (flags or 0) & _WRITING:
                 self._happens("open", path)
+        elif event in PROCESSES or event in FORKS:
+            self._lines.process_starts(command_of(event, arguments))
         elif event in _CHANGING:
             at, folder_at = _CHANGING[event]
             path, folder = arguments[at], -1 if folder_at is None else arguments[folder_at]
@@ -182,6 +186,9 @@ class Probe:
 
         given.__init__ = init
         java.send_command = self._lines.around(java.send_command)
+        threading.Thread.start = self._lines.starting(  # type: ignore[method-assign]
+            threading.Thread.start
+        )
 
     def _open(
         self,
@@ -294,9 +301,12 @@ class Probe:
         self._node, self._incarnation = instrumentation.node, instrumentation.incarnation
         self._recorder = instrumentation.recorder()
 
-    def _happens(self, operation: str, path: Any, sql: str = "") -> None:
+    def _changed(self, path: str, who: str) -> None:
+        self._happens(CHANGED, path, who=who)
+
+    def _happens(self, operation: str, path: Any, sql: str = "", who: str = "") -> None:
         """Ask the conductor; raises what it answers, in the midst of the sink's own call.
-        ``sql``: the statement, if it is one."""
+        ``sql``: the statement, if it is one; ``who``: has worked beside the batch's thread."""
         concerns = self._concerns(path)
         self._note(path)
         if not concerns or self._recorder is None or self._folder is None:
@@ -304,11 +314,21 @@ class Probe:
         detail = {"op": operation, "path": _whole(path).removeprefix(self._folder)}
         if sql:
             detail["sql"] = sql
+        if not who and (thread := self._lines.elsewhere()):
+            who = f"{thread} did {operation} {detail['path']}"
+        if who:
+            detail[CONCURRENT] = who
+        if operation != CHANGED:
+            self._lines.told()
         self._busy.now = True
         try:
             self._recorder.notify(
                 TraceEvent(
-                    f"{_task()}{STEP}", "before", self._node, self._incarnation, detail=detail
+                    f"{_task()}{head(who)}{STEP}",
+                    "before",
+                    self._node,
+                    self._incarnation,
+                    detail=detail,
                 )
             )
         finally:
@@ -375,7 +395,8 @@ def _task() -> str:
     context = module.TaskContext.get() if module is not None else None
     if context is None:
         return ""
-    return f"p={context.partitionId()}/a={context.attemptNumber()}/"
+    beside = context.getLocalProperty(PROPERTY) or ""
+    return f"{head(beside)}p={context.partitionId()}/a={context.attemptNumber()}/"
 
 
 def install() -> None:
