@@ -1,5 +1,5 @@
 """A moment before each line of a ``foreachBatch`` function that comes after a change: native
-libraries (DuckDB, Arrow, Delta's own) and ``os.write`` write past Python's ``open``.
+libraries (DuckDB, Arrow, Delta's own) and ``mmap`` write past Python's ``open``.
 
 The kernel tells what changed below a folder, so that between two lines that write there is a
 moment however they do it.
@@ -107,6 +107,13 @@ class FolderWatch:
             return b""
 
 
+def _content(path: str) -> bytes | None:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return None
+
+
 def _unwatched(folder: str) -> OSError:
     number = ctypes.get_errno()
     return OSError(
@@ -134,6 +141,7 @@ class LineMoments:
         self._threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
         self._marks = Marks()
         self._in_spark = 0
+        self._mapped: dict[str, bytes | None] = {}
         self.seen_otherwise: set[str] = set()
 
     def of(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -182,6 +190,21 @@ class LineMoments:
         empty if it is."""
         call = self._calls.get(threading.get_ident())
         return elsewhere(None if call is None else call.beside)
+
+    def maps(self, path: str) -> None:
+        """A file becomes memory, of whose changes the kernel tells nobody."""
+        self._mapped[path] = _content(path)
+
+    def _remapped(self) -> str | None:
+        """Such a file that has changed since that was asked last; None where none has."""
+        changed = None
+        for path, before in tuple(self._mapped.items()):
+            now = self._mapped[path] = _content(path)
+            if now is None:
+                del self._mapped[path]
+            elif now != before:
+                changed = path
+        return changed
 
     def told(self) -> None:
         """This thread is about to change something, as was told."""
@@ -250,10 +273,10 @@ class LineMoments:
 
     def _look(self) -> None:
         for call in self._own_calls():
-            changes = call.watch.changed()
+            changes, mapped = call.watch.changed(), self._remapped()
             told, call.told = call.told, False
             if not self._in_spark:
-                call.change = changes.last or call.change
+                call.change = mapped or changes.last or call.change
                 known = told or changes.last is None
                 call.who = call.beside.changed(changes.writes, self._threads, known) or call.who
 
