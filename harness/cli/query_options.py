@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -129,9 +129,7 @@ def judge_targets(
     """Judge each target with drivers that all share; write and print the results, return the exit
     code."""
     alone = len(targets) == 1
-    folders = {
-        target: out if out and alone else (out or _OUT) / _folder(target) for target in targets
-    }
+    folders = {targets[0]: out} if out and alone else folders_of(targets, out or _OUT)
     for folder in {*folders.values(), *(() if alone else (out or _OUT,))}:
         begin_answer(folder)
     links = []
@@ -151,6 +149,19 @@ def judge_targets(
             write_index(links, out or _OUT)
             output.print([Line(""), *table_of(list(zip(targets, output.results, strict=True)))])
     return output.exit_code()
+
+
+def folders_of(targets: Iterable[str], base: Path) -> dict[str, Path]:
+    """A folder for each target; where two of them come to the same name the later one has a
+    number."""
+    found: dict[str, Path] = {}
+    for target in dict.fromkeys(targets):
+        folder, number = base / _folder(target), 1
+        while folder in found.values():
+            number += 1
+            folder = base / f"{_folder(target)}-{number}"
+        found[target] = folder
+    return found
 
 
 def _folder(target: str) -> str:

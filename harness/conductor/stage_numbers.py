@@ -15,7 +15,7 @@ class StageNumbers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._numbers: dict[tuple[int, int], int] = {}
+        self._numbers: dict[tuple[int, bool, int], int] = {}
         self._open: dict[str, str] = {}
 
     def restart(self) -> None:
@@ -32,7 +32,8 @@ class StageNumbers:
             return event
         with self._lock:
             if event.phase == "before":
-                counted = sum(1 for known, _ in self._numbers if known == id.batch)
-                number = self._numbers.setdefault((id.batch, id.stage), counted)
+                among = id.batch, id.is_concurrent
+                counted = sum(1 for *known, _ in self._numbers if tuple(known) == among)
+                number = self._numbers.setdefault((*among, id.stage), counted)
                 self._open[event.step] = str(id.with_number("stage", number))
             return replace(event, step=self._open.get(event.step, event.step))

@@ -18,6 +18,10 @@ NODE_START = "node.start/"
 REPLAY = "replay/"
 """What begins the check after a run that a replay changes nothing."""
 
+CONCURRENT = "concurrent"
+"""The word in steps that are taken beside the thread of a batch; which of them comes first is
+chance."""
+
 _PART = re.compile(r"([a-z]+)=(0|[1-9]\d*)\Z")
 _NUMBER = re.compile(r"(?<==)\d+")
 _FILE = re.compile(r"sink\.file=(\d+)\.(\w+)\Z")
@@ -64,6 +68,7 @@ _READS = re.compile(
 )
 
 _WITHIN_TASK = re.compile(r"batch=\d+/(?:level=\d+/)?p=\d+/a=\d+/\S+$")
+_CONCURRENT_TASK = f"batch=N/{CONCURRENT}/stage=N/p=N/a=N/task"
 _LOGS = ("offsets", "commits", "_spark_metadata")
 
 
@@ -200,7 +205,12 @@ class StepId:
     @cached_property
     def is_task(self) -> bool:
         """Whether it is a task's attempt."""
-        return self.shape == "batch=N/stage=N/p=N/a=N/task"
+        return self.shape in ("batch=N/stage=N/p=N/a=N/task", _CONCURRENT_TASK)
+
+    @cached_property
+    def is_concurrent(self) -> bool:
+        """Whether it is taken beside the thread of its batch."""
+        return (CONCURRENT, None) in self.parts
 
     @cached_property
     def is_within_task(self) -> bool:

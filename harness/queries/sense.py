@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from bettong.harness.queries.raised import cause, remedy
@@ -144,16 +144,22 @@ def _batches_in_sight(run: QueryRun) -> Iterator[bool]:
         yield planned != durable.get((f"batch={n}/commits", "before"))
 
 
-def steps_of(run: QueryRun) -> list[str]:
-    """The steps that a run took, without those that report progress in their own time."""
-    taken = (f"{e.phase} {e.step}" for e in run.events if not e.step.startswith("query."))
-    return sorted(taken)
-
-
 def difference(first: QueryRun, second: QueryRun) -> str:
     """In what two runs without faults differ."""
-    a, b = steps_of(first), steps_of(second)
+    a, b = first.steps, second.steps
     if a != b:
         odd = sorted(set(a) ^ set(b))
-        return f"their steps do, e.g. {odd[0] if odd else 'how often one is taken'}"
-    return "the rows that were read back do"
+        differs = f"their steps do, e.g. {odd[0] if odd else 'how often one is taken'}"
+    else:
+        differs = "the rows that were read back do"
+    beside = first.concurrent | second.concurrent
+    return f"{differs}; {in_turn(beside)}" if beside else differs
+
+
+def in_turn(beside: Collection[str]) -> str:
+    """What to do where a query's code does several things at once, of which these are some."""
+    return (
+        f"its code does several things at once ({min(beside)}), and which of them are done when "
+        "the driver dies is chance: for the check have the function's own thread do them, one "
+        "after the other, and wait for what it starts; where they come in any order, check each"
+    )

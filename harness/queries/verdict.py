@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from bettong.harness.checkers import guarantee_of, satisfies
+from bettong.harness.faults.step_ids import CONCURRENT
 from bettong.harness.queries import counterexample, describe
 from bettong.harness.queries.advice import advise
 from bettong.harness.queries.faults.operations import OperationalEvent
@@ -17,6 +18,7 @@ from bettong.harness.queries.faults.wire import taken_for_granted
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.search.executor import QueryExecutor, named
 from bettong.harness.queries.search.search import shows_more
+from bettong.harness.queries.sense import in_turn
 from bettong.lineage.results import (
     Counterexample,
     Coverage,
@@ -121,14 +123,15 @@ class QueryVerdict:
         held = satisfies(guarantee, self.request.expect) and not disordered
         verdict: Verdict = "valid" if held else "invalid"
         left = not (findings.complete or self.request.only or violations == [findings.baseline])
-        if verdict == "valid" and (unsure or missed or left):
+        beside = {who for e in executions for who in e.details.get(CONCURRENT, ())}
+        if verdict == "valid" and (unsure or missed or left or beside):
             verdict = "unknown"
         if verdict == "unknown":
             guarantee = guarantee_of(kinds | {a.kind for e in missed for a in e.anomalies})
         torn = [seen for e in executions for seen in e.details.get("torn", ())]
         return self._result(
             verdict,
-            self._reason(guarantee, len(violations), [*unsure, *late], left, disordered)
+            self._reason(guarantee, len(violations), [*unsure, *late], left, disordered, beside)
             if verdict != "unknown" or not missed
             else _unconfirmed(self.subject.name, missed),
             guarantee=guarantee,
@@ -142,6 +145,7 @@ class QueryVerdict:
                 "atomic": "torn" if torn else "no part of a batch was seen",
                 "torn": torn[:3],
                 **({"unconfirmed": [sorted(e.schedule) for e in missed]} if missed else {}),
+                **({CONCURRENT: sorted(beside)} if beside else {}),
                 "folded": _folded(executor),
                 "folded_and_run": [named(e.schedule) for e in sampled],
                 **self._anew(anew),
@@ -203,6 +207,7 @@ class QueryVerdict:
         unsure: Sequence[str],
         left: bool,
         disordered: bool,
+        beside: Collection[str],
     ) -> str:
         level = f"is {guarantee}" if guarantee != "none" else "gives no guarantee"
         reported = f"{self.subject.name} {level}"
@@ -216,9 +221,13 @@ class QueryVerdict:
                 return f"{reported}; the search ended with the first, and it may be less"
             if left:
                 return f"{reported}; the budget ended before all were tried, and it may be less"
+            if beside:
+                return f"{reported}; it may be less: {in_turn(beside)}"
             if unsure:
                 return f"{reported}; {_unclear(unsure)}, and it may be less"
             return reported
+        if beside:
+            return f"{reported} as far as seen; {in_turn(beside)}"
         if unsure:
             return f"{reported} as far as seen; {_unclear(unsure)}"
         if self.request.only:

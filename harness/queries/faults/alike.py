@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -17,11 +17,15 @@ _VALUES = re.compile(
 LIST = '?()," '
 """What is left of values that are listed, without them."""
 MOST_SHAPES = 6
+"""Of more shapes than these what differs is the row, unless they come again in another batch."""
+MOST_AGAIN = 24
+"""Of more than these, too."""
 _LONGEST = 8
 """So many requests make up what is repeated, at most."""
 _OFTEN = 3
 
 Kind = tuple[str, str]
+Shape = tuple[Kind, str]
 
 
 def kind_of(request: Request) -> Kind:
@@ -60,6 +64,11 @@ def telling(placed: Iterable[tuple[Request, int | None]]) -> Telling:
     last request of it that is known to have changed something.
     """
     found = Telling()
+    placed = list(placed)
+    kinds = {(kind_of(r), telling_shape(r)): set[int | None]() for r, _ in placed}
+    for r, batch in placed:
+        kinds[kind_of(r), telling_shape(r)].add(batch)
+    again = come_again(kinds)
     by_place: dict[tuple[str, int | None], list[Request]] = {}
     for request, batch in placed:
         by_place.setdefault((request.endpoint, batch), []).append(request)
@@ -67,10 +76,10 @@ def telling(placed: Iterable[tuple[Request, int | None]]) -> Telling:
         kept: list[Request] = []
         second: dict[str, str] = {}
         for _, following in groupby(requests, key=lambda r: (r.connection, kind_of(r))):
-            for alike in _of_each_shape(list(following)):
+            for alike in _of_each_shape(list(following), again):
                 kept += alike[:1] + alike[1:][-1:]
                 second.update((alike[0].id, request.id) for request in alike[1:-1][:1])
-        for times in _repetitions(kept):
+        for times in _repetitions(kept, again):
             found.all.update(request.id for time in (times[0], times[-1]) for request in time)
             ends = ([r for r in time if _changes(r)] or time for time in times[1:-1][:1])
             found.between.update(time[-1].id for time in ends)
@@ -82,24 +91,39 @@ def _changes(request: Request) -> bool:
     return not harmless(request.label) and request.reply_size > 0
 
 
-def _of_each_shape(members: Sequence[Request]) -> Iterable[list[Request]]:
+def come_again(batches: Mapping[tuple[Kind, str], Collection[object]]) -> Collection[Shape]:
+    """The shapes of each kind that come in more than one batch: what they do is the code's, where
+    it is not done with a great many of them."""
+    found: dict[Kind, list[Shape]] = {}
+    for shape_of_kind, seen_in in batches.items():
+        if len(seen_in) > 1:
+            found.setdefault(shape_of_kind[0], []).append(shape_of_kind)
+    return {x for shapes in found.values() if len(shapes) <= MOST_AGAIN for x in shapes}
+
+
+def _of_each_shape(members: Sequence[Request], again: Collection[Shape]) -> Iterable[list[Request]]:
     """Those that are alike, together; of those that cannot be read, only what has the same sizes
     may be."""
     shapes: dict[object, list[Request]] = {}
+    rest: list[Request] = []
+    many = len({telling_shape(r) for r in members}) > MOST_SHAPES and not any(map(unread, members))
     for request in members:
         sizes = (request.size, request.reply_size)
         alike = sizes if unread(request) else telling_shape(request)
-        shapes.setdefault(alike, []).append(request)
-    if len(shapes) > MOST_SHAPES and not any(map(unread, members)):
-        return [list(members)]  # what differs is the row after all
-    return shapes.values()
+        if many and (kind_of(request), alike) not in again:
+            rest.append(request)  # what differs is the row after all
+        else:
+            shapes.setdefault(alike, []).append(request)
+    return [*shapes.values(), *([rest] if rest else [])]
 
 
-def _repetitions(requests: Sequence[Request]) -> Iterator[list[Sequence[Request]]]:
+def _repetitions(
+    requests: Sequence[Request], again: Collection[Shape]
+) -> Iterator[list[Sequence[Request]]]:
     """The requests in their order, those together that are repeated as a whole: each time. Where
     they cannot be read, only whole connections are known to repeat each other."""
     ordered = sorted(requests, key=lambda request: request.order)
-    shape_of = shapes_that_tell(ordered)
+    shape_of = shapes_that_tell(ordered, again)
     connections = [request.connection for request in ordered]
     symbols = [
         (shape_of(r), r.connection == before, r.index if unread(r) else 0)
@@ -125,17 +149,19 @@ def _repeated(symbols: Sequence[object], at: int) -> tuple[int, int]:
     return 1, 1
 
 
-def shapes_that_tell(requests: Iterable[Request]) -> Callable[[Request], tuple[Kind, str]]:
+def shapes_that_tell(
+    requests: Iterable[Request], again: Collection[Shape] = ()
+) -> Callable[[Request], Shape]:
     """Gives each of the requests its kind and its shape; where one kind has too many shapes, what
-    differs is the row after all, and they have none."""
+    differs is the row after all, and they have none but where they come ``again``."""
     shapes: dict[Kind, set[str]] = {}
     for request in requests:
         shapes.setdefault(kind_of(request), set()).add(telling_shape(request))
 
-    def shape_of(request: Request) -> tuple[Kind, str]:
-        kind = kind_of(request)
-        tells = len(shapes[kind]) <= MOST_SHAPES or unread(request)
-        return kind, telling_shape(request) if tells else ""
+    def shape_of(request: Request) -> Shape:
+        kind, told = kind_of(request), telling_shape(request)
+        tells = len(shapes[kind]) <= MOST_SHAPES or unread(request) or (kind, told) in again
+        return kind, told if tells else ""
 
     return shape_of
 

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Any
 
 from bettong.harness.faults.point import Point, PointPhase
-from bettong.harness.faults.step_ids import StepId
+from bettong.harness.faults.step_ids import CONCURRENT, StepId
 from bettong.harness.queries.faults.alike import LIST, shape
 from bettong.harness.queries.sink.probes import CHANGED, STEP
 from bettong.lineage.trace import TraceEvent
@@ -39,18 +39,21 @@ class CrashPoint:
 
 
 class FileSteps:
-    """Names the file operations that probes report: by batch, counted within it. Processes that
+    """Names the file operations that probes report: by batch, counted within it. What is done
+    beside a batch's own thread may not know its batch: it is the one that is open. Processes that
     work side by side report at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._batch: int | None = None
         self._counts: Counter[str] = Counter()
+        self._tasks: dict[str, str] = {}
 
     def restart(self) -> None:
         """The query starts again: what it does again has the same names again."""
         with self._lock:
             self._counts.clear()
+            self._tasks.clear()
 
     def __call__(self, event: TraceEvent) -> TraceEvent:
         """The event with its own name, e.g. ``batch=1/sink.file=2.rename``."""
@@ -62,13 +65,21 @@ class FileSteps:
         if batch is not None:
             self._batch = batch
         if not event.step.endswith(STEP):
-            return event
+            return replace(event, step=self._within(event)) if batch is None else event
         step = event.step if self._batch is None else f"batch={self._batch}/{event.step}"
         operation = event.detail["op"]
         # Those between operations are counted by themselves: how many there are hangs on the lines.
         counted = f"{step}.{operation}" if operation == CHANGED else step
         self._counts[counted] += 1
         return replace(event, step=f"{step}={self._counts[counted]}.{operation}")
+
+    def _within(self, event: TraceEvent) -> str:
+        """The step, within the batch that was open when it began."""
+        if not event.step.startswith(CONCURRENT) or self._batch is None:
+            return event.step
+        if event.phase == "before":
+            self._tasks[event.step] = f"batch={self._batch}/{event.step}"
+        return self._tasks.get(event.step, event.step)
 
 
 DURABLE = "durable"

@@ -43,6 +43,8 @@ def faults_at(crash_point: CrashPoint) -> Iterator[QueryFault]:
     yield DriverCrash(crash_point.point)
     if fails_attempt(crash_point.point) or refuses(crash_point.point):
         yield FailedStep(crash_point.point)
+    if StepId.parse(crash_point.point.step).is_concurrent:
+        return  # the executor would be lost to the tasks beside it, too
     if fails_attempt(crash_point.point):
         yield LostExecutor(crash_point.point, goes_on=False)
     if fails_attempt(crash_point.point) and crash_point.point.phase == "before":

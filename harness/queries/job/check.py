@@ -60,7 +60,6 @@ from bettong.harness.queries.sense import (
     difference,
     expect_empty,
     expect_sense,
-    steps_of,
 )
 from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
@@ -430,4 +429,4 @@ def _batches(run: QueryRun) -> int:
 
 def _fingerprint(run: QueryRun) -> str:
     """Equal for runs that took the same steps; their rows are compared as the job says."""
-    return hashlib.sha256(repr(steps_of(run)).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr(run.steps).encode()).hexdigest()[:16]

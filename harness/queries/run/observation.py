@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.queries.sink.probes import CHANGED
 from bettong.harness.wire import Recording
 from bettong.lineage.trace import TraceEvent, write_trace
 
@@ -35,6 +37,7 @@ class QueryRun:
         facts: what each incarnation that ended reports of its query.
         outside: files that the sink's Python code wrote elsewhere than in its workdir.
         cut: how its input was cut into batches, one part a batch.
+        concurrent: what was done beside the thread of a batch, at the same time or later on.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -56,7 +59,21 @@ class QueryRun:
     facts: list[dict[str, Any]] = field(default_factory=list)
     outside: set[str] = field(default_factory=set)
     cut: tuple[str, ...] = ()
+    concurrent: set[str] = field(default_factory=set)
     seconds: float = 0.0
+
+    @property
+    def steps(self) -> list[str]:
+        """The steps that it took, sorted, without those that come when it is their time: of queries
+        that report their progress, and of what works beside a batch, with what changes
+        meanwhile."""
+        return sorted(f"{e.phase} {e.step}" for e in self.events if not self._by_chance(e))
+
+    def _by_chance(self, event: TraceEvent) -> bool:
+        step = StepId.parse(event.step)
+        change = step.file is not None and step.file[1] == CHANGED
+        reports = event.step.startswith("query.")
+        return reports or step.is_concurrent or (change and bool(self.concurrent))
 
     def write_trace(self, path: Path) -> None:
         """Write the trace as JSON lines."""

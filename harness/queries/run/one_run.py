@@ -15,7 +15,7 @@ from bettong.harness.conductor.stage_numbers import StageNumbers
 from bettong.harness.events import FaultInjected, Handler, RunStarted, steps_of
 from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.faults.step_ids import StepId
+from bettong.harness.faults.step_ids import CONCURRENT, StepId
 from bettong.harness.processes.patience import patience
 from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, crash_points
 from bettong.harness.queries.faults.operations import event_of
@@ -222,7 +222,9 @@ class OneRun:
             self._look_past()
         durable = f"{self._moments.digest(self._state)} {self._proxies.request_digest(self._id)}"
         detail = {**event.detail, DURABLE: durable, CLOCK: self._proxies.clock()}
-        named = self._files(self._stages(replace(event, detail=detail)))
+        named = self._stages(self._files(replace(event, detail=detail)))
+        if (beside := event.detail.get(CONCURRENT)) is not None:
+            self._result.concurrent.add(beside)
         self._hold(named)
         self._injector.met(named)
         return named

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bettong.harness.checkers import guarantee_of, satisfies
 from bettong.harness.events import Handler, RunJudged, ViolationConfirmed, ignore, search_progress
+from bettong.harness.faults.step_ids import CONCURRENT
 from bettong.harness.queries.faults.crash_points import is_change
 from bettong.harness.queries.faults.kinds import parse_fault
 from bettong.harness.queries.faults.operations import event_of
@@ -186,6 +187,7 @@ class QueryExecutor:
                 "torn": [a.seen for a in verdict.torn],
                 "failed": bool(run.errors),
                 **({"outside": sorted(run.outside)} if run.outside else {}),
+                **({CONCURRENT: sorted(run.concurrent)} if run.concurrent else {}),
             },
         )
 

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.queries.faults.alike import MOST_SHAPES, shape
+from bettong.harness.queries.faults.alike import MOST_AGAIN, MOST_SHAPES, shape
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.failed_step import FailedTask
 from bettong.harness.queries.faults.kinds import (
@@ -250,6 +250,8 @@ class Why:
 
     def _left(self, fault: QueryFault, crash_point: CrashPoint, run: QueryRun) -> str:
         """What is equal for all faults that leave the same behind."""
+        if StepId.parse(crash_point.point.step).is_concurrent:
+            return fault.id  # what was left there is chance
         nothing_yet = fails_attempt(crash_point.point) and crash_point.durable == begun_with(
             crash_point, run.crash_points
         )
@@ -285,14 +287,21 @@ class Why:
 def one_of_many(crash_points: Sequence[CrashPoint]) -> set[int]:
     """The places of those at which nothing new can be left behind: of the writes, or statements,
     that follow each other the first two and the last on each kind of file, or of each kind, stand
-    for all. Where there are too many kinds, what differs is the row after all."""
+    for all. Where there are too many kinds, what differs is the row after all, save in those that
+    come in several batches."""
     found: set[int] = set()
+    batches: dict[str, set[int | None]] = {}
+    for x in crash_points:
+        batches.setdefault(x.on, set()).add(x.batch)
     for kind, group in groupby(enumerate(crash_points), key=lambda at: _kind_of_many(at[1])):
         members = list(group) if kind else []
         kinds = {x.on for _, x in members}
+        if len(kinds) > MOST_SHAPES:
+            kinds = {on for on in kinds if len(batches[on]) > 1}
+            kinds = kinds if len(kinds) <= MOST_AGAIN else set()
         alike: dict[str, list[int]] = {}
         for place, x in members:
-            alike.setdefault(x.on if len(kinds) <= MOST_SHAPES else "", []).append(place)
+            alike.setdefault(x.on if x.on in kinds else "", []).append(place)
         found.update(place for places in alike.values() for place in places[2:-1])
     return found
 

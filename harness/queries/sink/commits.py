@@ -7,10 +7,12 @@ import re
 import sqlite3
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 _COMMENTS = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$))*", re.DOTALL)
 _ENDING = ("COMMIT", "END")
+BACKUP = "BACKUP"
+"""As what :meth:`sqlite3.Connection.backup` asks, which is no statement."""
 _FACTORY_AT = 5
 """Where ``sqlite3.connect`` has the class of connections among its arguments."""
 
@@ -24,11 +26,21 @@ def verb(sql: str) -> str:
 
 class RefusableConnection(sqlite3.Connection):
     """A connection that asks at each statement. Where the answer to the end of a transaction is an
-    OSError, the transaction is rolled back, and the caller gets what SQLite raises then."""
+    OSError, the transaction is rolled back, and the caller gets what SQLite raises then.
 
+    Attributes:
+        made: is given each connection that is made, and what was to be connected to.
+    """
+
+    made: ClassVar[Callable[[sqlite3.Connection, Any], None] | None] = None
     _asks: Callable[[str], None] | None = None
     _asked = False
     _refused = False
+
+    def __init__(self, database: Any, *arguments: Any, **named: Any) -> None:
+        super().__init__(database, *arguments, **named)
+        if RefusableConnection.made is not None:
+            RefusableConnection.made(self, database)
 
     def ask(self, asks: Callable[[str], None]) -> None:
         """From now on it is called with each statement, as it is run."""
@@ -72,6 +84,14 @@ class RefusableConnection(sqlite3.Connection):
     def __exit__(self, *raised: Any) -> Any:
         leave = super().__exit__
         return leave(*raised) if raised[0] is not None else self.ended_by(leave, *raised)
+
+    def backup(self, target: sqlite3.Connection, **how: Any) -> None:
+        if isinstance(target, RefusableConnection) and target._asks is not None:
+            try:
+                target._asks(BACKUP)
+            except OSError:
+                raise disk_error() from None
+        super().backup(target, **how)
 
     def cursor(self, factory: Any = sqlite3.Cursor) -> Any:
         return super().cursor(_refusable_cursor(factory))
@@ -139,4 +159,6 @@ def _refusable_cursor(kind: Any) -> Any:
 def _mixed(ours: type, kind: Any, usual: type) -> Any:
     if kind is usual:
         return ours
+    if isinstance(kind, type) and issubclass(kind, ours):
+        return kind
     return type(kind.__name__, (ours, kind), {}) if isinstance(kind, type) else kind

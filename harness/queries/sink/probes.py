@@ -21,6 +21,7 @@ import re
 import shutil
 import sqlite3
 import sqlite3.dbapi2
+import stat
 import sys
 import tempfile
 import threading
@@ -32,7 +33,15 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bettong.engine.steps import Instrumentation, Recorder
-from bettong.harness.queries.sink.commits import ask, connect_refusable, verb
+from bettong.harness.faults.step_ids import CONCURRENT
+from bettong.harness.queries.sink.commits import (
+    BACKUP,
+    RefusableConnection,
+    ask,
+    connect_refusable,
+    verb,
+)
+from bettong.harness.queries.sink.concurrent import FORKS, PROCESSES, PROPERTY, command_of, head
 from bettong.harness.queries.sink.imports import when_imported
 from bettong.harness.queries.sink.unseen import LineMoments
 from bettong.lineage.trace import TraceEvent
@@ -59,9 +68,15 @@ CHANGED = "change"
 _DURABLE_SQL = ("COMMIT", "END", "RELEASE")
 _SHOWN = 120
 """So many characters of a statement tell what it does."""
+_WRITES = {
+    **dict.fromkeys(("write", "writev", "pwrite", "pwritev", "sendfile"), 0),
+    **dict.fromkeys(("copy_file_range", "splice"), 1),
+}
+"""Where each call of ``os`` that writes has the number of the file."""
+_SHARED = (0, 2)
+"""How ``mmap`` is asked for memory that is the file itself: by default, and to be written."""
 _PAST_PYTHON = "_USE_CP_SENDFILE"
 """By this ``shutil`` copies a file within the kernel, of which no write is seen."""
-_CONNECT = sqlite3.connect
 _OPEN = io.open
 _CHANGING_SQL = (
     *("INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"),
@@ -70,7 +85,7 @@ _CHANGING_SQL = (
 _PRAGMA = "PRAGMA"
 _SETS_NUMBER = re.compile(r"\bPRAGMA\s+(?:\w+\.)?(?:user_version|application_id)\s*[=(]", re.I)
 """Of what a pragma sets, these numbers are the user's own, such as that of the last batch."""
-STATEMENTS = frozenset(verb.lower() for verb in (*_CHANGING_SQL, _PRAGMA))
+STATEMENTS = frozenset(verb.lower() for verb in (*_CHANGING_SQL, _PRAGMA, BACKUP))
 """The operations of moments before a statement that is a transaction of its own, or begins one."""
 
 
@@ -104,8 +119,9 @@ def forget_outside() -> None:
 
 
 def outside(folder: Path, home: Path | None = None) -> list[str]:
-    """The files that were changed since, other than those below a folder, temporary ones of this
-    host, or the one with this ``home``, and those of Python itself."""
+    """The files that were changed since by Python or by Hadoop's local files, other than those
+    below a folder, temporary ones of this host, or the one with this ``home``, and those of Python
+    itself."""
     notes = _notes_file() if home is None else home / _NOTES
     try:
         noted = set(notes.read_text().splitlines())
@@ -140,13 +156,19 @@ class Probe:
         self._incarnation = 1
         self._recorder: Recorder | None = None
         self._busy = threading.local()
-        self._lines = LineMoments(self._aimed_at, partial(self._happens, CHANGED))
+        self._lines = LineMoments(self._aimed_at, self._changed)
         self._is_tied = False
 
     def install(self) -> None:
         """From now on, for the life of the process."""
         sys.addaudithook(self._audit)
-        sqlite3.connect = sqlite3.dbapi2.connect = self._connect  # type: ignore[assignment]
+        RefusableConnection.made = self._connected
+        connect = partial(connect_refusable, sqlite3.connect)
+        sqlite3.connect = sqlite3.dbapi2.connect = connect  # type: ignore[assignment]
+        sqlite3.Connection = sqlite3.dbapi2.Connection = RefusableConnection  # type: ignore[misc]
+        for name, at in _WRITES.items():
+            if hasattr(os, name):
+                setattr(os, name, self._asking_before(getattr(os, name), at))
         io.open = builtins.open = self._open
         if hasattr(shutil, _PAST_PYTHON):
             setattr(shutil, _PAST_PYTHON, False)
@@ -159,6 +181,12 @@ class Probe:
             path, _, flags = arguments
             if isinstance(path, str | bytes | os.PathLike) and (flags or 0) & _WRITING:
                 self._happens("open", path)
+        elif event == "mmap.__new__":
+            number, _, access, _ = arguments
+            if access in _SHARED and (path := _regular(number)) and self._concerns(path):
+                self._lines.maps(path)
+        elif event in PROCESSES or event in FORKS:
+            self._lines.process_starts(command_of(event, arguments))
         elif event in _CHANGING:
             at, folder_at = _CHANGING[event]
             path, folder = arguments[at], -1 if folder_at is None else arguments[folder_at]
@@ -182,6 +210,9 @@ class Probe:
 
         given.__init__ = init
         java.send_command = self._lines.around(java.send_command)
+        threading.Thread.start = self._lines.starting(  # type: ignore[method-assign]
+            threading.Thread.start
+        )
 
     def _open(
         self,
@@ -221,29 +252,39 @@ class Probe:
             raise
         return text
 
-    def _connect(self, *arguments: Any, **named: Any) -> sqlite3.Connection:
-        """``sqlite3.connect``, with the connection's statements watched."""
-        path = os.fspath(arguments[0] if arguments else named["database"])
-        if named.get("uri") and isinstance(path, str) and path.startswith("file:"):
+    def _connected(self, connection: sqlite3.Connection, database: Any) -> None:
+        """A connection was made, by ``sqlite3.connect`` or by a class of connections: its
+        statements are watched where its file is the sink's."""
+        path = database if isinstance(database, str | bytes) else os.fspath(database)
+        if isinstance(path, str) and path.startswith("file:"):
             path = unquote(urlsplit(path).path)
-        if path == ":memory:" or not self._concerns(path):
-            if path != ":memory:":
-                self._note(path)
-            plain: sqlite3.Connection = _CONNECT(*arguments, **named)
-            return plain
+        if path in (":memory:", ""):
+            return
+        self._note(path)
+        if not self._concerns(path):
+            return
 
         def statement(sql: str) -> None:
             first = verb(sql)
             changes = first in _CHANGING_SQL or (first == _PRAGMA and _SETS_NUMBER.search(sql))
             alone = changes and not connection.in_transaction
-            if first in _DURABLE_SQL or first == "BEGIN" or alone:
+            if first in (*_DURABLE_SQL, "BEGIN", BACKUP) or alone:
                 self._happens(first.lower(), path, sql=" ".join(sql.split())[:_SHOWN])
 
-        connection = connect_refusable(_CONNECT, *arguments, **named)
         self._lines.seen_otherwise.update(_whole(path) + more for more in _BESIDE_SQLITE)
         ask(connection, statement)
-        self._note(path)
-        return connection
+
+    def _asking_before(self, call: Callable[..., Any], at: int) -> Callable[..., Any]:
+        """A call of the operating system's that writes to the file whose number it is given at this
+        place: of these Python tells nobody."""
+
+        def asked(*arguments: Any, **named: Any) -> Any:
+            number = arguments[at] if len(arguments) > at else None
+            if isinstance(number, int) and (path := _regular(number)) is not None:
+                self._happens("write", path)
+            return call(*arguments, **named)
+
+        return asked
 
     def _watch_duckdb(self, module: Any) -> None:
         """Ask before a database is opened to be written: what a driver has seen before may no
@@ -294,9 +335,12 @@ class Probe:
         self._node, self._incarnation = instrumentation.node, instrumentation.incarnation
         self._recorder = instrumentation.recorder()
 
-    def _happens(self, operation: str, path: Any, sql: str = "") -> None:
+    def _changed(self, path: str, who: str) -> None:
+        self._happens(CHANGED, path, who=who)
+
+    def _happens(self, operation: str, path: Any, sql: str = "", who: str = "") -> None:
         """Ask the conductor; raises what it answers, in the midst of the sink's own call.
-        ``sql``: the statement, if it is one."""
+        ``sql``: the statement, if it is one; ``who``: has worked beside the batch's thread."""
         concerns = self._concerns(path)
         self._note(path)
         if not concerns or self._recorder is None or self._folder is None:
@@ -304,11 +348,21 @@ class Probe:
         detail = {"op": operation, "path": _whole(path).removeprefix(self._folder)}
         if sql:
             detail["sql"] = sql
+        if not who and (thread := self._lines.elsewhere()):
+            who = f"{thread} did {operation} {detail['path']}"
+        if who:
+            detail[CONCURRENT] = who
+        if operation != CHANGED:
+            self._lines.told()
         self._busy.now = True
         try:
             self._recorder.notify(
                 TraceEvent(
-                    f"{_task()}{STEP}", "before", self._node, self._incarnation, detail=detail
+                    f"{_task()}{head(who)}{STEP}",
+                    "before",
+                    self._node,
+                    self._incarnation,
+                    detail=detail,
                 )
             )
         finally:
@@ -362,6 +416,16 @@ def _open_as(number: int) -> str:
     return str(Path(f"/proc/self/fd/{number}").readlink())
 
 
+def _regular(number: int) -> str | None:
+    """The path of a file that is open, where it is one that has a name."""
+    try:
+        found = os.fstat(number)
+        path = _open_as(number)
+    except OSError:
+        return None
+    return path if stat.S_ISREG(found.st_mode) and found.st_nlink else None
+
+
 def _is_file(database: Any) -> bool:
     if not isinstance(database, str | bytes | os.PathLike):
         return False
@@ -375,7 +439,8 @@ def _task() -> str:
     context = module.TaskContext.get() if module is not None else None
     if context is None:
         return ""
-    return f"p={context.partitionId()}/a={context.attemptNumber()}/"
+    beside = context.getLocalProperty(PROPERTY) or ""
+    return f"{head(beside)}p={context.partitionId()}/a={context.attemptNumber()}/"
 
 
 def install() -> None:

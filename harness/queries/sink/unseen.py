@@ -1,5 +1,5 @@
 """A moment before each line of a ``foreachBatch`` function that comes after a change: native
-libraries (DuckDB, Arrow, Delta's own) and ``os.write`` write past Python's ``open``.
+libraries (DuckDB, Arrow, Delta's own) and ``mmap`` write past Python's ``open``.
 
 The kernel tells what changed below a folder, so that between two lines that write there is a
 moment however they do it.
@@ -14,19 +14,37 @@ import struct
 import sys
 import sysconfig
 import threading
+import weakref
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from bettong.harness.queries.sink.concurrent import Beside, Marks, elsewhere, is_sparks
+
 _MODIFY, _MOVED, _CREATE, _DELETE = 0x2, 0xC0, 0x100, 0x200  # inotify(7)
+_MOVED_FROM = 0x40
 _CHANGES = _MODIFY | _MOVED | _CREATE | _DELETE
 _IS_FOLDER = 0x4000_0000
 _EVENT = struct.Struct("iIII")
 _NOT_THE_USERS = ("pyspark.", "py4j.", "bettong.harness.", "bettong.engine.")
 _LIBRARIES = f"{sysconfig.get_path('stdlib')}/"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed in a folder.
+
+    Attributes:
+        last: the path that changed last; None where none did.
+        writes: how many changes are known, two for what a file was given, which may have come in
+            pieces.
+    """
+
+    last: str | None = None
+    writes: int = 0
 
 
 class FolderWatch:
@@ -51,9 +69,9 @@ class FolderWatch:
             self.close()
             raise
 
-    def changed(self) -> str | None:
-        """What changed last since this was asked last; None where nothing did."""
-        last = None
+    def changed(self) -> Changes:
+        """What changed since this was asked last."""
+        last, writes = None, 0
         while events := self._read():
             at = 0
             while at < len(events):
@@ -63,9 +81,11 @@ class FolderWatch:
                 path = f"{self._folders.get(number, '')}/{name}"
                 if path not in self._seen_otherwise:
                     last = path
+                if not kind & _MOVED_FROM:  # told once more as the move to where it is
+                    writes += 2 if kind & _MODIFY else 1
                 if kind & _CREATE and kind & _IS_FOLDER:
                     self._add(path)
-        return last
+        return Changes(last, writes)
 
     def close(self) -> None:
         """Watch no more."""
@@ -87,6 +107,13 @@ class FolderWatch:
             return b""
 
 
+def _content(path: str) -> bytes | None:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return None
+
+
 def _unwatched(folder: str) -> OSError:
     number = ctypes.get_errno()
     return OSError(
@@ -101,14 +128,20 @@ class LineMoments:
 
     Args:
         folder: gives the folder of the run, None where there is none.
-        happens: is given the path that was changed.
+        happens: is given the path that was changed, and who has worked beside the batch's thread
+            meanwhile, if anybody did.
     """
 
-    def __init__(self, folder: Callable[[], str | None], happens: Callable[[str], None]) -> None:
+    def __init__(
+        self, folder: Callable[[], str | None], happens: Callable[[str, str], None]
+    ) -> None:
         self._folder = folder
         self._happens = happens
         self._calls: dict[int, _Call] = {}
+        self._threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
+        self._marks = Marks()
         self._in_spark = 0
+        self._mapped: dict[str, bytes | None] = {}
         self.seen_otherwise: set[str] = set()
 
     def of(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -119,12 +152,14 @@ class LineMoments:
             folder = self._folder()
             if folder is None:
                 return function(*arguments)
-            call = _Call(FolderWatch(folder, self.seen_otherwise))
+            call = _Call(folder, FolderWatch(folder, self.seen_otherwise))
             self._calls[threading.get_ident()] = call
             before = sys.gettrace()
             sys.settrace(partial(self._entered, call))
             try:
-                return function(*arguments)
+                done = function(*arguments)
+                self._returns(call)
+                return done
             finally:
                 sys.settrace(before)
                 self._calls.pop(threading.get_ident(), None)
@@ -135,19 +170,90 @@ class LineMoments:
     def around(self, command: Callable[..., Any]) -> Callable[..., Any]:
         """A call of Spark's, which changes files as Spark's own hooks see."""
 
-        def asked(*arguments: Any, **named: Any) -> Any:
+        def asked(connection: Any, text: str) -> Any:
             if threading.get_ident() not in self._calls:
-                return command(*arguments, **named)
+                return self._beside(command, connection, text)
             self._look()
             self._in_spark += 1
             try:
-                return command(*arguments, **named)
+                return command(connection, text)
             finally:
                 self._in_spark -= 1
-                for call in tuple(self._calls.values()):
-                    call.watch.changed()
+                for call in self._own_calls():
+                    changes = call.watch.changed()
+                    call.who = call.beside.changed(changes.writes, ()) or call.who
 
         return asked
+
+    def elsewhere(self) -> str:
+        """Who works in this thread, if it is neither that of a batch nor the process's first one;
+        empty if it is."""
+        call = self._calls.get(threading.get_ident())
+        return elsewhere(None if call is None else call.beside)
+
+    def maps(self, path: str) -> None:
+        """A file becomes memory, of whose changes the kernel tells nobody."""
+        self._mapped[path] = _content(path)
+
+    def _remapped(self) -> str | None:
+        """Such a file that has changed since that was asked last; None where none has."""
+        changed = None
+        for path, before in tuple(self._mapped.items()):
+            now = self._mapped[path] = _content(path)
+            if now is None:
+                del self._mapped[path]
+            elif now != before:
+                changed = path
+        return changed
+
+    def told(self) -> None:
+        """This thread is about to change something, as was told."""
+        call = self._calls.get(threading.get_ident())
+        if call is not None:
+            call.told = True
+
+    def starting(self, start: Callable[..., None]) -> Callable[..., None]:
+        """``threading.Thread.start``, which tells of those that the user's code starts."""
+
+        def started(thread: threading.Thread) -> None:
+            start(thread)
+            if self._folder() is not None and not is_sparks(thread):
+                call = self._calls.get(threading.get_ident())
+                if call is None:
+                    self._threads.add(thread)
+                else:
+                    call.beside.thread_starts(thread)
+
+        return started
+
+    def process_starts(self, command: str) -> None:
+        """This process is about to start another one."""
+        for call in self._own_calls():
+            call.beside.process_starts(command)
+
+    def _beside(self, command: Callable[..., Any], connection: Any, text: str) -> Any:
+        """A call of Spark's in a thread that is not a batch's."""
+        thread = threading.current_thread()  # one of Spark's own is about to call the function
+        who = "" if is_sparks(thread) or self._folder() is None else self.elsewhere()
+        if not who:
+            return command(connection, text)
+        self._marks.before(text, who, partial(command, connection))
+        try:
+            return command(connection, text)
+        finally:
+            self._marks.after(text)
+
+    def _returns(self, call: _Call) -> None:
+        """The function has done its work: what others have done meanwhile, or are to do still, is
+        told."""
+        self._look()
+        who = call.who or call.beside.left(call.home or "")
+        if who:
+            self._happens(call.change or call.any_file, who)
+
+    def _own_calls(self) -> list[_Call]:
+        """Those of this process, which may be a copy of the one that has them."""
+        return [call for call in self._calls.values() if call.beside.pid == os.getpid()]
 
     def _entered(self, call: _Call, frame: FrameType, _event: str, _: Any) -> Any:
         if not _is_users(frame):
@@ -160,16 +266,19 @@ class LineMoments:
     def _line(self, call: _Call, _frame: FrameType, event: str, _: Any) -> Any:
         if event == "line":
             self._look()
-            change, call.change = call.change, None
-            if change is not None:
-                self._happens(change)
+            (change, call.change), (who, call.who) = (call.change, None), (call.who, "")
+            if change is not None or who:
+                self._happens(change or call.any_file, who)
         return partial(self._line, call)
 
     def _look(self) -> None:
-        for call in tuple(self._calls.values()):
-            change = call.watch.changed()
-            if change is not None and not self._in_spark:
-                call.change = change
+        for call in self._own_calls():
+            changes, mapped = call.watch.changed(), self._remapped()
+            told, call.told = call.told, False
+            if not self._in_spark:
+                call.change = mapped or changes.last or call.change
+                known = told or changes.last is None
+                call.who = call.beside.changed(changes.writes, self._threads, known) or call.who
 
 
 @dataclass
@@ -179,11 +288,23 @@ class _Call:
     Attributes:
         home: the folder of the user's code.
         change: what changed, and was no moment yet.
+        who: works beside it, and was not told yet.
+        told: whether its own thread has changed something, and told that, since files were looked
+            at last.
     """
 
+    folder: str
     watch: FolderWatch
+    beside: Beside = field(default_factory=Beside)
     home: str | None = None
     change: str | None = None
+    who: str = ""
+    told: bool = False
+
+    @property
+    def any_file(self) -> str:
+        """A path for what has changed nobody knows where."""
+        return f"{self.folder}*"
 
 
 def _is_users(frame: FrameType) -> bool:

@@ -15,7 +15,7 @@ import org.apache.hadoop.fs.permission.FsPermission;
 /**
  * Hadoop's own local files, save that permissions are set by Java: without its native library,
  * which pyspark does not bring, Hadoop starts a process (chmod) for each file that is made. What
- * changes a file stays behind the {@link Fence}.
+ * changes a file stays behind the {@link Fence}, and is noted where it is {@link Outside}.
  */
 public final class RawLocalFiles extends RawLocalFileSystem {
     public void setPermission(Path path, FsPermission permission) throws IOException {
@@ -34,6 +34,7 @@ public final class RawLocalFiles extends RawLocalFileSystem {
     protected OutputStream createOutputStream(Path path, boolean append) throws IOException {
         Fence.enter();
         try {
+            Outside.note(pathToFile(path));
             return new FencedOutput(super.createOutputStream(path, append));
         } finally {
             Fence.leave();
@@ -45,6 +46,7 @@ public final class RawLocalFiles extends RawLocalFileSystem {
     ) throws IOException {
         Fence.enter();
         try {
+            Outside.note(pathToFile(path));
             return new FencedOutput(super.createOutputStreamWithMode(path, append, permission));
         } finally {
             Fence.leave();
@@ -55,6 +57,9 @@ public final class RawLocalFiles extends RawLocalFileSystem {
             throws IOException {
         Fence.enter();
         try {
+            if (!file.exists()) { // it is asked for each folder on the way
+                Outside.note(file);
+            }
             return super.mkOneDirWithMode(path, file, permission);
         } finally {
             Fence.leave();
@@ -64,6 +69,7 @@ public final class RawLocalFiles extends RawLocalFileSystem {
     public boolean rename(Path source, Path target) throws IOException {
         Fence.enter();
         try {
+            Outside.note(pathToFile(target));
             return super.rename(source, target);
         } finally {
             Fence.leave();
@@ -73,6 +79,9 @@ public final class RawLocalFiles extends RawLocalFileSystem {
     public boolean delete(Path path, boolean recursive) throws IOException {
         Fence.enter();
         try {
+            if (pathToFile(path).exists()) {
+                Outside.note(pathToFile(path));
+            }
             return super.delete(path, recursive);
         } finally {
             Fence.leave();
@@ -82,6 +91,7 @@ public final class RawLocalFiles extends RawLocalFileSystem {
     public boolean truncate(Path path, long length) throws IOException {
         Fence.enter();
         try {
+            Outside.note(pathToFile(path));
             return super.truncate(path, length);
         } finally {
             Fence.leave();
@@ -91,6 +101,7 @@ public final class RawLocalFiles extends RawLocalFileSystem {
     public void createSymlink(Path target, Path link, boolean createParent) throws IOException {
         Fence.enter();
         try {
+            Outside.note(pathToFile(link));
             super.createSymlink(target, link, createParent);
         } finally {
             Fence.leave();

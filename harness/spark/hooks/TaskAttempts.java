@@ -11,8 +11,14 @@ import org.apache.spark.api.plugin.SparkPlugin;
 import org.apache.spark.util.TaskCompletionListener;
 import org.apache.spark.util.TaskFailureListener;
 
-/** Makes each task attempt of a streaming batch a step, taken in the task's own thread. */
+/**
+ * Makes each task attempt of a streaming batch a step, taken in the task's own thread; one of a job
+ * that a function of foreachBatch starts in a thread of its own may not say of which batch it is.
+ */
 public final class TaskAttempts implements SparkPlugin {
+    /** Who has started a job beside the thread of a batch. */
+    private static final String CONCURRENT = "bettong.concurrent";
+
     public DriverPlugin driverPlugin() {
         return null;
     }
@@ -37,7 +43,8 @@ public final class TaskAttempts implements SparkPlugin {
                 return;
             }
             String batch = task.getLocalProperty("streaming.sql.batchId");
-            String instrumentation = batch == null ? null : Conductor.current();
+            boolean own = batch != null || task.getLocalProperty(CONCURRENT) != null;
+            String instrumentation = own ? Conductor.current() : null;
             if (instrumentation == null) {
                 return;
             }
@@ -81,8 +88,13 @@ public final class TaskAttempts implements SparkPlugin {
 
         Attempt(String instrumentation, String batch, String executor, TaskContext task) {
             this.instrumentation = instrumentation;
-            step = "batch=" + batch + "/stage=" + task.stageId() + "/p=" + task.partitionId()
-                + "/a=" + task.attemptNumber() + "/task";
+            String beside = task.getLocalProperty(CONCURRENT);
+            step = (batch == null ? "" : "batch=" + batch + "/")
+                + (beside == null ? "" : "concurrent/") + "stage=" + task.stageId()
+                + "/p=" + task.partitionId() + "/a=" + task.attemptNumber() + "/task";
+            if (beside != null) {
+                detail.put("concurrent", beside + " started a job of Spark");
+            }
             detail.put("task", task.taskAttemptId());
             detail.put("stageAttempt", task.stageAttemptNumber());
             detail.put("executor", executor);

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from users_sinks import USERS
 
+from bettong.harness.cli.query_options import folders_of
+
 BETTONG = Path(sys.executable).with_name("bettong")
 
 
@@ -102,3 +104,12 @@ def test_a_sink_that_cannot_be_judged_is_one_line(
     assert done.returncode == code
     assert message in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_targets_whose_names_come_to_the_same_have_folders_of_their_own(tmp_path: Path) -> None:
+    targets = ["a/b.py:S", "a-b.py:S", "a-b.py-S-2", "a/b.py:S"]
+    assert folders_of(targets, tmp_path) == {
+        "a/b.py:S": tmp_path / "a-b.py-S",
+        "a-b.py:S": tmp_path / "a-b.py-S-2",
+        "a-b.py-S-2": tmp_path / "a-b.py-S-2-2",
+    }

@@ -25,6 +25,14 @@ def test_stages_are_counted_from_nought_in_each_batch_and_after_each_restart() -
     assert reported(numbers, "batch=2/stage=21/p=0/a=1/task") == "batch=2/stage=0/p=0/a=1/task"
 
 
+def test_stages_of_jobs_beside_a_batch_are_counted_apart() -> None:
+    numbers = StageNumbers()
+    assert reported(numbers, "batch=1/concurrent/stage=7/p=0/a=0/task") == (
+        "batch=1/concurrent/stage=0/p=0/a=0/task"
+    )
+    assert reported(numbers, "batch=1/stage=8/p=0/a=0/task") == "batch=1/stage=0/p=0/a=0/task"
+
+
 def test_a_task_that_ends_after_the_restart_keeps_its_name() -> None:
     numbers = StageNumbers()
     reported(numbers, "batch=1/stage=3/p=0/a=0/task")

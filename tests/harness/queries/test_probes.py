@@ -4,44 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from probed import BATCH, moments
 
 from bettong.harness.queries.sink import unseen
-
-PROGRAM = """
-import io, json, os, sqlite3, sys, tempfile
-from pathlib import Path
-folder = Path(sys.argv[1])
-tempfile.tempdir = sys.argv[2]
-from bettong.engine.steps import Instrumentation
-from bettong.harness.queries.sink import probes
-seen = []
-class Recorder:
-    def notify(self, event):
-        seen.append(f"{event.detail['op']} {event.detail['path'].strip('/')}")
-Instrumentation.recorder = lambda self: Recorder()
-probes.install()
-probes.aim(folder, Instrumentation(), elsewhere=len(sys.argv) > 4)
-path = folder / "a"
-exec(sys.argv[3])
-probes.aim(None, Instrumentation())
-print(json.dumps(seen))
-"""
-
-
-def moments(tmp_path: Path, code: str, *more: str) -> list[str]:
-    own, aim = tmp_path / "own", tmp_path / "aim"
-    own.mkdir(exist_ok=True)
-    aim.mkdir(exist_ok=True)
-    command = [sys.executable, "-c", PROGRAM, str(own), str(aim), code, *more]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
-    found: list[str] = json.loads(done.stdout)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -113,6 +81,49 @@ for name in (str(path), f"file:{path}?mode=rwc"):
 """
     found = [m for m in moments(tmp_path, code) if not m.startswith("open")]
     assert found == ["create a", "begin a", "commit a"] * 2
+
+
+@pytest.mark.parametrize("made", ["sqlite3.Connection", "Own", "sqlite3.dbapi2.Connection"])
+def test_a_connection_that_is_made_by_its_class_is_watched(tmp_path: Path, made: str) -> None:
+    code = f"""
+class Own(sqlite3.Connection): pass
+assert isinstance(sqlite3.connect(":memory:", factory=Own), Own)
+with {made}(path) as db:
+    db.execute("CREATE TABLE t (x)")
+    db.execute("INSERT INTO t VALUES (1)")
+"""
+    found = [m for m in moments(tmp_path, code) if not m.startswith("open")]
+    assert found == ["create a", "begin a", "commit a"]
+
+
+def test_a_backup_is_a_moment_of_where_it_goes(tmp_path: Path) -> None:
+    code = """
+memory = sqlite3.connect(":memory:")
+memory.execute("CREATE TABLE t (x)")
+db = sqlite3.connect(path)
+memory.backup(db, pages=1)
+db.backup(memory)
+db.close()
+"""
+    assert [m for m in moments(tmp_path, code) if not m.startswith("open")] == ["backup a"]
+
+
+def test_what_is_written_by_the_number_of_a_file_is_a_moment(tmp_path: Path) -> None:
+    code = """
+n = os.open(path, os.O_RDWR | os.O_CREAT)
+m = os.open(folder / "b", os.O_RDWR | os.O_CREAT)
+os.write(n, b"xy"); os.pwrite(n, b"z", 1); os.writev(n, [b"1", b"2"])
+os.copy_file_range(n, m, 2, 0, 0)
+r, w = os.pipe(); os.write(w, b"x")
+nameless = tempfile.TemporaryFile(dir=folder); os.write(nameless.fileno(), b"x")
+assert path.read_bytes() == b"xz12" and (folder / "b").read_bytes() == b"xz"
+try:
+    os.write(9999, b"x")
+except OSError as e:
+    assert e.errno == 9
+"""
+    found = [m for m in moments(tmp_path, code) if m.startswith("write")]
+    assert found == ["write a", "write a", "write a", "write b"]
 
 
 def test_a_statement_that_is_its_own_transaction_is_a_moment(tmp_path: Path) -> None:
@@ -192,25 +203,24 @@ def test_duckdb_asks_where_it_connects_to_a_file(
     assert found == ["connect a", "connect a"]
 
 
-BATCH = """
-import pyspark.sql.utils
-import py4j.clientserver
-sys.audit("socket.connect", None, None)  # as when PySpark reaches its JVM
-sys.path.insert(0, sys.argv[2])
-import users
-each = pyspark.sql.utils.ForeachBatchFunction(None, users.each)
-each.func(folder, 0)
-"""
-
-
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
         (
             ["n = os.open(a, os.O_CREAT | os.O_WRONLY)", "os.write(n, b'x')", "os.write(n, b'y')"],
-            ["open a", "change a", "change a", "change a"],
+            ["open a", "change a", "write a", "change a", "write a", "change a"],
         ),
         (["past_python(a)", "past_python(b)"], ["change a", "change b"]),
+        (
+            [
+                "f = open(a, 'wb+'); f.truncate(4)",
+                "m = mmap.mmap(f.fileno(), 4)",
+                "m[0] = 1",
+                "m[0]",
+                "m[1] = 1",
+            ],
+            ["open a", "truncate a", "change a", "change a", "change a"],
+        ),
         (["beside(a)", "return"], ["change a", "change a"]),
         (["past_python(a); open(b, 'w').close()"], ["open b", "change b"]),
         (
@@ -234,7 +244,7 @@ def test_after_each_change_there_is_a_moment_before_the_next_line(
 ) -> None:
     (tmp_path / "aim").mkdir()
     users = [
-        "import ctypes, os, sqlite3",
+        "import ctypes, mmap, os, sqlite3",
         "def past_python(path):",
         " c = ctypes.CDLL(None)",
         " c.close(c.creat(path.encode(), 0o600))",

@@ -177,3 +177,24 @@ def test_what_was_not_tried_beside_a_fault_that_lowers_the_level_is_said(
     result = judged_by(twice, ordered=False, request=asked)
     assert result.verdict == verdict
     assert any("no further fault was tried beside" in x for x in result.assumptions) is said
+
+
+def test_what_is_done_at_once_is_no_pass() -> None:
+    """No crash has a place between what two threads do, so that none was survived there."""
+    run = QueryRun(rows=ROWS, drained=True, concurrent={"the thread 'late' did open a"})
+    result = judged_by(run, ordered=False, request=Request("s.py:S"))
+    assert (result.verdict, result.guarantee) == ("unknown", "effectively-once")
+    assert result.reason.startswith(
+        "S is effectively-once as far as seen; its code does several things at once "
+        "(the thread 'late' did open a)"
+    )
+    assert result.details["concurrent"] == ["the thread 'late' did open a"]
+
+
+def test_what_is_done_at_once_may_lower_a_level_that_was_found() -> None:
+    run = QueryRun(rows=[*ROWS, ROWS[0]], drained=True, concurrent={"a thread"})
+    for expect, verdict in (("effectively-once", "invalid"), ("at-least-once", "unknown")):
+        request = Request("s.py:S", expect=expect)  # type: ignore[arg-type]
+        result = judged_by(run, ordered=False, request=request)
+        assert (result.verdict, result.guarantee) == (verdict, "at-least-once")
+        assert "it may be less: its code does several things at once (a thread)" in result.reason

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, crash_points
+from bettong.harness.faults.point import Point
+from bettong.harness.queries.faults.crash_points import (
+    DURABLE,
+    CrashPoint,
+    FileSteps,
+    crash_points,
+)
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.search.lineage import Why
 from bettong.lineage.trace import TraceEvent
 
 
@@ -33,3 +41,54 @@ def test_after_a_change_is_a_moment_where_something_else_changes_before_the_next
         "batch=0/sink.file=3.change",
         "batch=0/commits",
     ]
+
+
+def test_what_is_done_beside_a_batch_is_of_the_one_that_was_open_and_counted_apart() -> None:
+    named = FileSteps()
+    task = "concurrent/stage=7/p=0/a=0/task"
+    done = {"op": "write", DURABLE: "0"}
+    events = [
+        TraceEvent(task, "before", "driver"),
+        TraceEvent("batch=0/offsets", "after", "driver"),
+        TraceEvent(task, "before", "driver"),
+        TraceEvent("concurrent/sink.file", "before", "driver", detail=done),
+        TraceEvent("sink.file", "before", "driver", detail=done),
+        TraceEvent("batch=1/offsets", "after", "driver"),
+        TraceEvent(task, "after", "driver"),
+    ]
+    assert [named(event).step for event in events] == [
+        task,
+        "batch=0/offsets",
+        f"batch=0/{task}",
+        "batch=0/concurrent/sink.file=1.write",
+        "batch=0/sink.file=1.write",
+        "batch=1/offsets",
+        f"batch=0/{task}",
+    ]
+
+
+def test_what_is_done_beside_a_batch_is_no_step_in_which_two_runs_have_to_be_alike() -> None:
+    events = [of_spark("batch=0/offsets", "0"), operation("open", "0"), operation("change", "1")]
+    beside = TraceEvent("concurrent/sink.file", "before", "driver", detail={"op": "open"})
+    plain, at_once = FileSteps(), FileSteps()
+    alone = QueryRun(events=[plain(event) for event in events])
+    found = QueryRun(events=[at_once(event) for event in (events[0], beside, *events[1:])])
+    assert found.steps == alone.steps
+    found.concurrent.add("a thread")
+    assert found.steps == [step for step in alone.steps if "change" not in step]
+
+
+def test_no_two_places_beside_a_batch_leave_the_same_and_no_executor_is_lost_there() -> None:
+    steps = [f"batch=1/concurrent/stage=0/p={n}/a=0/task" for n in (0, 1)]
+    places = [Point(step, "after") for step in steps]
+    ends = Point("batch=1/commits", "after")
+    run = QueryRun(crash_points=[CrashPoint(place, 1, "same") for place in (*places, ends)])
+    why = Why(2, 4, 1)
+    why.read_clean(run, [])
+    lineage = why.lineage([], run)
+    assert not any("concurrent" in id for folded in why.equivalence.folded for id in folded)
+    assert {id for id in lineage.faults if "concurrent" in id} == {
+        *(f"crash(driver, after {step})" for step in steps),
+        *(f"storage(EIO, after {step})" for step in steps),
+        f"storage(EIO, after {steps[0]}, each attempt)",
+    }

@@ -64,7 +64,15 @@ def placed(
 
 def placed_of(sent: Sequence[tuple[str, str]], own_connections: bool = False) -> list[WirePoint]:
     """The same of one batch, with what the requests say, each on a connection of its own if so."""
-    clean = recording([(1, label, detail) for label, detail in sent])
+    return placed_in([(1, *each) for each in sent], own_connections)
+
+
+def placed_in(
+    asked: Sequence[tuple[int, str, str]], own_connections: bool = False
+) -> list[WirePoint]:
+    """The same of several batches."""
+    clean = recording(asked)
+    sent = [each[1:] for each in asked]
     (talk,) = clean.conversations
     told = [
         replace(request, detail=detail, connection=number if own_connections else 1)
@@ -191,6 +199,16 @@ def test_a_marker_beside_rows_is_no_row() -> None:
 def test_requests_of_which_no_two_are_alike_count_as_one_kind() -> None:
     sent = [("SET", f"SET {'abcdefghij'[n] * 3} {n}") for n in range(10)]
     assert numbers(placed_of(sent)) == [1, 10]
+
+
+@pytest.mark.parametrize("last", ["COMMIT", None])
+def test_each_of_many_tables_that_every_batch_writes_to_is_hit(last: str | None) -> None:
+    """What differs is no row then; those of the first batch are as these."""
+    once = [("INSERT", f"INSERT INTO {'x' * n} VALUES (1)") for n in range(1, 9)]
+    if last is not None:
+        once = [each for insert in once for each in (insert, (last, last))]
+    points = placed_in([(batch, *each) for batch in (0, 1) for each in once])
+    assert numbers(points) == list(range(len(once) + 1, 2 * len(once) + 1))
 
 
 @pytest.mark.parametrize("own_connections", [False, True])

@@ -181,6 +181,19 @@ def test_of_writes_to_several_files_those_on_each_stand_for_themselves(
     assert set(range(len(points))) - one_of_many(points) == kept
 
 
+@pytest.mark.parametrize(("tables", "kept"), [(8, set(range(16))), (40, {0, 1, 39, 40, 41, 79})])
+def test_many_tables_that_each_batch_writes_to_are_no_rows(tables: int, kept: set[int]) -> None:
+    points = [
+        CrashPoint(Point(f"batch={batch}/sink.file={n}.insert"), 1, "", f"table {'x' * n}")
+        for batch in (0, 1)
+        for n in range(1, tables + 1)
+    ]
+    between = CrashPoint(Point("batch=0/commits"), 1, "")
+    points.insert(tables, between)
+    found = set(range(len(points))) - one_of_many(points)
+    assert {place - (place > tables) for place in found - {tables}} == kept
+
+
 def test_a_later_batch_is_hit_too() -> None:
     seen = QueryRun(
         crash_points=[

@@ -1,0 +1,150 @@
+"""What works beside the function of a batch: threads and processes that it has started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from probed import BATCH, moments
+
+USERS = """
+import os, subprocess, threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+GO_ON = threading.Event()
+
+def past_python(path):
+    os.mkfifo(path)
+
+def text(path):
+    Path(path).write_text("x")
+
+def shell(script):
+    subprocess.run(["sh", "-c", script], check=True)
+
+def each(folder, batch):
+    a, b = f"{folder}/a", f"{folder}/b"
+    LINES
+"""
+
+
+def beside(tmp_path: Path, *lines: str, after: str = "") -> list[str]:
+    """Who has worked beside the function, as its moments tell."""
+    (tmp_path / "aim").mkdir()
+    users = USERS.replace("LINES", "\n    ".join(lines))
+    (tmp_path / "aim" / "users.py").write_text(users)
+    told = (moment.partition(": ") for moment in moments(tmp_path, BATCH + after))
+    return [f"{moment}: {who}" for moment, _, who in told if who]
+
+
+def test_a_thread_that_writes_a_file_is_told(tmp_path: Path) -> None:
+    lines = "with ThreadPoolExecutor(1) as pool:", "    pool.submit(text, a).result()"
+    who = "the thread 'ThreadPoolExecutor' did"
+    assert beside(tmp_path, *lines)[:2] == [f"open a: {who} open a", f"write a: {who} write a"]
+
+
+@pytest.mark.parametrize("last", [(), ("x = 1",)])
+def test_a_thread_that_was_at_work_while_files_changed_past_python_is_told(
+    tmp_path: Path, last: tuple[str, ...]
+) -> None:
+    """Also where the function has no line after that."""
+    lines = "pool = ThreadPoolExecutor(1)", "pool.submit(past_python, a).result()", *last
+    who = "the thread 'ThreadPoolExecutor' worked while files changed"
+    assert beside(tmp_path, *lines) == [f"change a: {who}"]
+
+
+def test_threads_that_only_read_are_nothing(tmp_path: Path) -> None:
+    lines = (
+        "pool = ThreadPoolExecutor(1)",
+        "assert list(pool.map(len, ['x'])) == [1]",
+        "text(a)",
+        "past_python(b)",
+        "os.rename(a, b)",
+    )
+    assert beside(tmp_path, *lines) == []
+
+
+def test_a_thread_that_was_left_at_work_is_told(tmp_path: Path) -> None:
+    lines = "threading.Thread(target=lambda: GO_ON.wait(), name='late-7').start()", "x = 1"
+    who = "the thread 'late' was still at work when the function returned"
+    assert beside(tmp_path, *lines, after="users.GO_ON.set()") == [f"change *: {who}"]
+
+
+def test_what_a_thread_does_after_the_function_has_returned_is_told(tmp_path: Path) -> None:
+    lines = (
+        "late = threading.Thread(target=lambda: GO_ON.wait() and text(a), name='late')",
+        "late.start()",
+        "each.late = late",
+    )
+    after = "users.GO_ON.set(); users.each.late.join()"
+    assert beside(tmp_path, *lines, after=after)[1:] == [
+        "open a: the thread 'late' did open a",
+        "write a: the thread 'late' did write a",
+    ]
+
+
+@pytest.mark.parametrize(
+    "script", ["f'touch {a}; touch {b}'", "f'echo x > {a}'", "f'mkfifo {a}; mv {a} {b}'"]
+)
+def test_a_process_that_does_more_than_one_thing_is_told(tmp_path: Path, script: str) -> None:
+    who = "the process 'sh' changed files in more than one step"
+    assert [x.partition(": ")[2] for x in beside(tmp_path, f"shell({script})")] == [who]
+
+
+def test_a_process_that_does_one_thing_is_done_or_not(tmp_path: Path) -> None:
+    assert beside(tmp_path, "text(a)", "shell(f'mv {a} {b}')", "x = 1") == []
+
+
+def test_a_process_that_was_left_at_work_is_told(tmp_path: Path) -> None:
+    lines = "each.left = subprocess.Popen(['cat'], stdin=subprocess.PIPE)", "x = 1"
+    who = "the process 'cat' was still at work when the function returned"
+    after = "users.each.left.communicate()"
+    assert beside(tmp_path, *lines, after=after) == [f"change *: {who}"]
+
+
+def test_what_a_process_does_that_was_forked_is_told(tmp_path: Path) -> None:
+    lines = (
+        "pid = os.fork()",
+        "if pid == 0:",
+        "    text(a)",
+        "    os._exit(0)",
+        "assert os.waitpid(pid, 0)[1] == 0",
+        "x = 1",
+    )
+    who = "a process that it forked changed files in more than one step"
+    assert beside(tmp_path, *lines) == [f"change a: {who}"]
+
+
+def test_the_jobs_of_a_thread_are_marked_once_and_again_when_it_takes_over_properties(
+    tmp_path: Path,
+) -> None:
+    """The greeting of a connection is no call; nothing is marked in a batch's own thread."""
+    lines = (
+        "give = connection.send_command",
+        "give('c\\nown\\ne\\n')",
+        "texts = 'A\\nword\\n', 'c\\no1\\ncount\\ne\\n', 'c\\no1\\nsetLocalProperties\\ne\\n'",
+        "with ThreadPoolExecutor(1) as pool:",
+        "    list(pool.map(give, (*texts, texts[1], texts[1])))",
+    )
+    replaced = """
+commands = []
+py4j.clientserver.ClientServerConnection.send_command = lambda self, text: commands.append(text)
+class Active: _target_id = "o7"
+class Context: _jsc = Active
+import pyspark; pyspark.SparkContext._active_spark_context = Context
+sys.audit"""
+    (tmp_path / "aim").mkdir()
+    (tmp_path / "aim" / "users.py").write_text(USERS.replace("LINES", "\n    ".join(lines)))
+    code = BATCH.replace("sys.audit", replaced).replace(
+        "each =",
+        "users.connection = object.__new__(py4j.clientserver.ClientServerConnection); each =",
+    )
+    mark = "setLocalProperty sbettong.concurrent sthe thread 'ThreadPoolExecutor' e"
+    shown = "\nseen[:] = [' '.join(x.split('\\n')[2:]).strip() for x in commands]"
+    assert moments(tmp_path, code + shown) == [
+        *("e", ""),
+        *(mark, "count e"),
+        *("setLocalProperties e", mark),
+        *("count e", "count e"),
+    ]

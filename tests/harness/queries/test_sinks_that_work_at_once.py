@@ -1,0 +1,82 @@
+"""Sinks whose functions start threads and processes: what these do is hit, and is no pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from users_sinks import USERS
+
+from bettong.harness.queries.check import check_one
+from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.environment import SparkEnvironments
+from bettong.lineage.results import Result
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+
+THEIRS = """
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+class AThread(Mine):
+    # Takes a batch for written whose folder is there, and writes it in a thread.
+    def write(self, rows, env):
+        def each(batch, batch_id):
+            folder = env.workdir / f"batch-{batch_id}"
+            if not folder.exists():
+                folder.mkdir()
+                rows = batch.select("id", "value").write.mode("overwrite")
+                with ThreadPoolExecutor(1) as pool:
+                    pool.submit(rows.parquet, str(folder / "rows")).result()
+        return rows.writeStream.foreachBatch(each).option(
+            "checkpointLocation", env.checkpoint).start()
+
+    def read(self, env):
+        return [row for folder in env.workdir.glob("batch-*/rows")
+                for row in env.spark.read.schema("id STRING, value BIGINT").parquet(
+                    str(folder)).collect()]
+
+class AProcess(Mine):
+    def write(self, rows, env):
+        def each(batch, batch_id):
+            text = "".join(json.dumps({"id": row.id}) + "\\n" for row in batch.collect())
+            done, rows = env.workdir / f"done-{batch_id}", env.workdir / f"rows-{batch_id}"
+            script = f"test -e {done} || {{ touch {done}; cat > {rows}; }}"
+            subprocess.run(["sh", "-c", script], input=text.encode(), check=True)
+        return rows.writeStream.foreachBatch(each).option(
+            "checkpointLocation", env.checkpoint).start()
+
+    def read(self, env):
+        return [json.loads(line) for file in env.workdir.glob("rows-*") for line in file.open()]
+"""
+CRASH = "crash(driver, before batch=1/commits)"
+FAILED = "storage(EIO, after batch=1/concurrent/stage=0/p=0/a=0/task, each attempt)"
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> str:
+    path = tmp_path / "theirs.py"
+    path.write_text(f"{USERS}\n{THEIRS}")
+    return str(path)
+
+
+def judged(environments: SparkEnvironments, target: str, fault: str) -> Result:
+    return check_one(Request(target, only=(fault,)), environments)
+
+
+def test_the_job_of_a_thread_fails_where_it_is_to(
+    environments: SparkEnvironments, theirs: str
+) -> None:
+    result = judged(environments, f"{theirs}:AThread", FAILED)
+    assert (result.verdict, result.guarantee) == ("invalid", "at-most-once"), result.reason
+    assert result.counterexamples[0].faults == (FAILED,)
+
+
+def test_who_works_beside_a_batch_is_told_and_nothing_passes(
+    environments: SparkEnvironments, theirs: str
+) -> None:
+    result = judged(environments, f"{theirs}:AProcess", CRASH)
+    assert result.verdict == "unknown"
+    assert "its code does several things at once" in result.reason
+    who = "the process 'sh' changed files in more than one step"
+    assert result.details["concurrent"] == [who]
