@@ -205,7 +205,7 @@ class QueryExecutor:
             execution,
             lineage=self.why.lineage(faults, run) if goes_on and schedule else Lineage(),
             trace=None if good else self._keep_trace(schedule, run),
-            details={**execution.details, "equivalence": self.why.equivalence.news()},
+            details={**execution.details, "equivalence": self.why.news()},
         )
         self.runs += 1
         if schedule:
@@ -279,7 +279,7 @@ class QueryExecutor:
         """Take in an execution, a fresh one or one from the log. Raises DisturbedError when its
         faults have made the query write where no run without them does: what it keeps there
         outlives the run, and nobody has looked at it."""
-        self.why.equivalence.learn(execution.details.get("equivalence", {}))
+        self.why.learn(execution.details.get("equivalence", {}))
         outside = execution.details.get("outside")
         if execution.schedule and outside and self.why.seen:
             raise DisturbedError(
@@ -375,7 +375,7 @@ class QueryExecutor:
     def prepared(self, clean: Execution, run: QueryRun) -> Execution:
         """A clean execution with its lineage, for the search."""
         ready = replace(clean, lineage=self.why.lineage([], run))
-        return replace(ready, details={**clean.details, "equivalence": self.why.equivalence.news()})
+        return replace(ready, details={**clean.details, "equivalence": self.why.news()})
 
     def _keep_trace(self, schedule: FaultSet, run: QueryRun) -> str | None:
         if self.traces is None:

@@ -12,6 +12,7 @@ from bettong.harness.queries.run.state import (
     Moments,
     batches_as_cut,
     copy_state,
+    digest_state,
     last_without_data,
     replace_state,
 )
@@ -98,3 +99,16 @@ def test_a_mark_that_changes_in_a_run_is_another_one(
     assert other.digest(tmp_path) == first  # of another run, in which it is the first one
     (tmp_path / "mark").write_text(marks[0])
     assert run.digest(tmp_path) == first
+
+
+def test_states_that_say_where_they_are_are_alike_wherever_that_is(tmp_path: Path) -> None:
+    """Spark's file sink keeps whole paths, and runs side by side have other folders."""
+    digests = set()
+    for lane, run in (("0", "run0004"), ("1", "run0005"), ("1", "run0006")):
+        state = tmp_path / lane / run
+        (state / "out").mkdir(parents=True)
+        (state / "log").write_text(f'{{"path":"file://{state}/out/part-0","name":"{run}"}}')
+        digests.add(digest_state(state))
+    assert len(digests) == 1
+    (state / "log").write_text(f'{{"path":"file://{state}/out/part-1","name":"{run}"}}')
+    assert digest_state(state) not in digests
