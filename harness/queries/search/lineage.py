@@ -104,8 +104,8 @@ class Why:
         self._unreported += put_up
         if not faults:
             self._alone = kept
-        leaves = (*self._earlier(faults, run), *kept)
-        for (batch, _), group in groupby(leaves, key=lambda t: (t.batch, t.time)):
+        possible = (*self._earlier(faults, run), *kept)
+        for (batch, _), group in groupby(possible, key=lambda t: (t.batch, t.time)):
             together = [t.fault.for_search(t.time) for t in group]
             self.times.update({x.id: self.times.get(x.id, x.time) for x in together})
             leaf = lineage.leaf("neither " + " nor ".join(x.id for x in together), together)
