@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import TypeVar
 
 from bettong.harness.checkers import guarantee_of, satisfies
 from bettong.harness.events import Handler, RunJudged, ViolationConfirmed, ignore, search_progress
@@ -26,6 +28,8 @@ from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Guarantee, Outcome
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import BudgetSpentError, Execution
+
+T = TypeVar("T")
 
 OTHER_LAYOUT = 1
 _ALONE = 3
@@ -103,7 +107,7 @@ class QueryExecutor:
     confirmed: list[FaultSet] = field(default_factory=list)
     confirmed_kinds: set[frozenset[str]] = field(default_factory=set)
     parallel: int = 1
-    _more: Callable[[], Sequence[QueryRunner]] | None = None
+    _more: Callable[[], Sequence[QueryRunner] | None] | None = None
     _alone: int = _ALONE
     _free: queue.LifoQueue[QueryRunner] = field(default_factory=queue.LifoQueue)
     _tried: set[FaultSet] = field(default_factory=set)
@@ -114,15 +118,19 @@ class QueryExecutor:
     def __post_init__(self) -> None:
         self._free.put(self.runner)
 
-    def widen(self, more: Callable[[], Sequence[QueryRunner]]) -> None:
-        """From some runs on use further runners as well; ``more`` waits until they are there."""
+    def widen(self, more: Callable[[], Sequence[QueryRunner] | None]) -> None:
+        """From some runs on use further runners as well; ``more`` begins to start them, and gives
+        None until they are there: runs go on meanwhile."""
         self._more = more
 
     def widened(self) -> int:
         """How many runs may be under way, with the further runners where it is their time; to be
         asked while none is."""
         if self._more is not None and self._alone <= 0:
-            runners, self._more = self._more(), None
+            runners = self._more()
+            if runners is None:
+                return self.parallel
+            self._more = None
             for runner in runners:
                 self._free.put(runner)
             self.parallel += len(runners)
@@ -151,6 +159,15 @@ class QueryExecutor:
         self.runner.look_elsewhere(False)
         self.last = run
         return first
+
+    def side_by_side(self, work: Iterable[Callable[[], T]]) -> list[T]:
+        """The results of what runs, as many at a time as there are runners, while nothing else is
+        under way; raises what the first of them raises."""
+        if self.parallel == 1:
+            return [each() for each in work]
+        with ThreadPoolExecutor(self.parallel) as threads:
+            under_way = [threads.submit(each) for each in work]
+        return [ended.result() for ended in under_way]
 
     def attempt(self, schedule: FaultSet = CLEAN) -> Execution:
         """Run with exactly these faults, replays dealt out in another way; once more when one of

@@ -37,6 +37,8 @@ from bettong.lineage.graph import Lineage
 
 _BEGINS = ("open", "begin", "connect")
 _SHOWS = ("rename", "link", "symlink")
+_APART = 6
+"""So many runs take about as long as a driver takes to start."""
 
 
 class Why:
@@ -118,12 +120,19 @@ class Why:
         return lineage
 
     def likely(self) -> Iterator[FaultSet]:
-        """Single faults of the kinds that most sinks fail of, those first that break the most."""
-        ranked = ((candidate.fault.rank, candidate) for candidate in self._alone)
-        for _, candidate in sorted(
-            ((rank, c) for rank, c in ranked if rank is not None),
-            key=lambda pair: (pair[0], -pair[1].batch, -pair[1].time),
-        ):
+        """All single faults: first those of the kinds that most sinks fail of, the ones that break
+        the most before others. Of the rest those after which a driver is started anew are kept
+        apart, so that it starts while others are run."""
+        ranked = [(x.fault.rank, x) for x in self._alone if x.fault.rank is not None]
+        likely = [
+            x for _, x in sorted(ranked, key=lambda pair: (pair[0], -pair[1].batch, -pair[1].time))
+        ]
+        rest = [x for x in self._alone if x.fault.rank is None]
+        anew = [x for x in rest if x.fault.loses_executor or x.fault.cores]
+        others = [x for x in rest if x not in anew]
+        for place, candidate in enumerate(anew):
+            others.insert(min(place * _APART, len(others)), candidate)
+        for candidate in (*likely, *others):
             yield frozenset({candidate.fault.id})
 
     def _clean(self, run: QueryRun) -> Iterator[CandidateFault]:
@@ -255,12 +264,13 @@ class Why:
         of both. Such a set is put up once the run of the other one has shown that this fault can
         hit its recovery."""
         own = frozenset(fault.id for fault in faults)
+        hit = {fault.recovers_from for fault in faults}
         less = {CLEAN, *(own - {id} for id in own)}
         moments = run.crash_points[: max(map(partial(_fired, run), faults), default=0)]
         found = [
             CandidateFault(fault, "", self.window - 1, time)
             for time, crash_point in enumerate(moments)
-            if crash_point.batch == self.window - 1
+            if crash_point.batch == self.window - 1 and crash_point.point not in hit
             for fault in self._faults_at(crash_point)
         ]
         on_wire = (x for x in self._alone if x.fault.on_wire and x.fault.crashes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,20 @@ def test_a_task_that_leaves_something_can_also_be_there_twice() -> None:
     assert "crash(driver, after batch=0/stage=0/p=0/a=0/task)" in found
 
 
+def test_runs_after_which_a_driver_is_started_anew_are_kept_apart() -> None:
+    why = Why(1, 1, 2)
+    seen = run("b")
+    many = [moment(f"batch=0/sink.file={n}.remove", "before", f"x{n}") for n in range(9)]
+    seen.crash_points = [*seen.crash_points[:-2], *many, *seen.crash_points[-2:]]
+    why.read_clean(seen, [])
+    why.lineage([], seen)
+    order = [id for faults in why.likely() for id in faults]
+    assert {frozenset({id}) for id in order} == why.known
+    anew = [n for n, id in enumerate(order) if id.startswith(("lost-executor", "crash-and-two"))]
+    assert len(anew) == 3
+    assert all(later - earlier >= 6 for earlier, later in pairwise(anew))
+
+
 def with_files(*operations: str) -> QueryRun:
     """Of one batch, in which a sink's own code does this with its files, or SQLite's."""
     seen = run("a")
@@ -148,8 +163,10 @@ def test_a_driver_is_held_where_it_begins_to_write_and_makes_visible(
     assert {id for id in found if "sink.file" in id and id.startswith("pause")} == held
     why = Why(1, 1, 2)
     why.read_clean(seen, [])
-    tried_first = {id for faults in why.likely() for id in faults}
-    assert held.isdisjoint(tried_first)  # seldom what breaks a sink, and slow
+    why.lineage([], seen)
+    order = [id for faults in why.likely() for id in faults]
+    ranked = order.index("pause(driver, from batch=0/commits until after batch=0/commits)")
+    assert all(order.index(id) > ranked for id in held)  # seldom what breaks a sink, and slow
 
 
 @pytest.mark.parametrize("kind", ["write", "insert"])

@@ -37,9 +37,9 @@ def ran(schedule: FaultSet) -> QueryRun:
         met[name, phase] += 1
         point = Point(f"batch=0/{name}", phase, met[name, phase])  # type: ignore[arg-type]
         points.append(CrashPoint(point, incarnation, f"{left}{name} {phase}"))
-        if any(fault.recovers_from == point for fault in faults):
+        if fired := [fault.id for fault in faults if fault.recovers_from == point]:
             incarnation += 1
-            left += f"{point}, "
+            left += f"{fired}, "
             steps = [] if (name, phase) == _STEPS[-1] else list(_STEPS[1:])
     return QueryRun(crash_points=points, drained=True)
 
