@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from bettong.harness.queries.judge import SinkVerdict, fingerprint, judge_run
 from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
+from bettong.harness.queries.search.free_runners import FreeRunners
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.rows import Input, judged_fields
 from bettong.lineage.errors import BettongError, UsageError
@@ -109,14 +109,14 @@ class QueryExecutor:
     parallel: int = 1
     _more: Callable[[], Sequence[QueryRunner] | None] | None = None
     _alone: int = _ALONE
-    _free: queue.LifoQueue[QueryRunner] = field(default_factory=queue.LifoQueue)
+    _free: FreeRunners = field(init=False)
     _tried: set[FaultSet] = field(default_factory=set)
     _broken: list[FaultSet] = field(default_factory=list)
     _runs: dict[FaultSet, QueryRun] = field(default_factory=dict)
     _confirmations: dict[FaultSet, Confirmation] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._free.put(self.runner)
+        self._free = FreeRunners(self.runner)
 
     def widen(self, more: Callable[[], Sequence[QueryRunner] | None]) -> None:
         """From some runs on use further runners as well; ``more`` begins to start them, and gives
@@ -132,7 +132,7 @@ class QueryExecutor:
                 return self.parallel
             self._more = None
             for runner in runners:
-                self._free.put(runner)
+                self._free.add(runner)
             self.parallel += len(runners)
         return self.parallel
 
@@ -269,11 +269,8 @@ class QueryExecutor:
     def _with_runner(
         self, faults: Sequence[QueryFault], *, replay_layout: int, real: bool
     ) -> QueryRun:
-        runner = self._free.get()
-        try:
+        with self._free.taken_for(faults) as runner:
             return runner.run(faults, replay_layout=replay_layout, real=real)
-        finally:
-            self._free.put(runner)
 
     def on_event(self, event: SearchEvent) -> None:
         """Take in what the search has run, and pass on how far it has come."""

@@ -130,7 +130,7 @@ class Why:
         rest = [x for x in self._alone if x.fault.rank is None]
         anew = [x for x in rest if x.fault.loses_executor or x.fault.cores]
         others = [x for x in rest if x not in anew]
-        for place, candidate in enumerate(anew):
+        for place, candidate in enumerate(anew, 1):
             others.insert(min(place * _APART, len(others)), candidate)
         for candidate in (*likely, *others):
             yield frozenset({candidate.fault.id})
