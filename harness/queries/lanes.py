@@ -102,6 +102,7 @@ class Lanes:
         ):
             reason = "two runs that were interleaved did not leave each other alone"
             raise DisturbedError(reason, in_sight=False)
+        other.start_ahead()
         return [other]
 
     def close(self, why: str) -> None:

@@ -20,7 +20,7 @@ from bettong.harness.queries.sink.rows import Input
 from bettong.lineage.trace import TraceEvent
 
 _TAKING_OVER = 3
-"""The zombie, the one in its place, and one to read in."""
+"""The zombie, or the one that dies, the one in its place, and one to read in."""
 
 
 class QueryRunner:
@@ -70,7 +70,7 @@ class QueryRunner:
         return self._one(faults, replay_layout, real, hold).run()
 
     def start_ahead(self) -> None:
-        """Start the drivers that are there at once in a run in which one takes over."""
+        """Start the drivers that a run needs in which one takes over, or is killed."""
         self._environment.pool.start_ahead(_TAKING_OVER)
 
     @property
