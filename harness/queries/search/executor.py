@@ -137,9 +137,12 @@ class QueryExecutor:
         return self.parallel
 
     def round_of(self, faults: int) -> int:
-        """How many sets of so many faults are put up together, whatever the number of runners."""
+        """How many sets of so many faults are put up together, whatever the number of runners; one
+        while further ones are started, which are asked for in between."""
         if self._alone > 0:
             return self._alone
+        if self._more is not None:
+            return 1
         return _SINGLE if faults == 1 else _TOGETHER
 
     def run(self, schedule: FaultSet = CLEAN) -> Execution:

@@ -205,5 +205,7 @@ def test_runs_go_on_alone_until_further_runners_are_there() -> None:
     assert (executor.widened(), len(answers)) == (1, 3)  # the likeliest faults are run first
     for _ in range(3):
         executor.run(frozenset({CRASH}))
-    assert [executor.widened() for _ in range(4)] == [1, 1, 2, 2]
+    assert (executor.widened(), executor.round_of(1), executor.widened()) == (1, 1, 1)
+    assert [executor.widened(), executor.widened()] == [2, 2]
+    assert executor.round_of(1) > executor.round_of(2) > 1
     assert executor.side_by_side([lambda: "one", lambda: "two"]) == ["one", "two"]
