@@ -121,15 +121,16 @@ class Why:
 
     def likely(self) -> Iterator[FaultSet]:
         """All single faults: first those of the kinds that most sinks fail of, the ones that break
-        the most before others. Of the rest those after which a driver is started anew are kept
-        apart, so that it starts while others are run."""
-        ranked = [(x.fault.rank, x) for x in self._alone if x.fault.rank is not None]
-        likely = [
-            x for _, x in sorted(ranked, key=lambda pair: (pair[0], -pair[1].batch, -pair[1].time))
-        ]
-        rest = [x for x in self._alone if x.fault.rank is None]
+        the most before others, then crashes amid what the sink's own code does. Of the rest those
+        after which a driver is started anew are kept apart, so that it starts while others are run.
+        """
+        latest_first = sorted(self._alone, key=lambda x: (-x.batch, -x.time))
+        ranked = [(x.fault.rank, x) for x in latest_first if x.fault.rank is not None]
+        likely = [x for _, x in sorted(ranked, key=lambda pair: pair[0])]
+        rest = [x for x in latest_first if x.fault.rank is None]
         anew = [x for x in rest if x.fault.loses_executor or x.fault.cores]
-        others = [x for x in rest if x not in anew]
+        amid = [x for x in rest if x.fault.crashes and _in_own_code(x.fault)]
+        others = [*amid, *(x for x in rest if x not in anew and x not in amid)]
         for place, candidate in enumerate(anew, 1):
             others.insert(min(place * _APART, len(others)), candidate)
         for candidate in (*likely, *others):
@@ -364,6 +365,12 @@ def begun_with(crash_point: CrashPoint, crash_points: Iterable[CrashPoint]) -> s
         if earlier == crash_point:
             break
     return durable
+
+
+def _in_own_code(fault: QueryFault) -> bool:
+    """Whether it hits what the query's own code does: a file, or a request."""
+    at = fault.recovers_from
+    return fault.on_wire or (at is not None and StepId.parse(at.step).file is not None)
 
 
 def _fired(run: QueryRun, fault: QueryFault) -> int:

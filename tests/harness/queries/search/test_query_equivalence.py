@@ -111,7 +111,7 @@ def test_a_task_that_leaves_something_can_also_be_there_twice() -> None:
     assert "crash(driver, after batch=0/stage=0/p=0/a=0/task)" in found
 
 
-def test_runs_after_which_a_driver_is_started_anew_are_kept_apart() -> None:
+def test_singles_begin_with_likely_ones_and_keep_apart_those_that_start_a_driver_anew() -> None:
     why = Why(1, 1, 2)
     seen = run("b")
     many = [moment(f"batch=0/sink.file={n}.remove", "before", f"x{n}") for n in range(9)]
@@ -120,6 +120,9 @@ def test_runs_after_which_a_driver_is_started_anew_are_kept_apart() -> None:
     why.lineage([], seen)
     order = [id for faults in why.likely() for id in faults]
     assert {frozenset({id}) for id in order} == why.known
+    amid = [n for n, id in enumerate(order) if "sink.file" in id and id.startswith("crash")]
+    assert order[amid[0]] == "crash(driver, before batch=0/sink.file=8.remove)"
+    assert amid[0] < order.index("storage(EIO, before batch=0/sink.file=0.remove)")
     anew = [n for n, id in enumerate(order) if id.startswith(("lost-executor", "crash-and-two"))]
     assert len(anew) == 3
     assert all(later - earlier >= 6 for earlier, later in pairwise(anew))
