@@ -198,10 +198,11 @@ class _Check:
         sampled: list[Execution] = []
         executor.keep = frozenset({REPLAYED.id})
         executor.widen(self._beside)
+        self._lanes.first.start_ahead()
         findings = search(executor, self._request, sampled.append, self._deadline)
         return self._answer.conclude(executor, findings, sampled, self._anew())
 
-    def _beside(self) -> Sequence[QueryRunner]:
+    def _beside(self) -> Sequence[QueryRunner] | None:
         return self._lanes.beside(self._clean, self._executor.kept, fingerprint, same_rows)
 
     def _clean_runs(self) -> Execution:

@@ -75,6 +75,7 @@ class Lanes:
         self.links = links()
         self.first = runner(0, self.links)
         self._second: Callable[[], QueryRunner] = lambda: runner(1, links())
+        self._other: QueryRunner | None = None
         asked = request.side_by_side and not request.only and not request.clean_only
         self._apart = asked and not given and (os.cpu_count() or 1) >= MOST
 
@@ -85,20 +86,23 @@ class Lanes:
         fingerprint: Callable[[QueryRun], str],
         same: Callable[[Rows, Rows], bool],
         left: Rows = (),
-    ) -> list[QueryRunner]:
-        """The runners beside the first one, once they are there and are known to leave it alone:
-        to start them takes all that the machine has, so that they are not there before they are
-        asked for. What is given is that of :func:`~.apart.apart`, with None for a run that is still
-        to be made. Raises DisturbedError."""
+    ) -> list[QueryRunner] | None:
+        """The runners beside the first one, once they are known to leave it alone. To start them
+        takes all that the machine has, so that it is begun when this is asked first: None until
+        they are there. What is given is that of :func:`~.apart.apart`, with None for a run that is
+        still to be made. Raises DisturbedError."""
         if not self._apart:
             return []
-        other = self._second()
+        self._other = other = self._other or self._second()
+        if not other.ready:
+            return None
         alone = replayed or self.first.run([REPLAYED], replay_layout=1)
         if not apart(
             self.first, other, clean, alone, fingerprint=fingerprint, same=same, left=left
         ):
             reason = "two runs that were interleaved did not leave each other alone"
             raise DisturbedError(reason, in_sight=False)
+        other.start_ahead()
         return [other]
 
     def close(self, why: str) -> None:

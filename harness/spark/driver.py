@@ -134,6 +134,11 @@ class DriverHost:
             self._connection.ready, "Spark was not ready", timeout, most
         )
 
+    @property
+    def started(self) -> bool:
+        """Whether it is known that the session is warm, or that it cannot be started."""
+        return self._connection.ready.done()
+
     def wait_done(self, job: Future[Any], timeout: float = START_S, most: float = math.inf) -> None:
         """Return when a job that was submitted is done; limits as of ``wait_ready``.
 

@@ -79,6 +79,11 @@ class DriverPool:
         self._refill()
         return host
 
+    @property
+    def ready(self) -> bool:
+        """Whether the next host is there, or will never be: nobody who acquires it waits long."""
+        return bool(self._idle) and self._idle[0].started
+
     def start_ahead(self, hosts: int) -> None:
         """Start hosts until so many are there, busy ones included. The pool keeps as many from now
         on: who has needed them does so again, and to start one takes longer than most runs."""

@@ -257,10 +257,11 @@ class _Check:
         sampled: list[Execution] = []
         executor.keep = frozenset({REPLAYED.id})
         executor.widen(self._beside)
+        self._lanes.first.start_ahead()
         findings = search(executor, self._request, sampled.append, self._deadline)
         return self._answer.conclude(executor, findings, sampled)
 
-    def _beside(self) -> Sequence[QueryRunner]:
+    def _beside(self) -> Sequence[QueryRunner] | None:
         def same(a: Sequence[Row], b: Sequence[Row]) -> bool:
             return not differ(self._job.compare, a, b)
 

@@ -228,6 +228,11 @@ class ScriptPool:
         """A host whose process is not started yet; the limits are for those that are waited for."""
         return ScriptHost(self._script, self._warm, self._finished)
 
+    @property
+    def ready(self) -> bool:
+        """Whether there is a warm driver to read in."""
+        return self._warm.ready
+
     def start_ahead(self, hosts: int) -> None:
         """Start so many warm drivers; a script's own process is started by its run."""
         self._warm.start_ahead(hosts)

@@ -19,6 +19,9 @@ from bettong.harness.queries.run.workload import SinkWorkload, Workload
 from bettong.harness.queries.sink.rows import Input
 from bettong.lineage.trace import TraceEvent
 
+_TAKING_OVER = 3
+"""The zombie, or the one that dies, the one in its place, and one to read in."""
+
 
 class QueryRunner:
     """Runs one query, again and again.
@@ -66,6 +69,15 @@ class QueryRunner:
         """
         return self._one(faults, replay_layout, real, hold).run()
 
+    def start_ahead(self) -> None:
+        """Start the drivers that a run needs in which one takes over, or is killed."""
+        self._environment.pool.start_ahead(_TAKING_OVER)
+
+    @property
+    def ready(self) -> bool:
+        """Whether a driver is there, so that a run need not wait until one is started."""
+        return self._environment.pool.ready
+
     def of(self, workload: Workload) -> QueryRunner:
         """A runner of another workload in the same place."""
         other = copy(self)
@@ -100,8 +112,7 @@ class QueryRunner:
         elif any(fault.cores for fault in faults):
             later = self._two_cores().pool
         if any(fault.takes_over for fault in faults):
-            # The zombie, the one in its place, and one to read in: started while the first two run.
-            first.start_ahead(3)
+            first.start_ahead(_TAKING_OVER)
         return OneRun(
             self._environment,
             (first, later),

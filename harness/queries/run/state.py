@@ -13,10 +13,13 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-# Random ids with and without dashes, milliseconds since 1970, Python's names of temporary files.
+from bettong.harness.queries.run.parquet_footer import in_one_order
+
+# Random ids with and without dashes, milliseconds since 1970, Python's names of temporary files,
+# and how long something took, as Delta's log says of a merge ("executionTimeMs":"812").
 _UNPINNED = re.compile(
     rb"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\b[0-9a-f]{32}\b|\b1[0-9]{12}\b"
-    rb"|\btmp[a-z0-9_]{8}\b"
+    rb"|\btmp[a-z0-9_]{8}\b|(?<=TimeMs\":\")[0-9]+(?=\")"
 )
 
 # What Spark had begun to write to its checkpoint when it died, and will never look at again.
@@ -54,7 +57,8 @@ class Moments:
     """Gives each moment of one run a digest of names and contents: moments that have the same
     digest leave the same behind, in one run and in several.
 
-    In several runs times, random ids and the run's own name (that of the folder) count as equal.
+    In several runs times, random ids and the run's own folder, or its name, count as equal, and so
+    do Parquet files that name encodings in another order.
     Within one they do not: a mark that names a batch by a hash, or a pointer to what has a random
     name, is another one when it changes. The so-manieth state that is the same but for these has
     that number.
@@ -76,7 +80,7 @@ class Moments:
 
 
 def digest_state(folder: Path) -> str:
-    """The digest of a folder, in which times, random ids and the run's own name count as equal."""
+    """The digest of a folder, in which times, random ids, and where it is, count as equal."""
     return _digests(folder)[0]
 
 
@@ -84,7 +88,8 @@ def _digests(folder: Path) -> tuple[str, str]:
     """That digest, and one of all that it leaves out, too."""
     # Asked at every step, of some hundred files: plain text is three times as fast as paths are,
     # and what a file has is what it had at the step before.
-    entries, exact, run, top = [], [], folder.name.encode(), f"{folder}{os.sep}"
+    entries, exact, top = [], [], f"{folder}{os.sep}"
+    own = os.fsencode(folder), os.fsencode(folder.name)
     for path in _walk(str(folder)):
         if _CHECKED.search(path) or _UNFINISHED.search(path):
             continue
@@ -93,9 +98,9 @@ def _digests(folder: Path) -> tuple[str, str]:
             content = _content(path)
         name = os.fsencode(path.removeprefix(top))
         digest = _digest if len(content) <= _REMEMBERED else _digest.__wrapped__
-        same, own = digest(content, run)
+        same, as_it_is = digest(content, own)
         entries.append((_UNPINNED.sub(b"?", name), same))
-        exact.append((name, own))
+        exact.append((name, as_it_is))
     return _sha(repr(sorted(entries)).encode()).hex(), _sha(repr(sorted(exact)).encode()).hex()
 
 
@@ -107,8 +112,13 @@ def _content(path: str) -> bytes:
 
 
 @lru_cache(1 << 12)
-def _digest(content: bytes, run: bytes) -> tuple[bytes, bytes]:
-    return _sha(_UNPINNED.sub(b"?", content.replace(run, b"?"))), _sha(content)
+def _digest(content: bytes, own: tuple[bytes, ...]) -> tuple[bytes, bytes]:
+    """``own``: what counts as equal in several runs, the longest first: runs that go on side by
+    side have their folders in different places, and a sink's own log may say where."""
+    same = in_one_order(content)
+    for name in own:
+        same = same.replace(name, b"?")
+    return _sha(_UNPINNED.sub(b"?", same)), _sha(content)
 
 
 def _sha(content: bytes) -> bytes:

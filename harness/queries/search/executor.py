@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import queue
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
+from typing import TypeVar
 
 from bettong.harness.checkers import guarantee_of, satisfies
 from bettong.harness.events import Handler, RunJudged, ViolationConfirmed, ignore, search_progress
@@ -19,6 +20,7 @@ from bettong.harness.queries.judge import SinkVerdict, fingerprint, judge_run
 from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
+from bettong.harness.queries.search.free_runners import FreeRunners
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.rows import Input, judged_fields
 from bettong.lineage.errors import BettongError, UsageError
@@ -27,6 +29,8 @@ from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Guarantee, Outcome
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import BudgetSpentError, Execution
+
+T = TypeVar("T")
 
 OTHER_LAYOUT = 1
 _ALONE = 3
@@ -104,35 +108,42 @@ class QueryExecutor:
     confirmed: list[FaultSet] = field(default_factory=list)
     confirmed_kinds: set[frozenset[str]] = field(default_factory=set)
     parallel: int = 1
-    _more: Callable[[], Sequence[QueryRunner]] | None = None
+    _more: Callable[[], Sequence[QueryRunner] | None] | None = None
     _alone: int = _ALONE
-    _free: queue.LifoQueue[QueryRunner] = field(default_factory=queue.LifoQueue)
+    _free: FreeRunners = field(init=False)
     _tried: set[FaultSet] = field(default_factory=set)
     _broken: list[FaultSet] = field(default_factory=list)
     _runs: dict[FaultSet, QueryRun] = field(default_factory=dict)
     _confirmations: dict[FaultSet, Confirmation] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._free.put(self.runner)
+        self._free = FreeRunners(self.runner)
 
-    def widen(self, more: Callable[[], Sequence[QueryRunner]]) -> None:
-        """From some runs on use further runners as well; ``more`` waits until they are there."""
+    def widen(self, more: Callable[[], Sequence[QueryRunner] | None]) -> None:
+        """From some runs on use further runners as well; ``more`` begins to start them, and gives
+        None until they are there: runs go on meanwhile."""
         self._more = more
 
     def widened(self) -> int:
         """How many runs may be under way, with the further runners where it is their time; to be
         asked while none is."""
         if self._more is not None and self._alone <= 0:
-            runners, self._more = self._more(), None
+            runners = self._more()
+            if runners is None:
+                return self.parallel
+            self._more = None
             for runner in runners:
-                self._free.put(runner)
+                self._free.add(runner)
             self.parallel += len(runners)
         return self.parallel
 
     def round_of(self, faults: int) -> int:
-        """How many sets of so many faults are put up together, whatever the number of runners."""
+        """How many sets of so many faults are put up together, whatever the number of runners; one
+        while further ones are started, which are asked for in between."""
         if self._alone > 0:
             return self._alone
+        if self._more is not None:
+            return 1
         return _SINGLE if faults == 1 else _TOGETHER
 
     def run(self, schedule: FaultSet = CLEAN) -> Execution:
@@ -152,6 +163,15 @@ class QueryExecutor:
         self.runner.look_elsewhere(False)
         self.last = run
         return first
+
+    def side_by_side(self, work: Iterable[Callable[[], T]]) -> list[T]:
+        """The results of what runs, as many at a time as there are runners, while nothing else is
+        under way; raises what the first of them raises."""
+        if self.parallel == 1:
+            return [each() for each in work]
+        with ThreadPoolExecutor(self.parallel) as threads:
+            under_way = [threads.submit(each) for each in work]
+        return [ended.result() for ended in under_way]
 
     def attempt(self, schedule: FaultSet = CLEAN) -> Execution:
         """Run with exactly these faults, replays dealt out in another way; once more when one of
@@ -207,7 +227,7 @@ class QueryExecutor:
             execution,
             lineage=self.why.lineage(faults, run) if goes_on and schedule else Lineage(),
             trace=None if good else self._keep_trace(schedule, run),
-            details={**execution.details, "equivalence": self.why.equivalence.news()},
+            details={**execution.details, "equivalence": self.why.news()},
         )
         self.runs += 1
         if schedule:
@@ -254,11 +274,8 @@ class QueryExecutor:
     def _with_runner(
         self, faults: Sequence[QueryFault], *, replay_layout: int, real: bool
     ) -> QueryRun:
-        runner = self._free.get()
-        try:
+        with self._free.taken_for(faults) as runner:
             return runner.run(faults, replay_layout=replay_layout, real=real)
-        finally:
-            self._free.put(runner)
 
     def on_event(self, event: SearchEvent) -> None:
         """Take in what the search has run, and pass on how far it has come."""
@@ -281,7 +298,7 @@ class QueryExecutor:
         """Take in an execution, a fresh one or one from the log. Raises DisturbedError when its
         faults have made the query write where no run without them does: what it keeps there
         outlives the run, and nobody has looked at it."""
-        self.why.equivalence.learn(execution.details.get("equivalence", {}))
+        self.why.learn(execution.details.get("equivalence", {}))
         outside = execution.details.get("outside")
         if execution.schedule and outside and self.why.seen:
             raise DisturbedError(
@@ -377,7 +394,7 @@ class QueryExecutor:
     def prepared(self, clean: Execution, run: QueryRun) -> Execution:
         """A clean execution with its lineage, for the search."""
         ready = replace(clean, lineage=self.why.lineage([], run))
-        return replace(ready, details={**clean.details, "equivalence": self.why.equivalence.news()})
+        return replace(ready, details={**clean.details, "equivalence": self.why.news()})
 
     def _keep_trace(self, schedule: FaultSet, run: QueryRun) -> str | None:
         if self.traces is None:

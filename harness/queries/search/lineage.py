@@ -7,8 +7,10 @@ moments something could have gone wrong: that is what the search's hypotheses ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
+from typing import Any
 
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
@@ -30,11 +32,13 @@ from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
 from bettong.harness.queries.sink.probes import CHANGED, STATEMENTS
-from bettong.lineage.faults import FaultSet
+from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 
 _BEGINS = ("open", "begin", "connect")
 _SHOWS = ("rename", "link", "symlink")
+_APART = 6
+"""So many runs take about as long as a driver takes to start."""
 
 
 class Why:
@@ -80,6 +84,7 @@ class Why:
         self.known: set[FaultSet] = set()
         self._lost_in = window - 1
         self._alone: list[CandidateFault] = []
+        self._unreported: list[FaultSet] = []
 
     def lineage(self, faults: Sequence[QueryFault], run: QueryRun) -> Lineage:
         """The lineage of a run that went well although these faults fired."""
@@ -96,10 +101,13 @@ class Why:
         elif len(faults) < self.together:
             candidates += self._second(faults, run)
         kept = self.equivalence.of(schedule, candidates) if self.seen else candidates
-        self.known.update(schedule | {candidate.fault.id} for candidate in kept)
+        put_up = [schedule | {candidate.fault.id} for candidate in kept]
+        self.known.update(put_up)
+        self._unreported += put_up
         if not faults:
             self._alone = kept
-        for (batch, _), group in groupby(kept, key=lambda t: (t.batch, t.time)):
+        possible = (*self._earlier(faults, run), *kept)
+        for (batch, _), group in groupby(possible, key=lambda t: (t.batch, t.time)):
             together = [t.fault.for_search(t.time) for t in group]
             self.times.update({x.id: self.times.get(x.id, x.time) for x in together})
             leaf = lineage.leaf("neither " + " nor ".join(x.id for x in together), together)
@@ -112,12 +120,20 @@ class Why:
         return lineage
 
     def likely(self) -> Iterator[FaultSet]:
-        """Single faults of the kinds that most sinks fail of, those first that break the most."""
-        ranked = ((candidate.fault.rank, candidate) for candidate in self._alone)
-        for _, candidate in sorted(
-            ((rank, c) for rank, c in ranked if rank is not None),
-            key=lambda pair: (pair[0], -pair[1].batch, -pair[1].time),
-        ):
+        """All single faults: first those of the kinds that most sinks fail of, the ones that break
+        the most before others, then crashes amid what the sink's own code does. Of the rest those
+        after which a driver is started anew are kept apart, so that it starts while others are run.
+        """
+        latest_first = sorted(self._alone, key=lambda x: (-x.batch, -x.time))
+        ranked = [(x.fault.rank, x) for x in latest_first if x.fault.rank is not None]
+        likely = [x for _, x in sorted(ranked, key=lambda pair: pair[0])]
+        rest = [x for x in latest_first if x.fault.rank is None]
+        anew = [x for x in rest if x.fault.loses_executor or x.fault.cores]
+        amid = [x for x in rest if x.fault.crashes and _in_own_code(x.fault)]
+        others = [*amid, *(x for x in rest if x not in anew and x not in amid)]
+        for place, candidate in enumerate(anew, 1):
+            others.insert(min(place * _APART, len(others)), candidate)
+        for candidate in (*likely, *others):
             yield frozenset({candidate.fault.id})
 
     def _clean(self, run: QueryRun) -> Iterator[CandidateFault]:
@@ -219,18 +235,19 @@ class Why:
         yield from OPERATIONAL_EVENTS
 
     def _second(self, faults: Sequence[QueryFault], run: QueryRun) -> Iterator[CandidateFault]:
-        """What could go wrong while the first fault, in the last batch of the window, is being
+        """What could go wrong while the faults so far, in the last batch of the window, are being
         recovered from: nothing more where the query is started again by itself anyway. Of the
         recovery's tasks the first one stands for all."""
-        (first,) = faults if len(faults) == 1 else (faults[-1],)
-        batch = self._batch_of_fault(first)
-        if batch is None or batch != self.window - 1:
+        batch = self.window - 1
+        if batch not in map(self._batch_of_fault, faults):
             return
+        ids = frozenset(fault.id for fault in faults)
         for time, crash_point in enumerate(run.crash_points):
             aside = "/p=" in crash_point.point.step and "/p=0/" not in crash_point.point.step
-            if crash_point.batch == batch and not aside and _follows(crash_point, first, run):
+            follows = all(_follows(crash_point, fault, run) for fault in faults)
+            if crash_point.batch == batch and not aside and follows:
                 for fault in self._faults_at(crash_point):
-                    if fault.recovers_from is not None:
+                    if fault.recovers_from is not None and fault.id not in ids:
                         yield CandidateFault(
                             fault, self._left(fault, crash_point, run), batch, time
                         )
@@ -238,8 +255,41 @@ class Why:
         for time, (on_wire, left) in enumerate(
             second_on_wire(run, batch, asked), len(run.crash_points)
         ):
-            own = " + ".join(sorted((*(fault.id for fault in faults), on_wire.id)))
-            yield CandidateFault(on_wire, left or own, batch, time)
+            if on_wire.id not in ids:
+                own = " + ".join(sorted((*ids, on_wire.id)))
+                yield CandidateFault(on_wire, left or own, batch, time)
+
+    def _earlier(self, faults: Sequence[QueryFault], run: QueryRun) -> Iterator[CandidateFault]:
+        """What could have gone wrong before the last of these faults fired, so that this one would
+        have met a recovery: of that the run shows nothing, and its lineage must not speak for a set
+        of both. Such a set is put up once the run of the other one has shown that this fault can
+        hit its recovery."""
+        own = frozenset(fault.id for fault in faults)
+        hit = {fault.recovers_from for fault in faults}
+        less = {CLEAN, *(own - {id} for id in own)}
+        moments = run.crash_points[: max(map(partial(_fired, run), faults), default=0)]
+        found = [
+            CandidateFault(fault, "", self.window - 1, time)
+            for time, crash_point in enumerate(moments)
+            if crash_point.batch == self.window - 1 and crash_point.point not in hit
+            for fault in self._faults_at(crash_point)
+        ]
+        on_wire = (x for x in self._alone if x.fault.on_wire and x.fault.crashes)
+        found += [x for x in on_wire if found and x.batch == self.window - 1]
+        for candidate in found:
+            id = candidate.fault.id
+            if id not in own and any(fewer | {id} in self.known for fewer in less):
+                yield candidate
+
+    def news(self) -> dict[str, Any]:
+        """What has become known since this was asked last, for the log of a search."""
+        put_up, self._unreported = self._unreported, []
+        return {**self.equivalence.news(), "known": [sorted(faults) for faults in put_up]}
+
+    def learn(self, value: Mapping[str, Iterable[Any]]) -> None:
+        """Take in what a search knew, this one or an earlier one."""
+        self.equivalence.learn(value)
+        self.known.update(map(frozenset, value.get("known", ())))
 
     def _batch_of_fault(self, fault: QueryFault) -> int | None:
         if fault.recovers_from is not None:
@@ -326,14 +376,34 @@ def begun_with(crash_point: CrashPoint, crash_points: Iterable[CrashPoint]) -> s
     return durable
 
 
+def _in_own_code(fault: QueryFault) -> bool:
+    """Whether it hits what the query's own code does: a file, or a request."""
+    at = fault.recovers_from
+    return fault.on_wire or (at is not None and StepId.parse(at.step).file is not None)
+
+
+def _fired(run: QueryRun, fault: QueryFault) -> int:
+    """The place of the moment at which a fault at a step fired; 0 for any other fault."""
+    if fault.recovers_from is None:
+        return 0
+    fired = (i for i, m in enumerate(run.crash_points) if m.point == fault.recovers_from)
+    return next(fired, next(iter(_tried_again(run)), 0))
+
+
+def _tried_again(run: QueryRun) -> list[int]:
+    """The places of the moments of second attempts at tasks."""
+    steps = (StepId.parse(m.point.step) for m in run.crash_points)
+    return [place for place, step in enumerate(steps) if step.attempt == 1]
+
+
 def _follows(crash_point: CrashPoint, first: QueryFault, run: QueryRun) -> bool:
     """Whether a moment came after a fault had fired."""
-    if first.crashes:
-        return crash_point.incarnation > 1
     fired = [i for i, m in enumerate(run.crash_points) if m.point == first.recovers_from]
+    if first.crashes:
+        dead = run.crash_points[fired[0]].incarnation if fired else 1
+        return crash_point.incarnation > dead
     # A step that failed after its work is no moment; the attempt that follows it is.
-    again = [i for i, m in enumerate(run.crash_points) if StepId.parse(m.point.step).attempt == 1]
-    begun = min([*fired, *again], default=len(run.crash_points))
+    begun = min([*fired, *_tried_again(run)], default=len(run.crash_points))
     return run.crash_points.index(crash_point) > begun
 
 

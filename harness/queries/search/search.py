@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 
@@ -106,8 +107,9 @@ def check_equivalence(
             if folded[schedule] not in known and not broken:
                 _add(executor.run(schedule), findings)
         sampled = sorted((f for f in folded if folded[f] in known), key=sorted)
-        for schedule in random.Random(0).sample(sampled, min(_SAMPLE, len(sampled))):
-            execution = executor.run(schedule)
+        chosen = random.Random(0).sample(sampled, min(_SAMPLE, len(sampled)))
+        attempts = executor.side_by_side(partial(executor.attempt, schedule) for schedule in chosen)
+        for schedule, execution in zip(chosen, map(executor.settled, attempts), strict=True):
             sample(execution)
             if shows_more(execution, known[folded[schedule]]):
                 _add(execution, findings)
@@ -123,12 +125,14 @@ def check_spared(executor: QueryExecutor, findings: Findings) -> None:
     twice or never. Raises DisturbedError."""
     known = {e.schedule: e for e in findings.executions}
     recorded = f"batch={executor.why.window - 1}/commits"
+    spared = []
+    for phase in ("before", "after"):
+        crash = frozenset({DriverCrash(Point(recorded, phase)).id})
+        stands = executor.why.equivalence.folded.get(crash, crash)
+        if (found := known.get(crash, known.get(stands))) is not None:
+            spared.append(replace(found, schedule=crash))
     try:
-        for phase in ("before", "after"):
-            crash = frozenset({DriverCrash(Point(recorded, phase)).id})
-            stands = executor.why.equivalence.folded.get(crash, crash)
-            if (spared := known.get(crash, known.get(stands))) is not None:
-                executor.expect_no_more_when_killed(replace(spared, schedule=crash))
+        executor.side_by_side(partial(executor.expect_no_more_when_killed, x) for x in spared)
     except BudgetSpentError:
         findings.complete = False
 

@@ -12,6 +12,7 @@ from bettong.harness.queries.run.state import (
     Moments,
     batches_as_cut,
     copy_state,
+    digest_state,
     last_without_data,
     replace_state,
 )
@@ -98,3 +99,54 @@ def test_a_mark_that_changes_in_a_run_is_another_one(
     assert other.digest(tmp_path) == first  # of another run, in which it is the first one
     (tmp_path / "mark").write_text(marks[0])
     assert run.digest(tmp_path) == first
+
+
+def test_states_that_say_where_they_are_are_alike_wherever_that_is(tmp_path: Path) -> None:
+    """Spark's file sink keeps whole paths, and runs side by side have other folders."""
+    digests = set()
+    for lane, run in (("0", "run0004"), ("1", "run0005"), ("1", "run0006")):
+        state = tmp_path / lane / run
+        (state / "out").mkdir(parents=True)
+        (state / "log").write_text(f'{{"path":"file://{state}/out/part-0","name":"{run}"}}')
+        digests.add(digest_state(state))
+    assert len(digests) == 1
+    (state / "log").write_text(f'{{"path":"file://{state}/out/part-1","name":"{run}"}}')
+    assert digest_state(state) not in digests
+
+
+def _columns(*orders: bytes) -> bytes:
+    """A Parquet file as far as it matters: of each column the encodings, between type and path."""
+    footer = b"".join(b"\x15\x0c\x195" + order + b"\x19\x18\x02id\x00" for order in orders)
+    return b"PAR1rows" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def test_encodings_are_a_set_that_each_jvm_has_in_another_order(tmp_path: Path) -> None:
+    one, two = (
+        _columns(b"\x00\x06\x08", b"\x06\x00\x08"),
+        _columns(b"\x08\x06\x00", b"\x00\x06\x08"),
+    )
+    others = [
+        _columns(b"\x00\x06\x06", b"\x00\x06\x08"),
+        _columns(b"\x00\x06\x08"),
+        two.replace(b"rows", b"swor"),
+        two[:-1],  # is begun only
+    ]
+    digests = []
+    for number, content in enumerate((one, two, *others)):
+        state = tmp_path / f"run{number}"
+        state.mkdir()
+        (state / "part-0.parquet").write_bytes(content)
+        digests.append(digest_state(state))
+    assert digests[0] == digests[1]
+    assert len(set(digests)) == 1 + len(others)
+
+
+def test_how_long_a_merge_took_tells_nothing(tmp_path: Path) -> None:
+    digests = set()
+    for took, rows in (("812", "20"), ("1207", "20"), ("812", "21")):
+        state = tmp_path / f"{took}-{rows}"
+        state.mkdir()
+        log = {"operationMetrics": {"executionTimeMs": took, "numTargetRowsInserted": rows}}
+        (state / "1.json").write_text(json.dumps(log, separators=(",", ":")))
+        digests.add(digest_state(state))
+    assert len(digests) == 2

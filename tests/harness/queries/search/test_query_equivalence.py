@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,23 @@ def test_a_task_that_leaves_something_can_also_be_there_twice() -> None:
     assert "crash(driver, after batch=0/stage=0/p=0/a=0/task)" in found
 
 
+def test_singles_begin_with_likely_ones_and_keep_apart_those_that_start_a_driver_anew() -> None:
+    why = Why(1, 1, 2)
+    seen = run("b")
+    many = [moment(f"batch=0/sink.file={n}.remove", "before", f"x{n}") for n in range(9)]
+    seen.crash_points = [*seen.crash_points[:-2], *many, *seen.crash_points[-2:]]
+    why.read_clean(seen, [])
+    why.lineage([], seen)
+    order = [id for faults in why.likely() for id in faults]
+    assert {frozenset({id}) for id in order} == why.known
+    amid = [n for n, id in enumerate(order) if "sink.file" in id and id.startswith("crash")]
+    assert order[amid[0]] == "crash(driver, before batch=0/sink.file=8.remove)"
+    assert amid[0] < order.index("storage(EIO, before batch=0/sink.file=0.remove)")
+    anew = [n for n, id in enumerate(order) if id.startswith(("lost-executor", "crash-and-two"))]
+    assert len(anew) == 3
+    assert all(later - earlier >= 6 for earlier, later in pairwise(anew))
+
+
 def with_files(*operations: str) -> QueryRun:
     """Of one batch, in which a sink's own code does this with its files, or SQLite's."""
     seen = run("a")
@@ -148,8 +166,10 @@ def test_a_driver_is_held_where_it_begins_to_write_and_makes_visible(
     assert {id for id in found if "sink.file" in id and id.startswith("pause")} == held
     why = Why(1, 1, 2)
     why.read_clean(seen, [])
-    tried_first = {id for faults in why.likely() for id in faults}
-    assert held.isdisjoint(tried_first)  # seldom what breaks a sink, and slow
+    why.lineage([], seen)
+    order = [id for faults in why.likely() for id in faults]
+    ranked = order.index("pause(driver, from batch=0/commits until after batch=0/commits)")
+    assert all(order.index(id) > ranked for id in held)  # seldom what breaks a sink, and slow
 
 
 @pytest.mark.parametrize("kind", ["write", "insert"])

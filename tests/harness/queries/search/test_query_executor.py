@@ -195,3 +195,17 @@ def test_of_events_a_run_takes_one() -> None:
     assert executor.chosen([CRASH, "empty(batch=2)"]) == {CRASH, "empty(batch=2)"}
     with pytest.raises(UsageError, match=r"takes one of empty\(batch=2\) and odd-row\(batch=2\)"):
         executor.chosen(["empty(batch=2)", "odd-row(batch=2)"])
+
+
+def test_runs_go_on_alone_until_further_runners_are_there() -> None:
+    first, second = Runs(*[whole(evidence={CRASH: "it died"})] * 4), Runs(whole(), whole())
+    executor = SinkExecutor(first, SOURCE, False, Why(2, SOURCE.batches, 1))  # type: ignore[arg-type]
+    answers = [None, None, [second]]
+    executor.widen(lambda: answers.pop(0))  # type: ignore[arg-type, return-value]
+    assert (executor.widened(), len(answers)) == (1, 3)  # the likeliest faults are run first
+    for _ in range(3):
+        executor.run(frozenset({CRASH}))
+    assert (executor.widened(), executor.round_of(1), executor.widened()) == (1, 1, 1)
+    assert [executor.widened(), executor.widened()] == [2, 2]
+    assert executor.round_of(1) > executor.round_of(2) > 1
+    assert executor.side_by_side([lambda: "one", lambda: "two"]) == ["one", "two"]

@@ -1,0 +1,43 @@
+"""The runners of a search that wait for work, for several threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from bettong.harness.queries.faults.query_fault import QueryFault
+from bettong.harness.queries.run.runner import QueryRunner
+
+
+class FreeRunners:
+    """Those that nobody uses.
+
+    Args:
+        first: the one that makes all runs in which Spark has two cores: each runner would have to
+            start drivers of its own for them.
+    """
+
+    def __init__(self, first: QueryRunner) -> None:
+        self._first = first
+        self._free = [first]
+        self._changed = threading.Condition()
+
+    def add(self, runner: QueryRunner) -> None:
+        """One that is free from now on."""
+        with self._changed:
+            self._free.append(runner)
+            self._changed.notify_all()
+
+    @contextmanager
+    def taken_for(self, faults: Sequence[QueryFault]) -> Iterator[QueryRunner]:
+        """A runner for a run with these faults, once it is free; nobody else's meanwhile."""
+        two_cores = any(fault.loses_executor or fault.cores for fault in faults)
+        with self._changed:
+            self._changed.wait_for(lambda: self._first in self._free if two_cores else self._free)
+            runner = self._first if two_cores else self._free[-1]
+            self._free.remove(runner)
+        try:
+            yield runner
+        finally:
+            self.add(runner)

@@ -1,0 +1,96 @@
+"""A fault that hits the recovery from an earlier one is tried with it, also where each of the two
+was tried alone under the same name."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from bettong.harness.faults.point import Point
+from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.queries.faults.kinds import parse_fault
+from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.search.lineage import Why
+from bettong.lineage.faults import Bounds, FaultSet
+from bettong.lineage.search import loop
+from bettong.lineage.search.executor import Execution, SideBySide
+
+_STEPS = (
+    ("offsets", "after"),
+    ("sink.file=1.open", "before"),
+    ("sink.file=2.rename", "before"),
+    ("commits", "before"),
+    ("commits", "after"),
+)
+
+
+def ran(schedule: FaultSet) -> QueryRun:
+    """Of one batch, which after each fault is written once more; each fault leaves a trace."""
+    left, incarnation, points = "", 1, list[CrashPoint]()
+    met = Counter[tuple[str, str]]()
+    faults = [parse_fault(id) for id in schedule]
+    steps = list(_STEPS)
+    while steps:
+        name, phase = steps.pop(0)
+        met[name, phase] += 1
+        point = Point(f"batch=0/{name}", phase, met[name, phase])  # type: ignore[arg-type]
+        points.append(CrashPoint(point, incarnation, f"{left}{name} {phase}"))
+        if fired := [fault.id for fault in faults if fault.recovers_from == point]:
+            incarnation += 1
+            left += f"{fired}, "
+            steps = [] if (name, phase) == _STEPS[-1] else list(_STEPS[1:])
+    return QueryRun(crash_points=points, drained=True)
+
+
+def searched(why: Why, most: int, breaks: FaultSet | None = None) -> set[FaultSet]:
+    """The sets that a search runs; only those with all of ``breaks`` are violations."""
+
+    def attempt(schedule: FaultSet) -> Execution:
+        if breaks is not None and breaks <= schedule:
+            return Execution(schedule, "violation")
+        faults = [parse_fault(id) for id in sorted(schedule)]
+        return Execution(schedule, "good", why.lineage(faults, ran(schedule)))
+
+    clean = ran(frozenset())
+    why.read_clean(clean, [])
+    findings = loop.search(
+        SideBySide(attempt, lambda: 1),
+        Bounds({}, most),
+        suggest=why.likely,
+        at_a_time=lambda faults: 3,
+        find_all=True,
+        smallest_first=True,
+    )
+    assert findings.complete
+    assert findings.minimal == ([] if breaks is None else [breaks])
+    return {execution.schedule for execution in findings.executions}
+
+
+_FIRST = "crash(driver, before batch=0/sink.file=2.rename)"
+_SECOND = "crash(driver, before batch=0/commits)"
+
+
+def test_a_sink_is_found_that_forgets_what_it_did_to_recover() -> None:
+    """It notes that a batch is there when it writes it, but not when it writes it once more: each
+    of the crashes alone does no harm."""
+    searched(Why(1, 1, 2), 2, frozenset({_FIRST, _SECOND}))
+
+
+@pytest.mark.parametrize("most", [2, 3])
+def test_all_that_a_run_puts_up_is_tried(most: int) -> None:
+    why = Why(1, 1, most)
+    found = searched(why, most)
+    assert found - {frozenset()} == why.known
+    assert frozenset({_FIRST, _SECOND}) in found
+    refused = "storage(EIO, before batch=0/sink.file=1.open)"
+    assert frozenset({refused, _SECOND}) in found
+
+
+def test_what_was_put_up_is_known_to_a_search_that_goes_on() -> None:
+    before, after = Why(1, 1, 2), Why(1, 1, 2)
+    searched(before, 2)
+    after.learn(json.loads(json.dumps(before.news())))
+    assert after.known == before.known
+    assert before.news()["known"] == []  # each line of a log has what is new only
