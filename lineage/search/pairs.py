@@ -41,7 +41,7 @@ class Pairs:
         self._bounds = bounds
         self._fixed = tuple(fixed)
         self._tried = tried
-        self._struck = 0
+        self._known_tried = 0
         self._variables: list[int] = []
         self._number: dict[int, int] = {}
         self._of_kind: dict[str, int] = {}
@@ -67,7 +67,7 @@ class Pairs:
         while (chosen := self._latest() if late else self._next()) is not None:
             if self._breaks(chosen):
                 return self._formula.set_of(self._variables[n] for n in chosen)
-            self._strike(chosen)
+            self._leave_out(chosen)
         return None
 
     # what there may be
@@ -80,10 +80,10 @@ class Pairs:
         for number in range(first, len(self._variables)):
             for other in _bits(self._beside[number]):
                 self._beside[other] |= 1 << number
-        for variables in islice(self._tried, self._struck, None):
+        for variables in islice(self._tried, self._known_tried, None):
             if len(variables) <= 2:
-                self._strike([self._number[v] for v in variables])
-        self._struck = len(self._tried)
+                self._leave_out([self._number[v] for v in variables])
+        self._known_tried = len(self._tried)
 
     def _add(self, variable: int, fault: Fault) -> None:
         number = self._number[variable] = len(self._variables)
@@ -105,7 +105,7 @@ class Pairs:
         self._beside.append(beside)
         insort(self._by_time, (fault.time, number))
 
-    def _strike(self, chosen: Sequence[int]) -> None:
+    def _leave_out(self, chosen: Sequence[int]) -> None:
         """Leave out exactly this set."""
         match chosen:
             case []:
@@ -193,7 +193,7 @@ class Pairs:
         self._cores_with.append(one)
         self._alone &= ~(1 << one)
         for other in _bits(self._beside[one] & ~missing):
-            self._strike([one, other])
+            self._leave_out([one, other])
 
 
 def _bits(number: int) -> Iterator[int]:
