@@ -94,6 +94,7 @@ class FaultInjector:
     _again: threading.Event = field(default_factory=threading.Event)
     _told: dict[str, str] = field(default_factory=dict)
     _tasks: set[str] = field(default_factory=set)
+    _seconds: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def arm(self, again: bool = False) -> None:
@@ -234,11 +235,17 @@ class FaultInjector:
 
     def lose_executor_at(self, fault: str, event: TraceEvent, goes_on: bool) -> None:
         self._until_alone(event)
-        self.evidence[fault] = self.lose_executor()
+        lost = self.lose_executor()
+        with self._lock:
+            # The second attempt may be done before it is said that the first one is lost.
+            self.evidence[fault] = f"{lost}; {SECOND}" if fault in self._seconds else lost
         (self._again if goes_on else self._over).wait(_HELD_S)
 
     def tried_again(self, fault: str) -> None:
-        self.evidence[fault] += f"; {SECOND}"
+        with self._lock:
+            self._seconds.add(fault)
+            if fault in self.evidence:
+                self.evidence[fault] += f"; {SECOND}"
         self._again.set()
 
     def _until_alone(self, event: TraceEvent) -> None:

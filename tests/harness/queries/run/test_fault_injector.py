@@ -365,3 +365,15 @@ def test_an_executor_is_lost_until_a_second_attempt_is_done(at: str, second: Tra
     held.join(60)
     assert not held.is_alive()
     assert run.end() == ()
+
+
+def test_a_second_attempt_may_be_done_before_it_is_said_that_the_first_is_lost() -> None:
+    fault = f"lost-executor(before {MIDDLE}, goes on)"
+
+    def lost() -> str:
+        run.met(event("batch=1/stage=0/p=0/a=1/task", "after"))
+        return "Spark lost sight of it"
+
+    run = injector(Proxies(), fault, lost=lost)
+    run.met(event(MIDDLE))
+    assert run.end() == ()
