@@ -126,17 +126,16 @@ class _Driver:
     def _join(self, newest: int | None = None) -> None:
         """Become the application's only producer and learn what is committed. Whatever an
         earlier producer had begun has been committed or aborted when this returns."""
-        before = newest_note(self._sink.servers, self._note_topic, self._application)
+        before = self._newest_note()
         self._check(before)
         committed = Batches(before.get("committed", ()))
         if newest is not None and committed and committed.last > newest:
             raise AheadError.of(f"topic {self._sink.topic}", newest)
-        self._producer = producer(
-            self._sink.servers, f"bettong-{self._sink.topic}-{self._application}"
-        )
+        own = f"bettong-{self._sink.topic}-{self._application}"
+        self._producer = producer(self._sink.servers, own, self._sink.patience)
         try:
             self._producer.init_transactions()
-            note = newest_note(self._sink.servers, self._note_topic, self._application)
+            note = self._newest_note()
             self._check(note)
             self._committed = Batches(note.get("committed", ()))
             self._transact(iter(()), self._committed)
@@ -164,6 +163,10 @@ class _Driver:
         for each in sent:
             each.get(timeout=0)
         self._producer.commit_transaction()
+
+    def _newest_note(self) -> dict[str, Any]:
+        sink = self._sink
+        return newest_note(sink.servers, self._note_topic, self._application, sink.patience)
 
     @property
     def _note_topic(self) -> str:
@@ -198,7 +201,7 @@ class DirectKafkaSink:
         """Produce the rows; they are visible at once, whoever wins."""
 
         def produce() -> None:
-            made = producer(self.servers, None)
+            made = producer(self.servers, None, self.patience)
             try:
                 sent = [
                     made.send(

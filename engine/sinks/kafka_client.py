@@ -49,23 +49,24 @@ def attempted(action: Callable[[], T], patience: Patience) -> T:
     raise BettongError(f"Kafka: gave up after {patience.give_up_s:g} s: {failed}") from failed
 
 
-def producer(servers: str, transactional_id: str | None) -> Any:
+def producer(servers: str, transactional_id: str | None, patience: Patience) -> Any:
     """A new idempotent producer, transactional if it has an id."""
     return kafka().KafkaProducer(
-        bootstrap_servers=servers.split(","),
+        **_reached(servers, patience),
         acks="all",
         enable_idempotence=True,
         transactional_id=transactional_id,
         linger_ms=5,
+        max_block_ms=_milliseconds(patience),
     )
 
 
-def newest_note(servers: str, topic: str, application: str) -> dict[str, Any]:
+def newest_note(servers: str, topic: str, application: str, patience: Patience) -> dict[str, Any]:
     """The last committed value for this application in a topic of notes; empty without one."""
     library = kafka()
-    _make_topic(servers, topic)
+    _make_topic(servers, topic, patience)
     consumer = library.KafkaConsumer(
-        bootstrap_servers=servers.split(","),
+        **_reached(servers, patience),
         isolation_level="read_committed",
         enable_auto_commit=False,
         auto_offset_reset="earliest",
@@ -86,9 +87,9 @@ def newest_note(servers: str, topic: str, application: str) -> dict[str, Any]:
         consumer.close(autocommit=False)
 
 
-def _make_topic(servers: str, topic: str) -> None:
+def _make_topic(servers: str, topic: str, patience: Patience) -> None:
     library = kafka()
-    admin = library.KafkaAdminClient(bootstrap_servers=servers.split(","))
+    admin = library.KafkaAdminClient(**_reached(servers, patience))
     try:
         if topic not in admin.list_topics():
             compacted = {"cleanup.policy": "compact", "segment.ms": "600000"}
@@ -97,3 +98,14 @@ def _make_topic(servers: str, topic: str) -> None:
         pass
     finally:
         admin.close()
+
+
+def _reached(servers: str, patience: Patience) -> dict[str, Any]:
+    """How a client comes to its brokers: it waits no longer than for one answer, so that there is
+    time for another attempt."""
+    found = servers.split(",")
+    return {"bootstrap_servers": found, "bootstrap_timeout_ms": _milliseconds(patience)}
+
+
+def _milliseconds(patience: Patience) -> int:
+    return int(patience.timeout_s * 1000)

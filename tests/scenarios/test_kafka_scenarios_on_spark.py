@@ -26,6 +26,7 @@ FAULTS = (
     "omit: {link: driver->kafka, at: batch=1/sink.commit}",
     "omit-reply: {link: driver->kafka, at: batch=1/sink.commit}",
     "crash: {node: kafka, before: batch=1/sink.commit}",
+    "cut: {between: [[driver], [kafka]], from: batch=1/sink.commit, tries: 2}",
 )
 
 
