@@ -23,12 +23,12 @@ class Measured(NamedTuple):
 
 
 MEASURED = {
-    "files:Parquet": Measured("effectively-once", 78, 178),
+    "files:Parquet": Measured("effectively-once", 93, 134),
     "files:ParquetFiles": Measured("none", 47, 112),
     "files:JsonAppend": Measured("at-least-once", 22, 32),
     "files:JsonBatchFiles": Measured("effectively-once", 44, 59),
     "files:SqliteInsert": Measured("at-least-once", 24, 46),
-    "files:SqliteOneTransaction": Measured("effectively-once", 25, 47),
+    "files:SqliteOneTransaction": Measured("effectively-once", 39, 51),
     "files:SqliteRowsThenMarker": Measured("at-least-once", 27, 50),
     "files:SqliteMarkerThenRows": Measured("at-most-once", 27, 50),
     "writers:ForeachAppend": Measured("at-least-once", 45, 104),
@@ -45,7 +45,7 @@ MEASURED = {
     "mutants:AsksOutside": Measured("at-least-once", 26, 49),
     "postgres:PlainInsert": Measured("at-least-once", 40, 88),
     "postgres:OnConflict": Measured("effectively-once", 46, 115),
-    "postgres:OneTransaction": Measured("effectively-once", 64, 157),
+    "postgres:OneTransaction": Measured("effectively-once", 90, 112),
     "postgres:AskFirst": Measured("at-least-once", 68, 117),
     "postgres:AsynchronousCommit": Measured("at-most-once", 70, 103),
     "postgres:RowsThenMarker": Measured("at-least-once", 65, 146),
