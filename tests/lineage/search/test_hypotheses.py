@@ -50,6 +50,14 @@ def lineages(draw: st.DrawFn) -> Lineage:
     return lineage
 
 
+def as_one_system(one: Lineage, other: Lineage) -> None:
+    """The same leaf of two runs names the same faults."""
+    for id, attributes in list(other.graph.nodes(data=True)):
+        if attributes["kind"] == "leaf" and id in one.graph:
+            attributes.update(one.graph.nodes[id])
+    other.faults.update(one.faults)
+
+
 def brute_force(lineage: Lineage, bounds: Bounds) -> list[FaultSet]:
     known = list(lineage.faults.values())
     sets = chain.from_iterable(combinations(known, k) for k in range(len(known) + 1))
@@ -89,11 +97,7 @@ def test_minimal_sets_smallest_first_each_once(lineage: Lineage, bound: Bounds) 
 def test_lineage_that_comes_later_counts_as_if_it_had_come_first(
     one: Lineage, other: Lineage, bound: Bounds
 ) -> None:
-    # the same leaf of two runs names the same faults
-    for id, attributes in list(other.graph.nodes(data=True)):
-        if attributes["kind"] == "leaf" and id in one.graph:
-            attributes.update(one.graph.nodes[id])
-    other.faults.update(one.faults)
+    as_one_system(one, other)
     both = Lineage()
     both.merge(one)
     both.merge(other)
@@ -181,10 +185,7 @@ def test_a_fault_that_prevents_harm_hides_only_what_it_is_in() -> None:
 def test_every_set_but_those_excluded_comes_whenever_its_faults_become_known(
     one: Lineage, other: Lineage, bound: Bounds, random: Random
 ) -> None:
-    for id, attributes in list(other.graph.nodes(data=True)):
-        if attributes["kind"] == "leaf" and id in one.graph:
-            attributes.update(one.graph.nodes[id])
-    other.faults.update(one.faults)
+    as_one_system(one, other)
     both = Lineage()
     both.merge(one)
     both.merge(other)
@@ -207,10 +208,7 @@ def test_every_set_but_those_excluded_comes_whenever_its_faults_become_known(
 def test_what_was_ruled_out_before_more_became_known_hides_no_pair(
     one: Lineage, other: Lineage, first: int, late: bool
 ) -> None:
-    for id, attributes in list(other.graph.nodes(data=True)):
-        if attributes["kind"] == "leaf" and id in one.graph:
-            attributes.update(one.graph.nodes[id])
-    other.faults.update(one.faults)
+    as_one_system(one, other)
     bound = Bounds({"crash": 2}, total=2)
     drawn = set()
     with Hypotheses(one, bound) as some, Hypotheses(one, bound) as every:
