@@ -91,7 +91,8 @@ class Course:
         self._limits = limits
         self._excuses = Excuses()
         self._began = time.monotonic()
-        self._sending = {node: stream for stream, node in senders.items()}
+        self._senders = {node: stream for stream, node in senders.items()}
+        self._sending = set(self._senders)
 
     @property
     def all_sent(self) -> bool:
@@ -145,7 +146,12 @@ class Course:
 
     def _at_work(self) -> bool:
         drained = self._cluster.nodes["driver"].poll() == 0
-        return bool(self._sending) or not drained or self._cluster.has_live_zombies()
+        return self._someone_sends() or not drained or self._cluster.has_live_zombies()
+
+    def _someone_sends(self) -> bool:
+        """Whether a sender has not come to its end, or was started again after it, by a fault."""
+        running = (self._cluster.nodes[name].poll() is None for name in self._senders)
+        return bool(self._sending) or any(running)
 
     def _look_after(self) -> None:
         failure = self._control.failure
@@ -156,12 +162,12 @@ class Course:
         if failure is not None:
             raise failure
         for name, status in self._cluster.ended().items():
-            if name in self._sending and status == 0:
-                del self._sending[name]
+            if name in self._senders and status == 0:
+                self._sending.discard(name)
                 self._cluster.forget(name)
             elif name == "driver" and status == 0:
                 continue
-            elif name in self._sending and status == LOST and self._knows_of_loss(name):
+            elif name in self._senders and status == LOST and self._knows_of_loss(name):
                 self.sender_failed = True
                 self._cluster.forget(name)
             else:
@@ -170,7 +176,7 @@ class Course:
     def _knows_of_loss(self, name: str) -> bool:
         """Whether a sender has noted that the gateway has lost messages."""
         try:
-            outcome = json.loads(self._layout.outcome(self._sending[name]).read_text())
+            outcome = json.loads(self._layout.outcome(self._senders[name]).read_text())
             self.notes.append(str(outcome["error"]))
         except (OSError, ValueError, TypeError, KeyError):
             return False

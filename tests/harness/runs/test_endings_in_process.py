@@ -173,6 +173,16 @@ def test_versions_of_the_state_beyond_those_that_are_kept_are_a_leak(
         assert (seen.outcome, kinds(seen)) == (expected, set() if judged is scenario else {"Leak"})
 
 
+def test_a_sender_that_has_come_to_its_end_is_not_blamed_for_ending_again(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    """A crash that finds it gone starts it again; it has nothing to do then."""
+    crash = "{crash: {node: sender, before: batch=1/source.plan}}"
+    seen = run(backend, tmp_path / "run", "counting", crash)
+    assert seen.outcome in ("good", "not-injected")  # it may not have ended yet
+    assert (kinds(seen), seen.note) == (set(), "")
+
+
 def test_a_sender_that_has_lost_its_notes_with_its_disk_is_not_blamed(
     backend: LocalBackend, tmp_path: Path
 ) -> None:
