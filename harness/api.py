@@ -75,15 +75,7 @@ def run_scenario(
         with _campaign(
             found, backend, out, input_file, seed, limits, on_event, resume, beside, asked
         ) as campaign:
-            if faults.exhaustive:
-                whole = exhaustive.run_everything(campaign, faults, asked)
-                if whole.left:
-                    result = exhaustive.unfinished(campaign, whole, expected)
-                else:
-                    found_out = search_scenario(campaign, faults, budget=asked, expected=expected)
-                    result = exhaustive.compare(whole, found_out)
-            else:
-                result = search_scenario(campaign, faults, budget=asked, expected=expected)
+            result = _searched(campaign, faults, asked, expected)
             return _finished(label(result), out, on_event)
     if isinstance(faults, Schedule):
         faults.check(topology)
@@ -130,6 +122,19 @@ def replay(
             campaign, lambda _: [found.schedule], clean_runs=0, assumptions=plan.assumptions
         )
         return _finished(result, out, on_event)
+
+
+def _searched(
+    campaign: Campaign, reach: SearchBounds, budget: Budget, expected: Guarantee
+) -> Result:
+    """What a search found; where every set is to be run as well, that comes first."""
+    if not reach.exhaustive:
+        return search_scenario(campaign, reach, budget=budget, expected=expected)
+    whole = exhaustive.run_everything(campaign, reach, budget)
+    if whole.left:
+        return exhaustive.unfinished(campaign, whole, expected)
+    found = search_scenario(campaign, reach, budget=budget, expected=expected)
+    return exhaustive.compare(whole, found)
 
 
 def _finished(result: Result, out: Path, on_event: Handler) -> Result:
