@@ -122,7 +122,8 @@ class Output:
 
 def read_lines(directory: Path) -> Iterator[bytes]:
     """The visible rows of an application's directory, of whole batches only, as lines of JSON
-    with their line ends. Raises ValueError when the length that readers are told is none."""
+    with their line ends. Raises ValueError when the length that readers are told is none, or when
+    there is less than that."""
     try:
         left = int((directory / "output.length").read_text())
     except FileNotFoundError:
@@ -131,6 +132,8 @@ def read_lines(directory: Path) -> Iterator[bytes]:
         while left > 0 and (line := file.readline(left)):
             left -= len(line)
             yield line
+    if left > 0:
+        raise ValueError(f"output.jsonl ends {left} bytes before the length that readers are told")
 
 
 def read_rows(directory: Path) -> Iterator[dict[str, Any]]:

@@ -74,13 +74,15 @@ class Cluster:
         self.start(name)
 
     def crash(self, node: str) -> tuple[int, InjectionOutcome]:
-        """SIGKILL a node and reap it."""
+        """SIGKILL a node and reap it. One that asks others, and has just ended with all its work
+        done, is as dead at this moment as one that was killed, and is started again like it."""
         self._wanted.discard(node)
         self._paused.discard(node)
         incarnation, ended = self.nodes[node].crash()
         if ended is None:
             return incarnation, InjectionOutcome(False, f"{node} was not running")
-        return incarnation, InjectionOutcome(ended.status == -signal.SIGKILL, str(ended))
+        done = ended.status == 0 and not self.nodes[node].listens
+        return incarnation, InjectionOutcome(done or ended.status == -signal.SIGKILL, str(ended))
 
     def cut_power(self, node: str, keep: Keep) -> tuple[int, InjectionOutcome]:
         incarnation, outcome = self.crash(node)

@@ -19,6 +19,7 @@ from typing import IO, Protocol
 
 import psutil
 
+from bettong.harness.processes.watchdog import is_anothers, started
 from bettong.lineage.errors import BettongError
 
 KILL_TIMEOUT = 20.0
@@ -55,7 +56,7 @@ _guard = _Guard()
 
 def guard_session(session: int) -> None:
     """Have every process of a session killed should Bettong die before it has ended them."""
-    _guard.notify(f"+{session}")
+    _guard.notify(f"+{session} {started(session)}")
 
 
 def unguard_session(session: int) -> None:
@@ -211,6 +212,7 @@ class ProcessSession:
     def __init__(self, process: Leader) -> None:
         self._process = process
         self.pid = process.pid
+        self._started = started(self.pid)
         guard_session(self.pid)
 
     @classmethod
@@ -279,11 +281,11 @@ class ProcessSession:
         """
         killed: set[int] = set()
         deadline = time.monotonic() + KILL_TIMEOUT
-        while pids := session_members(self.pid):
+        while pids := self._members():
             new = [pid for pid in pids if pid not in killed]
             if new:
                 send_signal(new, signal.SIGSTOP)
-                new = [pid for pid in session_members(self.pid) if pid not in killed]
+                new = [pid for pid in self._members() if pid not in killed]
             send_signal([*new, *pids], signal.SIGKILL)
             killed.update(new)
             if self.pid in killed:
@@ -294,6 +296,11 @@ class ProcessSession:
         status = self._process.wait(KILL_TIMEOUT)
         unguard_session(self.pid)
         return Ended(self.pid, status, len(killed))
+
+    def _members(self) -> list[int]:
+        """Those of its processes that are there; none where its number is another session's by
+        now, for it has ended by itself."""
+        return [] if is_anothers(self.pid, self._started) else session_members(self.pid)
 
     def pause(self) -> str:
         """SIGSTOP every process of the session; the evidence that they stand still."""

@@ -2,8 +2,9 @@
 every session it was told of and removes every folder, so that even SIGKILL of Bettong leaves
 nothing behind. Needs nothing but the standard library; run as a file, not imported by its parent.
 
-Lines on standard input: ``+SID`` watch a session, ``-SID`` forget it, ``>PATH`` and ``<PATH``
-likewise for a folder.
+Lines on standard input: ``+SID START`` watch a session whose first process has started then, as
+:func:`started` tells, ``-SID`` forget it, ``>PATH`` and ``<PATH`` likewise for a folder. Numbers of
+processes are given again: a session whose first process has started at another time is another's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,25 @@ import signal
 import subprocess
 import sys
 import time
+
+
+def started(pid: int) -> str:
+    """When a process has started, by its machine's own count; empty when there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stat:  # noqa: PTH123
+            return stat.read().rpartition(")")[2].split()[19]
+    except OSError:
+        if os.path.isdir("/proc"):  # noqa: PTH112
+            return ""
+    told = subprocess.run(
+        ["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
+    return "-".join(told.stdout.split())
+
+
+def is_anothers(session: int, start: str) -> bool:
+    """Whether the session with this number is not the one whose first process has started then."""
+    return started(session) not in ("", start)
 
 
 def members(session: int) -> list[int]:
@@ -35,10 +55,10 @@ def members(session: int) -> list[int]:
     return found
 
 
-def end(session: int) -> None:
+def end(session: int, start: str) -> None:
     """SIGKILL every process of a session, until none is left or two seconds have passed."""
     deadline = time.monotonic() + 2
-    while pids := members(session):
+    while not is_anothers(session, start) and (pids := members(session)):
         for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -52,20 +72,21 @@ def end(session: int) -> None:
 def main() -> None:
     """Watch until standard input ends, then clear up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sessions: set[int] = set()
+    sessions: dict[int, str] = {}
     folders: set[str] = set()
     for line in sys.stdin:
         sign, rest = line[0], line[1:].rstrip("\n")
         if sign == "+":
-            sessions.add(int(rest))
+            session, _, start = rest.partition(" ")
+            sessions[int(session)] = start
         elif sign == "-":
-            sessions.discard(int(rest))
+            sessions.pop(int(rest), None)
         elif sign == ">":
             folders.add(rest)
         elif sign == "<":
             folders.discard(rest)
-    for session in sessions:
-        end(session)
+    for number, start in sessions.items():
+        end(number, start)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -22,6 +22,7 @@ class InMemory(Node):
     def __init__(self) -> None:
         super().__init__("driver", Instrumentation(), Path("log"))
         self.status: int | None = -1
+        self.ends_with = -signal.SIGKILL
         self.meanwhile: Callable[[], object] = lambda: None
 
     def _start(self, instrumentation: Instrumentation) -> None:
@@ -29,7 +30,7 @@ class InMemory(Node):
 
     def _kill(self) -> Ended | None:
         self.status = -1  # there is no process
-        return Ended(1, -signal.SIGKILL, 1)
+        return Ended(1, self.ends_with, 1)
 
     def _let_go(self) -> None: ...
 
@@ -82,6 +83,19 @@ def test_a_node_that_is_killed_and_started_while_it_is_looked_at_did_not_end_by_
     assert cluster.ended() == {}
     node.poll = poll  # type: ignore[method-assign]
     assert cluster.ended() == {}
+
+
+@pytest.mark.parametrize(
+    ("status", "listens", "fired"), [(0, False, True), (0, True, False), (1, False, False)]
+)
+def test_a_crash_hits_who_has_just_ended_with_its_work_done(
+    status: int, listens: bool, fired: bool
+) -> None:
+    """It is dead at this moment, and is started again; a server that ends has no work done."""
+    cluster, node = started()
+    node.listens = listens
+    node.ends_with = node.status = status
+    assert cluster.crash("driver")[1].fired is fired
 
 
 def test_a_node_that_is_killed_at_its_first_step_did_not_end_by_itself() -> None:

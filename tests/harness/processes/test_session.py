@@ -9,6 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bettong.harness.processes import session as sessions
+from bettong.harness.processes import watchdog
 from bettong.harness.processes.session import ProcessError, ProcessSession, suspend
 
 # A leader with a child that made itself a process group, as pyspark's daemon does.
@@ -107,6 +109,44 @@ def test_when_the_parent_is_killed_its_sessions_and_folders_go_too(tmp_path: Pat
     for guard in guards:
         wait_gone(guard.pid)
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("anothers", [True, False])
+def test_the_watchdog_ends_the_sessions_that_it_was_told_of(tmp_path: Path, anothers: bool) -> None:
+    """Numbers are given again: what has a number of a session that ended may be a stranger."""
+    session = ProcessSession.start(
+        [sys.executable, "-c", FAMILY], env=dict(os.environ), log=tmp_path / "log"
+    )
+    wait_text(tmp_path / "log")
+    start = "1" if anothers else watchdog.started(session.pid)
+    guard = [sys.executable, "-I", "-S", watchdog.__file__]
+    subprocess.run(guard, input=f"+{session.pid} {start}\n", text=True, check=True)
+    if not anothers:
+        wait_gone(session.pid)
+    assert (session.poll() is None) == anothers
+    session.kill()
+
+
+def test_the_end_of_what_has_ended_is_not_that_of_whoever_has_its_number_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stranger = subprocess.Popen([sys.executable, "-c", FAMILY], start_new_session=True)
+
+    class HasEnded:
+        pid = stranger.pid
+        stdin = stdout = None
+
+        def poll(self) -> int | None:
+            return 0
+
+        def wait(self, timeout: float | None = None) -> int:
+            return 0
+
+    monkeypatch.setattr(sessions, "started", lambda pid: "1")
+    assert ProcessSession(HasEnded()).kill().processes == 0
+    assert stranger.poll() is None
+    monkeypatch.undo()
+    ProcessSession(stranger).kill()
 
 
 ASKED = """

@@ -95,6 +95,12 @@ def test_a_row_that_cannot_be_read_is_an_anomaly_and_the_others_are_read(
     seen = visible(app, COUNTING, layout, "run", backend)
     assert [record.id for record in seen.records] == ["amounts/0"]
     assert [a.kind for a in seen.unreadable] == ["Corrupt", "Torn"]
+    whole = rows[: rows.index(b"\n") + 1]
+    (folder / "output.jsonl").write_bytes(whole)
+    seen = visible(app, COUNTING, layout, "run", backend)
+    assert [a.kind for a in seen.unreadable] == ["Corrupt"]
+    (missing,) = seen.unreadable
+    assert f"ends {len(rows) - len(whole)} bytes before" in missing.seen
     (folder / "output.length").write_text("many\n")
     seen = visible(app, COUNTING, layout, "run", backend)
     assert [a.kind for a in seen.unreadable] == ["Corrupt"]

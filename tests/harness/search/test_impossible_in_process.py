@@ -92,6 +92,38 @@ def test_what_comes_without_a_fault_does_not_count_as_impossible(
     assert bool(seen.not_fired) is (outcome == "not-injected")
 
 
+class TooLate(Campaign):
+    """In so many of its first runs with a fault that hits nothing although its moment comes."""
+
+    late = 0
+
+    def run(
+        self, schedule: Schedule, name: str | None = None, order: FiringOrder | None = None
+    ) -> RunRecord:
+        seen = super().run(schedule, name, order)
+        if not schedule.faults or not self.late:
+            return seen
+        self.late -= 1
+        missed = replace(seen, outcome="not-injected", not_fired=schedule.ids, evidence={})
+        self.observed[next(i for i, s in enumerate(self.observed) if s is seen)] = missed
+        return missed
+
+
+@pytest.mark.parametrize(("late", "outcome"), [(1, "good"), (3, "good"), (4, "not-injected")])
+def test_what_has_hit_nothing_at_its_moment_is_tried_again(
+    backend: LocalBackend, tmp_path: Path, late: int, outcome: str
+) -> None:
+    scenario = load_scenario("counting")
+    campaign = TooLate(backend, scenario, tmp_path, scenario.messages(), replay=False)
+    executor = ScenarioExecutor(campaign, batches=2)
+    executor.learn(executor.run())
+    one = Schedule.from_dict({"faults": [CRASH]})
+    executor.equivalence.faults |= {fault.id: fault for fault in one.faults}
+    campaign.late = late
+    seen = executor.run(frozenset(one.ids))
+    assert (seen.outcome, bool(seen.not_fired)) == (outcome, outcome == "not-injected")
+
+
 DIES = {"crash": {"node": "gateway", "before": "gateway.ack/amounts/end"}}
 RELEASED = "batch=0/source.commit"
 _TRIES = 20
