@@ -9,16 +9,17 @@ Wire protocol with the conductor (TCP, one JSON object a line, one answer for ea
     -> {"run": R, "pid": P, "event": TraceEvent}
     <- {"go": true} | {"go": false, "error": TEXT} | {"go": true, "errno": 28}
      | {"go": true, "errno": 5, "call": 3} | {"go": true, "errno": 0, "call": 1}
+     | {"go": true, "errno": 5, "call": 3, "lasting": true}
      | {"go": true, "cut": 2} | {"go": true, "answer": VALUE}
 
 ``go: false`` means that the run is over: the process must not go on. ``errno`` asks the step to
 fail as the operating system would (a storage fault); with ``call: N`` not the step but the N-th
 call to the disk from here on, until the thread is at its next step; without an error that call
-writes a part only. ``cut: N`` cuts the power right before the N-th ``sync``. The process says when
-it gets there, by an event ``disk-fault/STEP`` or ``power-cut/STEP``; the latter gets no answer.
-``answer`` is what a step that asks is told, such as when a batch's wait ends. A client that has
-not reached its peer says so by an event ``unreached/LINK``, which is no step; it is told whether
-the peer was down and is back.
+writes a part only; ``lasting``: every call from that one on. ``cut: N`` cuts the power right before
+the N-th ``sync``. The process says when it gets there, by an event ``disk-fault/STEP`` or ``power-
+cut/STEP``; the latter gets no answer. ``answer`` is what a step that asks is told, such as when a
+batch's wait ends. A client that has not reached its peer says so by an event ``unreached/LINK``,
+which is no step; it is told whether the peer was down and is back.
 """
 
 from __future__ import annotations
@@ -138,7 +139,8 @@ class ConductorRecorder:
         code, call = int(answer.get("errno", 0)), int(answer.get("call", 0))
         if code and not call:
             raise OSError(code, os.strerror(code))
-        _present.orders = Orders(call, code, int(answer.get("cut", 0)))
+        lasting = bool(answer.get("lasting"))
+        _present.orders = Orders(call, code, int(answer.get("cut", 0)), lasting)
 
     def _exchange(self, line: bytes) -> bytes:
         local = self._local
@@ -171,11 +173,17 @@ class FileRecorder:
 @dataclass(frozen=True, slots=True)
 class Orders:
     """What the conductor wants done to calls of the disk: ``errno`` for the ``call``-th (0: it
-    writes a part only), the power cut before the ``cut``-th sync; 0 for none."""
+    writes a part only), and, if that is ``lasting``, for all that follow; the power cut before the
+    ``cut``-th sync; 0 for none."""
 
     call: int = 0
     errno: int = 0
     cut: int = 0
+    lasting: bool = False
+
+    def hits(self, call: int) -> bool:
+        """Whether the so-manieth call is one of these."""
+        return call == self.call or (self.lasting and 0 < self.call < call)
 
 
 @dataclass(slots=True)
@@ -200,11 +208,12 @@ class Edge:
             if self.syncs == self.orders.cut:
                 self._notify(POWER_CUT, call=self.calls, operation=operation, path=path)
                 raise RunOverError("the power is cut")
-        if self.calls != self.orders.call:
+        if not self.orders.hits(self.calls):
             return None
         if self.orders.errno == 0 and operation != "append":
             return None  # nothing but a write can be short
-        self._notify(DISK_FAULT, call=self.calls, operation=operation, path=path)
+        if self.calls == self.orders.call:
+            self._notify(DISK_FAULT, call=self.calls, operation=operation, path=path)
         return self.orders
 
     def done(self, number: int, call: Sequence[str | int], size: int) -> None:

@@ -99,6 +99,7 @@ class RecordLog:
         self._disk = disk
         self._segments: list[_Segment] = []
         self._file: AppendFile | None = None
+        self._has_rest = False
         disk.make_directory(directory)
         disk.sync_directory(directory.parent)
         self._recover(on_head, visit)
@@ -111,8 +112,8 @@ class RecordLog:
     def append(self, kind: int, tag: int, *body: Buffer) -> Position:
         """Append a record, durable on return.
 
-        Raises OSError; then the log is back at what was durable before. When that fails as well,
-        every later append fails too.
+        Raises OSError; then the log is back at what was durable before. When the disk does not
+        allow that either, it is done before the next record.
         """
         file, segment = self._current()
         position = Position(segment.number, segment.size)
@@ -125,7 +126,9 @@ class RecordLog:
             file.write(record)
             file.sync()
         except OSError:
-            self._roll_back(file, segment)
+            self._has_rest = True
+            with contextlib.suppress(OSError):
+                self._cut_rest(file, segment)
             raise
         segment.size += len(record)
         return position
@@ -166,16 +169,20 @@ class RecordLog:
             self._file = None
 
     def _current(self) -> tuple[AppendFile, _Segment]:
+        """What is appended to, with nothing behind its last record; raises OSError."""
         if self._file is None:
-            raise OSError(f"{self.directory}: closed after a write that could not be undone")
-        return self._file, self._segments[-1]
+            raise OSError(f"{self.directory}: the log is closed")
+        segment = self._segments[-1]
+        self._cut_rest(self._file, segment)
+        return self._file, segment
 
-    def _roll_back(self, file: AppendFile, segment: _Segment) -> None:
-        try:
+    def _cut_rest(self, file: AppendFile, segment: _Segment) -> None:
+        """Take away what a write that failed has left, if one has; raises OSError, and then it is
+        there still."""
+        if self._has_rest:
             file.truncate(segment.size)
             file.sync()
-        except OSError:
-            self.close()
+            self._has_rest = False
 
     def _begin(self, number: int) -> None:
         head = self._head()

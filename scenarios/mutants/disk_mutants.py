@@ -59,6 +59,14 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         COUNTING,
+        "gateway_forgets_rests",
+        "the gateway writes on behind a record that it could not cut off on a disk that failed",
+        "gateway",
+        "disks:ForgetsRests",
+        "Remember that the rest of a failed write is there, and cut it off before the next one.",
+    ),
+    mutant(
+        COUNTING,
         "sink_commits_first",
         "the sink takes a batch for committed before that is written down, and the write fails",
         "receiver",

@@ -132,7 +132,7 @@ class EndsFirst(Gateway):
 
 
 class _LeavesTornRecords(RecordLog):
-    def _roll_back(self, file: AppendFile, segment: object) -> None:
+    def _cut_rest(self, file: AppendFile, segment: Any) -> None:
         pass
 
 
@@ -144,6 +144,24 @@ class LeavesTornRecords(Gateway):
     """Goes on writing behind a record that the disk has taken in part."""
 
     journal_class = _TornJournal
+
+
+class _ForgetsRests(RecordLog):
+    def _cut_rest(self, file: AppendFile, segment: Any) -> None:
+        try:
+            super()._cut_rest(file, segment)
+        finally:
+            self._has_rest = False  # it was tried
+
+
+class _ForgetfulJournal(Journal):
+    log_class = _ForgetsRests
+
+
+class ForgetsRests(Gateway):
+    """Goes on writing behind a record that was refused, where the disk did not let it be cut."""
+
+    journal_class = _ForgetfulJournal
 
 
 class _CommitsFirstLedger(Ledger):

@@ -30,12 +30,22 @@ class Storage(Fault):
         errno: the error's name; ``SHORT`` for a write of which the system takes a part and says
             so. With ``ENOSPC`` a write is taken in part before it fails.
         call: which call; 0 for the step as a whole.
+        lasting: every call of the thread fails from that one on until its next step, so that
+            nothing can be undone either.
         node: that takes the step; empty for whichever does.
     """
 
     kind: ClassVar[str] = "storage"
     bound: ClassVar[str] = STORAGE
-    optional: ClassVar[tuple[str, ...]] = ("node", "at", "before", "after", "call", "errno")
+    optional: ClassVar[tuple[str, ...]] = (
+        "node",
+        "at",
+        "before",
+        "after",
+        "call",
+        "errno",
+        "lasting",
+    )
     premises: ClassVar[tuple[Premise, ...]] = ("ends", "lives after")
     reports: ClassVar[str] = DISK_FAULT
 
@@ -43,16 +53,18 @@ class Storage(Fault):
     errno: str = "ENOSPC"
     call: int = 0
     node: str = ""
+    lasting: bool = False
 
     @property
     def id(self) -> str:
         where = f"{self.node}, " if self.node else ""
         which = f", call {self.call}" if self.call else ""
-        return f"storage({self.errno}, {where}{self.at}{which})"
+        on = " and on" if self.lasting else ""
+        return f"storage({self.errno}, {where}{self.at}{which}{on})"
 
     @property
     def variety(self) -> str:
-        return self.errno
+        return f"{self.errno}{' lasting' if self.lasting else ''}"
 
     @property
     def code(self) -> int:
@@ -68,12 +80,16 @@ class Storage(Fault):
         call = entry.count("call") if "call" in entry else 0
         if code == SHORT and not call:
             raise entry.error("errno SHORT is of one write: say which call it is")
-        return cls(at, code, call, entry.text("node") if "node" in entry else "")
+        lasting = entry.flag("lasting", False)
+        if lasting and (not call or code == SHORT):
+            raise entry.error("a fault that is lasting begins with a call that fails: give call")
+        return cls(at, code, call, entry.text("node") if "node" in entry else "", lasting)
 
     def to_dict(self) -> dict[str, Any]:
         node = {"node": self.node} if self.node else {}
         which = {"call": self.call} if self.call else {}
-        return {**node, self.at.phase: self.at.place, **which, "errno": self.errno}
+        lasting = {"lasting": True} if self.lasting else {}
+        return {**node, self.at.phase: self.at.place, **which, "errno": self.errno, **lasting}
 
     def describe(self) -> str:
         if not self.call:
@@ -83,7 +99,8 @@ class Storage(Fault):
         when = when if self.at.phase == "after" else f"while {when.partition(' ')[2]}"
         if self.errno == SHORT:
             return f"the disk{whose} took only a part of a write ({_nth(self.call)} call) {when}"
-        return f"the {_nth(self.call)} call to the disk{whose} failed with {self.errno} {when}"
+        on = " and all that followed in the step" if self.lasting else ""
+        return f"the {_nth(self.call)} call to the disk{whose}{on} failed with {self.errno} {when}"
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -97,7 +114,7 @@ class Storage(Fault):
         if self.node and self.node != run.node:
             return None  # another node takes this step
         if self.call:
-            return Begun("", answer=Go(self.code, call=self.call))
+            return Begun("", answer=Go(self.code, call=self.call, lasting=self.lasting))
         return Begun(f"the step failed with {self.errno}", done=True, answer=Go(self.code))
 
     def reported(self, event: TraceEvent, run: RunActuator) -> Begun | None:
@@ -133,12 +150,17 @@ class Storage(Fault):
 
 
 def _calls(node: str, at: Point, calls: Sequence[DiskCall]) -> Iterable[Storage]:
-    """A full disk takes no more bytes; a broken one fails at whatever it is asked."""
+    """A full disk takes no more bytes; a broken one fails at whatever it is asked. One that goes on
+    failing matters where there is something to undo: what was written and cannot be synced."""
+    before = ""
     for call in calls:
         code = "ENOSPC" if call.operation in ("append", "open", "mkdir") else "EIO"
         yield Storage(at, code, call.number, node)
         if call.operation == "append":
             yield Storage(at, SHORT, call.number, node)
+        if call.operation == "sync" and before == "append":
+            yield Storage(at, code, call.number, node, lasting=True)
+        before = call.operation
 
 
 def _nth(number: int) -> str:

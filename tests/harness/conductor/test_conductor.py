@@ -478,15 +478,16 @@ with step("reported", seen=seen, content=path.read_text()):
 
 
 @pytest.mark.parametrize(
-    ("errno", "call", "phase", "seen", "content"),
+    ("errno", "call", "phase", "lasting", "seen", "content"),
     [
-        ("ENOSPC", 2, "before", ["No space left on device", "", ""], "firsecond"),
-        ("EIO", 2, "before", ["Input/output error", "", ""], "second"),
-        ("EIO", 3, "before", ["", "Input/output error", ""], "firstsecond"),
-        ("SHORT", 2, "before", ["", "", ""], "firstsecond"),
-        ("EIO", 1, "after", ["", "", "Input/output error"], "first"),
-        ("EIO", 4, "before", ["", "", ""], "firstsecond"),
-        ("SHORT", 3, "before", ["", "", ""], "firstsecond"),
+        ("ENOSPC", 2, "before", False, ["No space left on device", "", ""], "firsecond"),
+        ("EIO", 2, "before", False, ["Input/output error", "", ""], "second"),
+        ("EIO", 3, "before", False, ["", "Input/output error", ""], "firstsecond"),
+        ("SHORT", 2, "before", False, ["", "", ""], "firstsecond"),
+        ("EIO", 1, "after", False, ["", "", "Input/output error"], "first"),
+        ("EIO", 4, "before", False, ["", "", ""], "firstsecond"),
+        ("SHORT", 3, "before", False, ["", "", ""], "firstsecond"),
+        ("EIO", 2, "before", True, ["Input/output error"] * 2 + [""], "second"),
     ],
 )
 def test_the_nth_call_to_the_disk_fails(
@@ -496,10 +497,11 @@ def test_the_nth_call_to_the_disk_fails(
     errno: str,
     call: int,
     phase: PointPhase,
+    lasting: bool,
     seen: list[str],
     content: str,
 ) -> None:
-    fault = Storage(Point("write", phase), errno, call, "a")
+    fault = Storage(Point("write", phase), errno, call, "a", lasting)
     control = begin(fault)
     children.program = WRITES
     children.start("a", str(tmp_path / "disk" / "file"))

@@ -51,6 +51,7 @@ faults = st.one_of(
         st.integers(1, 9),
         st.just("") | nodes,
     ),
+    st.builds(f.Storage, moments, st.just("EIO"), st.integers(1, 9), st.just(""), st.just(True)),
     st.builds(
         lambda span, direction: f.Cut(("w1",), ("w2", "driver"), *span, direction),
         spans,

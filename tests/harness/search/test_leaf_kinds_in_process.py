@@ -68,6 +68,7 @@ DISKS: Mapping[str, str] = {
     "gateway_ends_first": "storage(",
     "gateway_swallows_failed_syncs": "storage(EIO, ",
     "gateway_leaves_torn_records": "storage(",
+    "gateway_forgets_rests": "storage(EIO, gateway, before gateway.",
     "sink_commits_first": "storage(",
     "state_files_unsynced": "power-cut(driver, ",
 }
