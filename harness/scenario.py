@@ -58,6 +58,7 @@ class Scenario:
             driver that asks again is told the next. Later waits do not end: batches close by
             number. Without any all batches do.
         frame: messages that the sender puts into a frame, or that are in each file of a folder.
+        window: frames that the sender may send before the first of them is acknowledged.
         partitions: state partitions.
         inputs, outputs: where messages come from, and where outputs go.
         classes: classes ``module:Class`` that replace the right ones, by component.
@@ -83,6 +84,7 @@ class Scenario:
     batch: int = 8
     moments: Sequence[Mapping[str, int]] = ()
     frame: int = 4
+    window: int = 1
     partitions: int = 2
     inputs: Inputs = "gateway"
     outputs: Outputs = "receiver"

@@ -219,6 +219,23 @@ MERGING = replace(
     batches=3,  # the third is the first that names a merged file
 )
 
+MERGING_BESIDE = replace(
+    MERGING,
+    name="counting_merging_beside",
+    title="sums in 4 batches, with state files that are merged when the next batch has begun",
+    classes={"protocol": "bettong.scenarios.beside:MergingBeside"},
+)
+
+AHEAD = replace(
+    COUNTING,
+    name="counting_ahead",
+    title="sums in 2 batches, of a sender three frames ahead, which are made durable together",
+    input=amounts,
+    frame=1,
+    window=3,
+    classes={"gateway": "bettong.scenarios.beside:GathersThree"},
+)
+
 COLLIDED = replace(
     MERGING,
     name="counting_collided",
@@ -319,10 +336,12 @@ SCENARIOS: Sequence[Scenario] = (
     ROLLING,
     ROLLING_TWO,
     ON_CREDIT,
+    AHEAD,
     REPARTITIONED,
     CHANGED,
     RENAMED,
     MERGING,
+    MERGING_BESIDE,
     COLLIDED,
     ON_ARRAYS,
     IN_PARTS,

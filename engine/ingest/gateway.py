@@ -175,7 +175,7 @@ class Gateway(Server):
             if isinstance(frame, Exception):
                 raise frame
             if isinstance(frame, Data):
-                arrived, following = gather(connection, frame)
+                arrived, following = self.gather(connection, frame)
                 self.take_data(connection, stream, arrived)
             elif isinstance(frame, End):
                 self.take_end(connection, stream, frame)
@@ -185,6 +185,32 @@ class Gateway(Server):
                 raise RefusedError(
                     "frame", f"a sender of {journal.stream} sent {type(frame).__name__}"
                 )
+
+    def gather(self, connection: Connection, data: Data) -> tuple[Arrived, object]:
+        """A frame together with those that have come in behind it, so that they are synced
+        together; and what came after those, a frame or an error, if anything did. A sender that
+        waits for each frame's acknowledgement has one of them on the way: then there is nothing to
+        be gathered."""
+        blocks, stop = [data.messages], data.first + len(data.messages)
+        causes = [data.cause]
+        size = _size(data.messages)
+        following: object = None
+        while following is None and size < _GATHER_BYTES and self.has_more(connection, stop):
+            try:
+                following = connection.receive()
+            except BettongError as e:
+                following = e
+            if isinstance(following, Data) and following.first == stop:
+                blocks.append(following.messages)
+                causes.append(following.cause)
+                stop += len(following.messages)
+                size += _size(following.messages)
+                following = None
+        return Arrived(data.first, Block.join(blocks), tuple(causes)), following
+
+    def has_more(self, connection: Connection, stop: int) -> bool:
+        """Whether anything has come in behind the messages below a number."""
+        return connection.poll(0)
 
     def welcome(self, stream: Stream) -> Welcome:
         """What a client is told first."""
@@ -299,28 +325,6 @@ class Gateway(Server):
 def _size(messages: Block) -> int:
     """Their bytes in a frame: many empty ones take room too."""
     return len(messages.data) + 4 * len(messages)
-
-
-def gather(connection: Connection, data: Data) -> tuple[Arrived, object]:
-    """A frame together with those that have come in behind it, so that they are synced together;
-    and what came after those, a frame or an error, if anything did. A sender that waits for each
-    frame's acknowledgement has one of them on the way: then there is nothing to be gathered."""
-    blocks, stop = [data.messages], data.first + len(data.messages)
-    causes = [data.cause]
-    size = _size(data.messages)
-    following: object = None
-    while following is None and size < _GATHER_BYTES and connection.poll(0):
-        try:
-            following = connection.receive()
-        except BettongError as e:
-            following = e
-        if isinstance(following, Data) and following.first == stop:
-            blocks.append(following.messages)
-            causes.append(following.cause)
-            stop += len(following.messages)
-            size += _size(following.messages)
-            following = None
-    return Arrived(data.first, Block.join(blocks), tuple(causes)), following
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -221,7 +221,8 @@ class RunCluster(Cluster):
         command = [
             *(SENDER, "--gateway", gateway),
             *("--stream", stream, "--input", str(layout.input(stream))),
-            *("--frame", str(self._scenario.frame), "--acked", str(layout.acked(stream))),
+            *("--frame", str(self._scenario.frame), "--window", str(self._scenario.window)),
+            *("--acked", str(layout.acked(stream))),
             *("--outcome", str(layout.outcome(stream)), "--timeout", f"{self._answer_s:g}"),
         ]
         return CommandNode(

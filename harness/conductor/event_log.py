@@ -34,6 +34,7 @@ class EventLog:
         times: when each of them came, in seconds of a monotonic clock.
         counts: how often each step has been begun.
         repeats: how many steps were taken since one was taken for the first time.
+        most_taken: how often that step was begun which was begun the most.
         latest: when anything happened last.
         spoken: of each node the latest incarnation that has taken a step.
     """
@@ -42,7 +43,7 @@ class EventLog:
         self.events: list[TraceEvent] = []
         self.times: list[float] = []
         self.counts: Counter[str] = Counter()
-        self.repeats = 0
+        self.repeats = self.most_taken = 0
         self.spoken: dict[str, int] = {}
         self.latest = time.monotonic()
         self._open_steps: dict[int, list[OpenStep]] = {}
@@ -73,6 +74,7 @@ class EventLog:
         self.spoken[event.node] = max(event.incarnation, self.spoken.get(event.node, 0))
         taken = OpenStep(event, self.counts[event.step])
         self._open_steps.setdefault(connection_id, []).append(taken)
+        self.most_taken = max(self.most_taken, taken.occurrence)
         self.repeats = 0 if taken.occurrence == 1 else self.repeats + 1
         return taken
 

@@ -115,6 +115,11 @@ class RunControl:
         return self._book.repeats
 
     @property
+    def most_taken(self) -> int:
+        """How often that step was begun which was begun the most."""
+        return self._book.most_taken
+
+    @property
     def idle_seconds(self) -> float:
         """Seconds since anything happened."""
         return time.monotonic() - self._book.latest

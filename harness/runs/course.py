@@ -38,6 +38,7 @@ class Limits:
         idle_s: seconds in which nothing happens.
         wall_s: seconds in all.
         repeats: steps taken again without any new one between.
+        times: that one step is taken.
         still_s: seconds in which nothing happens after which all others wait for a node that
             stands still, unless one of them is at work.
         until: the moment of the monotonic clock, in seconds, at which the budget is over: no run
@@ -47,6 +48,7 @@ class Limits:
     idle_s: float = 60.0
     wall_s: float = 300.0
     repeats: int = 1000
+    times: int = 256
     still_s: float = 1.5
     until: float = math.inf
 
@@ -221,6 +223,8 @@ class Course:
             raise StuckError(f"nothing happened for more than {self._limits.idle_s:g} s")
         if self._control.repeats > self._limits.repeats:
             raise StuckError(f"{self._control.repeats} steps without a new one")
+        if self._control.most_taken > self._limits.times:
+            raise StuckError(f"one step was taken more than {self._limits.times} times")
         took = time.monotonic() - self._began
         if took > patience(self._limits.wall_s):
             raise StuckError(f"not done after {self._limits.wall_s:g} s and more")

@@ -109,13 +109,35 @@ class RunLineage:
 
 
 @dataclass(slots=True)
+class _Lived:
+    """What an incarnation of a node has lived through.
+
+    Attributes:
+        digest: equal for the same, in whatever order.
+    """
+
+    digest: int = 0
+    _known: set[str] = field(default_factory=set)
+
+    def through(self, *facts: str) -> None:
+        """It has lived through these as well."""
+        for fact in facts:
+            if fact not in self._known:
+                self._known.add(fact)
+                # A sum, so that a long life costs no more at its end than at its beginning.
+                added = int.from_bytes(blake2b(fact.encode(), digest_size=6).digest(), "big")
+                self.digest = (self.digest + added) % (1 << 48)
+
+
+@dataclass(slots=True)
 class _Builder:
     reading: Reading
     events: tuple[TraceEvent, ...]
     leaves: LeafBuilder
     recoveries: Recoveries
     alive: dict[tuple[str, int], str] = field(default_factory=dict)
-    lived: dict[tuple[str, int], set[str]] = field(default_factory=dict)
+    lived: dict[tuple[str, int], _Lived] = field(default_factory=dict)
+    taken: set[tuple[str, int, str]] = field(default_factory=set)
     origin: dict[tuple[str, int], list[str]] = field(default_factory=dict)
 
     def build(self) -> RunLineage:
@@ -162,12 +184,9 @@ class _Builder:
     def _begin(self, occurrence: Occurrence) -> None:
         premises = [self._live_until(occurrence, "before")]
         premises += self._premises(occurrence.causes, occurrence, occurrence.begun)
-        first_here = not any(
-            o.step == occurrence.step
-            and o.number < occurrence.number
-            and (o.node, o.incarnation) == (occurrence.node, occurrence.incarnation)
-            for o in self.reading.occurrences
-        )
+        here = occurrence.node, occurrence.incarnation, occurrence.step
+        first_here = here not in self.taken
+        self.taken.add(here)
         if not first_here and self.leaves.injected:
             premises.append(self.leaves.owed(self.leaves.injected[-1]))
         self.lineage.firing(f"begun({occurrence.name})", premises, "begin")
@@ -211,10 +230,9 @@ class _Builder:
         before = self.alive.get(who)
         origin = [] if before else self.origin.get(who, [])
         premises = [*([before] if before else origin), *disk, leaf]
-        lived = self.lived.setdefault(who, set())
-        lived.update((*origin, *disk, leaf, str(point)))
-        history = blake2b("\0".join(sorted(lived)).encode(), digest_size=6).hexdigest()
-        fact = f"alive({occurrence.node}.{occurrence.incarnation}, {point}) {history}"
+        lived = self.lived.setdefault(who, _Lived())
+        lived.through(*origin, *disk, leaf, str(point))
+        fact = f"alive({occurrence.node}.{occurrence.incarnation}, {point}) {lived.digest:012x}"
         self.lineage.fact(fact, label=f"{occurrence.node} lives, {point}")
         self.lineage.firing(fact, premises, "live on")
         self.alive[who] = fact

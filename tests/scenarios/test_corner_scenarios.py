@@ -32,6 +32,11 @@ CORNERS = {
         ("engine/state/manifest.py", "store.remove(_name(batch, epoch))"),
         ("engine/state/housekeeping.py", 'self._store.remove(f"{folder}/{name}")'),
     ],
+    "counting_merging_beside": [
+        ("engine/state/compaction.py", "return write_rows(store, name, state.name, rows,"),
+        ("engine/state/manifest.py", "store.remove(_name(batch, epoch))"),
+    ],
+    "counting_ahead": [("engine/ingest/gateway.py", "causes.append(following.cause)")],
     "counting_collided": [
         ("engine/state/files.py", "rows[place] = self._after_collision("),
         ("engine/state/compaction.py", "return np.array([newest[row] for row in sorted(newest)]"),

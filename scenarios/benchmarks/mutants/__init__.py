@@ -33,6 +33,8 @@ SCENARIOS = (
     "counting_repartitioned",
     "counting_changed",
     "counting_merging",
+    "counting_ahead",
+    "counting_merging_beside",
     "counting_collided",
     "counting_on_arrays",
     "counting_between_folders",

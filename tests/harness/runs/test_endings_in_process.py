@@ -156,6 +156,19 @@ def test_a_budget_that_is_over_starts_nothing(backend: LocalBackend, tmp_path: P
     assert "the budget ended" in seen.note
 
 
+@pytest.mark.parametrize(("times", "outcome"), [(1, "violation"), (2, "good")])
+def test_a_run_that_takes_one_step_again_and_again_is_stuck(
+    backend: LocalBackend, tmp_path: Path, times: int, outcome: str
+) -> None:
+    """Others may go on all the same, and take steps that are new."""
+    faults = [{"crash": {"node": "gateway", "before": "gateway.append/amounts/2"}}]
+    asked = Asked(replay=False, limits=Limits(times=times))
+    schedule = Schedule.from_dict({"faults": faults})
+    seen = run_once(backend, load_scenario("counting"), schedule, tmp_path / "run", asked)
+    assert seen.outcome == outcome
+    assert kinds(seen) == ({"Stuck"} if outcome == "violation" else set())
+
+
 def test_messages_that_are_not_released_in_the_end_are_a_leak(
     backend: LocalBackend, tmp_path: Path
 ) -> None:

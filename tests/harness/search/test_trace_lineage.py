@@ -303,6 +303,7 @@ def test_each_call_to_the_disk_can_fail() -> None:
     assert storage == {
         f"storage(ENOSPC, receiver, before {SERVED}, call 1)",
         f"storage(SHORT, receiver, before {SERVED}, call 1)",
+        f"storage(EIO, receiver, before {SERVED}, call 2 and on)",
         f"storage(EIO, receiver, before {SERVED}, call 2)",
         f"storage(EIO, after {SERVED})",
     }

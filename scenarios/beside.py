@@ -1,0 +1,74 @@
+"""What goes on beside each other in production, at a moment that is the same in every run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from bettong.engine.batch.job import Job
+from bettong.engine.batch.protocol import BatchProtocol, Settings
+from bettong.engine.ingest.gateway import Gateway
+from bettong.engine.net.connection import Connection
+from bettong.engine.state.manifest import Manifest
+
+
+class GathersThree(Gateway):
+    """Waits for the frames that a sender sends ahead, up to each third message, and makes them
+    durable together. A sender comes to such a message before it has to wait; for what comes to
+    none, such as a frame that is said again, nobody waits long."""
+
+    most: ClassVar[int] = 3
+    patience_s: ClassVar[float] = 2.0
+
+    def has_more(self, connection: Connection, stop: int) -> bool:
+        """Whether anything more is to be waited for, and has come."""
+        return stop % self.most != 0 and connection.poll(self.patience_s)
+
+
+class Later(Executor):
+    """Does what it is given when it is told to, at the latest when it is shut down."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Callable[[], None]] = []
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Take note of it."""
+        done: Future[Any] = Future()
+
+        def work() -> None:
+            try:
+                done.set_result(fn(*args, **kwargs))
+            except BaseException as e:
+                done.set_exception(e)
+                raise
+
+        self._waiting.append(work)
+        return done
+
+    def work(self) -> None:
+        """Do it; raises what it raises."""
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            each()
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Do what is left, unless nobody waits for it."""
+        if wait and not cancel_futures:
+            self.work()
+
+
+class MergingBeside(BatchProtocol):
+    """Merges the state files of a partition as soon as there are two, and removes old versions,
+    when the next batch has begun from what is there, before its tasks read it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._later = Later()
+        super().__init__(replace(settings, keep_versions=2, fan_in=2, housekeeping=self._later))
+
+    def job(self, batch: int, base: Manifest) -> Job:
+        """What a batch has to do."""
+        job = super().job(batch, base)
+        self._later.work()
+        return job
