@@ -1,0 +1,184 @@
+"""What the processes change that user code in a Python worker starts: in a task, or in the commit
+of a Python data source.
+
+A worker waits for a process without a word to anybody, so that a crash amid the work of the
+process was never tried. From its start on the folder of the run is watched: when it has ended,
+and before the worker's own code does anything else, what it has changed is a moment of its own.
+What it changes in more than one step, or beside the worker, nobody can stop in between: that is
+told as work beside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from bettong.harness.queries.sink.folder_watch import FolderWatch
+from bettong.harness.queries.sink.processes import FORKED, LeftAtWork, StartedProcesses
+
+CAPTURES = "capture_outputs"
+"""Within this context Spark's workers run what is the user's, whatever they are there for."""
+WAITS = ("waitpid", "wait", "wait3", "wait4", "waitid", "system")
+"""The calls of ``os`` that return when a process has ended."""
+_SPARKS_FILES = re.compile(r"/_temporary/|/\.?part-\d{5}-[0-9a-f]{8}-[0-9a-f-]{27}[-.]c\d{3}")
+
+
+class TaskProcesses:
+    """Sees what the processes of the task under way change. A worker has one task at a time.
+
+    Args:
+        folder: gives the folder of the run, None where there is none.
+        happens: is given the path that was changed, and who has worked beside the task meanwhile,
+            if anybody did.
+        seen_otherwise: paths whose changes are not told.
+    """
+
+    def __init__(
+        self,
+        folder: Callable[[], str | None],
+        happens: Callable[[str, str], None],
+        seen_otherwise: Collection[str],
+    ) -> None:
+        self._folder = folder
+        self._happens = happens
+        self._seen_otherwise = seen_otherwise
+        self._left = LeftAtWork()
+        self._work: _Work | None = None
+        self._waits = threading.local()
+
+    def around(self, captures: Callable[..., AbstractContextManager[None]]) -> Callable[..., Any]:
+        """The context in which workers run what is the user's."""
+
+        @contextlib.contextmanager
+        def captured(*arguments: Any, **named: Any) -> Iterator[None]:
+            with captures(*arguments, **named):
+                try:
+                    self._begins()
+                    yield
+                    self._returns()
+                finally:
+                    self._ends()
+
+        return captured
+
+    def waiting(self, wait: Callable[..., Any]) -> Callable[..., Any]:
+        """A call that returns when a process has ended: what that has changed is a moment."""
+
+        @wraps(wait)
+        def waited(*arguments: Any, **named: Any) -> Any:
+            outermost = not getattr(self._waits, "now", False)
+            self._waits.now = True
+            try:
+                done = wait(*arguments, **named)
+            finally:
+                self._waits.now = not outermost
+            if outermost:
+                self._look()
+            return done
+
+        return waited
+
+    def starts(self, command: str) -> None:
+        """The worker is about to start a process."""
+        work = self._own()
+        if work is None:
+            return
+        self._look()
+        self._watch(work)
+        work.processes.starts(command)
+        if work.thread != threading.get_ident():
+            work.processes.goes_on()
+
+    def told(self) -> None:
+        """The worker's own code is about to change something, as is told."""
+        work = self._own()
+        if work is not None and work.processes.any:
+            work.processes.goes_on()
+            self._look()
+
+    def elsewhere(self) -> str:
+        """Who works, if that is a copy of the worker; empty if it is not."""
+        return FORKED if self._work is not None and self._work.pid != os.getpid() else ""
+
+    def _begins(self) -> None:
+        folder = self._folder()
+        if folder is None:
+            return
+        processes = StartedProcesses(self._left, own=True)
+        self._work = _Work(folder, os.getpid(), threading.get_ident(), processes)
+        if processes.any:
+            self._watch(self._work)
+
+    def _watch(self, work: _Work) -> None:
+        """Watch from now on what changes, if that is not watched yet; what has changed before, no
+        process has."""
+        if work.watch is None:
+            work.watch = FolderWatch(work.folder, self._seen_otherwise, _is_sparks)
+        elif not work.processes.any:
+            work.watch.changed()
+
+    def _returns(self) -> None:
+        """The user's code has done its work. Who has ended by the time that is asked has done what
+        files show after it."""
+        work = self._own()
+        if work is None:
+            return
+        left = work.processes.still_at_work()
+        self._look()
+        if left:
+            self._happens(work.any_file, f"{left} was still at work when the task ended")
+
+    def _ends(self) -> None:
+        work, self._work = self._own(), None
+        if work is not None:
+            work.processes.still_at_work()  # also where the user's code fails
+            if work.watch is not None:
+                work.watch.close()
+
+    def _look(self) -> None:
+        work = self._own()
+        if work is None or work.watch is None or not work.processes.any:
+            return
+        work.processes.look_begins()
+        changes = work.watch.changed()
+        who = work.processes.changed(changes.writes)
+        if changes.last is not None or who:
+            self._happens(changes.last or work.any_file, who)
+
+    def _own(self) -> _Work | None:
+        """The work of this process, which may be a copy of the one that has it."""
+        work = self._work
+        return work if work is not None and work.pid == os.getpid() else None
+
+
+@dataclass
+class _Work:
+    """What a worker does of the user's.
+
+    Attributes:
+        folder: of the run, with a slash.
+        thread: which of the worker's does it.
+    """
+
+    folder: str
+    pid: int
+    thread: int
+    processes: StartedProcesses
+    watch: FolderWatch | None = None
+
+    @property
+    def any_file(self) -> str:
+        """A path for what has changed nobody knows where."""
+        return f"{self.folder}*"
+
+
+def _is_sparks(path: str) -> bool:
+    """Whether Spark itself writes it: it does so as the task goes on."""
+    return _SPARKS_FILES.search(path) is not None
