@@ -47,7 +47,7 @@ from bettong.harness.queries.sink.commits import (
 from bettong.harness.queries.sink.concurrent import PROPERTY, head
 from bettong.harness.queries.sink.imports import when_imported
 from bettong.harness.queries.sink.processes import FORKS, PROCESSES, command_of
-from bettong.harness.queries.sink.task_processes import CAPTURES, WAITS, TaskProcesses
+from bettong.harness.queries.sink.task_moments import CAPTURES, WAITS, TaskMoments
 from bettong.harness.queries.sink.unseen import LineMoments
 from bettong.lineage.trace import TraceEvent
 
@@ -162,7 +162,7 @@ class Probe:
         self._recorder: Recorder | None = None
         self._busy = threading.local()
         self._lines = LineMoments(self._aimed_at, self._changed)
-        self._tasks = TaskProcesses(self._aimed_at, self._changed, self._lines.seen_otherwise)
+        self._tasks = TaskMoments(self._aimed_at, self._changed, self._lines.seen_otherwise)
         self._is_tied = False
 
     def install(self) -> None:
@@ -216,6 +216,7 @@ class Probe:
             number, _, access, _ = arguments
             if access in _SHARED and (path := _regular(number)) and self._concerns(path):
                 self._lines.maps(path)
+                self._tasks.maps(path)
         elif event in PROCESSES or event in FORKS:
             self._starts_process(command_of(event, arguments))
         elif event in _CHANGING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-import sysconfig
 import threading
 import weakref
 from collections.abc import Callable
@@ -21,10 +20,9 @@ from typing import Any
 
 from bettong.harness.queries.sink.concurrent import Beside, Marks, elsewhere, is_sparks
 from bettong.harness.queries.sink.folder_watch import FolderWatch
+from bettong.harness.queries.sink.mapped_files import MappedFiles
 from bettong.harness.queries.sink.processes import LeftAtWork
-
-_NOT_THE_USERS = ("pyspark.", "py4j.", "bettong.harness.", "bettong.engine.")
-_LIBRARIES = f"{sysconfig.get_path('stdlib')}/"
+from bettong.harness.queries.sink.users_code import is_users
 
 
 class LineMoments:
@@ -46,7 +44,7 @@ class LineMoments:
         self._marks = Marks()
         self._left = LeftAtWork()
         self._in_spark = 0
-        self._mapped: dict[str, bytes | None] = {}
+        self._mapped = MappedFiles()
         self.seen_otherwise: set[str] = set()
 
     def of(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -101,18 +99,7 @@ class LineMoments:
 
     def maps(self, path: str) -> None:
         """A file becomes memory, of whose changes the kernel tells nobody."""
-        self._mapped[path] = _content(path)
-
-    def _remapped(self) -> str | None:
-        """Such a file that has changed since that was asked last; None where none has."""
-        changed = None
-        for path, before in tuple(self._mapped.items()):
-            now = self._mapped[path] = _content(path)
-            if now is None:
-                del self._mapped[path]
-            elif now != before:
-                changed = path
-        return changed
+        self._mapped.add(path)
 
     def told(self) -> None:
         """This thread is about to change something, as was told."""
@@ -167,7 +154,7 @@ class LineMoments:
         return [call for call in self._calls.values() if call.beside.pid == os.getpid()]
 
     def _entered(self, call: _Call, frame: FrameType, _event: str, _: Any) -> Any:
-        if not _is_users(frame):
+        if not is_users(frame):
             return None
         file = frame.f_code.co_filename
         call.home = call.home or f"{Path(file).parent}/"
@@ -185,7 +172,7 @@ class LineMoments:
     def _look(self) -> None:
         for call in self._own_calls():
             call.beside.look_begins(self._threads)
-            changes, mapped = call.watch.changed(), self._remapped()
+            changes, mapped = call.watch.changed(), self._mapped.changed()
             told, call.told = call.told, False
             if not self._in_spark:
                 call.change = mapped or changes.last or call.change
@@ -217,17 +204,3 @@ class _Call:
     def any_file(self) -> str:
         """A path for what has changed nobody knows where."""
         return f"{self.folder}*"
-
-
-def _is_users(frame: FrameType) -> bool:
-    module = str(frame.f_globals.get("__name__", ""))
-    file = frame.f_code.co_filename
-    library = file.startswith(_LIBRARIES) and "site-packages" not in file
-    return not (module.startswith(_NOT_THE_USERS) or library or file.startswith("<"))
-
-
-def _content(path: str) -> bytes | None:
-    try:
-        return Path(path).read_bytes()
-    except OSError:
-        return None

@@ -1,11 +1,11 @@
-"""What the processes change that user code in a Python worker starts: in a task, or in the commit
-of a Python data source.
+"""What user code in a Python worker changes past Python, in a task or in the commit of a data
+source: by native libraries, by ``mmap``, and by processes that it starts.
 
-A worker waits for a process without a word to anybody, so that a crash amid the work of the
-process was never tried. From its start on the folder of the run is watched: when it has ended,
-and before the worker's own code does anything else, what it has changed is a moment of its own.
-What it changes in more than one step, or beside the worker, nobody can stop in between: that is
-told as work beside.
+Before each line of it that comes after a change there is a moment, as in a ``foreachBatch``
+function. A worker waits for a process without a word to anybody. From its start on the folder of
+the run is watched in any kind of task: when it has ended, and before the worker's own code does
+anything else, what it has changed is a moment of its own. What it changes in more than one step,
+or beside the worker, nobody can stop in between: that is told as work beside.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from functools import wraps
 from typing import Any
 
 from bettong.harness.queries.sink.folder_watch import FolderWatch
+from bettong.harness.queries.sink.mapped_files import MappedFiles
 from bettong.harness.queries.sink.processes import FORKED, LeftAtWork, StartedProcesses
+from bettong.harness.queries.sink.task_lines import TaskLines
 
 CAPTURES = "capture_outputs"
 """Within this context Spark's workers run what is the user's, whatever they are there for."""
@@ -30,8 +32,8 @@ WAITS = ("waitpid", "wait", "wait3", "wait4", "waitid", "system")
 _SPARKS_FILES = re.compile(r"/_temporary/|/\.?part-\d{5}-[0-9a-f]{8}-[0-9a-f-]{27}[-.]c\d{3}")
 
 
-class TaskProcesses:
-    """Sees what the processes of the task under way change. A worker has one task at a time.
+class TaskMoments:
+    """Asks after what the task under way changes past Python. A worker has one task at a time.
 
     Args:
         folder: gives the folder of the run, None where there is none.
@@ -52,6 +54,8 @@ class TaskProcesses:
         self._left = LeftAtWork()
         self._work: _Work | None = None
         self._waits = threading.local()
+        self._mapped = MappedFiles()
+        self._lines = TaskLines(self._look)
 
     def around(self, captures: Callable[..., AbstractContextManager[None]]) -> Callable[..., Any]:
         """The context in which workers run what is the user's."""
@@ -99,9 +103,14 @@ class TaskProcesses:
     def told(self) -> None:
         """The worker's own code is about to change something, as is told."""
         work = self._own()
-        if work is not None and work.processes.any:
+        if work is not None and (work.processes.any or self._mapped):
             work.processes.goes_on()
             self._look()
+
+    def maps(self, path: str) -> None:
+        """A file becomes memory, of whose changes the kernel tells nobody."""
+        if self._own() is not None:
+            self._mapped.add(path)
 
     def elsewhere(self) -> str:
         """Who works, if that is a copy of the worker; empty if it is not."""
@@ -113,7 +122,8 @@ class TaskProcesses:
             return
         processes = StartedProcesses(self._left, own=True)
         self._work = _Work(folder, os.getpid(), threading.get_ident(), processes)
-        if processes.any:
+        self._lines.begins()
+        if processes.any or self._lines.traced:
             self._watch(self._work)
 
     def _watch(self, work: _Work) -> None:
@@ -136,6 +146,7 @@ class TaskProcesses:
             self._happens(work.any_file, f"{left} was still at work when the task ended")
 
     def _ends(self) -> None:
+        self._lines.ends()
         work, self._work = self._own(), None
         if work is not None:
             work.processes.still_at_work()  # also where the user's code fails
@@ -144,13 +155,16 @@ class TaskProcesses:
 
     def _look(self) -> None:
         work = self._own()
-        if work is None or work.watch is None or not work.processes.any:
+        if work is None:
             return
-        work.processes.look_begins()
-        changes = work.watch.changed()
-        who = work.processes.changed(changes.writes)
-        if changes.last is not None or who:
-            self._happens(changes.last or work.any_file, who)
+        change, who = self._mapped.changed(), ""
+        if work.watch is not None and (work.processes.any or self._lines.on):
+            work.processes.look_begins()
+            changes = work.watch.changed()
+            who = work.processes.changed(changes.writes)
+            change = changes.last or change
+        if change is not None or who:
+            self._happens(change or work.any_file, who)
 
     def _own(self) -> _Work | None:
         """The work of this process, which may be a copy of the one that has it."""

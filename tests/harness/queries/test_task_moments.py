@@ -1,4 +1,4 @@
-"""What a process changes that a task has started: a moment, or told as work beside."""
+"""What a task changes past Python: a moment, or told as work beside it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from probed import TASK, moments
 
 USERS = """
-import multiprocessing, os, subprocess
+import mmap, multiprocessing, os, subprocess
 from pathlib import Path
 
 def shell(script):
@@ -26,10 +26,28 @@ def each(folder, batch):
     a, b = f"{folder}/a", f"{folder}/b"
     LINES
 """
-SPARK = """
-import contextlib
-capture_outputs = contextlib.nullcontext
+SPARK = {
+    **dict.fromkeys(("__init__.py", "logger/__init__.py"), ""),
+    **dict.fromkeys(("sql/__init__.py", "sql/worker/__init__.py"), ""),
+    "logger/worker_io.py": "import contextlib\ncapture_outputs = contextlib.nullcontext",
+    "worker.py": """
+from pyspark.logger.worker_io import capture_outputs
+def main(eval_type, function, *arguments):
+    with capture_outputs():
+        function(*arguments)
+""",
+    "sql/worker/write_into_data_source.py": """
+def write(function):
+    return lambda *arguments: function(*arguments)
+""",
+}
+RDD = "import pyspark.worker; pyspark.worker.main(0, users.each, folder, 0)"
+SOURCE = """
+from pyspark.sql.worker.write_into_data_source import write
+import pyspark.worker; pyspark.worker.main(207, write(users.each), folder, 0)
 """
+ARROW = "import pyspark.worker; pyspark.worker.main(207, users.each, folder, 0)"
+PANDAS = "import pyspark.worker; pyspark.worker.main(205, users.each, folder, 0)"
 STEPS = "changed files in more than one step"
 LEFT = "was still at work when the task ended"
 AT_ONCE = "worked while files changed"
@@ -37,9 +55,10 @@ AT_ONCE = "worked while files changed"
 
 def told(tmp_path: Path, *lines: str, task: str = TASK) -> list[str]:
     """The moments of a task that runs these lines."""
-    spark = tmp_path / "aim" / "pyspark" / "logger"
-    spark.mkdir(parents=True)
-    (spark / "worker_io.py").write_text(SPARK)
+    for name, text in SPARK.items():
+        file = tmp_path / "aim" / "pyspark" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
     users = USERS.replace("LINES", "\n    ".join(lines))
     (tmp_path / "aim" / "users.py").write_text(users)
     return moments(tmp_path, task)
@@ -117,6 +136,31 @@ def test_a_process_that_is_left_at_work_is_told(tmp_path: Path, starts: str, nam
     pipe = "r, w = os.pipe(); os.dup2(r, 9); os.set_inheritable(9, True)"
     found = told(tmp_path, pipe, starts)
     assert found == [f"change *: the process {name!r} {LEFT}"]
+
+
+@pytest.mark.parametrize(("task", "seen"), [(RDD, 1), (SOURCE, 1), (ARROW, 0), (PANDAS, 0)])
+def test_after_each_change_there_is_a_moment_before_the_next_line(
+    tmp_path: Path, task: str, seen: int
+) -> None:
+    """Where rows are handed on whoever takes them in the JVM works at the same time."""
+    lines = ("Path(a).touch()", "os.mkfifo(b)", "shell(f'mv {b} {a}')", "x = 1")
+    change = ["change a"], ["change b"]
+    found = told(tmp_path, *lines, task=TASK.partition("with")[0] + task)
+    assert found == ["open a", *change[0] * seen, *change[1] * seen, "change a"]
+
+
+@pytest.mark.parametrize("task", [RDD, ARROW, PANDAS])
+def test_what_is_changed_in_memory_that_is_a_file_is_a_moment(tmp_path: Path, task: str) -> None:
+    """Before the next line, at the latest before the next change that is told."""
+    lines = (
+        "Path(a).write_bytes(b'xyz')",
+        "f = open(a, 'r+b'); m = mmap.mmap(f.fileno(), 0); m[0:1] = b'1'",
+        "Path(b).touch()",
+        "m[1:2] = b'2'",
+    )
+    found = told(tmp_path, *lines, task=TASK.partition("with")[0] + task)
+    end = found[found.index("open b") - 1 :]
+    assert end == ["change a", "open b", *["change b"] * (task == RDD), "change a"]
 
 
 def test_what_was_left_at_work_is_watched_in_the_next_task(tmp_path: Path) -> None:

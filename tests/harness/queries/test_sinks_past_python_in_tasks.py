@@ -1,5 +1,5 @@
-"""Sinks whose tasks start processes: what these do is hit where it is one change, and is no pass
-where it is more."""
+"""Sinks whose tasks change files past Python, natively or by processes that they start: what these
+do is hit where it is one change, and is no pass where it is more."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
 THEIRS = """
 import subprocess
+import pyarrow
+from pyarrow import parquet
 from pyspark.sql.datasource import DataSource, DataSourceStreamWriter, WriterCommitMessage
 
 class Moves(Mine):
@@ -43,6 +45,17 @@ class Marks(Moves):
             (folder / "aside").write_text(text)
             subprocess.run(["mkdir", folder / f"done-{name}"], check=True)
             subprocess.run(["mv", folder / "aside", folder / f"rows-{name}"], check=True)
+
+class MarksBeforeArrow(Moves):
+    def put(self, folder, name, text):
+        if not (folder / f"done-{name}").exists():
+            (folder / f"done-{name}").mkdir()
+            rows = [json.loads(line) for line in text.splitlines()]
+            parquet.write_table(pyarrow.Table.from_pylist(rows), folder / f"rows-{name}")
+
+    def read(self, env):
+        files = env.workdir.glob("rows-*")
+        return [row for file in files for row in parquet.read_table(file).to_pylist()]
 
 def scripted(folder, name, text):
     # The same in one process.
@@ -82,7 +95,7 @@ class Commits(Moves):
         return rows.writeStream.format("scripted").option(
             "checkpointLocation", env.checkpoint).start()
 """
-MOVED = "crash(driver, before batch=1/p=0/a=0/sink.file=1.change)"
+CHANGED = "crash(driver, before batch=1/p=0/a=0/sink.file={}.change)"
 CRASH = "crash(driver, before batch=1/commits)"
 
 
@@ -94,12 +107,23 @@ def theirs(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "verdict", "kinds"), [("Moves", "valid", set()), ("Marks", "invalid", {"Loss"})]
+    ("name", "change", "verdict", "kinds"),
+    [
+        ("Moves", 2, "valid", set()),
+        ("Marks", 2, "invalid", {"Loss"}),
+        ("MarksBeforeArrow", 1, "invalid", {"Loss"}),
+    ],
 )
-def test_a_driver_dies_right_after_the_one_change_of_a_process(
-    environments: SparkEnvironments, theirs: str, name: str, verdict: str, kinds: set[str]
+def test_a_driver_dies_right_after_what_a_task_changes_past_python(
+    environments: SparkEnvironments,
+    theirs: str,
+    name: str,
+    change: int,
+    verdict: str,
+    kinds: set[str],
 ) -> None:
-    result = check_one(Request(f"{theirs}:{name}", only=(MOVED,)), environments)
+    fault = CHANGED.format(change)
+    result = check_one(Request(f"{theirs}:{name}", only=(fault,)), environments)
     assert (result.verdict, {a.kind for a in result.anomalies}) == (verdict, kinds), result.reason
 
 
