@@ -34,11 +34,12 @@ class Beside:
 
     Args:
         left: the processes that earlier calls have left at work.
+        folder: of the run.
     """
 
-    def __init__(self, left: LeftAtWork) -> None:
+    def __init__(self, left: LeftAtWork, folder: str) -> None:
         self.pid = os.getpid()
-        self.processes = StartedProcesses(left)
+        self.processes = StartedProcesses(left, folder)
         self._started: set[threading.Thread] = set()
         self._ran: dict[threading.Thread, int] = {}
         self._ran_now: dict[threading.Thread, int] = {}

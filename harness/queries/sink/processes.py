@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -23,24 +23,35 @@ FORKED = "a process that it forked"
 _SHOWN = 60
 _SET_CHILD_SUBREAPER = 36  # prctl(2)
 
-Children = Callable[[], Iterable[psutil.Process]]
-
 
 class LeftAtWork:
-    """Those that outlive the call that has started them, for the life of this process: what a later
-    one finds at work is no stranger."""
+    """Those that outlive the call that has started them: what a later call of the same run finds
+    at work is no stranger. Those of earlier runs are, which a crash would have ended."""
 
     def __init__(self) -> None:
+        self._folder = ""
         self._commands: dict[psutil.Process, str] = {}
+        self._strangers: set[psutil.Process] = set()
+
+    def call_begins(self, folder: str) -> None:
+        """A call begins, of the run with this folder."""
+        if folder != self._folder:
+            self._strangers = {p for p in (*self._strangers, *self._commands) if _runs(p)}
+            self._folder, self._commands = folder, {}
 
     def add(self, processes: Iterable[psutil.Process], command: str) -> None:
         """A call that has started these ends."""
         self._commands.update((process, command) for process in processes)
 
     def running(self) -> dict[psutil.Process, str]:
-        """Those that have not ended since, each with what it was started by."""
+        """Those of this run that have not ended since, each with what it was started by."""
         self._commands = {p: command for p, command in self._commands.items() if _runs(p)}
         return self._commands
+
+    @property
+    def strangers(self) -> set[psutil.Process]:
+        """Those of earlier runs."""
+        return self._strangers
 
 
 class StartedProcesses:
@@ -51,17 +62,16 @@ class StartedProcesses:
 
     Args:
         left: those that earlier calls have left at work.
+        folder: of the run.
         own: whether every process that this one has started is the user's, as in a worker.
         children: gives the processes that this one has started and that have not ended.
     """
 
-    def __init__(
-        self, left: LeftAtWork, own: bool = False, children: Children | None = None
-    ) -> None:
+    def __init__(self, left: LeftAtWork, folder: str, own: bool = False) -> None:
+        left.call_begins(folder)
         self._left = left
-        self._children = children or _children
         self._own = own
-        self._others: set[psutil.Process] | None = set() if own else None
+        self._others = left.strangers
         self._writes = 0
         self._at_once = self._was_at_work = False
         found = list(left.running().values())
@@ -74,14 +84,15 @@ class StartedProcesses:
         """Whether there is one whose changes may not have been seen yet."""
         return bool(self._command)
 
-    def starts(self, command: str) -> None:
-        """Another one is about to start."""
+    def starts(self, command: str, at_once: bool = False) -> None:
+        """Another one is about to start; ``at_once``: in another thread than that of the call."""
         if self._command:
             self.goes_on()
         elif not self._own:
             ours = self._left.running()
-            self._others = {child for child in self._children() if child not in ours}
+            self._others = {child for child in _children() if child not in ours}
         self._command = command
+        self._at_once = self._at_once or at_once
         _adopt_orphans()
 
     def goes_on(self) -> None:
@@ -116,8 +127,7 @@ class StartedProcesses:
         return self._command if working else ""
 
     def _at_work(self) -> list[psutil.Process]:
-        others = self._others or ()
-        return [child for child in self._children() if child not in others and _runs(child)]
+        return [child for child in _children() if child not in self._others and _runs(child)]
 
 
 def _children() -> list[psutil.Process]:

@@ -96,9 +96,7 @@ class TaskMoments:
             return
         self._look()
         self._watch(work)
-        work.processes.starts(command)
-        if work.thread != threading.get_ident():
-            work.processes.goes_on()
+        work.processes.starts(command, work.thread != threading.get_ident())
 
     def told(self) -> None:
         """The worker's own code is about to change something, as is told."""
@@ -120,7 +118,7 @@ class TaskMoments:
         folder = self._folder()
         if folder is None:
             return
-        processes = StartedProcesses(self._left, own=True)
+        processes = StartedProcesses(self._left, folder, own=True)
         self._work = _Work(folder, os.getpid(), threading.get_ident(), processes)
         self._lines.begins()
         if processes.any or self._lines.traced:

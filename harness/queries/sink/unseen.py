@@ -56,7 +56,7 @@ class LineMoments:
             if folder is None:
                 return function(*arguments)
             watch = FolderWatch(folder, self.seen_otherwise)
-            call = _Call(folder, watch, Beside(self._left))
+            call = _Call(folder, watch, Beside(self._left, folder))
             self._calls[threading.get_ident()] = call
             before = sys.gettrace()
             sys.settrace(partial(self._entered, call))
@@ -126,7 +126,7 @@ class LineMoments:
     def process_starts(self, command: str) -> None:
         """This process is about to start another one."""
         for call in self._own_calls():
-            call.beside.processes.starts(command)
+            call.beside.processes.starts(command, threading.get_ident() not in self._calls)
 
     def _beside(self, command: Callable[..., Any], connection: Any, text: str) -> Any:
         """A call of Spark's in a thread that is not a batch's."""

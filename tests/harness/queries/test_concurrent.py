@@ -166,6 +166,12 @@ def test_a_process_that_an_earlier_batch_has_left_is_told_in_the_next_ones(tmp_p
     assert found[1] == "change cc: the process 'sh' changed files in more than one step"
 
 
+def test_a_process_that_outlives_the_one_that_started_it_is_told(tmp_path: Path) -> None:
+    pipe = "r, w = os.pipe(); os.dup2(r, 9); os.set_inheritable(9, True)"
+    who = "the process 'cat <&9 &' was still at work when the function returned"
+    assert beside(tmp_path, pipe, "os.system('cat <&9 &')", "x = 1") == [f"change *: {who}"]
+
+
 def test_what_a_process_does_that_was_forked_is_told(tmp_path: Path) -> None:
     lines = (
         "pid = os.fork()",

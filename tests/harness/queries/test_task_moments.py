@@ -9,7 +9,7 @@ import pytest
 from probed import TASK, moments
 
 USERS = """
-import mmap, multiprocessing, os, subprocess
+import mmap, multiprocessing, os, subprocess, threading
 from pathlib import Path
 
 def shell(script):
@@ -179,6 +179,40 @@ def test_what_was_left_at_work_is_watched_in_the_next_task(tmp_path: Path) -> No
     left = f"change *: the process 'sh' {LEFT}"
     beside = f"change a: the process 'sh' {AT_ONCE}"
     assert found == [left, "next", beside, "open b", f"change b: the process 'sh' {AT_ONCE}", left]
+
+
+def test_what_an_earlier_run_has_left_is_none_of_the_next_one(tmp_path: Path) -> None:
+    """What that one starts is seen none the less."""
+    lines = (
+        "pipes = {'stdin': subprocess.PIPE}",
+        "each.left = getattr(each, 'left', None) or subprocess.Popen(['cat'], **pipes)",
+        "Path(a).touch()",
+        "shell(f'mkdir {b}')",
+        "shell(f'touch {b}/1 {b}/2')",
+    )
+    again = """
+seen.clear()
+other = folder.with_name("other"); other.mkdir()
+probes.aim(other, Instrumentation())
+with capture_outputs(): users.each(other, 1)
+users.each.left.communicate()
+"""
+    found = told(tmp_path, *lines, task=TASK + again)
+    assert found == ["open a", "change b", f"change b/2: the process 'sh' {STEPS}"]
+
+
+@pytest.mark.parametrize("task", [RDD, PANDAS])
+def test_a_process_that_a_thread_starts_is_told(tmp_path: Path, task: str) -> None:
+    lines = (
+        "thread = threading.Thread(target=shell, args=[f'mkfifo {a}'])",
+        "thread.start()",
+        "thread.join()",
+    )
+    found = told(tmp_path, *lines, task=TASK.partition("with")[0] + task)
+    assert [moment.partition(" '")[0] for moment in found] in (
+        ["change a: the thread"],
+        ["change a: the process"],
+    )
 
 
 def test_what_a_forked_process_does_is_told_as_its_own(tmp_path: Path) -> None:
