@@ -1,7 +1,8 @@
 """The lines of the user's code in a Python worker, each of which is a place to look at files.
 
 Only where nothing else writes meanwhile: a task that hands its rows on, as a UDF does, is at work
-at the same time as whoever in the JVM takes them.
+at the same time as whoever in the JVM takes them. That one does not write to the task's memory:
+where this is a file the lines are places to look at it in any task.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class TaskLines:
         line: is called.
 
     Attributes:
-        on: whether the lines of what is under way are asked for.
+        on: whether the lines of what is under way are places to look at the folder of the run.
         traced: whether they may be.
     """
 
@@ -40,6 +41,7 @@ class TaskLines:
         self._line = line
         self._home = ""
         self._before: Any = None
+        self._of_memory = False
         self.on = self.traced = False
 
     def begins(self) -> None:
@@ -47,20 +49,36 @@ class TaskLines:
         kind, self._home = _kind(), ""
         self.on, self.traced = kind is True, kind is not None
         if self.traced:
-            self._before = sys.gettrace()
-            sys.settrace(self._entered)
+            self._trace()
+
+    def memory_is_a_file(self) -> None:
+        """From the next line on each is asked for, in what is under way as well."""
+        self._of_memory = True
+        frame: FrameType | None = sys._getframe()
+        while frame is not None:
+            if frame.f_trace is None:
+                frame.f_trace = self._traced(frame)
+            frame = frame.f_back
+        if not self.traced:
+            self.traced = True
+            self._trace()
+
+    def _trace(self) -> None:
+        self._before = sys.gettrace()
+        sys.settrace(self._entered)
 
     def ends(self) -> None:
         """The user's code has ended."""
         if self.traced:
             sys.settrace(self._before)
-        self.on = self.traced = False
+        self.on = self.traced = self._of_memory = False
 
     def _entered(self, frame: FrameType, _event: str, _: Any) -> Any:
+        self.on = self.on or frame.f_code.co_filename.endswith(_WRITES)
+        return self._traced(frame) if self.on or self._of_memory else None
+
+    def _traced(self, frame: FrameType) -> Any:
         file = frame.f_code.co_filename
-        if not self.on:
-            self.on = file.endswith(_WRITES)
-            return None
         if not is_users(frame):
             return None
         if not self._home:

@@ -109,6 +109,7 @@ class TaskMoments:
         """A file becomes memory, of whose changes the kernel tells nobody."""
         if self._own() is not None:
             self._mapped.add(path)
+            self._lines.memory_is_a_file()
 
     def elsewhere(self) -> str:
         """Who works, if that is a copy of the worker; empty if it is not."""

@@ -143,6 +143,7 @@ class LineMoments:
     def _returns(self, call: _Call) -> None:
         """The function has done its work: what others have done meanwhile, or are to do still, is
         told. Who has ended by the time that is asked has done what files show after it."""
+        self._look()
         left = call.beside.left(call.home or "")
         self._look()
         who = call.who or left

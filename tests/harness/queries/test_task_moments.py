@@ -151,16 +151,16 @@ def test_after_each_change_there_is_a_moment_before_the_next_line(
 
 @pytest.mark.parametrize("task", [RDD, ARROW, PANDAS])
 def test_what_is_changed_in_memory_that_is_a_file_is_a_moment(tmp_path: Path, task: str) -> None:
-    """Before the next line, at the latest before the next change that is told."""
     lines = (
         "Path(a).write_bytes(b'xyz')",
         "f = open(a, 'r+b'); m = mmap.mmap(f.fileno(), 0); m[0:1] = b'1'",
         "Path(b).touch()",
         "m[1:2] = b'2'",
+        "m[2:3] = b'3'",
     )
     found = told(tmp_path, *lines, task=TASK.partition("with")[0] + task)
     end = found[found.index("open b") - 1 :]
-    assert end == ["change a", "open b", *["change b"] * (task == RDD), "change a"]
+    assert end == ["change a", "open b", *["change b"] * (task == RDD), *["change a"] * 2]
 
 
 def test_what_was_left_at_work_is_watched_in_the_next_task(tmp_path: Path) -> None:
