@@ -33,6 +33,7 @@ from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.signals import Signal
 from bettong.harness.queries.run.standing import stands
 from bettong.harness.queries.run.state import Moments, batches_as_cut
+from bettong.harness.queries.run.takeover import own
 from bettong.harness.queries.run.workload import Workload
 from bettong.harness.spark.driver import DriverDiedError, JobError
 from bettong.harness.spark.pool import DriverPool
@@ -220,6 +221,7 @@ class OneRun:
         self._workload.observe(event)
         if not self._faults and (event.phase, StepId.parse(event.step).last) in _CONNECTED:
             self._look_past()
+        event = own(event) if self._driver.paused else event
         durable = f"{self._moments.digest(self._state)} {self._proxies.request_digest(self._id)}"
         detail = {**event.detail, DURABLE: durable, CLOCK: self._proxies.clock()}
         named = self._stages(self._files(replace(event, detail=detail)))

@@ -7,7 +7,6 @@ beside is told as such, so that nobody takes the moments in between for tried.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import sys
@@ -16,17 +15,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from bettong.harness.faults.step_ids import CONCURRENT
-from bettong.harness.processes.children import children_of
+from bettong.harness.queries.sink.processes import FORKED, LeftAtWork, StartedProcesses
 
 PROPERTY = "bettong.concurrent"
 """The local property that Spark carries to the tasks of a job that such a thread has started."""
-PROCESSES = {"subprocess.Popen": 0, "os.posix_spawn": 0, "os.system": 0, "os.spawn": 1}
-"""Where each audit event has what is started."""
-FORKS = ("os.fork", "os.forkpty")
-_SHOWN = 60
 _NUMBERS = re.compile(r"[-_]?\d+")
 _SPARKS = ("pyspark.", "py4j.")
 _CALL = "c\n"
@@ -34,29 +27,36 @@ _SETS_PROPERTIES = "\nsetLocalProperties\n"
 
 
 class Beside:
-    """What worked beside one call of the user's function since that was asked last."""
+    """What worked beside one call of the user's function since that was asked last.
 
-    def __init__(self) -> None:
+    ``look_begins`` and ``changed`` come before and after each look at files: who works while files
+    are looked at may change them when they had been looked at.
+
+    Args:
+        left: the processes that earlier calls have left at work.
+        folder: of the run.
+    """
+
+    def __init__(self, left: LeftAtWork, folder: str) -> None:
         self.pid = os.getpid()
+        self.processes = StartedProcesses(left, folder)
         self._started: set[threading.Thread] = set()
         self._ran: dict[threading.Thread, int] = {}
-        self._process = ""
-        self._known: set[int] = set()
+        self._ran_now: dict[threading.Thread, int] = {}
 
     def thread_starts(self, thread: threading.Thread) -> None:
         """The user's code starts a thread in the course of the call."""
         self._started.add(thread)
         self._ran[thread] = 0
 
-    def process_starts(self, command: str) -> None:
-        """The user's code starts a process in the course of the call."""
-        if not self._process:
-            self._known = {child.pid for child in _children()}
-        self._process = command
+    def look_begins(self, threads: Iterable[threading.Thread]) -> None:
+        """Files are about to be looked at. ``threads``: as for :meth:`changed`."""
+        self._ran_now = {thread: _running_time(thread) for thread in {*threads, *self._started}}
+        self.processes.look_begins()
 
     def changed(self, writes: int, threads: Iterable[threading.Thread], known: bool = False) -> str:
-        """Who has worked beside the call while files changed by so many writes; empty if nobody
-        did.
+        """Files were looked at: who has worked beside the call while they changed by so many
+        writes; empty if nobody did.
 
         Args:
             threads: those that the user's code has started before.
@@ -64,54 +64,29 @@ class Beside:
         """
         at_work = self._at_work(threads)
         found = _thread(at_work[0]) if at_work and writes and not known else ""
-        if found:
-            found = f"{found} worked while files changed"
-        if self._process:
-            # One change of a process's, such as a rename, is done or not; between two it may die.
-            if writes > 1 and not found:
-                found = f"{self._process} changed files in more than one step"
-            if not self._left():
-                self._process = ""
-        return found
+        process = self.processes.changed(writes)
+        return f"{found} worked while files changed" if found else process
 
     def left(self, home: str) -> str:
         """What the call has left at work; empty for nothing. Threads of libraries and of pools
         that wait for work are nothing: none of the user's own code, below ``home``, is under way
         in them."""
         frames = sys._current_frames()
+        process = self.processes.still_at_work()
         for thread in self._started:
             frame = frames.get(thread.ident or 0) if thread.is_alive() else None
             while frame is not None:
                 if home and frame.f_code.co_filename.startswith(home):
                     return f"{_thread(thread)} was still at work when the function returned"
                 frame = frame.f_back
-        if self._process and self._left():
-            return f"{self._process} was still at work when the function returned"
-        return ""
+        return f"{process} was still at work when the function returned" if process else ""
 
     def _at_work(self, threads: Iterable[threading.Thread]) -> list[threading.Thread]:
-        found = []
-        for thread in {*threads, *self._started}:
-            ran = _running_time(thread)
-            if ran != self._ran.get(thread):
-                self._ran[thread] = ran
-                found.append(thread)
+        """Those that ran at any time since the last look but one began."""
+        asked = {*threads, *self._started}
+        found = [thread for thread in asked if _running_time(thread) != self._ran.get(thread)]
+        self._ran.update(self._ran_now)
         return sorted(found, key=lambda thread: thread.name)
-
-    def _left(self) -> bool:
-        return any(child.pid not in self._known and _runs(child) for child in _children())
-
-
-def _children() -> list[psutil.Process]:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return children_of(os.getpid())
-    return []
-
-
-def _runs(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return process.status() != psutil.STATUS_ZOMBIE
-    return False
 
 
 def _running_time(thread: threading.Thread) -> int:
@@ -130,26 +105,14 @@ def is_sparks(thread: threading.Thread) -> bool:
     return any(name.startswith(_SPARKS) for name in names)
 
 
-def command_of(event: str, arguments: tuple[object, ...]) -> str:
-    """What is started, by an audit event of :data:`PROCESSES` or :data:`FORKS`."""
-    if event in FORKS:
-        return "a process that it forked"
-    command = arguments[PROCESSES[event]]
-    if event != "os.system" and isinstance(command, str | bytes | os.PathLike):
-        command = Path(os.fsdecode(command)).name
-    if isinstance(command, bytes):
-        command = os.fsdecode(command)
-    return f"the process {str(command)[:_SHOWN]!r}"
-
-
 def elsewhere(batch: Beside | None) -> str:
     """Who works, if that is neither the thread of a batch, which is given, nor the process's first
     one; empty if it is."""
     multiprocessing = sys.modules.get("multiprocessing.process")
     if multiprocessing is not None and multiprocessing.parent_process() is not None:
-        return "a process that it forked"
+        return FORKED
     if batch is not None:
-        return "" if batch.pid == os.getpid() else "a process that it forked"
+        return "" if batch.pid == os.getpid() else FORKED
     thread = threading.current_thread()
     return "" if thread is threading.main_thread() else _thread(thread)
 

@@ -13,6 +13,7 @@ time may share it; it is a step only where that is asked for.
 
 from __future__ import annotations
 
+import _posixsubprocess
 import builtins
 import io
 import json
@@ -22,6 +23,7 @@ import shutil
 import sqlite3
 import sqlite3.dbapi2
 import stat
+import subprocess
 import sys
 import tempfile
 import threading
@@ -29,6 +31,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -41,8 +44,10 @@ from bettong.harness.queries.sink.commits import (
     connect_refusable,
     verb,
 )
-from bettong.harness.queries.sink.concurrent import FORKS, PROCESSES, PROPERTY, command_of, head
+from bettong.harness.queries.sink.concurrent import PROPERTY, head
 from bettong.harness.queries.sink.imports import when_imported
+from bettong.harness.queries.sink.processes import FORKS, PROCESSES, command_of
+from bettong.harness.queries.sink.task_moments import CAPTURES, WAITS, TaskMoments
 from bettong.harness.queries.sink.unseen import LineMoments
 from bettong.lineage.trace import TraceEvent
 
@@ -157,6 +162,7 @@ class Probe:
         self._recorder: Recorder | None = None
         self._busy = threading.local()
         self._lines = LineMoments(self._aimed_at, self._changed)
+        self._tasks = TaskMoments(self._aimed_at, self._changed, self._lines.seen_otherwise)
         self._is_tied = False
 
     def install(self) -> None:
@@ -173,6 +179,31 @@ class Probe:
         if hasattr(shutil, _PAST_PYTHON):
             setattr(shutil, _PAST_PYTHON, False)
         when_imported("duckdb", self._watch_duckdb)
+        when_imported("pyspark.logger.worker_io", self._watch_workers)
+        for waits in WAITS:
+            setattr(os, waits, self._tasks.waiting(getattr(os, waits)))
+        subprocess.Popen.poll = self._tasks.waiting(  # type: ignore[method-assign]
+            subprocess.Popen.poll
+        )
+        spawn = _posixsubprocess.fork_exec
+        _posixsubprocess.fork_exec = self._spawning(spawn)
+
+    def _watch_workers(self, module: ModuleType) -> None:
+        """See what a Python worker begins and ends of the user's code."""
+        setattr(module, CAPTURES, self._tasks.around(getattr(module, CAPTURES)))
+
+    def _spawning(self, spawn: Callable[..., Any]) -> Callable[..., Any]:
+        """Of what ``multiprocessing`` starts anew Python tells nobody."""
+
+        def spawned(*arguments: Any) -> Any:
+            self._starts_process(f"the process {Path(os.fsdecode(arguments[1][0])).name!r}")
+            return spawn(*arguments)
+
+        return spawned
+
+    def _starts_process(self, command: str) -> None:
+        self._lines.process_starts(command)
+        self._tasks.starts(command)
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "socket.connect" and not self._is_tied:
@@ -185,8 +216,9 @@ class Probe:
             number, _, access, _ = arguments
             if access in _SHARED and (path := _regular(number)) and self._concerns(path):
                 self._lines.maps(path)
+                self._tasks.maps(path)
         elif event in PROCESSES or event in FORKS:
-            self._lines.process_starts(command_of(event, arguments))
+            self._starts_process(command_of(event, arguments))
         elif event in _CHANGING:
             at, folder_at = _CHANGING[event]
             path, folder = arguments[at], -1 if folder_at is None else arguments[folder_at]
@@ -345,10 +377,12 @@ class Probe:
         self._note(path)
         if not concerns or self._recorder is None or self._folder is None:
             return
+        if operation != CHANGED:
+            self._tasks.told()
         detail = {"op": operation, "path": _whole(path).removeprefix(self._folder)}
         if sql:
             detail["sql"] = sql
-        if not who and (thread := self._lines.elsewhere()):
+        if not who and (thread := self._tasks.elsewhere() or self._lines.elsewhere()):
             who = f"{thread} did {operation} {detail['path']}"
         if who:
             detail[CONCURRENT] = who

@@ -1,126 +1,28 @@
 """A moment before each line of a ``foreachBatch`` function that comes after a change: native
 libraries (DuckDB, Arrow, Delta's own) and ``mmap`` write past Python's ``open``.
 
-The kernel tells what changed below a folder, so that between two lines that write there is a
+What changed below a folder the kernel tells, so that between two lines that write there is a
 moment however they do it.
 """
 
 from __future__ import annotations
 
-import ctypes
-import errno
 import os
-import struct
 import sys
-import sysconfig
 import threading
 import weakref
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from bettong.harness.queries.sink.concurrent import Beside, Marks, elsewhere, is_sparks
-
-_MODIFY, _MOVED, _CREATE, _DELETE = 0x2, 0xC0, 0x100, 0x200  # inotify(7)
-_MOVED_FROM = 0x40
-_CHANGES = _MODIFY | _MOVED | _CREATE | _DELETE
-_IS_FOLDER = 0x4000_0000
-_EVENT = struct.Struct("iIII")
-_NOT_THE_USERS = ("pyspark.", "py4j.", "bettong.harness.", "bettong.engine.")
-_LIBRARIES = f"{sysconfig.get_path('stdlib')}/"
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """What changed in a folder.
-
-    Attributes:
-        last: the path that changed last; None where none did.
-        writes: how many changes are known, two for what a file was given, which may have come in
-            pieces.
-    """
-
-    last: str | None = None
-    writes: int = 0
-
-
-class FolderWatch:
-    """What the kernel has seen change below a folder.
-
-    Raises OSError where the kernel lets nobody watch: what nobody sees must not count as tried.
-
-    Args:
-        seen_otherwise: paths whose changes are not told.
-    """
-
-    def __init__(self, folder: str, seen_otherwise: Collection[str]) -> None:
-        self._c = ctypes.CDLL(None, use_errno=True)
-        self._fd = self._c.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
-        if self._fd < 0:
-            raise _unwatched(folder)
-        self._folders: dict[int, str] = {}
-        self._seen_otherwise = seen_otherwise
-        try:
-            self._add(folder.rstrip("/"))
-        except BaseException:
-            self.close()
-            raise
-
-    def changed(self) -> Changes:
-        """What changed since this was asked last."""
-        last, writes = None, 0
-        while events := self._read():
-            at = 0
-            while at < len(events):
-                number, kind, _, length = _EVENT.unpack_from(events, at)
-                at += _EVENT.size + length
-                name = os.fsdecode(events[at - length : at].rstrip(b"\0"))
-                path = f"{self._folders.get(number, '')}/{name}"
-                if path not in self._seen_otherwise:
-                    last = path
-                if not kind & _MOVED_FROM:  # told once more as the move to where it is
-                    writes += 2 if kind & _MODIFY else 1
-                if kind & _CREATE and kind & _IS_FOLDER:
-                    self._add(path)
-        return Changes(last, writes)
-
-    def close(self) -> None:
-        """Watch no more."""
-        os.close(self._fd)
-        self._fd = -1
-
-    def _add(self, folder: str) -> None:
-        for path, _, _ in os.walk(folder):
-            number = self._c.inotify_add_watch(self._fd, os.fsencode(path), _CHANGES)
-            if number >= 0:
-                self._folders[number] = path
-            elif ctypes.get_errno() != errno.ENOENT:  # it may be gone by now
-                raise _unwatched(path)
-
-    def _read(self) -> bytes:
-        try:
-            return os.read(self._fd, 1 << 16)
-        except OSError:  # nothing has happened, or another batch's watch was closed meanwhile
-            return b""
-
-
-def _content(path: str) -> bytes | None:
-    try:
-        return Path(path).read_bytes()
-    except OSError:
-        return None
-
-
-def _unwatched(folder: str) -> OSError:
-    number = ctypes.get_errno()
-    return OSError(
-        number,
-        f"what changes in {folder} cannot be watched ({os.strerror(number)}): raise "
-        "fs.inotify.max_user_instances or fs.inotify.max_user_watches",
-    )
+from bettong.harness.queries.sink.folder_watch import FolderWatch
+from bettong.harness.queries.sink.mapped_files import MappedFiles
+from bettong.harness.queries.sink.processes import LeftAtWork
+from bettong.harness.queries.sink.users_code import is_users
 
 
 class LineMoments:
@@ -140,8 +42,9 @@ class LineMoments:
         self._calls: dict[int, _Call] = {}
         self._threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
         self._marks = Marks()
+        self._left = LeftAtWork()
         self._in_spark = 0
-        self._mapped: dict[str, bytes | None] = {}
+        self._mapped = MappedFiles()
         self.seen_otherwise: set[str] = set()
 
     def of(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -152,7 +55,8 @@ class LineMoments:
             folder = self._folder()
             if folder is None:
                 return function(*arguments)
-            call = _Call(folder, FolderWatch(folder, self.seen_otherwise))
+            watch = FolderWatch(folder, self.seen_otherwise)
+            call = _Call(folder, watch, Beside(self._left, folder))
             self._calls[threading.get_ident()] = call
             before = sys.gettrace()
             sys.settrace(partial(self._entered, call))
@@ -163,6 +67,7 @@ class LineMoments:
             finally:
                 sys.settrace(before)
                 self._calls.pop(threading.get_ident(), None)
+                call.beside.processes.still_at_work()  # also where the function fails
                 call.watch.close()
 
         return watched
@@ -180,6 +85,7 @@ class LineMoments:
             finally:
                 self._in_spark -= 1
                 for call in self._own_calls():
+                    call.beside.look_begins(())
                     changes = call.watch.changed()
                     call.who = call.beside.changed(changes.writes, ()) or call.who
 
@@ -193,24 +99,15 @@ class LineMoments:
 
     def maps(self, path: str) -> None:
         """A file becomes memory, of whose changes the kernel tells nobody."""
-        self._mapped[path] = _content(path)
-
-    def _remapped(self) -> str | None:
-        """Such a file that has changed since that was asked last; None where none has."""
-        changed = None
-        for path, before in tuple(self._mapped.items()):
-            now = self._mapped[path] = _content(path)
-            if now is None:
-                del self._mapped[path]
-            elif now != before:
-                changed = path
-        return changed
+        self._mapped.add(path)
 
     def told(self) -> None:
         """This thread is about to change something, as was told."""
         call = self._calls.get(threading.get_ident())
         if call is not None:
             call.told = True
+            if call.beside.pid == os.getpid():
+                call.beside.processes.goes_on()
 
     def starting(self, start: Callable[..., None]) -> Callable[..., None]:
         """``threading.Thread.start``, which tells of those that the user's code starts."""
@@ -229,7 +126,7 @@ class LineMoments:
     def process_starts(self, command: str) -> None:
         """This process is about to start another one."""
         for call in self._own_calls():
-            call.beside.process_starts(command)
+            call.beside.processes.starts(command, threading.get_ident() not in self._calls)
 
     def _beside(self, command: Callable[..., Any], connection: Any, text: str) -> Any:
         """A call of Spark's in a thread that is not a batch's."""
@@ -245,9 +142,11 @@ class LineMoments:
 
     def _returns(self, call: _Call) -> None:
         """The function has done its work: what others have done meanwhile, or are to do still, is
-        told."""
+        told. Who has ended by the time that is asked has done what files show after it."""
         self._look()
-        who = call.who or call.beside.left(call.home or "")
+        left = call.beside.left(call.home or "")
+        self._look()
+        who = call.who or left
         if who:
             self._happens(call.change or call.any_file, who)
 
@@ -256,7 +155,7 @@ class LineMoments:
         return [call for call in self._calls.values() if call.beside.pid == os.getpid()]
 
     def _entered(self, call: _Call, frame: FrameType, _event: str, _: Any) -> Any:
-        if not _is_users(frame):
+        if not is_users(frame):
             return None
         file = frame.f_code.co_filename
         call.home = call.home or f"{Path(file).parent}/"
@@ -273,7 +172,8 @@ class LineMoments:
 
     def _look(self) -> None:
         for call in self._own_calls():
-            changes, mapped = call.watch.changed(), self._remapped()
+            call.beside.look_begins(self._threads)
+            changes, mapped = call.watch.changed(), self._mapped.changed()
             told, call.told = call.told, False
             if not self._in_spark:
                 call.change = mapped or changes.last or call.change
@@ -295,7 +195,7 @@ class _Call:
 
     folder: str
     watch: FolderWatch
-    beside: Beside = field(default_factory=Beside)
+    beside: Beside
     home: str | None = None
     change: str | None = None
     who: str = ""
@@ -305,10 +205,3 @@ class _Call:
     def any_file(self) -> str:
         """A path for what has changed nobody knows where."""
         return f"{self.folder}*"
-
-
-def _is_users(frame: FrameType) -> bool:
-    module = str(frame.f_globals.get("__name__", ""))
-    file = frame.f_code.co_filename
-    library = file.startswith(_LIBRARIES) and "site-packages" not in file
-    return not (module.startswith(_NOT_THE_USERS) or library or file.startswith("<"))

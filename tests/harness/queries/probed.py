@@ -49,3 +49,12 @@ import users
 each = pyspark.sql.utils.ForeachBatchFunction(None, users.each)
 each.func(folder, 0)
 """
+
+
+TASK = """
+sys.path.insert(0, sys.argv[2])
+from pyspark.logger.worker_io import capture_outputs
+import users
+with capture_outputs():  # as Spark's workers do around the user's code
+    users.each(folder, 0)
+"""

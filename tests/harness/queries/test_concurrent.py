@@ -29,12 +29,15 @@ def each(folder, batch):
 """
 
 
-def beside(tmp_path: Path, *lines: str, after: str = "") -> list[str]:
+def beside(
+    tmp_path: Path, *lines: str, after: str = "", replace: tuple[str, str] = ("", "")
+) -> list[str]:
     """Who has worked beside the function, as its moments tell."""
     (tmp_path / "aim").mkdir()
     users = USERS.replace("LINES", "\n    ".join(lines))
     (tmp_path / "aim" / "users.py").write_text(users)
-    told = (moment.partition(": ") for moment in moments(tmp_path, BATCH + after))
+    code = BATCH.replace(*replace) + after if replace[0] else BATCH + after
+    told = (moment.partition(": ") for moment in moments(tmp_path, code))
     return [f"{moment}: {who}" for moment, _, who in told if who]
 
 
@@ -101,6 +104,72 @@ def test_a_process_that_was_left_at_work_is_told(tmp_path: Path) -> None:
     who = "the process 'cat' was still at work when the function returned"
     after = "users.each.left.communicate()"
     assert beside(tmp_path, *lines, after=after) == [f"change *: {who}"]
+
+
+AFTER_LOOK = """
+from bettong.harness.queries.sink import unseen
+look = unseen.FolderWatch.changed
+def looks(watch):
+    found = look(watch)
+    if hasattr(users.each, "ends") and not hasattr(users.each, "ended"):
+        users.each.ended = True
+        users.each.ends()
+    return found
+unseen.FolderWatch.changed = looks
+each ="""
+
+
+@pytest.mark.parametrize("more", [("x = 1", "x = 2"), ("x = 1",), ()])
+@pytest.mark.parametrize(
+    ("starts", "who"),
+    [
+        (
+            (
+                "script = f'read x; mkfifo {a}; mv {a} {b}'",
+                "p = subprocess.Popen(['sh', '-c', script], stdin=subprocess.PIPE)",
+                "each.ends = lambda: p.communicate(b'1\\n')",
+            ),
+            "the process 'sh' ",
+        ),
+        (
+            (
+                "late = threading.Thread(target=lambda: GO_ON.wait() and past_python(a))",
+                "late.start()",
+                "each.ends = lambda: (GO_ON.set(), late.join())",
+            ),
+            "the thread 'Thread (<lambda>)' ",
+        ),
+    ],
+)
+def test_who_changes_files_and_ends_while_they_are_looked_at_is_told(
+    tmp_path: Path, starts: tuple[str, ...], who: str, more: tuple[str, ...]
+) -> None:
+    """When they have been looked at, and before it is asked who is at work."""
+    found = beside(tmp_path, *starts, *more, replace=("each =", AFTER_LOOK))
+    assert len(found) == 1
+    assert found[0].partition(": ")[2].startswith(who)
+
+
+def test_a_process_that_an_earlier_batch_has_left_is_told_in_the_next_ones(tmp_path: Path) -> None:
+    lines = (
+        "if batch == 0:",
+        "    script = f'while read x; do mkfifo {folder}/$x; mkfifo {folder}/$x$x; echo; done'",
+        "    pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE}",
+        "    each.p = subprocess.Popen(['sh', '-c', script], bufsize=0, **pipes)",
+        "else:",
+        "    each.p.stdin.write(b'c\\n'); each.p.stdout.readline()",
+        "    x = 1",
+    )
+    after = "seen.append('next')\neach.func(folder, 1)\nusers.each.p.communicate()"
+    found = beside(tmp_path, *lines, after=after)
+    assert found[0] == "change *: the process 'sh' was still at work when the function returned"
+    assert found[1] == "change cc: the process 'sh' changed files in more than one step"
+
+
+def test_a_process_that_outlives_the_one_that_started_it_is_told(tmp_path: Path) -> None:
+    pipe = "r, w = os.pipe(); os.dup2(r, 9); os.set_inheritable(9, True)"
+    who = "the process 'cat <&9 &' was still at work when the function returned"
+    assert beside(tmp_path, pipe, "os.system('cat <&9 &')", "x = 1") == [f"change *: {who}"]
 
 
 def test_what_a_process_does_that_was_forked_is_told(tmp_path: Path) -> None:

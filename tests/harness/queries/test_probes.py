@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from probed import BATCH, moments
 
-from bettong.harness.queries.sink import unseen
+from bettong.harness.queries.sink import folder_watch
 
 
 @pytest.mark.parametrize(
@@ -271,9 +271,9 @@ def test_what_cannot_be_watched_is_an_error(
         return -1
 
     monkeypatch.setattr(c, refused, refuse, raising=False)
-    monkeypatch.setattr(unseen.ctypes, "CDLL", lambda *_, **__: c)
+    monkeypatch.setattr(folder_watch.ctypes, "CDLL", lambda *_, **__: c)
     with pytest.raises(OSError, match=r"fs\.inotify\.max_user"):
-        unseen.FolderWatch(f"{tmp_path}/", ())
+        folder_watch.FolderWatch(f"{tmp_path}/", ())
 
 
 def test_what_spark_changes_in_a_call_is_no_moment(tmp_path: Path) -> None:

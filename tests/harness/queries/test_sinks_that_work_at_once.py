@@ -15,7 +15,7 @@ from bettong.lineage.results import Result
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
 THEIRS = """
-import subprocess
+import subprocess, threading
 from concurrent.futures import ThreadPoolExecutor
 
 class AThread(Mine):
@@ -36,6 +36,24 @@ class AThread(Mine):
                 for row in env.spark.read.schema("id STRING, value BIGINT").parquet(
                     str(folder)).collect()]
 
+class BesideAThread(Mine):
+    # A thread that changes nothing runs as long as the function does.
+    def write(self, rows, env):
+        def each(batch, batch_id):
+            over = threading.Event()
+            beats = threading.Thread(target=lambda: list(iter(lambda: over.wait(0.001), True)))
+            beats.start()
+            text = "".join(json.dumps({"id": row.id}) + "\\n" for row in batch.collect())
+            (env.workdir / "aside").write_text(text)
+            (env.workdir / "aside").rename(env.workdir / f"rows-{batch_id}")
+            over.set()
+            beats.join()
+        return rows.writeStream.foreachBatch(each).option(
+            "checkpointLocation", env.checkpoint).start()
+
+    def read(self, env):
+        return [json.loads(line) for file in env.workdir.glob("rows-*") for line in file.open()]
+
 class AProcess(Mine):
     def write(self, rows, env):
         def each(batch, batch_id):
@@ -50,6 +68,7 @@ class AProcess(Mine):
         return [json.loads(line) for file in env.workdir.glob("rows-*") for line in file.open()]
 """
 CRASH = "crash(driver, before batch=1/commits)"
+PAUSE = "pause(driver, from batch=1/stage=0/p=0/a=0/task until after batch=3/commits)"
 FAILED = "storage(EIO, after batch=1/concurrent/stage=0/p=0/a=0/task, each attempt)"
 
 
@@ -80,3 +99,11 @@ def test_who_works_beside_a_batch_is_told_and_nothing_passes(
     assert "its code does several things at once" in result.reason
     who = "the process 'sh' changed files in more than one step"
     assert result.details["concurrent"] == [who]
+
+
+def test_what_another_driver_changes_no_thread_has_changed(
+    environments: SparkEnvironments, theirs: str
+) -> None:
+    result = judged(environments, f"{theirs}:BesideAThread", PAUSE)
+    assert (result.verdict, result.guarantee) == ("valid", "effectively-once"), result.reason
+    assert "concurrent" not in result.details
