@@ -250,7 +250,7 @@ class _Check:
             return self._answer.without_faults(clean, self._runs)
         if self._request.only:
             chosen = executor.chosen(self._request.only)
-            found = executor.run(chosen)
+            found = executor.run_only(chosen)
             only = Findings(clean, [found])
             only.minimal = [chosen] if found.outcome == "violation" else []
             return self._answer.conclude(executor, only)

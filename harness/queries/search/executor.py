@@ -173,19 +173,24 @@ class QueryExecutor:
             under_way = [threads.submit(each) for each in work]
         return [ended.result() for ended in under_way]
 
-    def attempt(self, schedule: FaultSet = CLEAN) -> Execution:
+    def attempt(self, schedule: FaultSet = CLEAN, real: bool = False) -> Execution:
         """Run with exactly these faults, replays dealt out in another way; once more when one of
         them did not fire, so that a hitch of the machine does not leave it untried. What the
-        run teaches is left to :meth:`settled`, so that several may be under way."""
+        run teaches is left to :meth:`settled`, so that several may be under way.
+
+        Args:
+            real: every crash is a SIGKILL, as where the executor's are.
+        """
         if not schedule and self.clean:
             return self.clean.pop(0)
+        real = real or self.real
         faults = [self.fault(id) for id in sorted(schedule)]
-        run, note = self._replayed(faults), ""
+        run, note = self._replayed(faults, real), ""
         if run.not_fired:
             note = f"at the first try {' and '.join(run.not_fired)} did not fire"
-            run = self._replayed(faults)
+            run = self._replayed(faults, real)
         unread = ""
-        if run.unreadable and faults and not self.real and not run.not_fired:
+        if run.unreadable and faults and not real and not run.not_fired:
             run, unread = self._read_again(faults, run)
         verdict = self.judge(faults, run)
         self._runs[schedule] = run
@@ -267,8 +272,8 @@ class QueryExecutor:
             return again, ""
         return run, f"read() failed: {cause(run.unreadable)}; after a SIGKILL it does not"
 
-    def _replayed(self, faults: Sequence[QueryFault]) -> QueryRun:
-        real = self.real or any(map(_in_midst_of_library, faults))
+    def _replayed(self, faults: Sequence[QueryFault], real: bool) -> QueryRun:
+        real = real or any(map(_in_midst_of_library, faults))
         return self._with_runner(faults, replay_layout=OTHER_LAYOUT, real=real)
 
     def _with_runner(
@@ -353,7 +358,7 @@ class QueryExecutor:
             raise DisturbedError(reason, in_sight=True, killed=True)
 
     def _replayed_alone(self, faults: Sequence[QueryFault]) -> frozenset[str]:
-        return self.judge(faults, self._replayed(faults)).kinds
+        return self.judge(faults, self._replayed(faults, self.real)).kinds
 
     def expect_no_more_when_killed(self, execution: Execution) -> None:
         """Raises DisturbedError when a SIGKILL shows more than the same crash of a driver whose
@@ -369,6 +374,28 @@ class QueryExecutor:
                 in_sight=True,
                 killed=True,
             )
+
+    def run_only(self, schedule: FaultSet) -> Execution:
+        """The one set of faults that is asked for, run once more with every crash a SIGKILL: a
+        driver whose process is spared may keep in its memory what dies with it. Where that shows
+        more, or nothing of its faults, it is the SIGKILL's run, which says so. Raises
+        DisturbedError as :meth:`learn` does."""
+        spared = self.run(schedule)
+        self.learn(spared)
+        faults = [self.fault(id) for id in sorted(schedule)]
+        if self.real or spared.blind or not any(fault.crashes for fault in faults):
+            return spared
+        killed = self.settled(self.attempt(schedule, real=True))
+        self.learn(killed)
+        shown, more = ({a.kind for a in e.anomalies} for e in (spared, killed))
+        if not killed.blind and more <= shown:
+            return spared if shown else _with_both(killed, spared)
+        if killed.blind and shown:
+            return spared  # which is still to be shown again
+        seen = f"{' and '.join(sorted(shown))} shows" if shown else "all is right"
+        note = f"by SIGKILL; while its process lives on {seen}"
+        note = f"{killed.note}; {note}" if killed.note else note
+        return _with_both(replace(killed, note=note), spared)
 
     def _confirm(self, execution: Execution) -> Confirmation:
         faults = [self.fault(id) for id in sorted(execution.schedule)]
@@ -408,6 +435,13 @@ class QueryExecutor:
 def named(schedule: FaultSet) -> str:
     """A fault set, for people."""
     return " + ".join(sorted(schedule)) or "no fault"
+
+
+def _with_both(execution: Execution, other: Execution) -> Execution:
+    """An execution, which knows who was at work at the same time in another one too."""
+    beside = {who for e in (execution, other) for who in e.details.get(CONCURRENT, ())}
+    more = {CONCURRENT: sorted(beside)} if beside else {}
+    return replace(execution, details={**execution.details, **more})
 
 
 def _outcome(verdict: SinkVerdict) -> Outcome:
