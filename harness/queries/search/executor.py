@@ -37,8 +37,8 @@ _ALONE = 3
 """So many fault sets are run before others go on beside them: the likeliest, which the start of
 further drivers is not to slow down."""
 _SINGLE, _TOGETHER = 6, 4
-"""So many are put up together later on, single ones and others, to keep two lanes busy while one
-of them waits. What a single fault teaches rules out no other one."""
+"""So many are put up before what the first of them teaches is taken in, single ones and others, to
+keep two lanes busy while one of them waits. What a single fault teaches rules out no other one."""
 
 
 Judge = Callable[[Sequence[QueryFault], QueryRun], SinkVerdict]
@@ -137,13 +137,9 @@ class QueryExecutor:
             self.parallel += len(runners)
         return self.parallel
 
-    def round_of(self, faults: int) -> int:
-        """How many sets of so many faults are put up together, whatever the number of runners; one
-        while further ones are started, which are asked for in between."""
-        if self._alone > 0:
-            return self._alone
-        if self._more is not None:
-            return 1
+    def window_of(self, faults: int) -> int:
+        """How many sets of so many faults are put up before what the first of them teaches is taken
+        in: always as many, whatever the number of runners, and whether further ones are there."""
         return _SINGLE if faults == 1 else _TOGETHER
 
     def run(self, schedule: FaultSet = CLEAN) -> Execution:
@@ -273,7 +269,7 @@ class QueryExecutor:
         return run, f"read() failed: {cause(run.unreadable)}; after a SIGKILL it does not"
 
     def _replayed(self, faults: Sequence[QueryFault], real: bool) -> QueryRun:
-        real = real or any(map(_in_midst_of_library, faults))
+        real = _is_killed(faults, real)
         return self._with_runner(faults, replay_layout=OTHER_LAYOUT, real=real)
 
     def _with_runner(
@@ -336,7 +332,7 @@ class QueryExecutor:
     def account_for(self, execution: Execution) -> None:
         """Raises DisturbedError for a violation that no SIGKILL has shown: what goes on beside it
         has made it, if it is none while nothing else goes on, or else the process that was spared.
-        Nothing may be under way. Where the time is up it is not asked."""
+        What is under way ends first. Where the time is up it is not asked."""
         if self.real or execution.schedule not in self._confirmations:
             return
         faults = [self.fault(id) for id in sorted(execution.schedule)]
@@ -358,7 +354,9 @@ class QueryExecutor:
             raise DisturbedError(reason, in_sight=True, killed=True)
 
     def _replayed_alone(self, faults: Sequence[QueryFault]) -> frozenset[str]:
-        return self.judge(faults, self._replayed(faults, self.real)).kinds
+        with self._free.alone_for(faults) as runner:
+            run = runner.run(faults, replay_layout=OTHER_LAYOUT, real=_is_killed(faults, self.real))
+        return self.judge(faults, run).kinds
 
     def expect_no_more_when_killed(self, execution: Execution) -> None:
         """Raises DisturbedError when a SIGKILL shows more than the same crash of a driver whose
@@ -473,6 +471,11 @@ class SinkExecutor(QueryExecutor):
         super().__init__(
             runner, why, judge, real=real, handler=handler, traces=traces, expect=expect
         )
+
+
+def _is_killed(faults: Sequence[QueryFault], real: bool) -> bool:
+    """Whether every crash of a run is a SIGKILL."""
+    return real or any(map(_in_midst_of_library, faults))
 
 
 def _in_midst_of_library(fault: QueryFault) -> bool:

@@ -46,7 +46,7 @@ def search(
         suggest=executor.why.likely,
         settle=executor.settled,
         enough=lambda: request.first and executor.found_less,
-        at_a_time=executor.round_of,
+        at_a_time=executor.window_of,
         allowed=executor.goes_on,
         budget=Budget(request.budget.runs, deadline.left),
         find_all=True,
