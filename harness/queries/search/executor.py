@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -83,6 +84,8 @@ class QueryExecutor:
         judge: judges a run by what it was given, under these faults.
         fingerprint: equal for clean runs that are alike.
         clean: executions of clean runs that were made before the search asks for them.
+        made: runs under a fault set, alone and with replays dealt out in another way, that were
+            made before the search asks for them.
         last: the latest run that was settled.
         traces: where the traces of runs that are not good are kept, if anywhere.
         expect: the level that the query has to have.
@@ -99,6 +102,7 @@ class QueryExecutor:
     real: bool = False
     handler: Handler = ignore
     clean: list[Execution] = field(default_factory=list)
+    made: dict[FaultSet, QueryRun] = field(default_factory=dict)
     last: QueryRun = field(default_factory=QueryRun)
     traces: Path | None = None
     expect: Guarantee = "effectively-once"
@@ -124,6 +128,16 @@ class QueryExecutor:
         None until they are there: runs go on meanwhile."""
         self._more = more
 
+    def add(self, runners: Sequence[QueryRunner]) -> None:
+        """Use further runners as well; nothing may be under way."""
+        for runner in runners:
+            self._free.add(runner)
+        self.parallel += len(runners)
+
+    def a_runner(self) -> AbstractContextManager[QueryRunner]:
+        """One that nobody uses, for a run without faults, once there is one."""
+        return self._free.taken_for(())
+
     def widened(self) -> int:
         """How many runs may be under way, with the further runners where it is their time; to be
         asked while none is."""
@@ -132,9 +146,7 @@ class QueryExecutor:
             if runners is None:
                 return self.parallel
             self._more = None
-            for runner in runners:
-                self._free.add(runner)
-            self.parallel += len(runners)
+            self.add(runners)
         return self.parallel
 
     def window_of(self, faults: int) -> int:
@@ -181,7 +193,8 @@ class QueryExecutor:
             return self.clean.pop(0)
         real = real or self.real
         faults = [self.fault(id) for id in sorted(schedule)]
-        run, note = self._replayed(faults, real), ""
+        made = None if real else self.made.pop(schedule, None)
+        run, note = made or self._replayed(faults, real), ""
         if run.not_fired:
             note = f"at the first try {' and '.join(run.not_fired)} did not fire"
             run = self._replayed(faults, real)
