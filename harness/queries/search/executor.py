@@ -181,6 +181,15 @@ class QueryExecutor:
             under_way = [threads.submit(each) for each in work]
         return [ended.result() for ended in under_way]
 
+    def last_side_by_side(self, work: Sequence[Callable[[], T]]) -> list[T]:
+        """The same of what is run last: drivers that die then are replaced no more, for those that
+        are there are enough."""
+        last = max(len(work) - self.parallel, 0)
+        results = self.side_by_side(work[:last])
+        if work:
+            self._free.start_no_more()
+        return results + self.side_by_side(work[last:])
+
     def attempt(self, schedule: FaultSet = CLEAN, real: bool = False) -> Execution:
         """Run with exactly these faults, replays dealt out in another way; once more when one of
         them did not fire, so that a hitch of the machine does not leave it untried. What the

@@ -31,6 +31,12 @@ class FreeRunners:
             self._all.append(runner)
         self._give_back(runner)
 
+    def start_no_more(self) -> None:
+        """The last runs are made: none of them has a driver started for one that dies."""
+        with self._changed:
+            for runner in self._all:
+                runner.start_no_more()
+
     @contextmanager
     def taken_for(self, faults: Sequence[QueryFault]) -> Iterator[QueryRunner]:
         """A runner for a run with these faults, once it is free; nobody else's meanwhile."""

@@ -27,12 +27,17 @@ LATE = "pause(driver, from before batch=1/commits until after batch=3/commits)"
 
 
 class Remembers:
-    """Its rows are whole while its process is spared; a SIGKILL at these faults shows others."""
+    """Its rows are whole while its process is spared; a SIGKILL at these faults shows others.
+
+    Attributes:
+        last: how many kills there had been when drivers began to be replaced no more.
+    """
 
     def __init__(self, killed: str, rows: list[dict[str, object]]) -> None:
         self.killed, self.rows = killed, rows
         self.kills: list[str] = []
         self.spared = ROWS
+        self.last: list[int] = []
         self.fires = True
 
     def run(self, faults: Sequence[object], **how: object) -> QueryRun:
@@ -47,6 +52,9 @@ class Remembers:
             evidence={id: "it did"},
             not_fired=missed,
         )
+
+    def start_no_more(self) -> None:
+        self.last.append(len(self.kills))
 
 
 def searched(runner: Remembers, *found: str, real: bool = False) -> tuple[SinkExecutor, Findings]:
@@ -80,6 +88,15 @@ def test_what_a_kill_shows_as_well_is_believed() -> None:
     runner = Remembers("none", [])
     check_spared(*searched(runner, BEFORE, AFTER))
     assert runner.kills == [BEFORE, AFTER]
+    assert runner.last == [1]  # nobody needs the driver that would follow the last one
+
+
+def test_drivers_are_replaced_as_long_as_something_is_to_be_shown_again() -> None:
+    runner = Remembers("none", [])
+    executor, findings = searched(runner, BEFORE, AFTER)
+    findings.minimal = [frozenset({LATE})]
+    check_spared(executor, findings)
+    assert (runner.kills, runner.last) == ([BEFORE, AFTER], [])
 
 
 def test_nothing_is_made_again_where_every_crash_is_a_kill_or_none_was_tried() -> None:
