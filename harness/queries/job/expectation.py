@@ -29,9 +29,9 @@ from bettong.harness.queries.job.once import Once, one_of_each_key
 from bettong.harness.queries.job.oracles import Clean, OnePerKey
 from bettong.harness.queries.job.own_oracle import rows_by_oracle
 from bettong.harness.queries.job.rules import Expected, Row, cell_of
-from bettong.harness.queries.job.typed import BYTES, Kind, bare, kind_of_rows
+from bettong.harness.queries.job.typed import BYTES, Kind, kind_of_rows
 from bettong.harness.queries.job.workload import JobWorkload
-from bettong.harness.queries.job.written import Written, from_base64, written
+from bettong.harness.queries.job.written import Written, bare_rows, from_base64, written
 from bettong.harness.queries.sense import VacuousError
 from bettong.harness.spark.driver import DriverError
 from bettong.lineage.errors import UsageError
@@ -145,11 +145,12 @@ def _once(
             made += _batch(workload, ask, {**others, among: alone}, job)
     except VacuousError:  # what it does cannot be done to plain frames
         return held, how
-    kind, bare_rows = kind_of_rows(made), [bare(dict(row)) for row in made]
-    kind = Kind("struct", {**(kind.of if kind else {}), **given_bytes})
-    how = Written.of(kind, [*every, *bare_rows], runs)
+    typed = kind_of_rows(made)
+    kind = Kind("struct", {**(typed.of if typed else {}), **given_bytes})
+    known = bare_rows(made, kind)
+    how = Written.of(kind, [*every, *known], runs)
     held = once.held_against([how.rows(rows) for rows in runs], own)
-    return held.asked(bare_rows), how
+    return held.asked(known), how
 
 
 def _fed(row: Row, schema: Mapping[str, str]) -> Row:

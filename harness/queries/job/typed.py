@@ -73,7 +73,7 @@ def _kind_of_key(key: Any) -> str:
 
 
 def bare(value: Any) -> Any:
-    """A value without its types: bytes are hexadecimal digits, keys are written in one way."""
+    """A value without its types: bytes are hexadecimal digits."""
     if isinstance(value, list):
         return [bare(part) for part in value]
     if not isinstance(value, dict):
@@ -81,8 +81,7 @@ def bare(value: Any) -> Any:
     if _BYTES in value:
         return value[_BYTES]
     if _MAP in value:
-        name, parts = value[_MAP]
-        return with_keys(name, {key: bare(part) for key, part in parts.items()})
+        return bare(value[_MAP][1])
     return {name: bare(part) for name, part in value.items()}
 
 
@@ -118,8 +117,8 @@ def _number_text(name: str, text: str) -> str:
 
 
 def kind_of(value: Any) -> Kind | None:
-    """Of a typed value; None for a null."""
-    if value is None:
+    """Of a typed value; None for a null, and for a map of nothing, whose keys nobody knows."""
+    if value is None or value == {}:
         return None
     if isinstance(value, list):
         return Kind("list", {"": _of_all(value)})
@@ -138,13 +137,17 @@ def _of_all(values: Sequence[Any]) -> Kind | None:
 
 
 def either(one: Kind | None, other: Kind | None) -> Kind | None:
-    """The kind of values of both kinds: what is bytes here and a text there is not bytes."""
+    """The kind of values of both kinds: what is bytes here and a text there is not bytes, and keys
+    that are whole numbers here and floats there are floats."""
     if one is None or other is None:
         return one or other
-    if one.name != other.name:
+    if one.name != other.name and {one.name, other.name} != {"exact", "float"}:
         return _OTHER
     names = dict.fromkeys((*one.of, *other.of))
-    return Kind(one.name, {name: either(one.of.get(name), other.of.get(name)) for name in names})
+    return Kind(
+        max(one.name, other.name),
+        {name: either(one.of.get(name), other.of.get(name)) for name in names},
+    )
 
 
 def kind_of_rows(rows: Iterable[Mapping[str, Any]]) -> Kind | None:

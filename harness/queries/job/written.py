@@ -107,8 +107,13 @@ def written(
 ) -> tuple[dict[str, list[Row]], Written]:
     """Typed rows that are right without their types, and how runs without a fault write them."""
     kind = kind_of_rows(row for rows in outputs.values() for row in rows)
-    plain = {name: [bare(dict(row)) for row in rows] for name, rows in outputs.items()}
+    plain = {name: bare_rows(rows, kind) for name, rows in outputs.items()}
     return plain, Written.of(kind, (row for rows in plain.values() for row in rows), runs)
+
+
+def bare_rows(rows: Iterable[Row], kind: Kind | None) -> list[Row]:
+    """Typed rows, which are of a kind, without their types, with keys written in one way."""
+    return list(Written(kind).rows([bare(dict(row)) for row in rows]))
 
 
 def _matters(kind: Kind) -> bool:

@@ -155,6 +155,24 @@ def test_keys_that_would_be_one_are_both_kept() -> None:
     )
 
 
+def test_a_map_of_nothing_says_nothing_of_the_keys_of_others() -> None:
+    right: list[Row] = [{"of": {}}, {"of": {date(2024, 1, 1): 1}}, {"of": None}]
+    seen: list[Row] = [{"of": {}}, {"of": {"19723": 1}}, {}]
+    assert kinds(right, seen, seen) == []
+    assert kinds(right, seen, [{"of": {"19723": 1}}, *seen[1:]]) == ["Duplicate", "Loss"]
+
+
+def test_what_has_keys_of_several_kinds_is_right_as_it_is() -> None:
+    right: list[Row] = [{"of": {1.5: "a", "b": 1}}, {"of": {"1.50": 1}}, {"of": {2.0: 1}}]
+    seen: list[Row] = [{"of": {"1.5": "a", "b": 1}}, {"of": {"1.50": 1}}, {"of": {"2.0": 1}}]
+    assert kinds(right, seen, seen) == []
+    assert kinds(right, seen, [*seen[:1], {"of": {"1.5": 1}}, *seen[2:]]) == ["Loss", "Phantom"]
+    numbers = [{"of": {1: 1}}, {"of": {2.5: 1}}, {"of": {3.0: 1}}]
+    for text in ("3.0", "3"):
+        written_as = [{"of": {"1.0": 1}}, {"of": {"2.5": 1}}, {"of": {text: 1}}]
+        assert kinds(numbers, written_as, written_as) == []
+
+
 def test_bytes_within_a_map_and_maps_within_lists_are_read_too() -> None:
     right = [{"of": [{date(2024, 1, 1): b"\x01\x02"}]}]
     seen = [{"of": [{"19723": "AQI="}]}]
