@@ -189,9 +189,7 @@ class _Check:
             return self._answer.conclude(executor, findings)
         if self._request.only:
             chosen = executor.chosen(self._request.only)
-            found = executor.run(chosen)
-            executor.learn(found)
-            executor.expect_no_more_when_killed(found)
+            found = executor.run_only(chosen)
             only = Findings(clean, [found])
             only.minimal = [chosen] if found.outcome == "violation" else []
             return self._answer.conclude(executor, only)

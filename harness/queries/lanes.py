@@ -53,6 +53,8 @@ class Lanes:
     Attributes:
         first: the runner that is there from the beginning.
         links: its links.
+        replayed: its run under :data:`~.apart.REPLAYED`, alone, with replays dealt out in another
+            way, once there was one; none where there is one lane.
 
     Raises ServerMissingError.
     """
@@ -76,6 +78,7 @@ class Lanes:
         self.first = runner(0, self.links)
         self._second: Callable[[], QueryRunner] = lambda: runner(1, links())
         self._other: QueryRunner | None = None
+        self.replayed: QueryRun | None = None
         asked = request.side_by_side and not request.only and not request.clean_only
         self._apart = asked and not given and (os.cpu_count() or 1) >= MOST
 
@@ -91,12 +94,32 @@ class Lanes:
         takes all that the machine has, so that it is begun when this is asked first: None until
         they are there. What is given is that of :func:`~.apart.apart`, with None for a run that is
         still to be made. Raises DisturbedError."""
-        if not self._apart:
+        self.begin()
+        if self._other is None:
             return []
-        self._other = other = self._other or self._second()
-        if not other.ready:
+        if not self._other.ready:
             return None
-        alone = replayed or self.first.run([REPLAYED], replay_layout=1)
+        self.replayed = replayed or self.replayed
+        return self.apart(clean, fingerprint, same, left)
+
+    def begin(self) -> None:
+        """Begin to start what the second lane needs, if there may be one."""
+        if self._apart:
+            self._other = self._other or self._second()
+
+    def apart(
+        self,
+        clean: QueryRun,
+        fingerprint: Callable[[QueryRun], str],
+        same: Callable[[Rows, Rows], bool],
+        left: Rows = (),
+    ) -> list[QueryRunner]:
+        """The same, and the second lane is waited for. Raises DisturbedError."""
+        self.begin()
+        other = self._other
+        if other is None:
+            return []
+        alone = self.replayed = self.replayed or self.first.run([REPLAYED], replay_layout=1)
         if not apart(
             self.first, other, clean, alone, fingerprint=fingerprint, same=same, left=left
         ):
@@ -109,6 +132,7 @@ class Lanes:
         """There is one lane from now on."""
         if self._apart:
             self._apart = False
+            self._other = self.replayed = None
             self._on_event(Warned(f"runs are made one at a time: {why}"))
 
 

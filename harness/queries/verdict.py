@@ -246,8 +246,7 @@ class QueryVerdict:
         alone = sum(bool(e.schedule) and not executor.goes_on(e) for e in violations)
         kept = (
             "the state kept at its exact moment, while its process lives on; every counterexample "
-            "was shown again by SIGKILL, and so were crashes around "
-            f"commits/{request.window - 1} that do no harm"
+            f"was shown again by SIGKILL, and so {_killed_too(request)}"
         )
         folded = executor.why.equivalence.folded
         reported = [
@@ -425,6 +424,13 @@ def _line(execution: Execution) -> Run:
     run = execution.to_run()
     sample = of_each_kind(run.anomalies, _ANOMALIES_OF_A_RUN)
     return replace(run, anomalies=sample, seconds=round(run.seconds, 3))
+
+
+def _killed_too(request: Request) -> str:
+    """What that does no harm was shown by SIGKILL as well."""
+    if request.only:
+        return "was this fault set"
+    return f"were crashes around commits/{request.window - 1} that do no harm"
 
 
 def _besides(tail: frozenset[int]) -> str:

@@ -53,6 +53,7 @@ class DriverPool:
         host: HostKind = DriverHost,
     ) -> None:
         self._size = size
+        self._refills = True
         self._config = config or SessionConfig()
         self._start_host = partial(host, self._config, env, launch=launch, beside=beside)
         self._idle: list[DriverHost] = []
@@ -88,7 +89,13 @@ class DriverPool:
         """Start hosts until so many are there, busy ones included. The pool keeps as many from now
         on: who has needed them does so again, and to start one takes longer than most runs."""
         self._size = max(self._size, hosts - 1)
+        self._refills = True
         self._refill()
+
+    def start_no_more(self) -> None:
+        """Have no spare started for a host that ends, until some are started ahead again: to start
+        one takes more than all that is still to be done. Who finds none waits for one."""
+        self._refills = False
 
     def release(self, host: DriverHost) -> None:
         """Give a host back: it is reset for the next job, or killed when that fails."""
@@ -123,7 +130,7 @@ class DriverPool:
         host.kill()
 
     def _refill(self) -> None:
-        while len(self._idle) + len(self._busy) < self._size + 1:
+        while self._refills and len(self._idle) + len(self._busy) < self._size + 1:
             self._idle.append(self._start())
 
     def __enter__(self) -> DriverPool:

@@ -119,7 +119,11 @@ class _Search:
     def done_with(self) -> bool:
         """Whether nothing more is to be started: there is enough, or the budget is used up."""
         found = bool(self.violations) and not self.find_all
-        return found or self.spent() or bool(self.enough and self.enough())
+        return found or self.spent() or self.has_enough()
+
+    def has_enough(self) -> bool:
+        """Whether what was found so far is enough."""
+        return bool(self.enough and self.enough())
 
     def most_under_way(self, size: int) -> int:
         """How many schedules of so many faults may be put up before what the first of them teaches
@@ -206,10 +210,11 @@ def search(
     ``settle``: completes a fresh execution, in the order in which schedules were put up whichever
     run ended first: for what must not depend on that.
     ``enough``: asked after each execution; the search ends when it says so.
-    ``at_a_time``: how many schedules of so many faults make a round: they are put up together, and
-    what they teach is taken in when all have ended, so that the same is tried however many runs
-    are under way. Without it one more is put up as soon as what the oldest teaches is taken in,
-    and the solver works while others run.
+    ``at_a_time``: of schedules of so many faults so many may be under way; what they teach is
+    taken in in the order in which they were put up, whichever has ended first. So what is put up
+    next hangs on what so many before it have taught and on nothing else, and the same is tried
+    however many runs go on at a time and however long each of them takes. Without it there are
+    more under way the more can go on at a time.
     ``once_more``: of schedules that were not injected, so many are run again when all others have
     been run, while nothing else is under way: for those that hang on how fast something is.
     ``allowed``: says of a violation that it is one which may happen: what else breaks beside its
@@ -293,7 +298,9 @@ def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
             left = True
         under_way.leave()
         with suppress(BudgetSpentError):
-            _take_in(work, hypotheses, under_way, all_of_them=True)
+            # How far what is behind has come hangs on how fast it was.
+            if not (work.at_a_time and work.has_enough()):
+                _take_in(work, hypotheses, under_way, all_of_them=True)
     if work.violations and not work.find_all:
         with suppress(BudgetSpentError):
             _shrink(work, hypotheses)
@@ -330,7 +337,7 @@ def _try_all(work: _Search, hypotheses: Hypotheses, under_way: UnderWay) -> bool
             source = _draw(work, hypotheses)
         if not under_way:
             return True
-        _take_in(work, hypotheses, under_way, all_of_them=room or bool(work.at_a_time))
+        _take_in(work, hypotheses, under_way, all_of_them=room)
         work.advanced()
     return False
 
@@ -375,13 +382,11 @@ def _next(
 def _take_in(
     work: _Search, hypotheses: Hypotheses, under_way: UnderWay, *, all_of_them: bool
 ) -> None:
-    """Learn from the oldest execution, or from all of them once each has ended, until there is
+    """Learn from the oldest execution, or from all of them one after the other, until there is
     enough."""
-    if all_of_them:
-        under_way.wait()
     while under_way:
         _learn(work, hypotheses, work.keep(*under_way.oldest()))
-        if not all_of_them or (work.enough and work.enough()):
+        if not all_of_them or work.has_enough():
             return
 
 

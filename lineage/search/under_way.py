@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import wait as all_of
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -24,7 +23,8 @@ class _Started(NamedTuple):
 @dataclass(slots=True)
 class UnderWay:
     """Schedules that were started, the oldest first: as many at a time as the executor allows,
-    which is asked whenever none is left. Where it is one at a time, each is run when it is taken.
+    which is asked while nothing runs. As long as that is one at a time, each is run when it is
+    taken.
     """
 
     executor: Executor
@@ -47,20 +47,14 @@ class UnderWay:
         """Begin to run a schedule, unless the log has it."""
         known = self.journal.get(schedule) if self.journal else None
         if not self._started:
-            workers = self.executor.parallel
-            self._threads = ThreadPoolExecutor(workers) if workers > 1 else None
-        running = None
-        if known is None and self._threads is not None:
-            running = self._threads.submit(self.executor.run, schedule)
-        self._started.append(_Started(schedule, known, running))
-
-    def wait(self) -> None:
-        """Until nothing runs any more."""
-        all_of([started.running for started in self._started if started.running is not None])
+            self._widen()
+        self._started.append(self._begun(_Started(schedule, known, None)))
 
     def oldest(self) -> tuple[Execution, bool]:
         """The execution of the oldest, which is under way no longer, and whether it is from the
         log. Raises what the executor raises."""
+        if self._threads is None and self._started[0].known is None:
+            self._widen()
         schedule, known, running = self._started.popleft()
         try:
             if known is not None:
@@ -83,6 +77,18 @@ class UnderWay:
     def __exit__(self, *error: object) -> None:
         self.leave()
         self._close()
+
+    def _widen(self) -> None:
+        """Begin to run what waits, if the executor allows several at a time by now."""
+        workers = self.executor.parallel
+        if workers > 1:
+            self._threads = ThreadPoolExecutor(workers)
+            self._started = deque(map(self._begun, self._started))
+
+    def _begun(self, started: _Started) -> _Started:
+        if started.known is not None or self._threads is None:
+            return started
+        return started._replace(running=self._threads.submit(self.executor.run, started.schedule))
 
     def _close(self) -> None:
         if self._threads is not None:

@@ -250,22 +250,25 @@ class _Check:
             return self._answer.without_faults(clean, self._runs)
         if self._request.only:
             chosen = executor.chosen(self._request.only)
-            found = executor.run(chosen)
+            found = executor.run_only(chosen)
             only = Findings(clean, [found])
             only.minimal = [chosen] if found.outcome == "violation" else []
             return self._answer.conclude(executor, only)
         sampled: list[Execution] = []
-        executor.keep = frozenset({REPLAYED.id})
-        executor.widen(self._beside)
         self._lanes.first.start_ahead()
         findings = search(executor, self._request, sampled.append, self._deadline)
         return self._answer.conclude(executor, findings, sampled)
 
-    def _beside(self) -> Sequence[QueryRunner] | None:
+    def _go_on_side_by_side(self) -> None:
+        """Use two lanes from now on, if there may be two. Raises DisturbedError."""
+
         def same(a: Sequence[Row], b: Sequence[Row]) -> bool:
             return not differ(self._job.compare, a, b)
 
-        return self._lanes.beside(self._clean, self._executor.kept, _fingerprint, same, self._left)
+        lanes, executor = self._lanes, self._executor
+        executor.add(lanes.apart(self._clean, _fingerprint, same, self._left))
+        if lanes.replayed is not None:
+            executor.made[frozenset({REPLAYED.id})] = lanes.replayed
 
     def _expect_the_same_rows(self) -> None:
         """Raises VacuousError when a source of the user's own does not give the same rows for the
@@ -308,6 +311,7 @@ class _Check:
         executor.why.seen = self._in_sight and not run.outside and changes_in_sight(run)
         # What is kept elsewhere cannot be put back as it was at a crash.
         executor.real = executor.real or not executor.why.seen
+        self._lanes.begin()
         again = executor.run()
         other = executor.last
         self._expect_sense(other)
@@ -321,8 +325,11 @@ class _Check:
         if odd:
             raise VacuousError(f"{name}: two runs without faults differ: {in_two_runs(odd)}")
         facts = Facts.of(self._facts(run))
-        for variant in self._variants(facts):
-            rows[variant.name] = self._varied(variant)
+        self._go_on_side_by_side()
+        variants = self._variants(facts)
+        varied = executor.side_by_side(partial(self._run_of, variant) for variant in variants)
+        for variant, each in zip(variants, varied, strict=True):
+            rows[variant.name] = self._varied(variant, each)
         found = envelope(self._job.compare, rows)
         self._runs = len(rows) + 1
         warm = partial(self._warm.ask, deadline=self._deadline)
@@ -378,9 +385,13 @@ class _Check:
             asked = tuple(v for v in asked if v in ("merged", "restart"))
         return [OTHERS[name] for name in asked]
 
-    def _varied(self, variant: Variant) -> list[Row]:
+    def _run_of(self, variant: Variant) -> QueryRun:
         self._on_event(Preparing(f"a run without faults, {variant.name}"))
-        run = self._lanes.first.of(replace(self._workload, variant=variant)).run()
+        with self._executor.a_runner() as runner:
+            assert isinstance(runner.workload, JobWorkload)
+            return runner.of(replace(runner.workload, variant=variant)).run()
+
+    def _varied(self, variant: Variant, run: QueryRun) -> list[Row]:
         try:
             self._expect_sense(run)
         except VacuousError as e:

@@ -29,7 +29,9 @@ from bettong.harness.queries.job.once import Once, one_of_each_key
 from bettong.harness.queries.job.oracles import Clean, OnePerKey
 from bettong.harness.queries.job.own_oracle import rows_by_oracle
 from bettong.harness.queries.job.rules import Expected, Row, cell_of
+from bettong.harness.queries.job.typed import BYTES, Kind, kind_of_rows
 from bettong.harness.queries.job.workload import JobWorkload
+from bettong.harness.queries.job.written import Written, bare_rows, from_base64, written
 from bettong.harness.queries.sense import VacuousError
 from bettong.harness.spark.driver import DriverError
 from bettong.lineage.errors import UsageError
@@ -75,16 +77,16 @@ def expectation(
             "which rows it puts out: give an oracle of your own, a function of the input's rows"
         )
     if isinstance(job.oracle, OnePerKey):
-        once = _once(job, job.oracle, workload, facts, ask, columns, runs)
-        judged = Judged(job.compare, clean.expected, once, columns, left)
+        once, how = _once(job, job.oracle, workload, facts, ask, columns, runs)
+        judged = Judged(job.compare, clean.expected, once, columns, left, written=how)
         among = given_of(job, job.oracle)
         return Expectation(judged, f"one row of each {', '.join(once.key)} among {among}")
     if callable(job.oracle):
-        judged = _held_against(job, rows_by_oracle(job), columns, left)
+        judged = _held_against(job, rows_by_oracle(job), columns, left, runs)
         _expect_closed(job, facts, judged, runs[0])
         return Expectation(judged, "the job's own oracle")
     if job.oracle == "batch":
-        found = _by_batch(job, workload, facts, ask, columns, left)
+        found = _by_batch(job, workload, facts, ask, columns, left, runs)
         _expect_closed(job, facts, found.judged, runs[0])
         return found
     if facts.dropped:
@@ -107,7 +109,7 @@ def _once(
     ask: Ask,
     columns: Sequence[str],
     runs: Sequence[Sequence[Row]],
-) -> Once:
+) -> tuple[Once, Written]:
     among = given_of(job, oracle)
     given = job.inputs[among]
     assert isinstance(given, StepInput)
@@ -115,7 +117,7 @@ def _once(
     for name in oracle.key:
         one_of(name, output, f"{job.name}: in its output, OnePerKey's column")
     schema = schema_columns(given.schema)
-    fed = [[{**dict.fromkeys(schema), **row} for row in step] for step in given.steps]
+    fed = [[_fed(row, schema) for row in step] for step in given.steps]
     every = [row for step in fed for row in step]
     own = [n for n in columns if n != _latest(job.compare) and n not in schema]
     once = Once(
@@ -127,9 +129,11 @@ def _once(
         late=late_keys(fed, oracle.key, may_be_dropped(job, facts).get(among, set())),
         most=doubles_beyond(job, facts, among, every, oracle.key),
     )
-    once = once.held_against(runs, own)
-    if not once.own or not _is_fed(job) or not job.has_transform:
-        return once
+    given_bytes = {n: BYTES for n, what in schema.items() if what == "binary"}
+    how = Written.of(Kind("struct", given_bytes), every, runs)
+    held = once.held_against([how.rows(rows) for rows in runs], own)
+    if not held.own or not _is_fed(job) or not job.has_transform:
+        return held, how
     others = {
         name: [row for step in one.steps for row in step]
         for name, one in job.inputs.items()
@@ -137,11 +141,26 @@ def _once(
     }
     made: list[Row] = []
     try:
-        for alone in one_of_each_key(every, oracle.key):
+        for alone in one_of_each_key([row for step in given.steps for row in step], oracle.key):
             made += _batch(workload, ask, {**others, among: alone}, job)
     except VacuousError:  # what it does cannot be done to plain frames
-        return once
-    return once.asked(made)
+        return held, how
+    typed = kind_of_rows(made)
+    kind = Kind("struct", {**(typed.of if typed else {}), **given_bytes})
+    known = bare_rows(made, kind)
+    how = Written.of(kind, [*every, *known], runs)
+    held = once.held_against([how.rows(rows) for rows in runs], own)
+    return held.asked(known), how
+
+
+def _fed(row: Row, schema: Mapping[str, str]) -> Row:
+    """A row of an input with all its columns; what JSON has of bytes is base64."""
+    found = {**dict.fromkeys(schema), **row}
+    for name, kind in schema.items():
+        if kind == "binary" and isinstance(found[name], str):
+            digits = from_base64(found[name])
+            found[name] = found[name] if digits is None else digits
+    return found
 
 
 def _left(job: Job, columns: Sequence[str]) -> tuple[str, ...]:
@@ -195,6 +214,7 @@ def _by_batch(
     ask: Ask,
     columns: tuple[str, ...],
     left: tuple[str, ...],
+    runs: Sequence[Sequence[Row]],
 ) -> Expectation:
     steps = {n: g.steps for n, g in job.inputs.items() if isinstance(g, StepInput)}
     closing = {
@@ -232,7 +252,7 @@ def _by_batch(
     made = [row for rows in outputs.values() for row in rows]
     if made:
         expect_made(job.name, job.compare, made, "its batch form")
-    judged = _held_against(job, outputs, columns, left, between=number > _FEW)
+    judged = _held_against(job, outputs, columns, left, runs, between=number > _FEW)
     if not judged.expected.must and not judged.expected.groups:
         raise VacuousError(
             f"{job.name}: its batch form gives no row that has to be there: feed more rows, or a "
@@ -249,10 +269,13 @@ def _held_against(
     outputs: Mapping[str, Sequence[Row]],
     columns: tuple[str, ...],
     left: tuple[str, ...],
+    runs: Sequence[Sequence[Row]],
     *,
     between: bool = False,
 ) -> Judged:
-    """By what is made of all rows, and of fewer and fewer of those that may count."""
+    """By the typed rows that are made of all rows, and of fewer and fewer of those that may
+    count."""
+    outputs, how = written(outputs, runs)
     sides: Sequence[Row] = ()
     if isinstance(job.compare, Table):
         expected = _table(job.compare, outputs, between)
@@ -263,7 +286,7 @@ def _held_against(
         expected = replace(bag_of(outputs, judged, between=between), free=_free(job.compare))
         if left:
             sides = _sides(expected, list(outputs.values()), left)
-    return Judged(job.compare, expected, None, columns, left, sides)
+    return Judged(job.compare, expected, None, columns, left, sides, written=how)
 
 
 def _sides(
@@ -295,6 +318,7 @@ def _batch(
     chosen: Mapping[str, Sequence[Row]],
     job: Job,
 ) -> list[Row]:
+    """Typed rows."""
     with temporary_folder("bettong-batch-") as folder:
         inputs = {}
         for number, (name, rows) in enumerate(chosen.items()):

@@ -20,6 +20,7 @@ from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.plan import EMPTY_BATCHES, has_timers, marked_by, shown_by
 from bettong.harness.queries.job.script import load_reader
+from bettong.harness.queries.job.typed import typed_bytes, typed_map
 from bettong.harness.queries.job.values import number_of
 from bettong.harness.queries.run.failure import Failures
 from bettong.harness.queries.run.job import NoQueryError
@@ -96,7 +97,7 @@ def batch(
     directory: str,
     inputs: Mapping[str, str],
 ) -> list[dict[str, Any]]:
-    """What ``transform`` makes of plain frames.
+    """What ``transform`` makes of plain frames, as typed rows.
 
     Args:
         inputs: for each the file of its rows, which is read as the stream reads its files.
@@ -109,7 +110,7 @@ def batch(
         frames[name] = partial(_of_files(spark.read, given).load, path)
     workdir = Path(directory)
     env = JobEnvironment(spark, str(workdir), workdir, "batch", {}, frames=frames, static=True)
-    return [plain(row) for row in rows_of(job.transform(env).collect(), "transform()")]
+    return [typed(row) for row in rows_of(job.transform(env).collect(), "transform()")]
 
 
 def reread(spark: SparkSession, *, target: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -307,8 +308,17 @@ def _facts(query: StreamingQuery, env: JobEnvironment, failures: Failures) -> di
 
 def plain(row: Any) -> dict[str, Any]:
     """A row of an output as JSON values."""
+    return _row(row, _plain)
+
+
+def typed(row: Any) -> dict[str, Any]:
+    """The same, with the types that JSON does not have."""
+    return _row(row, _typed)
+
+
+def _row(row: Any, part: Callable[[Any], Any]) -> dict[str, Any]:
     values = row.asDict() if hasattr(row, "asDict") else dict(row)
-    return {str(name): _plain(value) for name, value in values.items()}
+    return {str(name): part(value) for name, value in values.items()}
 
 
 def _name(key: Any) -> str:
@@ -316,7 +326,24 @@ def _name(key: Any) -> str:
     return str(key).lower() if isinstance(key, bool) else str(key)
 
 
+def _typed(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return typed_bytes(bytes(value))
+    if isinstance(value, Mapping):
+        return typed_map(value, {_name(key): _typed(part) for key, part in value.items()})
+    return _simple(value, _typed)
+
+
 def _plain(value: Any) -> Any:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).hex()
+    if isinstance(value, Mapping):
+        return {_name(key): _plain(part) for key, part in value.items()}
+    return _simple(value, _plain)
+
+
+def _simple(value: Any, part: Callable[[Any], Any]) -> Any:
+    """A value that is neither bytes nor a map."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -327,16 +354,12 @@ def _plain(value: Any) -> Any:
         return value.total_seconds()
     if isinstance(value, Decimal):
         return number_of(value)
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).hex()
     if hasattr(value, "asDict"):
-        return plain(value)
-    if isinstance(value, Mapping):
-        return {_name(name): _plain(part) for name, part in value.items()}
+        return _row(value, part)
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [part(each) for each in value]
     if isinstance(value, set | frozenset):
-        return sorted((_plain(part) for part in value), key=repr)  # in no order, and none is told
+        return sorted(map(part, value), key=repr)  # in no order, and none is told
     if hasattr(value, "tolist"):  # numpy's
-        return _plain(value.tolist())
+        return part(value.tolist())
     return str(value)

@@ -24,6 +24,7 @@ from bettong.harness.queries.job.rules import (
 )
 from bettong.harness.queries.job.settled import settled_bag, settled_table
 from bettong.harness.queries.job.values import is_number
+from bettong.harness.queries.job.written import AS_IT_IS, Written
 from bettong.harness.queries.judge import SinkVerdict
 from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.observation import QueryRun
@@ -43,6 +44,7 @@ class Judged:
         sides: of an outer join, rows that are there with their matches or without, where both may
             be.
         blind: why an output in which nothing is wrong proves nothing, or empty.
+        written: how outputs are written.
     """
 
     compare: Compare
@@ -52,16 +54,19 @@ class Judged:
     left: tuple[str, ...] = ()
     sides: Sequence[Row] = ()
     blind: str = ""
+    written: Written = AS_IT_IS
 
     def cut_otherwise(self, clean: Envelope, runs: Sequence[Sequence[Row]]) -> Judged:
         """The same, for batches cut in other ways: held against what all clean runs have in
         common."""
         if self.once is None:
-            return replace(self, expected=clean.expected, blind=clean.blind)
-        return replace(self, once=self.once.held_against(runs, self.once.own))
+            return replace(self, expected=clean.expected, blind=clean.blind, written=AS_IT_IS)
+        read = [self.written.rows(rows) for rows in runs]
+        return replace(self, once=self.once.held_against(read, self.once.own))
 
     def settled(self, runs: Sequence[Sequence[Row]]) -> Judged:
         """The same, for batches cut as in clean runs: what the oracle leaves open is as in them."""
+        runs = [self.written.rows(rows) for rows in runs]
         if self.once is not None:
             return replace(self, once=self.once.settled(runs))
         if self.expected.open:
@@ -81,6 +86,7 @@ class Judged:
 
     def difference(self, seen: Sequence[Row]) -> Difference:
         """What is wrong with an output."""
+        seen = self.written.rows(seen)
         if self.once is not None:
             return self.once.difference(folded(self.compare, seen))
         if isinstance(self.compare, Table):

@@ -10,9 +10,10 @@ from typing import Any
 
 from bettong.harness.queries.job.compare import Table, expect_made
 from bettong.harness.queries.job.contract import Job
-from bettong.harness.queries.job.host import plain
+from bettong.harness.queries.job.host import typed
 from bettong.harness.queries.job.inputs import StepInput
 from bettong.harness.queries.job.rules import Row, cell_of, shown
+from bettong.harness.queries.job.typed import bare
 from bettong.harness.queries.sense import VacuousError
 from bettong.harness.queries.sink.rows import rows_of
 from bettong.lineage.errors import UsageError
@@ -20,8 +21,8 @@ from bettong.lineage.user_code import in_one_line
 
 
 def rows_by_oracle(job: Job) -> dict[str, list[Row]]:
-    """The rows that it gives, with the closing rows and without. Raises UsageError, in words, when
-    these are no rows, and VacuousError when there are none."""
+    """The typed rows that it gives, with the closing rows and without. Raises UsageError, in words,
+    when these are no rows, and VacuousError when there are none."""
     fed = {n: given for n, given in job.inputs.items() if isinstance(given, StepInput)}
     try:
         found = _rows(job.oracle, {name: given.rows for name, given in fed.items()})
@@ -34,7 +35,7 @@ def rows_by_oracle(job: Job) -> dict[str, list[Row]]:
         raise VacuousError(f"{job.name}: its oracle expects no row: nothing can be concluded")
     expect_made(job.name, job.compare, found, "its oracle")
     if isinstance(job.compare, Table):
-        _expect_keys(job, job.compare, found)
+        _expect_keys(job, job.compare, [bare(row) for row in found])
     outputs = {"without the closing row": found}
     if any(given.closing is not None for given in fed.values()):
         every = {name: [r for step in given.steps for r in step] for name, given in fed.items()}
@@ -44,7 +45,7 @@ def rows_by_oracle(job: Job) -> dict[str, list[Row]]:
 
 
 def _rows(oracle: Any, inputs: Mapping[str, Sequence[Row]]) -> list[Row]:
-    return [plain(row) for row in rows_of(_called(oracle, inputs), "it")]
+    return [typed(row) for row in rows_of(_called(oracle, inputs), "it")]
 
 
 def _called(oracle: Any, inputs: Mapping[str, Sequence[Row]]) -> Any:

@@ -237,6 +237,10 @@ class ScriptPool:
         """Start so many warm drivers; a script's own process is started by its run."""
         self._warm.start_ahead(hosts)
 
+    def start_no_more(self) -> None:
+        """Start no warm drivers for those that end."""
+        self._warm.start_no_more()
+
     def release(self, host: ScriptHost) -> None:
         """Its run is over."""
         host.close()

@@ -351,10 +351,11 @@ class OneRun:
         return False
 
     def _ask(self, *parts: str) -> dict[str, Any]:
-        """What is done beside the query, over links of its own. Raises JobError, TimeoutError."""
+        """What is done beside the query, over links of its own; only a replay has its rows dealt
+        out in another way. Raises JobError, TimeoutError."""
         self._addresses = self._proxies.open(self._id, _ASIDE)
         try:
-            asked = self._arguments(parts, self._driver.incarnation)
+            asked = self._arguments(parts, self._driver.incarnation, 0)
             found: dict[str, Any] = self._incarnations.ask(asked)
             self._result.outside |= set(found.get("outside", ()))
         finally:
@@ -364,7 +365,8 @@ class OneRun:
     def _start(self) -> int:
         def arguments(number: int) -> dict[str, Any]:
             self._addresses = self._proxies.open(self._id, number)
-            return self._arguments(["write"], number)
+            layout = 0 if number <= 1 else self._replay_layout
+            return self._arguments(["write"], number, layout)
 
         return self._incarnations.start(arguments)
 
@@ -375,8 +377,7 @@ class OneRun:
         self._injector.starts()
         self._result.starts.append(self._proxies.clock())
 
-    def _arguments(self, parts: Sequence[str], number: int) -> dict[str, Any]:
-        layout = 0 if number <= 1 else self._replay_layout
+    def _arguments(self, parts: Sequence[str], number: int, layout: int) -> dict[str, Any]:
         return {
             "directory": str(self._state),
             "run_id": self._id,

@@ -73,6 +73,10 @@ class QueryRunner:
         """Start the drivers that a run needs in which one takes over, or is killed."""
         self._environment.pool.start_ahead(_TAKING_OVER)
 
+    def start_no_more(self) -> None:
+        """Start no driver for one that dies from now on: the last runs are made."""
+        self._environment.pool.start_no_more()
+
     @property
     def ready(self) -> bool:
         """Whether a driver is there, so that a run need not wait until one is started."""

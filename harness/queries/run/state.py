@@ -11,6 +11,7 @@ import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from io import FileIO
 from pathlib import Path
 
 from bettong.harness.queries.run.parquet_footer import in_one_order
@@ -27,8 +28,6 @@ _UNFINISHED = re.compile(r"/checkpoint/(?:[\w-]+/)*\.[^/]*\.tmp$")
 
 _CHECKED = re.compile(r"/\.[^/]*\.crc$")
 """What Hadoop keeps beside each file to check it by."""
-_REMEMBERED = 1 << 14
-"""Up to so many bytes, what a file has is remembered with its digest."""
 
 
 def copy_state(source: Path, target: Path) -> None:
@@ -86,39 +85,77 @@ def digest_state(folder: Path) -> str:
 
 def _digests(folder: Path) -> tuple[str, str]:
     """That digest, and one of all that it leaves out, too."""
-    # Asked at every step, of some hundred files: plain text is three times as fast as paths are,
-    # and what a file has is what it had at the step before.
-    entries, exact, top = [], [], f"{folder}{os.sep}"
+    # Asked at every step, of some hundred files, most of which are as they were at the step before:
+    # they are all read, and nothing else is done again.
+    entries, exact, top = [], [], str(folder)
     own = os.fsencode(folder), os.fsencode(folder.name)
-    for path in _walk(str(folder)):
-        if _CHECKED.search(path) or _UNFINISHED.search(path):
+    for path, content in _contents(top):
+        name = _named(path[len(top) :])
+        if name is None:
             continue
-        content = b""
-        with contextlib.suppress(FileNotFoundError, IsADirectoryError):
-            content = _content(path)
-        name = os.fsencode(path.removeprefix(top))
-        digest = _digest if len(content) <= _REMEMBERED else _digest.__wrapped__
-        same, as_it_is = digest(content, own)
-        entries.append((_UNPINNED.sub(b"?", name), same))
-        exact.append((name, as_it_is))
+        as_it_is = _sha(content)
+        same = _KNOWN.get((as_it_is, own))
+        if same is None:
+            same = _remember(as_it_is, own, _as_in_any_run(content, own))
+        entries.append((name[0], same))
+        exact.append((name[1], as_it_is))
     return _sha(repr(sorted(entries)).encode()).hex(), _sha(repr(sorted(exact)).encode()).hex()
 
 
-def _content(path: str) -> bytes:
-    """What a file has; of a link, where it leads."""
-    if os.path.islink(path):  # noqa: PTH114 - see above
-        return os.fsencode(os.readlink(path))  # noqa: PTH115
-    return Path(path).read_bytes()
+def _contents(folder: str) -> Iterator[tuple[str, bytes]]:
+    """All that there is in a folder, with what each file has; of a link, where it leads."""
+    folders = [folder]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as found:
+                entries = list(found)
+        except OSError:
+            continue
+        for entry in entries:
+            path, content = entry.path, b""
+            with contextlib.suppress(FileNotFoundError, IsADirectoryError):
+                if entry.is_symlink():
+                    content = os.fsencode(os.readlink(path))  # noqa: PTH115 - as text it is faster
+                elif entry.is_dir():
+                    folders.append(path)
+                else:
+                    with FileIO(path) as file:
+                        content = file.readall()
+            yield path, content
 
 
-@lru_cache(1 << 12)
-def _digest(content: bytes, own: tuple[bytes, ...]) -> tuple[bytes, bytes]:
+@lru_cache(1 << 14)
+def _named(path: str) -> tuple[bytes, bytes] | None:
+    """How a file is called in any run, and in its own; None for one that nobody ever looks at.
+
+    ``path``: within the run's folder, from its separator on.
+    """
+    if _CHECKED.search(path) or _UNFINISHED.search(path):
+        return None
+    name = os.fsencode(path[1:])
+    return _UNPINNED.sub(b"?", name), name
+
+
+_Own = tuple[bytes, bytes]
+_KNOWN: dict[tuple[bytes, _Own], bytes] = {}
+"""By the digest of what a file has, and its run's own names, the digest in which runs agree."""
+_MOST_KNOWN = 1 << 15
+
+
+def _remember(as_it_is: bytes, own: _Own, same: bytes) -> bytes:
+    if len(_KNOWN) >= _MOST_KNOWN:
+        _KNOWN.clear()
+    _KNOWN[as_it_is, own] = same
+    return same
+
+
+def _as_in_any_run(content: bytes, own: _Own) -> bytes:
     """``own``: what counts as equal in several runs, the longest first: runs that go on side by
     side have their folders in different places, and a sink's own log may say where."""
     same = in_one_order(content)
     for name in own:
         same = same.replace(name, b"?")
-    return _sha(_UNPINNED.sub(b"?", same)), _sha(content)
+    return _sha(_UNPINNED.sub(b"?", same))
 
 
 def _sha(content: bytes) -> bytes:

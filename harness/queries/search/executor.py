@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -37,8 +38,8 @@ _ALONE = 3
 """So many fault sets are run before others go on beside them: the likeliest, which the start of
 further drivers is not to slow down."""
 _SINGLE, _TOGETHER = 6, 4
-"""So many are put up together later on, single ones and others, to keep two lanes busy while one
-of them waits. What a single fault teaches rules out no other one."""
+"""So many are put up before what the first of them teaches is taken in, single ones and others, to
+keep two lanes busy while one of them waits. What a single fault teaches rules out no other one."""
 
 
 Judge = Callable[[Sequence[QueryFault], QueryRun], SinkVerdict]
@@ -83,6 +84,8 @@ class QueryExecutor:
         judge: judges a run by what it was given, under these faults.
         fingerprint: equal for clean runs that are alike.
         clean: executions of clean runs that were made before the search asks for them.
+        made: runs under a fault set, alone and with replays dealt out in another way, that were
+            made before the search asks for them.
         last: the latest run that was settled.
         traces: where the traces of runs that are not good are kept, if anywhere.
         expect: the level that the query has to have.
@@ -99,6 +102,7 @@ class QueryExecutor:
     real: bool = False
     handler: Handler = ignore
     clean: list[Execution] = field(default_factory=list)
+    made: dict[FaultSet, QueryRun] = field(default_factory=dict)
     last: QueryRun = field(default_factory=QueryRun)
     traces: Path | None = None
     expect: Guarantee = "effectively-once"
@@ -124,6 +128,16 @@ class QueryExecutor:
         None until they are there: runs go on meanwhile."""
         self._more = more
 
+    def add(self, runners: Sequence[QueryRunner]) -> None:
+        """Use further runners as well; nothing may be under way."""
+        for runner in runners:
+            self._free.add(runner)
+        self.parallel += len(runners)
+
+    def a_runner(self) -> AbstractContextManager[QueryRunner]:
+        """One that nobody uses, for a run without faults, once there is one."""
+        return self._free.taken_for(())
+
     def widened(self) -> int:
         """How many runs may be under way, with the further runners where it is their time; to be
         asked while none is."""
@@ -132,18 +146,12 @@ class QueryExecutor:
             if runners is None:
                 return self.parallel
             self._more = None
-            for runner in runners:
-                self._free.add(runner)
-            self.parallel += len(runners)
+            self.add(runners)
         return self.parallel
 
-    def round_of(self, faults: int) -> int:
-        """How many sets of so many faults are put up together, whatever the number of runners; one
-        while further ones are started, which are asked for in between."""
-        if self._alone > 0:
-            return self._alone
-        if self._more is not None:
-            return 1
+    def window_of(self, faults: int) -> int:
+        """How many sets of so many faults are put up before what the first of them teaches is taken
+        in: always as many, whatever the number of runners, and whether further ones are there."""
         return _SINGLE if faults == 1 else _TOGETHER
 
     def run(self, schedule: FaultSet = CLEAN) -> Execution:
@@ -173,19 +181,34 @@ class QueryExecutor:
             under_way = [threads.submit(each) for each in work]
         return [ended.result() for ended in under_way]
 
-    def attempt(self, schedule: FaultSet = CLEAN) -> Execution:
+    def last_side_by_side(self, work: Sequence[Callable[[], T]]) -> list[T]:
+        """The same of what is run last: drivers that die then are replaced no more, for those that
+        are there are enough."""
+        last = max(len(work) - self.parallel, 0)
+        results = self.side_by_side(work[:last])
+        if work:
+            self._free.start_no_more()
+        return results + self.side_by_side(work[last:])
+
+    def attempt(self, schedule: FaultSet = CLEAN, real: bool = False) -> Execution:
         """Run with exactly these faults, replays dealt out in another way; once more when one of
         them did not fire, so that a hitch of the machine does not leave it untried. What the
-        run teaches is left to :meth:`settled`, so that several may be under way."""
+        run teaches is left to :meth:`settled`, so that several may be under way.
+
+        Args:
+            real: every crash is a SIGKILL, as where the executor's are.
+        """
         if not schedule and self.clean:
             return self.clean.pop(0)
+        real = real or self.real
         faults = [self.fault(id) for id in sorted(schedule)]
-        run, note = self._replayed(faults), ""
+        made = None if real else self.made.pop(schedule, None)
+        run, note = made or self._replayed(faults, real), ""
         if run.not_fired:
             note = f"at the first try {' and '.join(run.not_fired)} did not fire"
-            run = self._replayed(faults)
+            run = self._replayed(faults, real)
         unread = ""
-        if run.unreadable and faults and not self.real and not run.not_fired:
+        if run.unreadable and faults and not real and not run.not_fired:
             run, unread = self._read_again(faults, run)
         verdict = self.judge(faults, run)
         self._runs[schedule] = run
@@ -267,8 +290,8 @@ class QueryExecutor:
             return again, ""
         return run, f"read() failed: {cause(run.unreadable)}; after a SIGKILL it does not"
 
-    def _replayed(self, faults: Sequence[QueryFault]) -> QueryRun:
-        real = self.real or any(map(_in_midst_of_library, faults))
+    def _replayed(self, faults: Sequence[QueryFault], real: bool) -> QueryRun:
+        real = _is_killed(faults, real)
         return self._with_runner(faults, replay_layout=OTHER_LAYOUT, real=real)
 
     def _with_runner(
@@ -331,7 +354,7 @@ class QueryExecutor:
     def account_for(self, execution: Execution) -> None:
         """Raises DisturbedError for a violation that no SIGKILL has shown: what goes on beside it
         has made it, if it is none while nothing else goes on, or else the process that was spared.
-        Nothing may be under way. Where the time is up it is not asked."""
+        What is under way ends first. Where the time is up it is not asked."""
         if self.real or execution.schedule not in self._confirmations:
             return
         faults = [self.fault(id) for id in sorted(execution.schedule)]
@@ -353,7 +376,9 @@ class QueryExecutor:
             raise DisturbedError(reason, in_sight=True, killed=True)
 
     def _replayed_alone(self, faults: Sequence[QueryFault]) -> frozenset[str]:
-        return self.judge(faults, self._replayed(faults)).kinds
+        with self._free.alone_for(faults) as runner:
+            run = runner.run(faults, replay_layout=OTHER_LAYOUT, real=_is_killed(faults, self.real))
+        return self.judge(faults, run).kinds
 
     def expect_no_more_when_killed(self, execution: Execution) -> None:
         """Raises DisturbedError when a SIGKILL shows more than the same crash of a driver whose
@@ -369,6 +394,28 @@ class QueryExecutor:
                 in_sight=True,
                 killed=True,
             )
+
+    def run_only(self, schedule: FaultSet) -> Execution:
+        """The one set of faults that is asked for, run once more with every crash a SIGKILL: a
+        driver whose process is spared may keep in its memory what dies with it. Where that shows
+        more, or nothing of its faults, it is the SIGKILL's run, which says so. Raises
+        DisturbedError as :meth:`learn` does."""
+        spared = self.run(schedule)
+        self.learn(spared)
+        faults = [self.fault(id) for id in sorted(schedule)]
+        if self.real or spared.blind or not any(fault.crashes for fault in faults):
+            return spared
+        killed = self.settled(self.attempt(schedule, real=True))
+        self.learn(killed)
+        shown, more = ({a.kind for a in e.anomalies} for e in (spared, killed))
+        if not killed.blind and more <= shown:
+            return spared if shown else _with_both(killed, spared)
+        if killed.blind and shown:
+            return spared  # which is still to be shown again
+        seen = f"{' and '.join(sorted(shown))} shows" if shown else "all is right"
+        note = f"by SIGKILL; while its process lives on {seen}"
+        note = f"{killed.note}; {note}" if killed.note else note
+        return _with_both(replace(killed, note=note), spared)
 
     def _confirm(self, execution: Execution) -> Confirmation:
         faults = [self.fault(id) for id in sorted(execution.schedule)]
@@ -410,6 +457,13 @@ def named(schedule: FaultSet) -> str:
     return " + ".join(sorted(schedule)) or "no fault"
 
 
+def _with_both(execution: Execution, other: Execution) -> Execution:
+    """An execution, which knows who was at work at the same time in another one too."""
+    beside = {who for e in (execution, other) for who in e.details.get(CONCURRENT, ())}
+    more = {CONCURRENT: sorted(beside)} if beside else {}
+    return replace(execution, details={**execution.details, **more})
+
+
 def _outcome(verdict: SinkVerdict) -> Outcome:
     return "violation" if verdict.anomalies else "good"
 
@@ -439,6 +493,11 @@ class SinkExecutor(QueryExecutor):
         super().__init__(
             runner, why, judge, real=real, handler=handler, traces=traces, expect=expect
         )
+
+
+def _is_killed(faults: Sequence[QueryFault], real: bool) -> bool:
+    """Whether every crash of a run is a SIGKILL."""
+    return real or any(map(_in_midst_of_library, faults))
 
 
 def _in_midst_of_library(fault: QueryFault) -> bool:

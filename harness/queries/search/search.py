@@ -46,7 +46,7 @@ def search(
         suggest=executor.why.likely,
         settle=executor.settled,
         enough=lambda: request.first and executor.found_less,
-        at_a_time=executor.round_of,
+        at_a_time=executor.window_of,
         allowed=executor.goes_on,
         budget=Budget(request.budget.runs, deadline.left),
         find_all=True,
@@ -132,7 +132,9 @@ def check_spared(executor: QueryExecutor, findings: Findings) -> None:
         if (found := known.get(crash, known.get(stands))) is not None:
             spared.append(replace(found, schedule=crash))
     try:
-        executor.side_by_side(partial(executor.expect_no_more_when_killed, x) for x in spared)
+        more_follows = executor.real or findings.minimal  # which is to be shown again
+        make = executor.side_by_side if more_follows else executor.last_side_by_side
+        make([partial(executor.expect_no_more_when_killed, x) for x in spared])
     except BudgetSpentError:
         findings.complete = False
 

@@ -47,3 +47,18 @@ def test_of_more_hosts_than_are_kept_only_idle_ones_end(pool: DriverPool) -> Non
         pool.release(host)
     assert [host.killed for host in hosts] == [True, True, False]
     assert pool.acquire() is hosts[-1]
+
+
+def test_no_host_is_started_for_one_that_dies_in_the_last_run(pool: DriverPool) -> None:
+    first = pool.acquire()
+    pool.start_ahead(2)
+    pool.start_no_more()
+    pool.kill(first)
+    second = pool.acquire()
+    assert pool.started == 2
+    third = pool.acquire()  # who needs one more gets it
+    assert pool.started == 3
+    pool.kill(third)
+    pool.kill(second)
+    pool.start_ahead(1)
+    assert pool.started == 5  # two are kept, as before

@@ -261,7 +261,7 @@ def test_runs_go_on_together_where_the_system_allows() -> None:
 
 
 @pytest.mark.parametrize("smallest_first", [True, False])
-def test_what_the_last_round_teaches_is_tried_although_the_round_was_not_full(
+def test_what_the_last_ones_teach_is_tried_although_there_was_room_for_more(
     smallest_first: bool,
 ) -> None:
     system = Repaired()
@@ -272,7 +272,7 @@ def test_what_the_last_round_teaches_is_tried_although_the_round_was_not_full(
 
 
 @pytest.mark.parametrize("runs", [2, 3, 4])
-def test_a_round_is_no_larger_than_the_budget(runs: int) -> None:
+def test_no_more_is_put_up_than_the_budget_has(runs: int) -> None:
     system = Repaired()
     budget = Budget(runs=runs)
     search(system, Bounds({"loss": 2}), find_all=True, budget=budget, at_a_time=lambda n: 9)
@@ -292,7 +292,7 @@ class Many(Paths):
         return Execution(schedule, "violation" if schedule else "good", lineage)
 
 
-def test_a_round_ends_with_what_is_enough() -> None:
+def test_nothing_more_is_run_when_there_is_enough() -> None:
     system = Many()
     search(
         system,

@@ -3,6 +3,7 @@ dropped, groups that are not closed, what nobody can tell."""
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -528,6 +529,39 @@ def test_beyond_the_delay_doubles_may_both_be_there() -> None:
         assert kinds(found, [x]) == []
         assert kinds(found, [x, x]) == ([] if most == 2 else ["Duplicate"])
         assert kinds(found, [x, x, x]) == ["Duplicate"]
+
+
+@pytest.mark.parametrize("coded", [True, False])
+def test_bytes_that_are_fed_as_base64_are_the_same_as_digits(coded: bool) -> None:
+    fed = [{"id": "x", "raw": "AQID"}, {"id": "y", "raw": "BAUG"}]
+    digits = [{"id": "x", "raw": "010203"}, {"id": "y", "raw": "040506"}]
+    seen = fed if coded else digits
+    given = Files("json", fed, schema="id STRING, raw BINARY")
+    job = Made({"orders": given}, Bag(), oracle=OnePerKey("id"))
+    found = expected(job, None, facts(), seen)
+    assert kinds(found, seen) == []
+    assert kinds(found, [{**seen[0], "raw": seen[1]["raw"]}, seen[1]]) == ["Corrupt"]
+    by_bytes = Made({"orders": given}, Bag(), oracle=OnePerKey("raw"))
+    assert kinds(expected(by_bytes, None, facts(), seen), [*seen, seen[0]]) == ["Duplicate"]
+
+
+def test_what_transform_makes_of_bytes_is_known_whichever_way_it_is_written() -> None:
+    given = Files(
+        "json",
+        [{"id": "x", "raw": "AQID"}, {"id": "x", "raw": "BAUG"}],
+        schema="id STRING, raw BINARY",
+    )
+    job = Made({"orders": given}, Bag(), oracle=OnePerKey("id"))
+
+    def transform(orders: list[Row]) -> list[Row]:
+        made = (base64.b64decode(row["raw"]) for row in orders)
+        return [host.typed({"id": "x", "raw": raw, "twice": raw + raw}) for raw in made]
+
+    seen = [{"id": "x", "raw": "AQID", "twice": "AQIDAQID"}]
+    found = expected(job, transform, facts(), seen)
+    assert kinds(found, seen) == []
+    assert kinds(found, [{"id": "x", "raw": "BAUG", "twice": "BAUGBAUG"}]) == []
+    assert kinds(found, [{"id": "x", "raw": "BAUG", "twice": "AQIDAQID"}]) == ["Corrupt"]
 
 
 def test_an_output_has_the_key_that_its_rows_are_known_by() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bettong.harness.queries.run import state as durable_state
 from bettong.harness.queries.run.state import (
     Moments,
     batches_as_cut,
@@ -150,3 +151,40 @@ def test_how_long_a_merge_took_tells_nothing(tmp_path: Path) -> None:
         (state / "1.json").write_text(json.dumps(log, separators=(",", ":")))
         digests.add(digest_state(state))
     assert len(digests) == 2
+
+
+def test_only_what_has_changed_is_read_closely_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However large it is: there are hundreds of files, and it is asked at every step."""
+    large = tmp_path / "run1" / "large"
+    large.parent.mkdir()
+    large.write_bytes(b"\0" * 100_000)
+    (tmp_path / "run1" / "small").write_bytes(b"1")
+    looked_at: list[bytes] = []
+
+    def noted(content: bytes) -> bytes:
+        looked_at.append(content)
+        return content
+
+    monkeypatch.setattr(durable_state, "in_one_order", noted)
+    run = Moments()
+    first = run.digest(tmp_path / "run1")
+    assert len(looked_at) == 2
+    assert run.digest(tmp_path / "run1") == first
+    assert len(looked_at) == 2
+    large.write_bytes(b"\0" * 99_999 + b"\1")  # of the same length, at the same time
+    assert run.digest(tmp_path / "run1") != first
+    assert len(looked_at) == 3
+
+
+def test_where_a_link_leads_and_that_a_folder_is_empty_is_seen(tmp_path: Path) -> None:
+    digests = [digest_state(tmp_path)]
+    (tmp_path / "folder").mkdir()
+    digests.append(digest_state(tmp_path))
+    (tmp_path / "link").symlink_to("folder")
+    digests.append(digest_state(tmp_path))
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("nowhere")
+    digests.append(digest_state(tmp_path))
+    assert len(set(digests)) == len(digests)

@@ -35,3 +35,35 @@ def test_runs_with_two_cores_wait_for_the_first_runner_and_others_take_any() -> 
                 assert other is second
             assert not later.done()
         assert later.result() is first
+
+
+def test_beside_a_run_alone_no_other_goes_on() -> None:
+    first, second = (cast(QueryRunner, object()) for _ in range(2))
+    runners = FreeRunners(first)
+    runners.add(second)
+    asked, has_begun, may_end = threading.Event(), threading.Event(), threading.Event()
+
+    def alone() -> bool:
+        asked.set()
+        with runners.alone_for(LOST) as runner:
+            has_begun.set()
+            may_end.wait()
+            return runner is first
+
+    def beside() -> bool:
+        with runners.taken_for(CRASH):
+            return may_end.is_set()
+
+    with ThreadPoolExecutor(2) as threads:
+        with runners.taken_for(CRASH):
+            held = threads.submit(alone)
+            asked.wait()
+            assert not has_begun.is_set()
+        has_begun.wait()
+        other = threads.submit(beside)
+        assert not other.done()
+        may_end.set()
+        assert held.result()
+        assert other.result()
+    with runners.taken_for(LOST) as runner, runners.taken_for(CRASH) as last:
+        assert (runner, last) == (first, second)

@@ -27,18 +27,34 @@ LATE = "pause(driver, from before batch=1/commits until after batch=3/commits)"
 
 
 class Remembers:
-    """Its rows are whole while its process is spared; a SIGKILL at these faults shows others."""
+    """Its rows are whole while its process is spared; a SIGKILL at these faults shows others.
+
+    Attributes:
+        last: how many kills there had been when drivers began to be replaced no more.
+    """
 
     def __init__(self, killed: str, rows: list[dict[str, object]]) -> None:
         self.killed, self.rows = killed, rows
         self.kills: list[str] = []
+        self.spared = ROWS
+        self.last: list[int] = []
+        self.fires = True
 
     def run(self, faults: Sequence[object], **how: object) -> QueryRun:
         (id,) = [fault.id for fault in faults]  # type: ignore[attr-defined]
         if how["real"]:
             self.kills.append(id)
         dies = how["real"] and id == self.killed
-        return QueryRun(rows=self.rows if dies else ROWS, drained=True, evidence={id: "it did"})
+        missed = () if self.fires or not dies else (id,)
+        return QueryRun(
+            rows=self.rows if dies else self.spared,
+            drained=True,
+            evidence={id: "it did"},
+            not_fired=missed,
+        )
+
+    def start_no_more(self) -> None:
+        self.last.append(len(self.kills))
 
 
 def searched(runner: Remembers, *found: str, real: bool = False) -> tuple[SinkExecutor, Findings]:
@@ -72,6 +88,15 @@ def test_what_a_kill_shows_as_well_is_believed() -> None:
     runner = Remembers("none", [])
     check_spared(*searched(runner, BEFORE, AFTER))
     assert runner.kills == [BEFORE, AFTER]
+    assert runner.last == [1]  # nobody needs the driver that would follow the last one
+
+
+def test_drivers_are_replaced_as_long_as_something_is_to_be_shown_again() -> None:
+    runner = Remembers("none", [])
+    executor, findings = searched(runner, BEFORE, AFTER)
+    findings.minimal = [frozenset({LATE})]
+    check_spared(executor, findings)
+    assert (runner.kills, runner.last) == ([BEFORE, AFTER], [])
 
 
 def test_nothing_is_made_again_where_every_crash_is_a_kill_or_none_was_tried() -> None:
@@ -83,6 +108,48 @@ def test_nothing_is_made_again_where_every_crash_is_a_kill_or_none_was_tried() -
         runner.kills.clear()
         check_spared(*asked)
         assert runner.kills == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "kinds"), [(ROWS * 2, {"Duplicate"}), (ROWS[:-1], {"Loss"}), (ROWS, set())]
+)
+def test_the_one_fault_set_that_is_asked_for_is_what_a_kill_shows(
+    rows: list[dict[str, object]], kinds: set[str]
+) -> None:
+    runner = Remembers(AFTER, rows)
+    executor, _ = searched(runner)
+    found = executor.run_only(frozenset({AFTER}))
+    assert {a.kind for a in found.anomalies} == kinds
+    assert ("by SIGKILL; while its process lives on all is right" in found.note) == bool(kinds)
+    assert runner.kills == [AFTER]
+
+
+def test_a_kill_that_shows_more_than_what_was_seen_counts() -> None:
+    runner = Remembers(AFTER, [*ROWS[:-1], *ROWS[:3]])
+    runner.spared = ROWS * 2
+    found = searched(runner)[0].run_only(frozenset({AFTER}))
+    assert {a.kind for a in found.anomalies} == {"Duplicate", "Loss"}
+    assert found.note == "by SIGKILL; while its process lives on Duplicate shows"
+
+
+def test_what_a_kill_does_not_show_is_left_to_be_shown_again() -> None:
+    runner = Remembers(AFTER, ROWS)
+    runner.spared = ROWS * 2
+    found = searched(runner)[0].run_only(frozenset({AFTER}))
+    assert {a.kind for a in found.anomalies} == {"Duplicate"}
+
+
+def test_a_kill_that_shows_nothing_of_the_one_fault_set_leaves_it_unknown() -> None:
+    runner = Remembers(AFTER, ROWS)
+    runner.fires = False
+    found = searched(runner)[0].run_only(frozenset({AFTER}))
+    assert (found.outcome, found.not_fired) == ("not-injected", (AFTER,))
+
+
+def test_nothing_is_asked_twice_that_kills_nobody() -> None:
+    runner = Remembers("none", [])
+    searched(runner)[0].run_only(frozenset({LATE}))
+    assert runner.kills == []
 
 
 class _Lanes:
