@@ -77,7 +77,11 @@ def test_rows_and_batch_in_one_transaction_hold(environments: SparkEnvironments)
 def test_the_marker_before_the_rows_loses_them(environments: SparkEnvironments) -> None:
     result = check(environments, f"{FILES}:SqliteMarkerThenRows")
     assert (result.verdict, result.guarantee) == ("invalid", "at-most-once")
-    assert result.counterexamples[0].faults == ("crash(driver, before batch=0/sink.file=2.commit)",)
+    (fault,) = result.counterexamples[0].faults
+    assert fault in (
+        "crash(driver, before batch=0/sink.file=2.commit)",
+        "crash(driver, before batch=0/sink.file=3.begin)",
+    )
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ def test_a_run_that_takes_one_step_again_and_again_is_stuck(
     schedule = Schedule.from_dict({"faults": faults})
     seen = run_once(backend, load_scenario("counting"), schedule, tmp_path / "run", asked)
     assert seen.outcome == outcome
-    assert kinds(seen) == ({"Stuck"} if outcome == "violation" else set())
+    assert ("Stuck" in kinds(seen)) is (outcome == "violation")  # how far it has come is chance
 
 
 def test_messages_that_are_not_released_in_the_end_are_a_leak(
