@@ -15,6 +15,11 @@ from bettong.scenarios.sinks import SHIPPED
 pytestmark = [pytest.mark.spark, pytest.mark.servers, pytest.mark.timeout(3600)]
 
 
+AT_WORK = {"bettong.scenarios.sinks.http:PostInBackground"}
+"""A thread goes on when the batch is over: the level is found, and nobody promises that it is no
+lower."""
+
+
 def check(environments: SparkEnvironments, shipped: CatalogEntry, real: bool = False) -> Result:
     budget = Budget(seconds=3000 if real else 900)
     request = Request(shipped.name, expect=shipped.level, faults=1, budget=budget, real=real)
@@ -29,7 +34,8 @@ def test_the_level_is_the_one_that_is_found(
     environments: SparkEnvironments, shipped: CatalogEntry
 ) -> None:
     result = check(environments, shipped)
-    assert (result.verdict, result.guarantee) == ("valid", shipped.level), result.reason
+    verdict = "unknown" if shipped.name in AT_WORK else "valid"
+    assert (result.verdict, result.guarantee) == (verdict, shipped.level), result.reason
 
 
 @pytest.mark.slow
