@@ -23,7 +23,7 @@ class Measured(NamedTuple):
 
 
 MEASURED = {
-    "files:Parquet": Measured("effectively-once", 93, 134),
+    "files:Parquet": Measured("effectively-once", 93, 111),
     "files:ParquetFiles": Measured("none", 47, 112),
     "files:JsonAppend": Measured("at-least-once", 22, 32),
     "files:JsonBatchFiles": Measured("effectively-once", 44, 59),
@@ -69,7 +69,7 @@ MEASURED = {
     "kafka:SparkKafka": Measured("at-least-once", 48, 268),
     "kafka:IdempotentProducer": Measured("at-least-once", 41, 285),
     "kafka:Transactional": Measured("effectively-once", 83, 708),
-    "kafka:PreparedThenMarked": Measured("at-most-once", 88, 576),
+    "kafka:PreparedThenMarked": Measured("at-most-once", 70, 232),
     "http:Post": Measured("at-least-once", 30, 83),
     "http:PostWithKey": Measured("effectively-once", 35, 74),
     "http:PostInBackground": Measured("at-most-once", 38, 82),
