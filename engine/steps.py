@@ -16,10 +16,10 @@ Wire protocol with the conductor (TCP, one JSON object a line, one answer for ea
 fail as the operating system would (a storage fault); with ``call: N`` not the step but the N-th
 call to the disk from here on, until the thread is at its next step; without an error that call
 writes a part only; ``lasting``: every call from that one on. ``cut: N`` cuts the power right before
-the N-th ``sync``. The process says when it gets there, by an event ``disk-fault/STEP`` or ``power-
-cut/STEP``; the latter gets no answer. ``answer`` is what a step that asks is told, such as when a
-batch's wait ends. A client that has not reached its peer says so by an event ``unreached/LINK``,
-which is no step; it is told whether the peer was down and is back.
+the N-th ``sync``. The process says when it gets there, by an event ``disk-fault/STEP`` or
+``power-cut/STEP``; the latter gets no answer. ``answer`` is what a step that asks is told, such as
+when a batch's wait ends. A client that has not reached its peer says so by an event
+``unreached/LINK``, which is no step; it is told whether the peer was down and is back.
 """
 
 from __future__ import annotations

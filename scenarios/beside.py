@@ -11,6 +11,7 @@ from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Settings
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.net.connection import Connection
+from bettong.engine.state.inline import InlineExecutor
 from bettong.engine.state.manifest import Manifest
 
 
@@ -27,6 +28,15 @@ class GathersThree(Gateway):
         return stop % self.most != 0 and connection.poll(self.patience_s)
 
 
+class MergingFiles(BatchProtocol):
+    """Merges the state files of a partition as soon as there are two, before the next batch begins,
+    and keeps no more versions of the state than have to be there."""
+
+    def __init__(self, settings: Settings, executor: Executor | None = None) -> None:
+        own = executor or InlineExecutor()
+        super().__init__(replace(settings, keep_versions=2, fan_in=2, housekeeping=own))
+
+
 class Later(Executor):
     """Does what it is given when it is told to, at the latest when it is shut down."""
 
@@ -36,15 +46,7 @@ class Later(Executor):
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Take note of it."""
         done: Future[Any] = Future()
-
-        def work() -> None:
-            try:
-                done.set_result(fn(*args, **kwargs))
-            except BaseException as e:
-                done.set_exception(e)
-                raise
-
-        self._waiting.append(work)
+        self._waiting.append(lambda: done.set_result(fn(*args, **kwargs)))
         return done
 
     def work(self) -> None:
@@ -59,13 +61,13 @@ class Later(Executor):
             self.work()
 
 
-class MergingBeside(BatchProtocol):
-    """Merges the state files of a partition as soon as there are two, and removes old versions,
-    when the next batch has begun from what is there, before its tasks read it."""
+class MergingBeside(MergingFiles):
+    """Merges them, and removes old versions, when the next batch has begun from what is there,
+    before its tasks read it."""
 
     def __init__(self, settings: Settings) -> None:
         self._later = Later()
-        super().__init__(replace(settings, keep_versions=2, fan_in=2, housekeeping=self._later))
+        super().__init__(settings, self._later)
 
     def job(self, batch: int, base: Manifest) -> Job:
         """What a batch has to do."""

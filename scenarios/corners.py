@@ -14,7 +14,6 @@ from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Settings
 from bettong.engine.endpoints import TcpSink
 from bettong.engine.ingest.gateway import Gateway
-from bettong.engine.state.inline import InlineExecutor
 from bettong.engine.state.manifest import Manifest, current_epoch
 from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Scenario
@@ -124,16 +123,6 @@ class OtherPartitions(BatchProtocol):
         return replace(job, partitions=job.partitions + self.epoch - 1)
 
 
-class MergingFiles(BatchProtocol):
-    """Merges the state files of a partition as soon as there are two, before the next batch begins,
-    and keeps no more versions of the state than have to be there."""
-
-    def __init__(self, settings: Settings) -> None:
-        super().__init__(
-            replace(settings, keep_versions=2, fan_in=2, housekeeping=InlineExecutor())
-        )
-
-
 class SmallReplies(Gateway):
     """Answers readers with one record of the journal at a time."""
 
@@ -214,7 +203,7 @@ MERGING = replace(
     input=lambda: b"one,5\ntwo,10\nthree,15\none,5\nthree,10\none,15\ntwo,20\none,25",
     batch=2,
     frame=2,
-    classes={"protocol": "bettong.scenarios.corners:MergingFiles"},
+    classes={"protocol": "bettong.scenarios.beside:MergingFiles"},
     versions=2,
     batches=3,  # the third is the first that names a merged file
 )

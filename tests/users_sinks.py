@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 USERS = """
 import json
 from bettong.harness import Sink
@@ -50,3 +52,21 @@ class Nameless(Mine):
 class Direct(Mine):
     endpoints = {"db": "127.0.0.1:9"}
 """
+
+LIBRARY = """
+_done = set()
+
+def append_once(path, batch_id, rows):
+    if (path, batch_id) not in _done:
+        with path.open("a") as out:
+            out.write(rows)
+    _done.add((path, batch_id))
+"""
+"""A module that is not a part of the user's code, and remembers what it has done."""
+
+
+def written_to(folder: Path, more: str) -> str:
+    """The path of such a file, with more in it."""
+    path = folder / "theirs.py"
+    path.write_text(f"{USERS}\n{more}")
+    return str(path)

@@ -188,10 +188,7 @@ class _Check:
             findings.minimal = [CLEAN]
             return self._answer.conclude(executor, findings)
         if self._request.only:
-            chosen = executor.chosen(self._request.only)
-            found = executor.run_only(chosen)
-            only = Findings(clean, [found])
-            only.minimal = [chosen] if found.outcome == "violation" else []
+            only = executor.findings_of(self._request.only, clean)
             return self._answer.conclude(executor, only)
         sampled: list[Execution] = []
         executor.keep = frozenset({REPLAYED.id})

@@ -36,7 +36,7 @@ from bettong.engine.state.manifest import (
     stored,
 )
 from bettong.lineage.trace import MessageRange
-from bettong.scenarios.corners import MergingFiles
+from bettong.scenarios.beside import MergingFiles
 
 
 class _Unchecked(BatchProtocol):

@@ -249,10 +249,7 @@ class _Check:
         if self._request.clean_only:
             return self._answer.without_faults(clean, self._runs)
         if self._request.only:
-            chosen = executor.chosen(self._request.only)
-            found = executor.run_only(chosen)
-            only = Findings(clean, [found])
-            only.minimal = [chosen] if found.outcome == "violation" else []
+            only = executor.findings_of(self._request.only, clean)
             return self._answer.conclude(executor, only)
         sampled: list[Execution] = []
         self._lanes.first.start_ahead()

@@ -153,16 +153,3 @@ def either(one: Kind | None, other: Kind | None) -> Kind | None:
 def kind_of_rows(rows: Iterable[Mapping[str, Any]]) -> Kind | None:
     """Of typed rows."""
     return reduce(either, (kind_of(dict(row)) for row in rows), None)
-
-
-__all__ = [
-    "BYTES",
-    "Kind",
-    "bare",
-    "either",
-    "kind_of",
-    "kind_of_rows",
-    "typed_bytes",
-    "typed_map",
-    "with_keys",
-]

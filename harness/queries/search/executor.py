@@ -30,6 +30,7 @@ from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Guarantee, Outcome
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import BudgetSpentError, Execution
+from bettong.lineage.search.findings import Findings
 
 T = TypeVar("T")
 
@@ -394,6 +395,15 @@ class QueryExecutor:
                 in_sight=True,
                 killed=True,
             )
+
+    def findings_of(self, asked: Iterable[str], clean: Execution) -> Findings:
+        """What the one set of faults that is asked for shows. Raises what :meth:`chosen` and
+        :meth:`run_only` do."""
+        chosen = self.chosen(asked)
+        found = self.run_only(chosen)
+        findings = Findings(clean, [found])
+        findings.minimal = [chosen] if found.outcome == "violation" else []
+        return findings
 
     def run_only(self, schedule: FaultSet) -> Execution:
         """The one set of faults that is asked for, run once more with every crash a SIGKILL: a

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from users_sinks import USERS
+from users_sinks import LIBRARY, USERS
 
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.request import Request
@@ -48,15 +48,6 @@ class LocksOrFails(Locks):
 class Remembers(Started):
     def put(self, folder, batch_id, rows):
         library_elsewhere.append_once(folder / "rows", batch_id, rows)
-"""
-LIBRARY = """
-_done = set()
-
-def append_once(path, batch_id, rows):
-    if (path, batch_id) not in _done:
-        with path.open("a") as out:
-            out.write(rows)
-    _done.add((path, batch_id))
 """
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from users_sinks import USERS
+from users_sinks import written_to
 
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.request import Request
@@ -101,9 +101,7 @@ CRASH = "crash(driver, before batch=1/commits)"
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> str:
-    path = tmp_path / "theirs.py"
-    path.write_text(f"{USERS}\n{THEIRS}")
-    return str(path)
+    return written_to(tmp_path, THEIRS)
 
 
 @pytest.mark.parametrize(

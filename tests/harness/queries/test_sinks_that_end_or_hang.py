@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from users_sinks import USERS
+from users_sinks import written_to
 
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.request import Request
@@ -88,9 +88,7 @@ class HangsAfterACrash(Mine):
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> str:
-    path = tmp_path / "theirs.py"
-    path.write_text(f"{USERS}\nHANGS = {str(tmp_path / 'hangs')!r}\n{THEIRS}")
-    return str(path)
+    return written_to(tmp_path, f"HANGS = {str(tmp_path / 'hangs')!r}\n{THEIRS}")
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from users_sinks import USERS
+from users_sinks import written_to
 
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.request import Request
@@ -74,9 +74,7 @@ FAILED = "storage(EIO, after batch=1/concurrent/stage=0/p=0/a=0/task, each attem
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> str:
-    path = tmp_path / "theirs.py"
-    path.write_text(f"{USERS}\n{THEIRS}")
-    return str(path)
+    return written_to(tmp_path, THEIRS)
 
 
 def judged(environments: SparkEnvironments, target: str, fault: str) -> Result:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from users_sinks import LIBRARY
 
 from bettong.harness.queries.job.check import check_one_job
 from bettong.harness.queries.request import Request
@@ -13,15 +14,6 @@ from bettong.harness.queries.run.environment import SparkEnvironments
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 CRASH = "crash(driver, before batch=1/commits)"
-LIBRARY = """
-_done = set()
-
-def append_once(path, batch_id, lines):
-    if (path, batch_id) not in _done:
-        with path.open("a") as out:
-            out.write(lines)
-    _done.add((path, batch_id))
-"""
 JOB = """
 import json
 import sys
