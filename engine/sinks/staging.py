@@ -42,8 +42,6 @@ class Staging:
         has begun, UsageError when the directory is another application's."""
         for path in (self._epochs, self._staged):
             self.disk.make_directory(path)
-        self.disk.sync_directory(self.directory)
-        self.disk.sync_directory(self.directory.parent)
         for name in filter(_EPOCH.fullmatch, self.disk.names(self._epochs)):
             owner = self._owner(self._epochs / name)
             if owner != application:

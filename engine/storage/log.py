@@ -101,7 +101,6 @@ class RecordLog:
         self._file: AppendFile | None = None
         self._has_rest = False
         disk.make_directory(directory)
-        disk.sync_directory(directory.parent)
         self._recover(on_head, visit)
 
     @property

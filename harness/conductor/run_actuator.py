@@ -13,13 +13,14 @@ class AdmittingActuator:
     which a fault has taken away.
 
     Attributes:
-        to_restart: nodes that are to come back.
+        to_restart: nodes that are to come back, each once.
     """
 
     def __init__(
         self, actuator: Actuator, admission: StepAdmission, step: TraceEvent | None = None
     ) -> None:
-        self.to_restart: list[str] = []
+        self.to_restart: dict[str, None] = {}
+        self._killed: set[str] = set()
         self._actuator = actuator
         self._admission = admission
         self._step = step
@@ -34,24 +35,18 @@ class AdmittingActuator:
 
     def crash(self, node: str, restart: bool) -> InjectionOutcome:
         if restart:
-            self._admission.goes_down(node)
-            self.to_restart.append(node)
-        incarnation, outcome = self._actuator.crash(node)
-        self._admission.mark_dead(node, incarnation)
-        return outcome
+            self._goes_down(node)
+        return self._killed_by(node, *self._actuator.crash(node))
 
     def cut_power(self, node: str, keep: Keep) -> InjectionOutcome:
-        self._admission.goes_down(node)
-        self.to_restart.append(node)
-        incarnation, outcome = self._actuator.cut_power(node, keep)
-        self._admission.mark_dead(node, incarnation)
-        return outcome
+        self._goes_down(node)
+        return self._killed_by(node, *self._actuator.cut_power(node, keep))
 
     def pause(self, node: str, replace: bool) -> InjectionOutcome:
         outcome = self._actuator.pause(node)
         if replace and outcome.fired:
             self._admission.exempt(node, self._step)
-            self.to_restart.append(node)
+            self.to_restart[node] = None
         return outcome
 
     def resume(self, node: str) -> str:
@@ -70,3 +65,20 @@ class AdmittingActuator:
 
     def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
         return self._actuator.heal(fault, step_failed)
+
+    def _goes_down(self, node: str) -> None:
+        if node not in self.to_restart:
+            self._admission.goes_down(node)
+            self.to_restart[node] = None
+
+    def _killed_by(
+        self, node: str, incarnation: int, outcome: InjectionOutcome
+    ) -> InjectionOutcome:
+        """What has become of a node that a fault was to end: it is dead as well where another
+        fault of the same moment has killed it."""
+        self._admission.mark_dead(node, incarnation)
+        if node in self._killed:
+            return InjectionOutcome(True, f"{outcome.evidence}: killed at the same moment")
+        if outcome.fired:
+            self._killed.add(node)
+        return outcome

@@ -22,7 +22,7 @@ from hashlib import blake2b
 from typing import Any
 
 from bettong.harness.faults.fault import Fault
-from bettong.harness.faults.kinds import Crash
+from bettong.harness.faults.kinds import Crash, PowerCut
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId, counted_from, counted_on
 from bettong.harness.search.leaves import Batches
@@ -280,12 +280,21 @@ class FaultEquivalence:
         return [id for id in members if id != fault and self.faults[id].bound == bound]
 
     def _run_for(self, schedule: FaultSet) -> FaultSet:
+        schedule = self._without_needless(schedule)
         for first in sorted(schedule) if len(schedule) == 2 else ():
             (second,) = schedule - {first}
             moved = self._moved(first, second)
             if moved is not None:
                 return moved
         return schedule
+
+    def _without_needless(self, schedule: FaultSet) -> FaultSet:
+        """Without crashes at the moment at which the power of the same node is cut: that kills it
+        too."""
+        known = [self.faults[id] for id in schedule if id in self.faults]
+        cuts = {(f.node, f.at) for f in known if isinstance(f, PowerCut) and f.sync == 0}
+        crashes = (f for f in known if isinstance(f, Crash))
+        return schedule - {f.id for f in crashes if (f.node, f.at) in cuts}
 
     def _moved(self, first: str, second: str) -> FaultSet | None:
         """Both faults, the second on the way of the first one's recovery, moved to the run that

@@ -561,6 +561,18 @@ def test_the_power_is_cut_at_the_edge_of_a_step(
     assert "lost" in control.evidence[fault.id]
 
 
+@pytest.mark.parametrize("cut_first", [False, True])
+def test_a_node_that_two_faults_kill_at_one_moment_comes_back_once(
+    children: Children, begin: Begin, cut_first: bool
+) -> None:
+    crash, cut = Crash("a", Point("s2")), PowerCut("a", Point("s2"), 0, "nothing")
+    control = begin(cut, crash) if cut_first else begin(crash, cut)
+    children.start("a", "s1", "s2")
+    assert begun(control, "s2", 2) and begun(control, "done")
+    assert control.not_fired == ()
+    assert children.incarnation == {"a": 2}
+
+
 def test_a_storage_fault_fails_the_step_as_the_system_would(
     children: Children, begin: Begin
 ) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from bettong.harness.faults.fault import Fault
-from bettong.harness.faults.kinds import Crash, Omit, OmitReply
+from bettong.harness.faults.kinds import Crash, Omit, OmitReply, PowerCut
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.registry import to_entry
 from bettong.harness.faults.schedule import Schedule
@@ -358,6 +358,25 @@ def test_the_same_moment_of_another_batch_is_alike() -> None:
     equivalence.faults[Omit(LINK, Point(COMMIT)).id] = Omit(LINK, Point(COMMIT))
     asked = frozenset({other.id, second.id})
     assert equivalence.canonical(asked) == {one.id, Omit(LINK, Point(COMMIT)).id}
+
+
+def test_a_crash_at_the_moment_of_a_power_cut_of_the_same_node_is_needless() -> None:
+    here, later = Point(COMMIT), Point(COMMIT, "after")
+    crash, cut = Crash("driver", here), PowerCut("driver", here, 0, "nothing")
+    others = [
+        Crash("receiver", here),
+        Crash("driver", later),
+        PowerCut("driver", here, 1, "half"),
+        PowerCut("receiver", here, 0, "nothing"),
+    ]
+    equivalence = FaultEquivalence({fault.id: fault for fault in (crash, cut, *others)})
+    assert equivalence.canonical(frozenset({crash.id, cut.id})) == {cut.id}
+    for other in others[:2]:
+        schedule = frozenset({other.id, cut.id})
+        assert equivalence.canonical(schedule) == schedule
+    for other in others[2:]:
+        schedule = frozenset({crash.id, other.id})
+        assert equivalence.canonical(schedule) == schedule
 
 
 def test_a_fault_that_did_not_fire_teaches_nothing() -> None:
