@@ -15,11 +15,11 @@ Wire protocol with the conductor (TCP, one JSON object a line, one answer for ea
 ``go: false`` means that the run is over: the process must not go on. ``errno`` asks the step to
 fail as the operating system would (a storage fault); with ``call: N`` not the step but the N-th
 call to the disk from here on, until the thread is at its next step; without an error that call
-writes a part only; ``lasting``: every call from that one on. ``cut: N`` cuts the power right before
-the N-th ``sync``. The process says when it gets there, by an event ``disk-fault/STEP`` or
-``power-cut/STEP``; the latter gets no answer. ``answer`` is what a step that asks is told, such as
-when a batch's wait ends. A client that has not reached its peer says so by an event
-``unreached/LINK``, which is no step; it is told whether the peer was down and is back.
+writes a part only; ``lasting``: every call from that one on. ``cut: N`` ends the process right
+before the N-th ``sync``, by a kill or a power cut. The process says when it gets there, by an event
+``disk-fault/STEP`` or ``power-cut/STEP``; the latter gets no answer. ``answer`` is what a step that
+asks is told, such as when a batch's wait ends. A client that has not reached its peer says so by an
+event ``unreached/LINK``, which is no step; it is told whether the peer was down and is back.
 """
 
 from __future__ import annotations
@@ -173,8 +173,8 @@ class FileRecorder:
 @dataclass(frozen=True, slots=True)
 class Orders:
     """What the conductor wants done to calls of the disk: ``errno`` for the ``call``-th (0: it
-    writes a part only), and, if that is ``lasting``, for all that follow; the power cut before the
-    ``cut``-th sync; 0 for none."""
+    writes a part only), and, if that is ``lasting``, for all that follow; the end of the process
+    before the ``cut``-th sync; 0 for none."""
 
     call: int = 0
     errno: int = 0
@@ -201,13 +201,13 @@ class Edge:
 
     def call(self, operation: str, path: str) -> Orders | None:
         """A call to the disk is about to be made. Returns the orders when it must not go well;
-        when the power is cut, the process goes no further."""
+        where the process is to end it goes no further."""
         self.calls += 1
         if operation.startswith("sync"):
             self.syncs += 1
             if self.syncs == self.orders.cut:
                 self._notify(POWER_CUT, call=self.calls, operation=operation, path=path)
-                raise RunOverError("the power is cut")
+                raise RunOverError("the process ends here")
         if not self.orders.hits(self.calls):
             return None
         if self.orders.errno == 0 and operation != "append":

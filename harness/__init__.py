@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bettong.harness.catalog import CatalogEntry as CatalogEntry
     from bettong.harness.faults.fault import Fault as Fault
     from bettong.harness.faults.kinds import Crash as Crash
+    from bettong.harness.faults.kinds import CrashWriting as CrashWriting
     from bettong.harness.faults.kinds import Cut as Cut
     from bettong.harness.faults.kinds import Delay as Delay
     from bettong.harness.faults.kinds import Duplicate as Duplicate
@@ -65,6 +66,7 @@ _MODULES = {
     "backends.docker": ("DockerBackend",),
     "faults.kinds": (
         "Crash",
+        "CrashWriting",
         "Cut",
         "Delay",
         "Duplicate",

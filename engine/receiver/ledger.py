@@ -59,6 +59,7 @@ class Ledger:
     """
 
     output_class: type[Output] = Output
+    log_class: type[RecordLog] = RecordLog
 
     def __init__(
         self,
@@ -78,7 +79,7 @@ class Ledger:
         self._commits: list[list[Part]] = []  # found in the log while it is opened
         disk.make_directory(directory)
         self._output = self.output_class(directory, disk)
-        self._log = RecordLog(
+        self._log = self.log_class(
             directory / "log",
             head=self._state,
             on_head=self._restore,

@@ -236,8 +236,12 @@ class RecordLog:
             self._file = self._disk.append_to(path)
             if end < size:
                 self._file.truncate(end)
-            self._file.sync()  # what was read may have been in memory only
-            self._disk.sync_directory(self.directory)
+            self._make_durable(self._file)
+
+    def _make_durable(self, file: AppendFile) -> None:
+        """Have what was read outlast a power cut: it may have been in memory only."""
+        file.sync()
+        self._disk.sync_directory(self.directory)
 
     def _read_head(self, file: BinaryIO, number: int) -> bytes:
         path = segment_path(self.directory, number)

@@ -28,7 +28,7 @@ has written stays, its node lives just before and just after it."""
 class Go:
     """The answer to a step that may go on; with ``errno`` it fails as the system would, with
     ``call`` not the step but that call to the disk (without ``errno``: a write of it is short), and
-    if it is ``lasting`` all that follow in the step; with ``cut`` the power is cut before that
+    if it is ``lasting`` all that follow in the step; with ``cut`` the process ends before that
     sync; ``answer`` is for a step that asks, so many moments ``later`` than the scenario says."""
 
     errno: int | None = None

@@ -64,3 +64,11 @@ def ends_in_words(link: str) -> str:
     """The two ends of a link."""
     a, _, b = link.partition("->")
     return f"the {a} to the {b}"
+
+
+def ordinal(n: int) -> str:
+    """``first``, ``second``, ``11th``."""
+    if n < 4:
+        return ("first", "second", "third")[n - 1]
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n}{ending}"

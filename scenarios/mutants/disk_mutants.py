@@ -75,6 +75,14 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         COUNTING,
+        "sink_trusts_what_is_there",
+        "after a restart the sink takes for durable what was written and not synced",
+        "receiver",
+        "disks:TrustsWhatIsThere",
+        "Sync the log that you have read before you act on it: it may be in memory only.",
+    ),
+    mutant(
+        COUNTING,
         "state_files_unsynced",
         "a manifest names state files that are not durable yet",
         "protocol",

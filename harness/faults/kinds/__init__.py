@@ -2,6 +2,7 @@
 
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds.crash import Crash
+from bettong.harness.faults.kinds.crash_writing import CrashWriting
 from bettong.harness.faults.kinds.cut import Cut
 from bettong.harness.faults.kinds.delay import Delay
 from bettong.harness.faults.kinds.duplicate import Duplicate
@@ -19,6 +20,7 @@ from bettong.harness.faults.kinds.throttle import Throttle
 __all__ = [
     "SHIPPED",
     "Crash",
+    "CrashWriting",
     "Cut",
     "Delay",
     "Duplicate",
@@ -40,6 +42,7 @@ SHIPPED: tuple[type[Fault], ...] = (
     Pause,
     Storage,
     PowerCut,
+    CrashWriting,
     Omit,
     OmitReply,
     Silence,

@@ -13,7 +13,7 @@ from bettong.harness.faults.entry import Entry
 from bettong.harness.faults.fault import Begun, DiskCall, Fault, Go, Premise, TakenStep, TakenSteps
 from bettong.harness.faults.point import Point, Topology
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.faults.wording import moment
+from bettong.harness.faults.wording import moment, ordinal
 from bettong.lineage.faults import STORAGE
 from bettong.lineage.trace import TraceEvent
 
@@ -94,13 +94,13 @@ class Storage(Fault):
     def describe(self) -> str:
         if not self.call:
             return f"the disk failed with {self.errno} {moment(self.at)}"
-        whose = f" of the {self.node}" if self.node else ""
+        whose, nth = f" of the {self.node}" if self.node else "", ordinal(self.call)
         when = moment(self.at)
         when = when if self.at.phase == "after" else f"while {when.partition(' ')[2]}"
         if self.errno == SHORT:
-            return f"the disk{whose} took only a part of a write ({_nth(self.call)} call) {when}"
+            return f"the disk{whose} took only a part of a write ({nth} call) {when}"
         on = " and all that followed in the step" if self.lasting else ""
-        return f"the {_nth(self.call)} call to the disk{whose}{on} failed with {self.errno} {when}"
+        return f"the {nth} call to the disk{whose}{on} failed with {self.errno} {when}"
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -161,8 +161,3 @@ def _calls(node: str, at: Point, calls: Sequence[DiskCall]) -> Iterable[Storage]
         if call.operation == "sync" and before == "append":
             yield Storage(at, code, call.number, node, lasting=True)
         before = call.operation
-
-
-def _nth(number: int) -> str:
-    ends = {} if 10 < number % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}
-    return f"{number}{ends.get(number % 10, 'th')}"

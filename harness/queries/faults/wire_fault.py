@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from bettong.harness.faults.point import Point
+from bettong.harness.faults.wording import ordinal
 from bettong.harness.queries.faults.query_fault import Injection, QueryFault
-from bettong.harness.queries.faults.wording import ordinal
 from bettong.harness.queries.faults.zombie import WAITED, WOKEN
 from bettong.harness.wire import CutPoint
 from bettong.harness.wire.conversation import RequestId

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
+from bettong.harness.faults.wording import ordinal
 from bettong.harness.queries.sink.probes import CHANGED
 
 
@@ -49,11 +50,3 @@ def point_in_words(point: Point) -> str:
     else:
         reported = f"{point.phase} {step.within_batch} of batch {batch}"
     return reported + again
-
-
-def ordinal(n: int) -> str:
-    """``first``, ``second``, ``11th``."""
-    if n < 4:
-        return ("first", "second", "third")[n - 1]
-    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
-    return f"{n}{ending}"

@@ -20,7 +20,16 @@ from bettong.engine.storage.durability import Keep
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.conductor.server import Conductor
 from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
-from bettong.harness.faults.kinds import Crash, Cut, Delay, Omit, Pause, PowerCut, Storage
+from bettong.harness.faults.kinds import (
+    Crash,
+    CrashWriting,
+    Cut,
+    Delay,
+    Omit,
+    Pause,
+    PowerCut,
+    Storage,
+)
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.processes.session import ProcessSession
@@ -449,6 +458,41 @@ def test_the_power_is_cut_right_before_something_becomes_durable(
     assert (fault.id in control.evidence) == fired
     ended = [e.detail["disk"] for e in control.events if (e.step, e.phase) == ("write", "after")]
     assert fired or [sum("sync" in c[1] for c in disk["calls"]) for disk in ended][:1] == [3]
+
+
+@pytest.mark.parametrize(
+    ("sync", "left", "durable"),
+    [
+        (1, {"new": b"first"}, {}),
+        (2, {"new": b"firstsecond"}, {}),
+        (3, {"named": b"firstsecond"}, {}),
+    ],
+)
+def test_what_a_node_was_killed_writing_is_there_and_not_durable(
+    children: Children,
+    begin: Begin,
+    tmp_path: Path,
+    sync: int,
+    left: dict[str, bytes],
+    durable: dict[str, bytes],
+) -> None:
+    fault = CrashWriting("a", Point("write"), sync)
+    control = begin(fault)
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    children.program = TORN
+    children.before_restart = lambda: children.names.update(a=(str(tmp_path / "elsewhere"),))
+    children.start("a", str(folder))
+    assert begun(control, "write", 2) and fault.id in control.evidence
+
+    def files() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    assert files() == left
+    assert children.sessions["a"].wait(60) == 0
+    lose(account(children.folder, "a"), "nothing")
+    assert files() == durable
 
 
 WRITES = """

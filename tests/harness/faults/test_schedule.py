@@ -43,6 +43,7 @@ faults = st.one_of(
     st.builds(lambda span: f.Pause("driver", *span, replace=True), spans),
     st.builds(f.PowerCut, nodes, places, st.integers(1, 9), keeps),
     st.builds(f.PowerCut, nodes, moments, st.just(0), keeps),
+    st.builds(f.CrashWriting, nodes, places, st.integers(1, 9)),
     st.builds(f.Storage, moments, st.sampled_from(["ENOSPC", "EIO"])),
     st.builds(
         f.Storage,

@@ -1,0 +1,103 @@
+"""A node dies amid what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from bettong.engine.steps import POWER_CUT
+from bettong.harness.faults.actuator import RunActuator
+from bettong.harness.faults.entry import Entry
+from bettong.harness.faults.fault import Begun, DiskCall, Fault, Go, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.point import Point
+from bettong.harness.faults.wording import moment, ordinal
+from bettong.lineage.faults import STORAGE
+from bettong.lineage.trace import TraceEvent
+
+
+@dataclass(frozen=True, slots=True)
+class CrashWriting(Fault):
+    """SIGKILL of every process of a node within a step of its own, right before the n-th ``sync``.
+    What it has written is there when it comes back, in the machine's memory: it is durable only
+    once somebody syncs it.
+
+    Attributes:
+        sync: before which sync of the step.
+    """
+
+    kind: ClassVar[str] = "crash-writing"
+    bound: ClassVar[str] = STORAGE
+    needed: ClassVar[tuple[str, ...]] = ("node", "at")
+    optional: ClassVar[tuple[str, ...]] = ("sync",)
+    premises: ClassVar[tuple[Premise, ...]] = ("ends",)
+    reports: ClassVar[str] = POWER_CUT
+
+    node: str
+    at: Point
+    sync: int = 1
+
+    @property
+    def id(self) -> str:
+        which = f", sync {self.sync}" if self.sync > 1 else ""
+        return f"crash-writing({self.node}, {self.at.place}{which})"
+
+    @classmethod
+    def parse(cls, entry: Entry) -> CrashWriting:
+        sync = entry.count("sync") if "sync" in entry else 1
+        return cls(entry.text("node"), entry.place("at"), sync)
+
+    def to_dict(self) -> dict[str, Any]:
+        which = {"sync": self.sync} if self.sync > 1 else {}
+        return {"node": self.node, "at": self.at.place, **which}
+
+    def describe(self) -> str:
+        when = moment(self.at).partition(" ")[2]
+        return (
+            f"the {self.node} was killed while {when}, before its {ordinal(self.sync)} sync there: "
+            "what it had written was not durable yet; it came back"
+        )
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        return (self.at,)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return (self.node,)
+
+    @property
+    def kills(self) -> tuple[str, ...]:
+        return (self.node,)
+
+    def begin(self, run: RunActuator) -> Begun | None:
+        if self.node != run.node:
+            return None  # another node takes this step
+        return Begun("", answer=Go(cut=self.sync))
+
+    def reported(self, event: TraceEvent, run: RunActuator) -> Begun | None:
+        if event.step != f"{self.reports}{self.at.step}":
+            return None
+        outcome = run.crash(self.node, restart=True)
+        return Begun(outcome.evidence, done=bool(outcome.fired))
+
+    @classmethod
+    def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[CrashWriting]:
+        at = Point(step.step, "before", step.number)
+        return (cls(step.node, at, sync) for sync in _with_something_new(step.calls))
+
+    def moved(self, point: Point) -> CrashWriting:
+        return replace(self, at=point)
+
+
+def _with_something_new(calls: Sequence[DiskCall]) -> Iterator[int]:
+    """The numbers of the syncs before which something was written since the one before."""
+    syncs, new = 0, False
+    for call in calls:
+        if not call.operation.startswith("sync"):
+            new = True
+            continue
+        syncs += 1
+        if new:
+            yield syncs
+        new = False
