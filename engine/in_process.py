@@ -17,7 +17,9 @@ from bettong.engine.batch.local import execute
 from bettong.engine.batch.planning import come_to
 from bettong.engine.batch.protocol import BatchProtocol, Report
 from bettong.engine.config import RunConfig
+from bettong.engine.errors import MissingError
 from bettong.engine.graph import Application
+from bettong.engine.net.errors import RefusedError
 from bettong.engine.sources.base import beginnings
 from bettong.engine.state.manifest import newest_batch, read_manifest
 from bettong.lineage.trace import MessageRange
@@ -84,10 +86,14 @@ class _Runner:
         before = start | self._offsets(done - 1)
         known = self._planner.known(done)
         ends = start | (self._offsets(done) if known is None else dict(known.ends))
-        if self._is_gone(before, ends):
-            self._release(done, ends)
-        else:
-            self._batch(done, before, ends)
+        if not self._is_gone(before, ends):
+            try:
+                self._batch(done, before, ends)
+                return done + 1, ends
+            except (MissingError, RefusedError):
+                if not self._is_gone(before, ends):
+                    raise  # else the one before had stood still, and let go of them meanwhile
+        self._release(done, ends)
         return done + 1, ends
 
     def _is_gone(self, before: Mapping[str, int], ends: Mapping[str, int]) -> bool:

@@ -22,6 +22,7 @@ from bettong.engine.endpoints import TcpSink
 from bettong.engine.errors import AheadError, FencedError, MissingError
 from bettong.engine.in_process import run_in_process
 from bettong.engine.net.access import ListenConfig
+from bettong.engine.net.errors import RefusedError
 from bettong.engine.receiver.server import Receiver
 from bettong.engine.resilience import GIVES_UP
 from bettong.engine.sinks.arrow import ArrowSink
@@ -143,6 +144,49 @@ def test_a_batch_whose_messages_are_let_go_is_not_done_again(config: RunConfig, 
     assert rows(config) == expected()
     assert run_in_process(app, dropping) == 3
     assert rows(config) == expected()
+
+
+class LetGoMeanwhile(Dropping):
+    """Another driver, which had stood still before its release, lets go of the batch that is about
+    to be read."""
+
+    def read(self, planned: MessageRange, step_id: str, causes: Sequence[str]) -> Sequence[bytes]:
+        if not self._begin:
+            self.path.with_suffix(".released").write_text("20")
+            raise RefusedError("range", f"not all of {planned} is there")
+        return super().read(planned, step_id, causes)
+
+
+class NeverLetGo(Dropping):
+    def release(self, upto: int, step_id: str, causes: Iterable[str]) -> None: ...
+
+
+def test_a_batch_that_is_let_go_while_it_is_done_again_is_done(config: RunConfig) -> None:
+    source = config.sources["lines"]
+    assert isinstance(source, FileSource)
+    before = dataclasses.replace(config, sources={"lines": NeverLetGo(source.path)})
+    with pytest.raises(_Stop):
+        run_in_process(
+            app,
+            dataclasses.replace(before, batch_class=StopsAtTheBeginning, options={"batch": 1}),
+        )
+    after = dataclasses.replace(config, sources={"lines": LetGoMeanwhile(source.path)})
+    assert run_in_process(app, after) == 3
+    assert rows(config) == expected()
+
+
+class Refusing(FileSource):
+    def read(self, planned: MessageRange, step_id: str, causes: Sequence[str]) -> Sequence[bytes]:
+        raise RefusedError("range", f"not all of {planned} is there")
+
+
+def test_a_batch_that_cannot_be_read_and_is_not_let_go_is_not_done(config: RunConfig) -> None:
+    source = config.sources["lines"]
+    assert isinstance(source, FileSource)
+    assert run_in_process(app, config) == 3
+    refusing = dataclasses.replace(config, sources={"lines": Refusing(source.path)})
+    with pytest.raises(RefusedError, match="not all of"):
+        run_in_process(app, refusing)
 
 
 def _line(ident: str) -> int:
