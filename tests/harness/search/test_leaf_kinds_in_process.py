@@ -70,6 +70,7 @@ DISKS: Mapping[str, str] = {
     "gateway_leaves_torn_records": "storage(",
     "gateway_forgets_rests": "storage(EIO, gateway, before gateway.",
     "sink_commits_first": "storage(",
+    "sink_trusts_what_is_there": "crash-writing(receiver, ",
     "state_files_unsynced": "power-cut(driver, ",
 }
 
