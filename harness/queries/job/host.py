@@ -48,8 +48,10 @@ def incarnation(
     topics: Mapping[str, str],
     settings: Mapping[str, str],
     parts: Iterable[str],
+    lines: Iterable[int] = (),
 ) -> dict[str, Any]:
-    """Do some of ``setup``, ``write``, ``read``, ``teardown``, in that order.
+    """Do some of ``setup``, ``write``, ``read``, ``teardown``, in that order. ``lines``: as for
+    :func:`probes.aim`.
 
     Returns ``error``: why the query failed, or None; ``facts``: what its plan and progress show;
     ``rows``: what a reader sees at the end.
@@ -77,7 +79,7 @@ def incarnation(
     if {"look", "teardown"} <= set(parts):  # not at each restart: nobody asks what is there then
         done["looked"] = _looked(job, env)
     if "write" in parts:
-        probes.aim(workdir, steps.installed(), elsewhere=target["elsewhere"])
+        probes.aim(workdir, steps.installed(), elsewhere=target["elsewhere"], lines=lines)
         try:
             done["error"], done["facts"] = _write(job, env)
         finally:

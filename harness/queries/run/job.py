@@ -61,8 +61,11 @@ def incarnation(
     addresses: Mapping[str, tuple[str, int]],
     source: Mapping[str, int],
     parts: Iterable[str],
+    lines: Iterable[int] = (),
 ) -> dict[str, Any]:
     """Do some of ``setup``, ``look``, ``write``, ``read``, ``teardown``, in that order.
+
+    ``lines``: as for :func:`probes.aim`.
 
     Returns ``looked``: the rows that a reader sees before the query is started, or None;
     ``error``: why the query failed, or None; ``rows``: what a reader sees at the end;
@@ -86,7 +89,7 @@ def incarnation(
     if "look" in parts:
         done["looked"] = _read(sink, env, tolerant=True)
     if "write" in parts:
-        probes.aim(workdir, steps.installed(), elsewhere=wanted.elsewhere)
+        probes.aim(workdir, steps.installed(), elsewhere=wanted.elsewhere, lines=lines)
         try:
             done["error"] = _write(sink, Input(**source), env)
         finally:

@@ -15,7 +15,7 @@ from typing import Any
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.alike import MOST_AGAIN, MOST_SHAPES, shape
-from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.queries.faults.crash_points import CrashPoint, lines_of_changes
 from bettong.harness.queries.faults.failed_step import FailedTask
 from bettong.harness.queries.faults.kinds import (
     fails_attempt,
@@ -84,6 +84,7 @@ class Why:
         self.known: set[FaultSet] = set()
         self._lost_in = window - 1
         self._alone: list[CandidateFault] = []
+        self._lines: dict[int, list[Point]] = {}
         self._unreported: list[FaultSet] = []
 
     def lineage(self, faults: Sequence[QueryFault], run: QueryRun) -> Lineage:
@@ -187,6 +188,9 @@ class Why:
             start = next((m.point for m in self._at(step)), None)
             if start is not None:
                 yield zombie(start, self.batches - 1)
+        for batch in self._in_full:
+            for point in self._begun_past_python(batch):
+                yield zombie(point, self.batches - 1)
         yield from next(filter(None, map(self._amid, self._in_full)), ())
         for batch in self._in_full:
             yield from (FailedTask(point) for point in self._first_attempts(batch))
@@ -214,6 +218,12 @@ class Why:
         alone = [step for step, kind in files if kind in STATEMENTS]
         shows = (step for step, kind in files if kind in _SHOWS)
         return dict.fromkeys((*begins[:1], *alone[:1], *shows, *begins[-1:], *alone[-1:]))
+
+    def _begun_past_python(self, batch: int) -> Iterable[Point]:
+        """Where a driver stands still before it changes what no operation tells of beforehand: the
+        first and the last time."""
+        lines = self._lines.get(batch, [])
+        return dict.fromkeys((*lines[:1], *lines[-1:]))
 
     def _amid(self, batch: int) -> list[QueryFault]:
         """A driver that stood still where it begins to write, or where what it has written becomes
@@ -315,6 +325,7 @@ class Why:
     def read_clean(self, run: QueryRun, wire: list[WirePoint]) -> None:
         """Take in the clean run: what may be hit, and whether tasks leave anything."""
         self.wire, self.clean_crash_points = wire, run.crash_points
+        self._lines = {n: lines_of_changes(run.events, n) for n in self._in_full}
         for batch in self._in_full:
             for endpoint in endpoints_asked(run.recording, run.events, batch):
                 self.endpoints.setdefault(endpoint, batch)

@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -48,7 +48,7 @@ from bettong.harness.queries.sink.concurrent import PROPERTY, head
 from bettong.harness.queries.sink.imports import when_imported
 from bettong.harness.queries.sink.processes import FORKS, PROCESSES, command_of
 from bettong.harness.queries.sink.task_moments import CAPTURES, WAITS, TaskMoments
-from bettong.harness.queries.sink.unseen import LineMoments
+from bettong.harness.queries.sink.unseen import Line, LineMoments
 from bettong.lineage.trace import TraceEvent
 
 STEP = "sink.file"
@@ -70,6 +70,9 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _BESIDE_SQLITE = ("", "-journal", "-wal", "-shm")
 CHANGED = "change"
 """The operation of a moment after a change, however that was made."""
+LINE = "line"
+"""The operation of a moment before a line, and in the detail of a change the line that made it: its
+number, and which time it was begun in the batch."""
 _DURABLE_SQL = ("COMMIT", "END", "RELEASE")
 _SHOWN = 120
 """So many characters of a statement tell what it does."""
@@ -99,6 +102,7 @@ def aim(
     instrumentation: Instrumentation,
     home: Path | None = None,
     elsewhere: bool = False,
+    lines: Iterable[int] = (),
 ) -> None:
     """Have the probes report what happens below ``folder``; None turns them off.
 
@@ -106,11 +110,13 @@ def aim(
         home: the folder of temporary files of the processes concerned, when it is not this
             process's own.
         elsewhere: what the code changes in other places is a step as well.
+        lines: before each line of ``foreachBatch`` functions with one of these numbers is a step.
     """
     value = {
         "folder": folder and f"{folder}/",
         "instrumentation": asdict(instrumentation),
         "elsewhere": elsewhere,
+        "lines": sorted(lines),
     }
     file = _aim_file() if home is None else home / _AIM
     temporary = file.with_suffix(".new")
@@ -161,7 +167,7 @@ class Probe:
         self._incarnation = 1
         self._recorder: Recorder | None = None
         self._busy = threading.local()
-        self._lines = LineMoments(self._aimed_at, self._changed)
+        self._lines = LineMoments(self._aimed_at, self._changed, self._line_begins)
         self._tasks = TaskMoments(self._aimed_at, self._changed, self._lines.seen_otherwise)
         self._is_tied = False
 
@@ -363,30 +369,42 @@ class Probe:
         with open(self._file, encoding="utf-8") as file:  # noqa: PTH123 - it may be within a hook
             value: Mapping[str, Any] = json.load(file)
         self._folder, self._elsewhere = value["folder"], value["elsewhere"]
+        self._lines.asked = frozenset(value["lines"])
         instrumentation = Instrumentation(**value["instrumentation"])
         self._node, self._incarnation = instrumentation.node, instrumentation.incarnation
         self._recorder = instrumentation.recorder()
 
-    def _changed(self, path: str, who: str) -> None:
-        self._happens(CHANGED, path, who=who)
+    def _changed(self, path: str, who: str, by: Line | None = None) -> None:
+        self._happens(CHANGED, path, who=who, line=by)
 
-    def _happens(self, operation: str, path: Any, sql: str = "", who: str = "") -> None:
+    def _line_begins(self, path: str, line: Line) -> None:
+        self._happens(LINE, path, line=line)
+
+    def _happens(
+        self, operation: str, path: Any, sql: str = "", who: str = "", line: Line | None = None
+    ) -> None:
         """Ask the conductor; raises what it answers, in the midst of the sink's own call.
-        ``sql``: the statement, if it is one; ``who``: has worked beside the batch's thread."""
+        ``sql``: the statement, if it is one; ``who``: has worked beside the batch's thread;
+        ``line``: the one that begins, or has made the change."""
         concerns = self._concerns(path)
         self._note(path)
         if not concerns or self._recorder is None or self._folder is None:
             return
-        if operation != CHANGED:
+        if operation not in (CHANGED, LINE):
             self._tasks.told()
-        detail = {"op": operation, "path": _whole(path).removeprefix(self._folder)}
+        detail: dict[str, Any] = {
+            "op": operation,
+            "path": _whole(path).removeprefix(self._folder),
+        }
         if sql:
             detail["sql"] = sql
+        if line is not None:
+            detail[LINE] = line
         if not who and (thread := self._tasks.elsewhere() or self._lines.elsewhere()):
             who = f"{thread} did {operation} {detail['path']}"
         if who:
             detail[CONCURRENT] = who
-        if operation != CHANGED:
+        if operation not in (CHANGED, LINE):
             self._lines.told()
         self._busy.now = True
         try:

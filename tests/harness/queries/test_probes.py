@@ -260,6 +260,46 @@ def test_after_each_change_there_is_a_moment_before_the_next_line(
     assert moments(tmp_path, BATCH) == expected
 
 
+PAST_PYTHON = """import ctypes
+def past_python(path):
+    c = ctypes.CDLL(None)
+    c.close(c.creat(path.encode(), 0o600))
+"""
+TELLS_LINES = (
+    "Recorder.notify = lambda self, e: seen.append([e.detail['op'], e.detail.get('line')])\n"
+)
+
+
+def test_a_change_past_python_tells_which_line_made_it_the_last_one_too(tmp_path: Path) -> None:
+    (tmp_path / "aim").mkdir()
+    (tmp_path / "aim" / "users.py").write_text(
+        f"{PAST_PYTHON}def each(folder, batch):\n"
+        "    for name in 'ab':\n"
+        "        past_python(f'{folder}/{name}')\n"
+        "    open(f'{folder}/c', 'w').close()\n"
+        "    past_python(f'{folder}/d')\n"
+    )
+    assert moments(tmp_path, TELLS_LINES + BATCH) == [
+        ["change", [4, 1]],
+        ["change", [4, 2]],
+        ["open", None],
+        ["change", None],
+        ["change", [4, 3]],
+    ]
+
+
+def test_before_a_line_there_is_a_moment_where_that_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "aim").mkdir()
+    (tmp_path / "aim" / "users.py").write_text(
+        f"{PAST_PYTHON}def each(folder, batch):\n    past_python(f'{{folder}}/a')\n    x = 1\n"
+    )
+    asked = "probes.aim(folder, Instrumentation(), lines=[4])\n"
+    assert moments(tmp_path, asked + TELLS_LINES + BATCH) == [
+        ["line", [4, 1]],
+        ["change", [4, 1]],
+    ]
+
+
 @pytest.mark.parametrize("refused", ["inotify_init1", "inotify_add_watch"])
 def test_what_cannot_be_watched_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str

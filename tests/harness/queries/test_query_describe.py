@@ -182,6 +182,7 @@ def test_fault_ids_are_read_back() -> None:
         FailedStep(Point("batch=1/stage=0/p=0/a=0/task", "after")),
         FailedTask(Point("batch=1/stage=2/p=0/a=0/task", "after")),
         zombie(Point("batch=1/commits"), 3),
+        zombie(Point("batch=1/sink.file=57.line", occurrence=2), 3),
         refused("db", 1),
     ]
     lost = [

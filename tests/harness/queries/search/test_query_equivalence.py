@@ -22,6 +22,7 @@ from bettong.harness.queries.sense import keeps_in_sight
 from bettong.harness.wire import Keys
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CLEAN
+from bettong.lineage.trace import TraceEvent
 
 
 def crash(step: str) -> DriverCrash:
@@ -257,6 +258,19 @@ def test_another_driver_takes_over_where_later_batches_write_too_and_amid_the_ne
         *ended,
         *amid,
         "pause(driver, from batch=1/commits until after batch=3/commits)",
+    }
+
+
+def test_a_driver_is_held_before_the_first_and_the_last_line_that_writes_past_python() -> None:
+    seen = with_files("change", "change", "change")
+    seen.events = [
+        TraceEvent(f"batch=0/sink.file={n}.change", "before", "driver", detail=detail)
+        for n, detail in enumerate(({"op": "change", "line": [line, 2]} for line in (7, 8, 9)), 1)
+    ]
+    held = {id for id in found_in(seen) if id.startswith("pause") and "sink.file" in id}
+    assert held == {
+        f"pause(driver, from batch=0/sink.file={line}.line#2 until after batch=0/commits)"
+        for line in (7, 9)
     }
 
 
