@@ -73,7 +73,7 @@ def incarnation(
     frames = {name: partial(_stream, env, name, given) for name, given in job.inputs.items()}
     object.__setattr__(env, "frames", frames)
     done: dict[str, Any] = {"error": None}
-    probes.forget_outside()
+    probes.forget_notes()
     if "setup" in parts:
         job.setup(env)
     if {"look", "teardown"} <= set(parts):  # not at each restart: nobody asks what is there then
@@ -89,6 +89,7 @@ def incarnation(
     if "teardown" in parts:
         job.teardown(env)
     done["outside"] = probes.outside(Path(directory))
+    done["processes"] = probes.processes()
     return done
 
 

@@ -201,7 +201,13 @@ class ScriptHost:
         """Until the script ends, is killed, or its query has nothing left to do."""
 
         def ended(error: str | None) -> None:
-            future.set_result({"error": error, "outside": probes.outside(directory, self.home)})
+            future.set_result(
+                {
+                    "error": error,
+                    "outside": probes.outside(directory, self.home),
+                    "processes": probes.processes(self.home),
+                }
+            )
 
         while session.poll() is None:
             if self._stopped.is_set() or self._finished():

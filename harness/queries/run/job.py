@@ -69,7 +69,7 @@ def incarnation(
 
     Returns ``looked``: the rows that a reader sees before the query is started, or None;
     ``error``: why the query failed, or None; ``rows``: what a reader sees at the end;
-    ``outside``: files that Python changed elsewhere.
+    ``outside``: files that Python changed elsewhere; ``processes``: that its code has started.
     """
     wanted = Target(**target)
     sink = wanted.load()
@@ -83,7 +83,7 @@ def incarnation(
         addresses={name: (host, port) for name, (host, port) in addresses.items()},
     )
     done: dict[str, Any] = {"error": None}
-    probes.forget_outside()
+    probes.forget_notes()
     if "setup" in parts:
         sink.setup(env)
     if "look" in parts:
@@ -99,6 +99,7 @@ def incarnation(
     if "teardown" in parts:
         sink.teardown(env)
     done["outside"] = probes.outside(Path(directory))
+    done["processes"] = probes.processes()
     return done
 
 

@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -363,7 +363,7 @@ class OneRun:
         try:
             asked = self._arguments(parts, self._driver.incarnation, 0)
             found: dict[str, Any] = self._incarnations.ask(asked)
-            self._result.outside |= set(found.get("outside", ()))
+            self._take_notes(found)
         finally:
             self._proxies.cut(self._id, _ASIDE)
         return found
@@ -398,12 +398,16 @@ class OneRun:
         done = self._incarnations.outcome(number)
         if done is None:
             return False
-        self._result.outside |= set(done.get("outside", ()))
+        self._take_notes(done)
         if done["error"] is not None:
             self._result.errors.append(done["error"])
         if done.get("facts"):
             self._result.facts.append(done["facts"])
         return True
+
+    def _take_notes(self, done: Mapping[str, Any]) -> None:
+        self._result.outside |= set(done.get("outside", ()))
+        self._result.processes |= set(done.get("processes", ()))
 
     def _commits(self) -> int:
         """How many batches Spark has recorded as done."""

@@ -54,6 +54,7 @@ from bettong.lineage.trace import TraceEvent
 STEP = "sink.file"
 _AIM = "bettong-probe.json"
 _NOTES = "bettong-outside.txt"
+_PROCESSES = "bettong-processes.txt"
 _NOBODYS = ("/dev/", "/proc/", "/sys/")
 _CHANGING = {
     "os.rename": (1, 3),
@@ -124,21 +125,31 @@ def aim(
     temporary.replace(file)
 
 
-def forget_outside() -> None:
+def forget_notes() -> None:
     """What was noted so far is of no interest."""
-    _notes_file().unlink(missing_ok=True)
+    for name in (_NOTES, _PROCESSES):
+        _aim_file().with_name(name).unlink(missing_ok=True)
 
 
 def outside(folder: Path, home: Path | None = None) -> list[str]:
     """The files that were changed since by Python or by Hadoop's local files, other than those
     below a folder, temporary ones of this host, or the one with this ``home``, and those of Python
     itself."""
-    notes = _notes_file() if home is None else home / _NOTES
-    try:
-        noted = set(notes.read_text().splitlines())
-    except OSError:
-        return []
+    noted = _noted(_NOTES, home)
     return sorted(path for path in noted if not path.startswith(f"{folder}/"))
+
+
+def processes(home: Path | None = None) -> list[str]:
+    """The processes that the user's code has started since, in batches and tasks. ``home``: as for
+    :func:`outside`."""
+    return sorted(_noted(_PROCESSES, home))
+
+
+def _noted(name: str, home: Path | None) -> set[str]:
+    try:
+        return set(((home or _aim_file().parent) / name).read_text("utf-8").splitlines())
+    except OSError:
+        return set()
 
 
 class _SeenFile(io.FileIO):
@@ -208,8 +219,9 @@ class Probe:
         return spawned
 
     def _starts_process(self, command: str) -> None:
-        self._lines.process_starts(command)
-        self._tasks.starts(command)
+        in_batch, in_task = self._lines.process_starts(command), self._tasks.starts(command)
+        if in_batch or in_task:
+            self._write_note(_PROCESSES, " ".join(command.split()))
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "socket.connect" and not self._is_tied:
@@ -436,12 +448,14 @@ class Probe:
         if getattr(self._busy, "now", False):
             return
         full = self._is_elsewhere(path)
-        if full is None:
-            return
+        if full is not None:
+            self._write_note(_NOTES, full)
+
+    def _write_note(self, name: str, note: str) -> None:
         self._busy.now = True
         try:
-            with (self._file.parent / _NOTES).open("a", encoding="utf-8") as file:
-                file.write(f"{full}\n")
+            with (self._file.parent / name).open("a", encoding="utf-8") as file:
+                file.write(f"{note}\n")
         except OSError:  # the host is being put away
             pass
         finally:
@@ -498,10 +512,6 @@ def _task() -> str:
 def install() -> None:
     """Install the probe in this process; an audit hook cannot be taken away."""
     Probe(str(_aim_file())).install()
-
-
-def _notes_file() -> Path:
-    return _aim_file().with_name(_NOTES)
 
 
 def _aim_file() -> Path:

@@ -89,14 +89,15 @@ class TaskMoments:
 
         return waited
 
-    def starts(self, command: str) -> None:
-        """The worker is about to start a process."""
+    def starts(self, command: str) -> bool:
+        """The worker is about to start a process; whether it does so within a task."""
         work = self._own()
         if work is None:
-            return
+            return False
         self._look()
         self._watch(work)
         work.processes.starts(command, work.thread != threading.get_ident())
+        return True
 
     def told(self) -> None:
         """The worker's own code is about to change something, as is told."""

@@ -138,10 +138,13 @@ class LineMoments:
 
         return started
 
-    def process_starts(self, command: str) -> None:
-        """This process is about to start another one."""
-        for call in self._own_calls():
+    def process_starts(self, command: str) -> bool:
+        """This process is about to start another one; whether it does so while a batch is in the
+        user's function."""
+        calls = self._own_calls()
+        for call in calls:
             call.beside.processes.starts(command, threading.get_ident() not in self._calls)
+        return bool(calls)
 
     def _beside(self, command: Callable[..., Any], connection: Any, text: str) -> Any:
         """A call of Spark's in a thread that is not a batch's."""

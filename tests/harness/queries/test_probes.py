@@ -7,7 +7,7 @@ import errno
 from pathlib import Path
 
 import pytest
-from probed import BATCH, moments
+from probed import BATCH, TASK, moments
 
 from bettong.harness.queries.sink import folder_watch
 
@@ -298,6 +298,22 @@ def test_before_a_line_there_is_a_moment_where_that_is_asked(tmp_path: Path) -> 
         ["line", [4, 1]],
         ["change", [4, 1]],
     ]
+
+
+@pytest.mark.parametrize(
+    ("within", "noted"), [(BATCH, True), (TASK, True), ("users.each(1, 2)", False)]
+)
+def test_which_processes_a_batch_or_a_task_has_started_is_noted(
+    tmp_path: Path, within: str, noted: bool
+) -> None:
+    (tmp_path / "aim").mkdir()
+    (tmp_path / "aim" / "users.py").write_text(
+        "import subprocess\ndef each(folder, batch):\n    subprocess.run(['true'], check=True)\n"
+    )
+    imports = "sys.path.insert(0, sys.argv[2])\nimport users\n"
+    code = f"{imports}{within}\nseen[:] = probes.processes()\nprobes.forget_notes()\n"
+    assert moments(tmp_path, code) == (["the process 'true'"] if noted else [])
+    assert not (tmp_path / "aim" / "bettong-processes.txt").exists()
 
 
 @pytest.mark.parametrize("refused", ["inotify_init1", "inotify_add_watch"])
