@@ -14,7 +14,7 @@ from typing import Any
 
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.queries.faults.alike import MOST_AGAIN, MOST_SHAPES, shape
+from bettong.harness.queries.faults.alike import MOST_AGAIN, MOST_SHAPES, repeated, shape
 from bettong.harness.queries.faults.crash_points import CrashPoint, lines_of_changes
 from bettong.harness.queries.faults.failed_step import FailedTask
 from bettong.harness.queries.faults.kinds import (
@@ -237,7 +237,12 @@ class Why:
 
     def _files_of(self, batch: int) -> list[tuple[str, str]]:
         """The file operations of a batch: each step and its kind."""
-        found = (m.point.step for m in self.clean_crash_points if m.batch == batch)
+        many = one_of_many(self.clean_crash_points)
+        found = (
+            m.point.step
+            for place, m in enumerate(self.clean_crash_points)
+            if m.batch == batch and place not in many
+        )
         return [(step, file[1]) for step in found if (file := StepId.parse(step).file)]
 
     def _events(self) -> Iterator[QueryFault]:
@@ -349,8 +354,9 @@ def one_of_many(crash_points: Sequence[CrashPoint]) -> set[int]:
     """The places of those at which nothing new can be left behind: of the writes, or statements,
     that follow each other the first two and the last on each kind of file, or of each kind, stand
     for all. Where there are too many kinds, what differs is the row after all, save in those that
-    come in several batches."""
-    found: set[int] = set()
+    come in several batches. So it is with what is repeated as a whole, such as a file for each
+    row that is opened, written and renamed."""
+    found = _of_repeated(crash_points)
     batches: dict[str, set[int | None]] = {}
     for x in crash_points:
         batches.setdefault(x.on, set()).add(x.batch)
@@ -365,6 +371,28 @@ def one_of_many(crash_points: Sequence[CrashPoint]) -> set[int]:
             alike.setdefault(x.on if x.on in kinds else "", []).append(place)
         found.update(place for places in alike.values() for place in places[2:-1])
     return found
+
+
+def _of_repeated(crash_points: Sequence[CrashPoint]) -> set[int]:
+    """The places of operations on files that are repeated as a whole, but for the first two times
+    and the last one."""
+    found: set[int] = set()
+    symbols = [_operation(x) for x in crash_points]
+    at = 0
+    while at < len(symbols):
+        length, times = repeated(symbols, at) if symbols[at][-1] else (1, 1)
+        found.update(range(at + 2 * length, at + (times - 1) * length))
+        at += length * times
+    return found
+
+
+def _operation(crash_point: CrashPoint) -> tuple[object, ...]:
+    """Which operation on which kind of file it is, of which batch or attempt at a task; a moment of
+    another kind is like no other one."""
+    step = StepId.parse(crash_point.point.step)
+    if step.file is None:
+        return crash_point.point, crash_point.incarnation, ""
+    return step.batch, step.task, crash_point.on, step.file[1]
 
 
 def _kind_of_many(crash_point: CrashPoint) -> str:
