@@ -182,7 +182,7 @@ class Why:
         if self.in_tasks:
             yield CORES
         last = self.window - 1
-        moments = (f"batch={last}/p=0/a=0/source.middle", f"batch={last}/commits")
+        moments = (*self._in_tasks(last), f"batch={last}/commits")
         held = (step for batch in self._in_full for step in self._held_at(batch))
         for step in (*moments, *held):
             start = next((m.point for m in self._at(step)), None)
@@ -206,6 +206,19 @@ class Why:
             first = crash_point.batch == batch and step.task == (batch, 0, 0)
             if first and step.is_task and crash_point.point.phase == "after":
                 yield crash_point.point
+
+    def _in_tasks(self, batch: int) -> Iterator[str]:
+        """Where a driver stands still in the midst of a batch's tasks: half way in its rows, or,
+        where its source does not tell of that, at the first task of its last stage. What the batch
+        rests on, such as what was there before, is read by then."""
+        middle = f"batch={batch}/p=0/a=0/source.middle"
+        if next(self._at(middle), None) is not None:
+            yield middle
+            return
+        steps = [StepId.parse(m.point.step) for m in self.clean_crash_points if m.batch == batch]
+        first = [step for step in steps if step.is_task and step.task == (batch, 0, 0)]
+        if first:
+            yield str(max(first, key=lambda step: step.stage or 0))
 
     def _held_at(self, batch: int) -> Iterable[str]:
         """Where a driver stands still within what the sink's own code does, until its successor has
