@@ -407,6 +407,17 @@ def test_rows_that_an_error_cost_were_swallowed_or_skipped(
 
 
 @pytest.mark.parametrize(
+    ("step", "advised"),
+    [
+        ("batch=1/p=0/a=0/source.middle", "sees them end as if there were no more"),
+        ("batch=1/p=0/a=0/sink.file=1.open", "caught and forgotten"),
+    ],
+)
+def test_rows_that_break_off_are_no_error_that_was_forgotten(step: str, advised: str) -> None:
+    assert advised in advise([FailedStep(Point(step))], frozenset({"Loss"}), layout=False)
+
+
+@pytest.mark.parametrize(
     ("kind", "advised"),
     [
         ("Loss", "a batch takes away what others wrote"),
