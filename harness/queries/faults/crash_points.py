@@ -115,8 +115,8 @@ def crash_points(events: Iterable[TraceEvent]) -> list[CrashPoint]:
 
 
 def lines_of_changes(events: Iterable[TraceEvent], batch: int) -> list[Point]:
-    """The beginnings of the lines of a batch's function that changed files, where nothing else told
-    of that before, in the order of the run."""
+    """The beginnings of the lines that changed files in a batch, in its function or in its tasks,
+    where nothing else told of that before, in the order of the run."""
     return [
         Point(_line_step(event.step.rpartition("=")[0], line), occurrence=line[1])
         for event in events

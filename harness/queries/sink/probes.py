@@ -46,9 +46,10 @@ from bettong.harness.queries.sink.commits import (
 )
 from bettong.harness.queries.sink.concurrent import PROPERTY, head
 from bettong.harness.queries.sink.imports import when_imported
+from bettong.harness.queries.sink.lines import Line
 from bettong.harness.queries.sink.processes import FORKS, PROCESSES, command_of
 from bettong.harness.queries.sink.task_moments import CAPTURES, WAITS, TaskMoments
-from bettong.harness.queries.sink.unseen import Line, LineMoments
+from bettong.harness.queries.sink.unseen import LineMoments
 from bettong.lineage.trace import TraceEvent
 
 STEP = "sink.file"
@@ -111,7 +112,8 @@ def aim(
         home: the folder of temporary files of the processes concerned, when it is not this
             process's own.
         elsewhere: what the code changes in other places is a step as well.
-        lines: before each line of ``foreachBatch`` functions with one of these numbers is a step.
+        lines: before each line of the user's code, in batches and tasks, with one of these numbers
+            is a step.
     """
     value = {
         "folder": folder and f"{folder}/",
@@ -179,7 +181,9 @@ class Probe:
         self._recorder: Recorder | None = None
         self._busy = threading.local()
         self._lines = LineMoments(self._aimed_at, self._changed, self._line_begins)
-        self._tasks = TaskMoments(self._aimed_at, self._changed, self._lines.seen_otherwise)
+        self._tasks = TaskMoments(
+            self._aimed_at, self._changed, self._line_begins, self._lines.seen_otherwise
+        )
         self._is_tied = False
 
     def install(self) -> None:
@@ -381,12 +385,12 @@ class Probe:
         with open(self._file, encoding="utf-8") as file:  # noqa: PTH123 - it may be within a hook
             value: Mapping[str, Any] = json.load(file)
         self._folder, self._elsewhere = value["folder"], value["elsewhere"]
-        self._lines.asked = frozenset(value["lines"])
+        self._lines.asked = self._tasks.asked = frozenset(value["lines"])
         instrumentation = Instrumentation(**value["instrumentation"])
         self._node, self._incarnation = instrumentation.node, instrumentation.incarnation
         self._recorder = instrumentation.recorder()
 
-    def _changed(self, path: str, who: str, by: Line | None = None) -> None:
+    def _changed(self, path: str, who: str, by: Line | None) -> None:
         self._happens(CHANGED, path, who=who, line=by)
 
     def _line_begins(self, path: str, line: Line) -> None:

@@ -11,7 +11,6 @@ import os
 import sys
 import threading
 import weakref
-from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,12 +20,10 @@ from typing import Any
 
 from bettong.harness.queries.sink.concurrent import Beside, Marks, elsewhere, is_sparks
 from bettong.harness.queries.sink.folder_watch import FolderWatch
+from bettong.harness.queries.sink.lines import Line, LinesBegun
 from bettong.harness.queries.sink.mapped_files import MappedFiles
 from bettong.harness.queries.sink.processes import LeftAtWork
 from bettong.harness.queries.sink.users_code import is_users
-
-Line = tuple[int, int]
-"""A line by its number in its file, and which time it is begun in a batch."""
 
 
 class LineMoments:
@@ -187,7 +184,7 @@ class LineMoments:
             by, call.by = call.by, None
             if change is not None or who:
                 self._happens(change or call.any_file, who, by)
-            line = call.at(frame.f_lineno)
+            line = call.lines.begins(frame.f_lineno)
             if frame.f_lineno in self.asked:
                 self._begins(call.any_file, line)
         return partial(self._line, call)
@@ -201,7 +198,7 @@ class LineMoments:
                 call.change = mapped or changes.last or call.change
                 known = told or changes.last is None
                 if not told and (mapped or changes.last):
-                    call.by = call.line
+                    call.by = call.lines.last
                 call.who = call.beside.changed(changes.writes, self._threads, known) or call.who
 
 
@@ -215,7 +212,7 @@ class _Call:
         who: works beside it, and was not told yet.
         told: whether its own thread has changed something, and told that, since files were looked
             at last.
-        line: that was begun last.
+        lines: that were begun.
         by: the line that has made the change.
     """
 
@@ -226,15 +223,8 @@ class _Call:
     change: str | None = None
     who: str = ""
     told: bool = False
-    line: Line | None = None
+    lines: LinesBegun = field(default_factory=LinesBegun)
     by: Line | None = None
-    _begun: Counter[int] = field(default_factory=Counter)
-
-    def at(self, number: int) -> Line:
-        """A line of this number begins."""
-        self._begun[number] += 1
-        self.line = line = number, self._begun[number]
-        return line
 
     @property
     def any_file(self) -> str:
