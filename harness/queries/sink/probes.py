@@ -282,15 +282,19 @@ class Probe:
         """``open``; a file of the sink's that is written is one whose writes are seen."""
         more = (buffering, encoding, errors, newline, closefd, opener)
         writes = isinstance(mode, str) and any(letter in mode for letter in "wax+")
-        path = _path_of(file) if writes and opener is None else None
-        if path is None or not self._concerns(path):
+        if not writes or self._aimed_at() is None:
+            return _OPEN(file, mode, *more)
+        path = _path_of(file) if opener is None else None
+        if opener is None and (path is None or not self._concerns(path)):
             return _OPEN(file, mode, *more)
         binary = "b" in mode
         # raises what is wrong with them
         _OPEN(os.devnull, mode.replace("x", "w"), buffering, encoding, errors, newline).close()
         given = file if isinstance(file, int) else os.fsdecode(file)
-        raw = _SeenFile(given, mode.replace("b", "").replace("t", ""), closefd)
-        raw.happens = partial(self._happens, path=path)
+        raw = _SeenFile(given, mode.replace("b", "").replace("t", ""), closefd, opener)
+        if opener is not None:  # it alone says which file it is, as of tempfile
+            path = _regular(raw.fileno())
+        raw.happens = partial(self._happens, path=path) if path is not None else _of_no_interest
         if buffering == 0:
             return raw
         try:
@@ -464,6 +468,10 @@ class Probe:
             pass
         finally:
             self._busy.now = False
+
+
+def _of_no_interest(operation: str) -> None:
+    """What becomes of a file that has no name is gone with the process."""
 
 
 def _whole(path: Any) -> str:

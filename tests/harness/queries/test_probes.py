@@ -36,6 +36,23 @@ def test_each_write_that_reaches_a_file_is_a_moment(
     assert (tmp_path / "own" / "a").read_text("utf-8") == content
 
 
+def test_writes_to_a_file_that_an_opener_opens_are_moments(tmp_path: Path) -> None:
+    code = """
+with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
+    file.write("n")
+os.rename(file.name, path)
+with tempfile.TemporaryFile("w", dir=folder) as file:
+    file.write("of nobody")
+with tempfile.NamedTemporaryFile("w+") as file:
+    file.write("elsewhere"); file.seek(0)
+    assert file.read() == "elsewhere"
+seen[:] = [what.partition(" ")[0] for what in seen]
+"""
+    assert moments(tmp_path, code)[:3] == ["open", "write", "rename"]
+    assert "write" not in moments(tmp_path, code)[3:]
+    assert (tmp_path / "own" / "a").read_text() == "n"
+
+
 def test_what_is_flushed_is_written_by_then(tmp_path: Path) -> None:
     code = (
         "with path.open('w') as f:\n f.write('x'); f.flush(); os.fsync(f.fileno())\n f.write('y')"
