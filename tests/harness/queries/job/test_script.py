@@ -236,7 +236,7 @@ def test_what_a_script_changes_outside_of_the_runs_folder_is_noted_and_may_be_a_
     }
     trace = tmp_path / "trace.jsonl"
     ended = host.submit("", arguments, Instrumentation(trace=str(trace))).result(60)
-    assert ended == {"error": None, "outside": [str(outside)]}
+    assert ended == {"error": None, "outside": [str(outside)], "processes": []}
     opened = [event.detail["path"] for event in read_trace(trace)]
     assert opened == (["a", str(outside)] if elsewhere else ["a"])
     host.close()
