@@ -70,6 +70,12 @@ _ATTEMPT = (
     "each attempt write aside and publish once at the batch's commit, or write by key (upsert by "
     "id)."
 )
+_BROKEN_OFF = (
+    "Where reading the rows of an attempt fails half way, its Python code sees them end as if "
+    "there were no more: what it does after the last one (a commit, a marker, a rename) must not "
+    "count by itself. Have each attempt write aside and publish once at the batch's commit, or "
+    "write by key (upsert by id)."
+)
 _MEMORY = (
     "Nothing was replayed: what the driver keeps in its memory (a number, what it has seen, rows "
     "not sent yet) is gone with it. Make names and numbers from the batch's id, and keep what has "
@@ -107,6 +113,8 @@ def advise(
             return _ACKNOWLEDGED
         if any(x.mechanism == "unawaited" for x in faults):
             return _UNAWAITED
+        if any(x.breaks_off for x in faults) and not (crashed or restarted or failed):
+            return _BROKEN_OFF
         return _MARKER_FIRST if crashed or restarted or failed else _SWALLOWED
     if any(x.on_wire for x in faults) and not (crashed or failed):
         return _REPLY

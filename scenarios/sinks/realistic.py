@@ -131,9 +131,8 @@ class TriesAgainByKey(TriesAgain):
 
 
 class DeletesFirst(_Postgres):
-    """DELETE of the batch, then INSERT, in one transaction."""
-
-    level = "effectively-once"
+    """DELETE of the batch, then INSERT, in one transaction. A driver that was thought dead deleted
+    before its successor wrote, and inserts afterwards."""
 
     def apply(self, db: Any, rows: list[Row]) -> None:
         db.execute(_TABLE.format(unique=""))
@@ -185,9 +184,9 @@ class StagesForItself(_Postgres):
 
 
 class KeepsConnection(_Postgres):
-    """One connection for all batches, made anew when it is broken; rows and marker together."""
+    """One connection for all batches, made anew when it is broken; rows and marker together. Of two
+    drivers both ask before either of them writes, and find nothing."""
 
-    level = "effectively-once"
     _kept: Any = None
 
     def send(self, rows: list[Row], env: Environment) -> None:

@@ -131,13 +131,13 @@ def _repetitions(
     ]
     at = 0
     while at < len(ordered):
-        length, times = _repeated(symbols, at)
+        length, times = repeated(symbols, at)
         end = at + length * times
         yield [ordered[begin : begin + length] for begin in range(at, end, length)]
         at = end
 
 
-def _repeated(symbols: Sequence[object], at: int) -> tuple[int, int]:
+def repeated(symbols: Sequence[object], at: int) -> tuple[int, int]:
     """How long what begins there and is repeated is, and how many times it is there in a row."""
     for length in range(1, _LONGEST + 1):
         once = symbols[at : at + length]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import CONCURRENT, StepId
 from bettong.harness.queries.faults.alike import LIST, shape
-from bettong.harness.queries.sink.probes import CHANGED, STEP
+from bettong.harness.queries.sink.probes import CHANGED, LINE, STEP
 from bettong.lineage.trace import TraceEvent
 
 
@@ -68,6 +68,8 @@ class FileSteps:
             return replace(event, step=self._within(event)) if batch is None else event
         step = event.step if self._batch is None else f"batch={self._batch}/{event.step}"
         operation = event.detail["op"]
+        if operation == LINE:
+            return replace(event, step=_line_step(step, event.detail[LINE]))
         # Those between operations are counted by themselves: how many there are hangs on the lines.
         counted = f"{step}.{operation}" if operation == CHANGED else step
         self._counts[counted] += 1
@@ -110,6 +112,28 @@ def crash_points(events: Iterable[TraceEvent]) -> list[CrashPoint]:
         for point, following in zip_longest(found, found[1:])
         if not (following and is_change(point.point) and point.durable == following.durable)
     ]
+
+
+def lines_of_changes(events: Iterable[TraceEvent], batch: int) -> list[Point]:
+    """The beginnings of the lines that changed files in a batch, in its function or in its tasks,
+    where nothing else told of that before, in the order of the run."""
+    return [
+        Point(_line_step(event.step.rpartition("=")[0], line), occurrence=line[1])
+        for event in events
+        if (line := event.detail.get(LINE)) is not None
+        and StepId.parse(event.step).batch == batch
+        and event.detail["op"] == CHANGED
+    ]
+
+
+def lines_asked(points: Iterable[Point]) -> list[int]:
+    """The numbers of the lines whose beginnings are among these moments."""
+    files = (StepId.parse(point.step).file for point in points)
+    return sorted({file[0] for file in files if file is not None and file[1] == LINE})
+
+
+def _line_step(file: str, line: Sequence[int]) -> str:
+    return f"{file}={line[0]}.{LINE}"
 
 
 def _on(detail: Mapping[str, Any]) -> str:

@@ -63,6 +63,10 @@ class FailedStep(QueryFault):
         return "attempt" if StepId.parse(self.at.step).partition is not None else "error"
 
     @property
+    def breaks_off(self) -> bool:
+        return StepId.parse(self.at.step).last == "source.middle"
+
+    @property
     def doubled(self) -> str:
         in_sink = StepId.parse(self.at.step).file is not None
         return "" if in_sink else "Both attempts wrote rows that readers see."

@@ -207,6 +207,11 @@ class QueryFault(ABC):
         return False
 
     @property
+    def breaks_off(self) -> bool:
+        """Whether the rows of an attempt break off: its Python code sees them end as usual."""
+        return False
+
+    @property
     def swallowable(self) -> bool:
         """Whether it is an error that the sink can catch and forget."""
         return False

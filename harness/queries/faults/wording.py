@@ -5,7 +5,7 @@ from __future__ import annotations
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.faults.wording import ordinal
-from bettong.harness.queries.sink.probes import CHANGED
+from bettong.harness.queries.sink.probes import CHANGED, LINE
 
 
 def point_in_words(point: Point) -> str:
@@ -32,11 +32,13 @@ def point_in_words(point: Point) -> str:
         reported = f"{point.phase} the file sink's log named the files of batch {batch}"
     elif step.file is not None:
         number, operation = step.file
-        reported = (
-            f"right after the sink's code had changed files in batch {batch} (change {number})"
-            if operation == CHANGED
-            else f"right before the sink's {operation} in batch {batch} (its file operation "
-            f"{number})"
+        reported = {
+            CHANGED: f"right after the sink's code had changed files in batch {batch} "
+            f"(change {number})",
+            LINE: f"right before the sink's code changed files in line {number}, in batch {batch}",
+        }.get(
+            operation,
+            f"right before the sink's {operation} in batch {batch} (its file operation {number})",
         )
     elif step.is_state_file:
         reported = (

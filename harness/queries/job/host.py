@@ -48,8 +48,10 @@ def incarnation(
     topics: Mapping[str, str],
     settings: Mapping[str, str],
     parts: Iterable[str],
+    lines: Iterable[int] = (),
 ) -> dict[str, Any]:
-    """Do some of ``setup``, ``write``, ``read``, ``teardown``, in that order.
+    """Do some of ``setup``, ``write``, ``read``, ``teardown``, in that order. ``lines``: as for
+    :func:`probes.aim`.
 
     Returns ``error``: why the query failed, or None; ``facts``: what its plan and progress show;
     ``rows``: what a reader sees at the end.
@@ -71,13 +73,13 @@ def incarnation(
     frames = {name: partial(_stream, env, name, given) for name, given in job.inputs.items()}
     object.__setattr__(env, "frames", frames)
     done: dict[str, Any] = {"error": None}
-    probes.forget_outside()
+    probes.forget_notes()
     if "setup" in parts:
         job.setup(env)
     if {"look", "teardown"} <= set(parts):  # not at each restart: nobody asks what is there then
         done["looked"] = _looked(job, env)
     if "write" in parts:
-        probes.aim(workdir, steps.installed(), elsewhere=target["elsewhere"])
+        probes.aim(workdir, steps.installed(), elsewhere=target["elsewhere"], lines=lines)
         try:
             done["error"], done["facts"] = _write(job, env)
         finally:
@@ -87,6 +89,7 @@ def incarnation(
     if "teardown" in parts:
         job.teardown(env)
     done["outside"] = probes.outside(Path(directory))
+    done["processes"] = probes.processes()
     return done
 
 

@@ -29,6 +29,8 @@ from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import merged
 
 READ = "bettong.harness.queries.job.host:read_script"
+_OF_PROBES = ("elsewhere", "lines")
+"""Arguments that nobody but the probes needs."""
 _LOG_BYTES = 1 << 18
 _POLL_S = 0.05
 _DEFAULTS = "spark-defaults.conf"
@@ -84,7 +86,7 @@ class ScriptHost:
         instrumentation = instrumentation or Instrumentation()
         work = Path(args["directory"]) / "work"
         work.mkdir(parents=True, exist_ok=True)
-        probes.aim(work, instrumentation, self.home, args["elsewhere"])
+        probes.aim(work, instrumentation, self.home, args["elsewhere"], args["lines"])
         session = ProcessSession.start(
             self._command(args, work),
             env=self._environment(args, work, instrumentation),
@@ -101,7 +103,7 @@ class ScriptHost:
             return {}
         host = self._warm.acquire()
         try:
-            asked = {name: value for name, value in args.items() if name != "elsewhere"}
+            asked = {name: value for name, value in args.items() if name not in _OF_PROBES}
             return host.run(READ, {**asked, "reader": self._script.reader}, timeout=timeout)
         finally:
             self._warm.release(host)
@@ -199,7 +201,13 @@ class ScriptHost:
         """Until the script ends, is killed, or its query has nothing left to do."""
 
         def ended(error: str | None) -> None:
-            future.set_result({"error": error, "outside": probes.outside(directory, self.home)})
+            future.set_result(
+                {
+                    "error": error,
+                    "outside": probes.outside(directory, self.home),
+                    "processes": probes.processes(self.home),
+                }
+            )
 
         while session.poll() is None:
             if self._stopped.is_set() or self._finished():

@@ -61,12 +61,15 @@ def incarnation(
     addresses: Mapping[str, tuple[str, int]],
     source: Mapping[str, int],
     parts: Iterable[str],
+    lines: Iterable[int] = (),
 ) -> dict[str, Any]:
     """Do some of ``setup``, ``look``, ``write``, ``read``, ``teardown``, in that order.
 
+    ``lines``: as for :func:`probes.aim`.
+
     Returns ``looked``: the rows that a reader sees before the query is started, or None;
     ``error``: why the query failed, or None; ``rows``: what a reader sees at the end;
-    ``outside``: files that Python changed elsewhere.
+    ``outside``: files that Python changed elsewhere; ``processes``: that its code has started.
     """
     wanted = Target(**target)
     sink = wanted.load()
@@ -80,13 +83,13 @@ def incarnation(
         addresses={name: (host, port) for name, (host, port) in addresses.items()},
     )
     done: dict[str, Any] = {"error": None}
-    probes.forget_outside()
+    probes.forget_notes()
     if "setup" in parts:
         sink.setup(env)
     if "look" in parts:
         done["looked"] = _read(sink, env, tolerant=True)
     if "write" in parts:
-        probes.aim(workdir, steps.installed(), elsewhere=wanted.elsewhere)
+        probes.aim(workdir, steps.installed(), elsewhere=wanted.elsewhere, lines=lines)
         try:
             done["error"] = _write(sink, Input(**source), env)
         finally:
@@ -96,6 +99,7 @@ def incarnation(
     if "teardown" in parts:
         sink.teardown(env)
     done["outside"] = probes.outside(Path(directory))
+    done["processes"] = probes.processes()
     return done
 
 

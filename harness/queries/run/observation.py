@@ -36,6 +36,7 @@ class QueryRun:
         id: the run's own name.
         facts: what each incarnation that ended reports of its query.
         outside: files that the sink's Python code wrote elsewhere than in its workdir.
+        processes: that the query's code has started, in batches and tasks.
         cut: how its input was cut into batches, one part a batch.
         concurrent: what was done beside the thread of a batch, at the same time or later on.
     """
@@ -58,6 +59,7 @@ class QueryRun:
     id: str = ""
     facts: list[dict[str, Any]] = field(default_factory=list)
     outside: set[str] = field(default_factory=set)
+    processes: set[str] = field(default_factory=set)
     cut: tuple[str, ...] = ()
     concurrent: set[str] = field(default_factory=set)
     seconds: float = 0.0

@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,11 +17,16 @@ from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.faults.step_ids import CONCURRENT, StepId
 from bettong.harness.processes.patience import patience
-from bettong.harness.queries.faults.crash_points import DURABLE, FileSteps, crash_points
+from bettong.harness.queries.faults.crash_points import (
+    DURABLE,
+    FileSteps,
+    crash_points,
+    lines_asked,
+)
 from bettong.harness.queries.faults.operations import event_of
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire import CLOCK
-from bettong.harness.queries.faults.zombie import WAITED
+from bettong.harness.queries.faults.zombie import WAITED, Zombie
 from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DriverControl
@@ -98,6 +103,7 @@ class OneRun:
             endpoint_proxies, faults, self._crash_at_request, self._lose_executor, self._driver
         )
         placed = [at_step for f in faults if not f.operational for at_step in f.placed]
+        self._lines = lines_asked(f.start for f in faults if isinstance(f, Zombie))
         schedule = Schedule((*placed, *self._operational_event.placed))
         self._control = RunControl(
             self._id,
@@ -357,7 +363,7 @@ class OneRun:
         try:
             asked = self._arguments(parts, self._driver.incarnation, 0)
             found: dict[str, Any] = self._incarnations.ask(asked)
-            self._result.outside |= set(found.get("outside", ()))
+            self._take_notes(found)
         finally:
             self._proxies.cut(self._id, _ASIDE)
         return found
@@ -383,6 +389,7 @@ class OneRun:
             "run_id": self._id,
             "addresses": self._addresses,
             "parts": list(parts),
+            "lines": self._lines,
             **self._workload.arguments(number, layout, self._anew),
         }
 
@@ -391,12 +398,16 @@ class OneRun:
         done = self._incarnations.outcome(number)
         if done is None:
             return False
-        self._result.outside |= set(done.get("outside", ()))
+        self._take_notes(done)
         if done["error"] is not None:
             self._result.errors.append(done["error"])
         if done.get("facts"):
             self._result.facts.append(done["facts"])
         return True
+
+    def _take_notes(self, done: Mapping[str, Any]) -> None:
+        self._result.outside |= set(done.get("outside", ()))
+        self._result.processes |= set(done.get("processes", ()))
 
     def _commits(self) -> int:
         """How many batches Spark has recorded as done."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -214,6 +214,7 @@ class QueryExecutor:
         verdict = self.judge(faults, run)
         self._runs[schedule] = run
         anomalies, outcome = verdict.anomalies, _outcome(verdict)
+        beside = run.concurrent if self.why.seen else run.concurrent | _unseen(run.processes)
         if run.not_fired:
             outcome, note = "not-injected", cause(run.errors[-1]) if run.errors else ""
         elif verdict.malformed or unread:
@@ -231,7 +232,7 @@ class QueryExecutor:
                 "torn": [a.seen for a in verdict.torn],
                 "failed": bool(run.errors),
                 **({"outside": sorted(run.outside)} if run.outside else {}),
-                **({CONCURRENT: sorted(run.concurrent)} if run.concurrent else {}),
+                **({CONCURRENT: sorted(beside)} if beside else {}),
             },
         )
 
@@ -472,6 +473,11 @@ def _with_both(execution: Execution, other: Execution) -> Execution:
     beside = {who for e in (execution, other) for who in e.details.get(CONCURRENT, ())}
     more = {CONCURRENT: sorted(beside)} if beside else {}
     return replace(execution, details={**execution.details, **more})
+
+
+def _unseen(processes: Collection[str]) -> set[str]:
+    """What these have done where what a query keeps is not seen: in how many steps nobody knows."""
+    return {f"{process} worked outside of its workdir, unseen" for process in processes}
 
 
 def _outcome(verdict: SinkVerdict) -> Outcome:

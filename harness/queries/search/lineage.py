@@ -14,8 +14,8 @@ from typing import Any
 
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.queries.faults.alike import MOST_AGAIN, MOST_SHAPES, shape
-from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.queries.faults.alike import MOST_AGAIN, MOST_SHAPES, repeated, shape
+from bettong.harness.queries.faults.crash_points import CrashPoint, lines_of_changes
 from bettong.harness.queries.faults.failed_step import FailedTask
 from bettong.harness.queries.faults.kinds import (
     fails_attempt,
@@ -84,6 +84,7 @@ class Why:
         self.known: set[FaultSet] = set()
         self._lost_in = window - 1
         self._alone: list[CandidateFault] = []
+        self._lines: dict[int, list[Point]] = {}
         self._unreported: list[FaultSet] = []
 
     def lineage(self, faults: Sequence[QueryFault], run: QueryRun) -> Lineage:
@@ -181,12 +182,15 @@ class Why:
         if self.in_tasks:
             yield CORES
         last = self.window - 1
-        moments = (f"batch={last}/p=0/a=0/source.middle", f"batch={last}/commits")
+        moments = (*self._in_tasks(last), f"batch={last}/commits")
         held = (step for batch in self._in_full for step in self._held_at(batch))
         for step in (*moments, *held):
             start = next((m.point for m in self._at(step)), None)
             if start is not None:
                 yield zombie(start, self.batches - 1)
+        for batch in self._in_full:
+            for point in self._begun_past_python(batch):
+                yield zombie(point, self.batches - 1)
         yield from next(filter(None, map(self._amid, self._in_full)), ())
         for batch in self._in_full:
             yield from (FailedTask(point) for point in self._first_attempts(batch))
@@ -203,6 +207,19 @@ class Why:
             if first and step.is_task and crash_point.point.phase == "after":
                 yield crash_point.point
 
+    def _in_tasks(self, batch: int) -> Iterator[str]:
+        """Where a driver stands still in the midst of a batch's tasks: half way in its rows, or,
+        where its source does not tell of that, at the first task of its last stage. What the batch
+        rests on, such as what was there before, is read by then."""
+        middle = f"batch={batch}/p=0/a=0/source.middle"
+        if next(self._at(middle), None) is not None:
+            yield middle
+            return
+        steps = [StepId.parse(m.point.step) for m in self.clean_crash_points if m.batch == batch]
+        first = [step for step in steps if step.is_task and step.task == (batch, 0, 0)]
+        if first:
+            yield str(max(first, key=lambda step: step.stage or 0))
+
     def _held_at(self, batch: int) -> Iterable[str]:
         """Where a driver stands still within what the sink's own code does, until its successor has
         gone on: at the renames and links by which what was written becomes visible, for a late one
@@ -214,6 +231,12 @@ class Why:
         alone = [step for step, kind in files if kind in STATEMENTS]
         shows = (step for step, kind in files if kind in _SHOWS)
         return dict.fromkeys((*begins[:1], *alone[:1], *shows, *begins[-1:], *alone[-1:]))
+
+    def _begun_past_python(self, batch: int) -> Iterable[Point]:
+        """Where a driver stands still before it changes what no operation tells of beforehand: the
+        first and the last time."""
+        lines = self._lines.get(batch, [])
+        return dict.fromkeys((*lines[:1], *lines[-1:]))
 
     def _amid(self, batch: int) -> list[QueryFault]:
         """A driver that stood still where it begins to write, or where what it has written becomes
@@ -227,7 +250,12 @@ class Why:
 
     def _files_of(self, batch: int) -> list[tuple[str, str]]:
         """The file operations of a batch: each step and its kind."""
-        found = (m.point.step for m in self.clean_crash_points if m.batch == batch)
+        many = one_of_many(self.clean_crash_points)
+        found = (
+            m.point.step
+            for place, m in enumerate(self.clean_crash_points)
+            if m.batch == batch and place not in many
+        )
         return [(step, file[1]) for step in found if (file := StepId.parse(step).file)]
 
     def _events(self) -> Iterator[QueryFault]:
@@ -315,6 +343,7 @@ class Why:
     def read_clean(self, run: QueryRun, wire: list[WirePoint]) -> None:
         """Take in the clean run: what may be hit, and whether tasks leave anything."""
         self.wire, self.clean_crash_points = wire, run.crash_points
+        self._lines = {n: lines_of_changes(run.events, n) for n in self._in_full}
         for batch in self._in_full:
             for endpoint in endpoints_asked(run.recording, run.events, batch):
                 self.endpoints.setdefault(endpoint, batch)
@@ -338,8 +367,9 @@ def one_of_many(crash_points: Sequence[CrashPoint]) -> set[int]:
     """The places of those at which nothing new can be left behind: of the writes, or statements,
     that follow each other the first two and the last on each kind of file, or of each kind, stand
     for all. Where there are too many kinds, what differs is the row after all, save in those that
-    come in several batches."""
-    found: set[int] = set()
+    come in several batches. So it is with what is repeated as a whole, such as a file for each
+    row that is opened, written and renamed."""
+    found = _of_repeated(crash_points)
     batches: dict[str, set[int | None]] = {}
     for x in crash_points:
         batches.setdefault(x.on, set()).add(x.batch)
@@ -354,6 +384,28 @@ def one_of_many(crash_points: Sequence[CrashPoint]) -> set[int]:
             alike.setdefault(x.on if x.on in kinds else "", []).append(place)
         found.update(place for places in alike.values() for place in places[2:-1])
     return found
+
+
+def _of_repeated(crash_points: Sequence[CrashPoint]) -> set[int]:
+    """The places of operations on files that are repeated as a whole, but for the first two times
+    and the last one."""
+    found: set[int] = set()
+    symbols = [_operation(x) for x in crash_points]
+    at = 0
+    while at < len(symbols):
+        length, times = repeated(symbols, at) if symbols[at][-1] else (1, 1)
+        found.update(range(at + 2 * length, at + (times - 1) * length))
+        at += length * times
+    return found
+
+
+def _operation(crash_point: CrashPoint) -> tuple[object, ...]:
+    """Which operation on which kind of file it is, of which batch or attempt at a task; a moment of
+    another kind is like no other one."""
+    step = StepId.parse(crash_point.point.step)
+    if step.file is None:
+        return crash_point.point, crash_point.incarnation, ""
+    return step.batch, step.task, crash_point.on, step.file[1]
 
 
 def _kind_of_many(crash_point: CrashPoint) -> str:

@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -46,6 +46,7 @@ from bettong.harness.queries.sink.commits import (
 )
 from bettong.harness.queries.sink.concurrent import PROPERTY, head
 from bettong.harness.queries.sink.imports import when_imported
+from bettong.harness.queries.sink.lines import Line
 from bettong.harness.queries.sink.processes import FORKS, PROCESSES, command_of
 from bettong.harness.queries.sink.task_moments import CAPTURES, WAITS, TaskMoments
 from bettong.harness.queries.sink.unseen import LineMoments
@@ -54,6 +55,7 @@ from bettong.lineage.trace import TraceEvent
 STEP = "sink.file"
 _AIM = "bettong-probe.json"
 _NOTES = "bettong-outside.txt"
+_PROCESSES = "bettong-processes.txt"
 _NOBODYS = ("/dev/", "/proc/", "/sys/")
 _CHANGING = {
     "os.rename": (1, 3),
@@ -70,6 +72,9 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _BESIDE_SQLITE = ("", "-journal", "-wal", "-shm")
 CHANGED = "change"
 """The operation of a moment after a change, however that was made."""
+LINE = "line"
+"""The operation of a moment before a line, and in the detail of a change the line that made it: its
+number, and which time it was begun in the batch."""
 _DURABLE_SQL = ("COMMIT", "END", "RELEASE")
 _SHOWN = 120
 """So many characters of a statement tell what it does."""
@@ -99,6 +104,7 @@ def aim(
     instrumentation: Instrumentation,
     home: Path | None = None,
     elsewhere: bool = False,
+    lines: Iterable[int] = (),
 ) -> None:
     """Have the probes report what happens below ``folder``; None turns them off.
 
@@ -106,11 +112,14 @@ def aim(
         home: the folder of temporary files of the processes concerned, when it is not this
             process's own.
         elsewhere: what the code changes in other places is a step as well.
+        lines: before each line of the user's code, in batches and tasks, with one of these numbers
+            is a step.
     """
     value = {
         "folder": folder and f"{folder}/",
         "instrumentation": asdict(instrumentation),
         "elsewhere": elsewhere,
+        "lines": sorted(lines),
     }
     file = _aim_file() if home is None else home / _AIM
     temporary = file.with_suffix(".new")
@@ -118,21 +127,31 @@ def aim(
     temporary.replace(file)
 
 
-def forget_outside() -> None:
+def forget_notes() -> None:
     """What was noted so far is of no interest."""
-    _notes_file().unlink(missing_ok=True)
+    for name in (_NOTES, _PROCESSES):
+        _aim_file().with_name(name).unlink(missing_ok=True)
 
 
 def outside(folder: Path, home: Path | None = None) -> list[str]:
     """The files that were changed since by Python or by Hadoop's local files, other than those
     below a folder, temporary ones of this host, or the one with this ``home``, and those of Python
     itself."""
-    notes = _notes_file() if home is None else home / _NOTES
-    try:
-        noted = set(notes.read_text().splitlines())
-    except OSError:
-        return []
+    noted = _noted(_NOTES, home)
     return sorted(path for path in noted if not path.startswith(f"{folder}/"))
+
+
+def processes(home: Path | None = None) -> list[str]:
+    """The processes that the user's code has started since, in batches and tasks. ``home``: as for
+    :func:`outside`."""
+    return sorted(_noted(_PROCESSES, home))
+
+
+def _noted(name: str, home: Path | None) -> set[str]:
+    try:
+        return set(((home or _aim_file().parent) / name).read_text("utf-8").splitlines())
+    except OSError:
+        return set()
 
 
 class _SeenFile(io.FileIO):
@@ -161,8 +180,10 @@ class Probe:
         self._incarnation = 1
         self._recorder: Recorder | None = None
         self._busy = threading.local()
-        self._lines = LineMoments(self._aimed_at, self._changed)
-        self._tasks = TaskMoments(self._aimed_at, self._changed, self._lines.seen_otherwise)
+        self._lines = LineMoments(self._aimed_at, self._changed, self._line_begins)
+        self._tasks = TaskMoments(
+            self._aimed_at, self._changed, self._line_begins, self._lines.seen_otherwise
+        )
         self._is_tied = False
 
     def install(self) -> None:
@@ -202,8 +223,9 @@ class Probe:
         return spawned
 
     def _starts_process(self, command: str) -> None:
-        self._lines.process_starts(command)
-        self._tasks.starts(command)
+        in_batch, in_task = self._lines.process_starts(command), self._tasks.starts(command)
+        if in_batch or in_task:
+            self._write_note(_PROCESSES, " ".join(command.split()))
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "socket.connect" and not self._is_tied:
@@ -260,15 +282,19 @@ class Probe:
         """``open``; a file of the sink's that is written is one whose writes are seen."""
         more = (buffering, encoding, errors, newline, closefd, opener)
         writes = isinstance(mode, str) and any(letter in mode for letter in "wax+")
-        path = _path_of(file) if writes and opener is None else None
-        if path is None or not self._concerns(path):
+        if not writes or self._aimed_at() is None:
+            return _OPEN(file, mode, *more)
+        path = _path_of(file) if opener is None else None
+        if opener is None and (path is None or not self._concerns(path)):
             return _OPEN(file, mode, *more)
         binary = "b" in mode
         # raises what is wrong with them
         _OPEN(os.devnull, mode.replace("x", "w"), buffering, encoding, errors, newline).close()
         given = file if isinstance(file, int) else os.fsdecode(file)
-        raw = _SeenFile(given, mode.replace("b", "").replace("t", ""), closefd)
-        raw.happens = partial(self._happens, path=path)
+        raw = _SeenFile(given, mode.replace("b", "").replace("t", ""), closefd, opener)
+        if opener is not None:  # it alone says which file it is, as of tempfile
+            path = _regular(raw.fileno())
+        raw.happens = partial(self._happens, path=path) if path is not None else _of_no_interest
         if buffering == 0:
             return raw
         try:
@@ -363,30 +389,42 @@ class Probe:
         with open(self._file, encoding="utf-8") as file:  # noqa: PTH123 - it may be within a hook
             value: Mapping[str, Any] = json.load(file)
         self._folder, self._elsewhere = value["folder"], value["elsewhere"]
+        self._lines.asked = self._tasks.asked = frozenset(value["lines"])
         instrumentation = Instrumentation(**value["instrumentation"])
         self._node, self._incarnation = instrumentation.node, instrumentation.incarnation
         self._recorder = instrumentation.recorder()
 
-    def _changed(self, path: str, who: str) -> None:
-        self._happens(CHANGED, path, who=who)
+    def _changed(self, path: str, who: str, by: Line | None) -> None:
+        self._happens(CHANGED, path, who=who, line=by)
 
-    def _happens(self, operation: str, path: Any, sql: str = "", who: str = "") -> None:
+    def _line_begins(self, path: str, line: Line) -> None:
+        self._happens(LINE, path, line=line)
+
+    def _happens(
+        self, operation: str, path: Any, sql: str = "", who: str = "", line: Line | None = None
+    ) -> None:
         """Ask the conductor; raises what it answers, in the midst of the sink's own call.
-        ``sql``: the statement, if it is one; ``who``: has worked beside the batch's thread."""
+        ``sql``: the statement, if it is one; ``who``: has worked beside the batch's thread;
+        ``line``: the one that begins, or has made the change."""
         concerns = self._concerns(path)
         self._note(path)
         if not concerns or self._recorder is None or self._folder is None:
             return
-        if operation != CHANGED:
+        if operation not in (CHANGED, LINE):
             self._tasks.told()
-        detail = {"op": operation, "path": _whole(path).removeprefix(self._folder)}
+        detail: dict[str, Any] = {
+            "op": operation,
+            "path": _whole(path).removeprefix(self._folder),
+        }
         if sql:
             detail["sql"] = sql
+        if line is not None:
+            detail[LINE] = line
         if not who and (thread := self._tasks.elsewhere() or self._lines.elsewhere()):
             who = f"{thread} did {operation} {detail['path']}"
         if who:
             detail[CONCURRENT] = who
-        if operation != CHANGED:
+        if operation not in (CHANGED, LINE):
             self._lines.told()
         self._busy.now = True
         try:
@@ -418,16 +456,22 @@ class Probe:
         if getattr(self._busy, "now", False):
             return
         full = self._is_elsewhere(path)
-        if full is None:
-            return
+        if full is not None:
+            self._write_note(_NOTES, full)
+
+    def _write_note(self, name: str, note: str) -> None:
         self._busy.now = True
         try:
-            with (self._file.parent / _NOTES).open("a", encoding="utf-8") as file:
-                file.write(f"{full}\n")
+            with (self._file.parent / name).open("a", encoding="utf-8") as file:
+                file.write(f"{note}\n")
         except OSError:  # the host is being put away
             pass
         finally:
             self._busy.now = False
+
+
+def _of_no_interest(operation: str) -> None:
+    """What becomes of a file that has no name is gone with the process."""
 
 
 def _whole(path: Any) -> str:
@@ -480,10 +524,6 @@ def _task() -> str:
 def install() -> None:
     """Install the probe in this process; an audit hook cannot be taken away."""
     Probe(str(_aim_file())).install()
-
-
-def _notes_file() -> Path:
-    return _aim_file().with_name(_NOTES)
 
 
 def _aim_file() -> Path:

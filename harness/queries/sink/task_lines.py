@@ -30,14 +30,14 @@ class TaskLines:
     """Calls before each line of the user's code, and of what stands beside it.
 
     Args:
-        line: is called.
+        line: is given its number.
 
     Attributes:
         on: whether the lines of what is under way are places to look at the folder of the run.
         traced: whether they may be.
     """
 
-    def __init__(self, line: Callable[[], None]) -> None:
+    def __init__(self, line: Callable[[int], None]) -> None:
         self._line = line
         self._home = ""
         self._before: Any = None
@@ -88,9 +88,9 @@ class TaskLines:
         beside = file.startswith(self._home) and _INSTALLED not in file[len(self._home) :]
         return self._before_line if beside else None
 
-    def _before_line(self, _frame: FrameType, event: str, _: Any) -> Any:
+    def _before_line(self, frame: FrameType, event: str, _: Any) -> Any:
         if event == "line":
-            self._line()
+            self._line(frame.f_lineno)
         return self._before_line
 
 

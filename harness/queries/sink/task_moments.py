@@ -16,11 +16,12 @@ import re
 import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any
 
 from bettong.harness.queries.sink.folder_watch import FolderWatch
+from bettong.harness.queries.sink.lines import Line, LinesBegun
 from bettong.harness.queries.sink.mapped_files import MappedFiles
 from bettong.harness.queries.sink.processes import FORKED, LeftAtWork, StartedProcesses
 from bettong.harness.queries.sink.task_lines import TaskLines
@@ -37,25 +38,32 @@ class TaskMoments:
 
     Args:
         folder: gives the folder of the run, None where there is none.
-        happens: is given the path that was changed, and who has worked beside the task meanwhile,
-            if anybody did.
+        happens: is given the path that was changed; who has worked beside the task meanwhile, if
+            anybody did; and the line that has changed it, if nothing else has told of that.
+        begins: is given a path of the run, and a line that is about to begin.
         seen_otherwise: paths whose changes are not told.
+
+    Attributes:
+        asked: the numbers of the lines before which it asks, whatever has changed.
     """
 
     def __init__(
         self,
         folder: Callable[[], str | None],
-        happens: Callable[[str, str], None],
+        happens: Callable[[str, str, Line | None], None],
+        begins: Callable[[str, Line], None],
         seen_otherwise: Collection[str],
     ) -> None:
         self._folder = folder
         self._happens = happens
+        self._begins_line = begins
+        self.asked: Collection[int] = ()
         self._seen_otherwise = seen_otherwise
         self._left = LeftAtWork()
         self._work: _Work | None = None
         self._waits = threading.local()
         self._mapped = MappedFiles()
-        self._lines = TaskLines(self._look)
+        self._lines = TaskLines(self._line)
 
     def around(self, captures: Callable[..., AbstractContextManager[None]]) -> Callable[..., Any]:
         """The context in which workers run what is the user's."""
@@ -89,21 +97,25 @@ class TaskMoments:
 
         return waited
 
-    def starts(self, command: str) -> None:
-        """The worker is about to start a process."""
+    def starts(self, command: str) -> bool:
+        """The worker is about to start a process; whether it does so within a task."""
         work = self._own()
         if work is None:
-            return
+            return False
         self._look()
         self._watch(work)
         work.processes.starts(command, work.thread != threading.get_ident())
+        return True
 
     def told(self) -> None:
         """The worker's own code is about to change something, as is told."""
         work = self._own()
-        if work is not None and (work.processes.any or self._mapped):
+        if work is None:
+            return
+        if work.processes.any or self._mapped:
             work.processes.goes_on()
             self._look()
+        work.told = True
 
     def maps(self, path: str) -> None:
         """A file becomes memory, of whose changes the kernel tells nobody."""
@@ -142,7 +154,7 @@ class TaskMoments:
         left = work.processes.still_at_work()
         self._look()
         if left:
-            self._happens(work.any_file, f"{left} was still at work when the task ended")
+            self._happens(work.any_file, f"{left} was still at work when the task ended", None)
 
     def _ends(self) -> None:
         self._lines.ends()
@@ -152,18 +164,29 @@ class TaskMoments:
             if work.watch is not None:
                 work.watch.close()
 
+    def _line(self, number: int) -> None:
+        self._look()
+        work = self._own()
+        if work is None:
+            return
+        line = work.lines.begins(number)
+        if number in self.asked:
+            self._begins_line(work.any_file, line)
+
     def _look(self) -> None:
         work = self._own()
         if work is None:
             return
         change, who = self._mapped.changed(), ""
+        told, work.told = work.told, False
         if work.watch is not None and (work.processes.any or self._lines.on):
             work.processes.look_begins()
             changes = work.watch.changed()
             who = work.processes.changed(changes.writes)
             change = changes.last or change
         if change is not None or who:
-            self._happens(change or work.any_file, who)
+            by = None if told or work.processes.any else work.lines.last
+            self._happens(change or work.any_file, who, by)
 
     def _own(self) -> _Work | None:
         """The work of this process, which may be a copy of the one that has it."""
@@ -178,6 +201,9 @@ class _Work:
     Attributes:
         folder: of the run, with a slash.
         thread: which of the worker's does it.
+        told: whether its own code has changed something, and told that, since files were looked at
+            last.
+        lines: that were begun.
     """
 
     folder: str
@@ -185,6 +211,8 @@ class _Work:
     thread: int
     processes: StartedProcesses
     watch: FolderWatch | None = None
+    told: bool = False
+    lines: LinesBegun = field(default_factory=LinesBegun)
 
     @property
     def any_file(self) -> str:

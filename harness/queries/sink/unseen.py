@@ -11,8 +11,8 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -20,25 +20,37 @@ from typing import Any
 
 from bettong.harness.queries.sink.concurrent import Beside, Marks, elsewhere, is_sparks
 from bettong.harness.queries.sink.folder_watch import FolderWatch
+from bettong.harness.queries.sink.lines import Line, LinesBegun
 from bettong.harness.queries.sink.mapped_files import MappedFiles
 from bettong.harness.queries.sink.processes import LeftAtWork
 from bettong.harness.queries.sink.users_code import is_users
 
 
 class LineMoments:
-    """Asks before each line of the user's code that comes after a change.
+    """Asks before each line of the user's code that comes after a change, and before the lines that
+    it was told to ask at.
 
     Args:
         folder: gives the folder of the run, None where there is none.
-        happens: is given the path that was changed, and who has worked beside the batch's thread
-            meanwhile, if anybody did.
+        happens: is given the path that was changed; who has worked beside the batch's thread
+            meanwhile, if anybody did; and the line that has changed it, if nothing else has told
+            of that.
+        begins: is given a path of the run, and a line that is about to begin.
+
+    Attributes:
+        asked: the numbers of the lines before which it asks, whatever has changed.
     """
 
     def __init__(
-        self, folder: Callable[[], str | None], happens: Callable[[str, str], None]
+        self,
+        folder: Callable[[], str | None],
+        happens: Callable[[str, str, Line | None], None],
+        begins: Callable[[str, Line], None],
     ) -> None:
         self._folder = folder
         self._happens = happens
+        self._begins = begins
+        self.asked: Collection[int] = ()
         self._calls: dict[int, _Call] = {}
         self._threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
         self._marks = Marks()
@@ -123,10 +135,13 @@ class LineMoments:
 
         return started
 
-    def process_starts(self, command: str) -> None:
-        """This process is about to start another one."""
-        for call in self._own_calls():
+    def process_starts(self, command: str) -> bool:
+        """This process is about to start another one; whether it does so while a batch is in the
+        user's function."""
+        calls = self._own_calls()
+        for call in calls:
             call.beside.processes.starts(command, threading.get_ident() not in self._calls)
+        return bool(calls)
 
     def _beside(self, command: Callable[..., Any], connection: Any, text: str) -> Any:
         """A call of Spark's in a thread that is not a batch's."""
@@ -147,8 +162,8 @@ class LineMoments:
         left = call.beside.left(call.home or "")
         self._look()
         who = call.who or left
-        if who:
-            self._happens(call.change or call.any_file, who)
+        if who or call.by is not None:
+            self._happens(call.change or call.any_file, who, call.by)
 
     def _own_calls(self) -> list[_Call]:
         """Those of this process, which may be a copy of the one that has them."""
@@ -162,12 +177,16 @@ class LineMoments:
         beside = file.startswith(call.home) and "site-packages" not in file[len(call.home) :]
         return partial(self._line, call) if beside else None
 
-    def _line(self, call: _Call, _frame: FrameType, event: str, _: Any) -> Any:
+    def _line(self, call: _Call, frame: FrameType, event: str, _: Any) -> Any:
         if event == "line":
             self._look()
             (change, call.change), (who, call.who) = (call.change, None), (call.who, "")
+            by, call.by = call.by, None
             if change is not None or who:
-                self._happens(change or call.any_file, who)
+                self._happens(change or call.any_file, who, by)
+            line = call.lines.begins(frame.f_lineno)
+            if frame.f_lineno in self.asked:
+                self._begins(call.any_file, line)
         return partial(self._line, call)
 
     def _look(self) -> None:
@@ -178,6 +197,8 @@ class LineMoments:
             if not self._in_spark:
                 call.change = mapped or changes.last or call.change
                 known = told or changes.last is None
+                if not told and (mapped or changes.last):
+                    call.by = call.lines.last
                 call.who = call.beside.changed(changes.writes, self._threads, known) or call.who
 
 
@@ -191,6 +212,8 @@ class _Call:
         who: works beside it, and was not told yet.
         told: whether its own thread has changed something, and told that, since files were looked
             at last.
+        lines: that were begun.
+        by: the line that has made the change.
     """
 
     folder: str
@@ -200,6 +223,8 @@ class _Call:
     change: str | None = None
     who: str = ""
     told: bool = False
+    lines: LinesBegun = field(default_factory=LinesBegun)
+    by: Line | None = None
 
     @property
     def any_file(self) -> str:

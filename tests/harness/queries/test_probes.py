@@ -7,7 +7,7 @@ import errno
 from pathlib import Path
 
 import pytest
-from probed import BATCH, moments
+from probed import BATCH, TASK, moments
 
 from bettong.harness.queries.sink import folder_watch
 
@@ -34,6 +34,23 @@ def test_each_write_that_reaches_a_file_is_a_moment(
     (tmp_path / "from").write_text("c")
     assert moments(tmp_path, code) == ["open a", "write a"]
     assert (tmp_path / "own" / "a").read_text("utf-8") == content
+
+
+def test_writes_to_a_file_that_an_opener_opens_are_moments(tmp_path: Path) -> None:
+    code = """
+with tempfile.NamedTemporaryFile("w", dir=folder, delete=False) as file:
+    file.write("n")
+os.rename(file.name, path)
+with tempfile.TemporaryFile("w", dir=folder) as file:
+    file.write("of nobody")
+with tempfile.NamedTemporaryFile("w+") as file:
+    file.write("elsewhere"); file.seek(0)
+    assert file.read() == "elsewhere"
+seen[:] = [what.partition(" ")[0] for what in seen]
+"""
+    assert moments(tmp_path, code)[:3] == ["open", "write", "rename"]
+    assert "write" not in moments(tmp_path, code)[3:]
+    assert (tmp_path / "own" / "a").read_text() == "n"
 
 
 def test_what_is_flushed_is_written_by_then(tmp_path: Path) -> None:
@@ -258,6 +275,62 @@ def test_after_each_change_there_is_a_moment_before_the_next_line(
     ]
     (tmp_path / "aim" / "users.py").write_text("\n".join(users))
     assert moments(tmp_path, BATCH) == expected
+
+
+PAST_PYTHON = """import ctypes
+def past_python(path):
+    c = ctypes.CDLL(None)
+    c.close(c.creat(path.encode(), 0o600))
+"""
+TELLS_LINES = (
+    "Recorder.notify = lambda self, e: seen.append([e.detail['op'], e.detail.get('line')])\n"
+)
+
+
+def test_a_change_past_python_tells_which_line_made_it_the_last_one_too(tmp_path: Path) -> None:
+    (tmp_path / "aim").mkdir()
+    (tmp_path / "aim" / "users.py").write_text(
+        f"{PAST_PYTHON}def each(folder, batch):\n"
+        "    for name in 'ab':\n"
+        "        past_python(f'{folder}/{name}')\n"
+        "    open(f'{folder}/c', 'w').close()\n"
+        "    past_python(f'{folder}/d')\n"
+    )
+    assert moments(tmp_path, TELLS_LINES + BATCH) == [
+        ["change", [4, 1]],
+        ["change", [4, 2]],
+        ["open", None],
+        ["change", None],
+        ["change", [4, 3]],
+    ]
+
+
+def test_before_a_line_there_is_a_moment_where_that_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "aim").mkdir()
+    (tmp_path / "aim" / "users.py").write_text(
+        f"{PAST_PYTHON}def each(folder, batch):\n    past_python(f'{{folder}}/a')\n    x = 1\n"
+    )
+    asked = "probes.aim(folder, Instrumentation(), lines=[4])\n"
+    assert moments(tmp_path, asked + TELLS_LINES + BATCH) == [
+        ["line", [4, 1]],
+        ["change", [4, 1]],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("within", "noted"), [(BATCH, True), (TASK, True), ("users.each(1, 2)", False)]
+)
+def test_which_processes_a_batch_or_a_task_has_started_is_noted(
+    tmp_path: Path, within: str, noted: bool
+) -> None:
+    (tmp_path / "aim").mkdir()
+    (tmp_path / "aim" / "users.py").write_text(
+        "import subprocess\ndef each(folder, batch):\n    subprocess.run(['true'], check=True)\n"
+    )
+    imports = "sys.path.insert(0, sys.argv[2])\nimport users\n"
+    code = f"{imports}{within}\nseen[:] = probes.processes()\nprobes.forget_notes()\n"
+    assert moments(tmp_path, code) == (["the process 'true'"] if noted else [])
+    assert not (tmp_path / "aim" / "bettong-processes.txt").exists()
 
 
 @pytest.mark.parametrize("refused", ["inotify_init1", "inotify_add_watch"])

@@ -182,6 +182,7 @@ def test_fault_ids_are_read_back() -> None:
         FailedStep(Point("batch=1/stage=0/p=0/a=0/task", "after")),
         FailedTask(Point("batch=1/stage=2/p=0/a=0/task", "after")),
         zombie(Point("batch=1/commits"), 3),
+        zombie(Point("batch=1/sink.file=57.line", occurrence=2), 3),
         refused("db", 1),
     ]
     lost = [
@@ -403,6 +404,17 @@ def test_rows_that_an_error_cost_were_swallowed_or_skipped(
     fault = refused("db", 1)
     assert reported in describe.explain([fault], verdict.anomalies, SOURCE.rows, False, failed)
     assert advised in advise([fault], verdict.kinds, False, failed)
+
+
+@pytest.mark.parametrize(
+    ("step", "advised"),
+    [
+        ("batch=1/p=0/a=0/source.middle", "sees them end as if there were no more"),
+        ("batch=1/p=0/a=0/sink.file=1.open", "caught and forgotten"),
+    ],
+)
+def test_rows_that_break_off_are_no_error_that_was_forgotten(step: str, advised: str) -> None:
+    assert advised in advise([FailedStep(Point(step))], frozenset({"Loss"}), layout=False)
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,24 @@ def test_what_is_changed_in_memory_that_is_a_file_is_a_moment(tmp_path: Path, ta
     assert end == ["change a", "open b", *["change b"] * (task == RDD), *["change a"] * 2]
 
 
+@pytest.mark.parametrize("task", [RDD, SOURCE])
+def test_the_line_that_changes_a_file_is_told_and_asked_before(tmp_path: Path, task: str) -> None:
+    lines = ("Path(a).touch()", "for name in 'bc':", "    os.mkfifo(f'{folder}/{name}')")
+    number = next(n for n, x in enumerate(USERS.splitlines(), 1) if "LINES" in x) + 2
+    tells = f"""
+probes.aim(folder, Instrumentation(), lines=[{number}])
+Recorder.notify = lambda self, e: seen.append([e.detail["op"], e.detail.get("line")])
+"""
+    assert told(tmp_path, *lines, task=tells + TASK.partition("with")[0] + task) == [
+        ["open", None],
+        ["change", None],
+        ["line", [number, 1]],
+        ["change", [number, 1]],
+        ["line", [number, 2]],
+        ["change", [number, 2]],
+    ]
+
+
 def test_what_was_left_at_work_is_watched_in_the_next_task(tmp_path: Path) -> None:
     """It may make one change in each of them, and none of them starts it."""
     lines = (

@@ -8,6 +8,8 @@ from bettong.harness.queries.faults.crash_points import (
     CrashPoint,
     FileSteps,
     crash_points,
+    lines_asked,
+    lines_of_changes,
 )
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.lineage import Why
@@ -41,6 +43,25 @@ def test_after_a_change_is_a_moment_where_something_else_changes_before_the_next
         "batch=0/sink.file=3.change",
         "batch=0/commits",
     ]
+
+
+def test_the_line_that_changes_files_past_python_begins_under_its_own_number() -> None:
+    named = FileSteps()
+    told = [
+        {"op": "change", "line": (7, 1)},
+        {"op": "open"},
+        {"op": "change", "line": (7, 2)},
+        {"op": "line", "line": (7, 1)},
+    ]
+    events = [
+        named(of_spark("batch=1/offsets", "0")),
+        *(named(TraceEvent("sink.file", "before", "driver", detail=x)) for x in told),
+    ]
+    begun = [Point("batch=1/sink.file=7.line"), Point("batch=1/sink.file=7.line", occurrence=2)]
+    assert events[-1].step == begun[0].step
+    assert lines_of_changes(events, 1) == begun
+    assert lines_of_changes(events, 0) == []
+    assert lines_asked([*begun, Point("batch=1/commits")]) == [7]
 
 
 def test_what_is_done_beside_a_batch_is_of_the_one_that_was_open_and_counted_apart() -> None:

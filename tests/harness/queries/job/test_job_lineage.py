@@ -48,3 +48,30 @@ def test_of_the_stores_that_a_task_of_a_join_writes_the_first_and_the_last_are_h
     assert [step for step in steps if f"crash(driver, before {step})" in found] == [
         f"batch=1/state/op=0/p={p}/{store}/delta" for p in range(2) for store in stores[::3]
     ] + [alone.point.step]
+
+
+@pytest.mark.parametrize(
+    ("steps", "held"),
+    [
+        (("p=0/a=0/source.middle", "stage=0/p=0/a=0/task"), "p=0/a=0/source.middle"),
+        (
+            ("stage=0/p=0/a=0/task", "stage=1/p=1/a=0/task", "stage=1/p=0/a=0/task"),
+            "stage=1/p=0/a=0/task",
+        ),
+    ],
+)
+def test_a_driver_is_held_amid_its_tasks_whether_its_source_tells_of_rows_or_not(
+    steps: tuple[str, ...], held: str
+) -> None:
+    moments = [
+        CrashPoint(Point(f"batch={batch}/{step}", phase), 1, f"{batch} {step} {phase}")  # type: ignore[arg-type]
+        for batch in range(2)
+        for step in ("offsets", *steps, "commits")
+        for phase in ("before", "after")
+    ]
+    run = QueryRun(crash_points=moments)
+    why = JobWhy(2, 4, 1)
+    why.read_clean(run, [])
+    assert {id for id in why.lineage([], run).faults if id.startswith("pause(driver")} == {
+        f"pause(driver, from batch=1/{at} until after batch=3/commits)" for at in (held, "commits")
+    }

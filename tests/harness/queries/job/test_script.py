@@ -155,7 +155,13 @@ def test_what_a_killed_process_has_put_aside_is_gone_when_the_next_one_starts(
 ) -> None:
     script = Script("main.py", starter="python")
     host = ScriptHost(script, Mock(), lambda: True)
-    arguments = {"directory": str(tmp_path), "settings": {}, "addresses": {}, "elsewhere": False}
+    arguments = {
+        "directory": str(tmp_path),
+        "settings": {},
+        "addresses": {},
+        "elsewhere": False,
+        "lines": [],
+    }
     host.submit("", arguments).result(60)
     aside = host.home / "spark"
     (aside / "blockmgr-1").mkdir()
@@ -182,6 +188,7 @@ def test_a_script_is_given_its_command_line(tmp_path: Path) -> None:
         "directory": str(tmp_path / "run"),
         "settings": {},
         "elsewhere": False,
+        "lines": [],
         "addresses": {"kafka": ("127.0.0.1", 9)},
     }
     ended = host.submit("", arguments, Instrumentation()).result(60)
@@ -225,10 +232,11 @@ def test_what_a_script_changes_outside_of_the_runs_folder_is_noted_and_may_be_a_
         "settings": {},
         "addresses": {},
         "elsewhere": elsewhere,
+        "lines": [],
     }
     trace = tmp_path / "trace.jsonl"
     ended = host.submit("", arguments, Instrumentation(trace=str(trace))).result(60)
-    assert ended == {"error": None, "outside": [str(outside)]}
+    assert ended == {"error": None, "outside": [str(outside)], "processes": []}
     opened = [event.detail["path"] for event in read_trace(trace)]
     assert opened == (["a", str(outside)] if elsewhere else ["a"])
     host.close()

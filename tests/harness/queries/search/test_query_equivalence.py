@@ -22,6 +22,7 @@ from bettong.harness.queries.sense import keeps_in_sight
 from bettong.harness.wire import Keys
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CLEAN
+from bettong.lineage.trace import TraceEvent
 
 
 def crash(step: str) -> DriverCrash:
@@ -201,6 +202,22 @@ def test_of_writes_to_several_files_those_on_each_stand_for_themselves(
     assert set(range(len(points))) - one_of_many(points) == kept
 
 
+def test_of_files_that_are_made_for_each_row_the_first_two_and_the_last_stand_for_all() -> None:
+    seen = with_files("mkdir", *("open", "write", "rename") * 6, "open", "write")
+    found = found_in(seen)
+    hit = {n for n in range(1, 22) if any(f"sink.file={n}." in id for id in found)}
+    assert hit == {1, *range(2, 8), *range(17, 20), 20, 21}
+
+
+def test_files_of_another_kind_are_not_taken_for_those_of_rows() -> None:
+    ons = ["rows/?", "rows/?", "done/?"] + ["rows/?"] * 4
+    points = [
+        CrashPoint(Point(f"batch=0/sink.file={n}.rename"), 1, f"b{n}", on)
+        for n, on in enumerate(ons)
+    ]
+    assert one_of_many(points) == {5}
+
+
 @pytest.mark.parametrize(("tables", "kept"), [(8, set(range(16))), (40, {0, 1, 39, 40, 41, 79})])
 def test_many_tables_that_each_batch_writes_to_are_no_rows(tables: int, kept: set[int]) -> None:
     points = [
@@ -257,6 +274,19 @@ def test_another_driver_takes_over_where_later_batches_write_too_and_amid_the_ne
         *ended,
         *amid,
         "pause(driver, from batch=1/commits until after batch=3/commits)",
+    }
+
+
+def test_a_driver_is_held_before_the_first_and_the_last_line_that_writes_past_python() -> None:
+    seen = with_files("change", "change", "change")
+    seen.events = [
+        TraceEvent(f"batch=0/sink.file={n}.change", "before", "driver", detail=detail)
+        for n, detail in enumerate(({"op": "change", "line": [line, 2]} for line in (7, 8, 9)), 1)
+    ]
+    held = {id for id in found_in(seen) if id.startswith("pause") and "sink.file" in id}
+    assert held == {
+        f"pause(driver, from batch=0/sink.file={line}.line#2 until after batch=0/commits)"
+        for line in (7, 9)
     }
 
 

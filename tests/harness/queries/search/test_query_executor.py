@@ -29,9 +29,10 @@ class Runs:
         return self.left.pop(0)
 
 
-def execution(*runs: QueryRun) -> tuple[Execution, Runs]:
+def execution(*runs: QueryRun, seen: bool = True) -> tuple[Execution, Runs]:
     runner = Runs(*runs)
     why = Why(2, SOURCE.batches, 1)
+    why.seen = seen
     executor = SinkExecutor(runner, SOURCE, False, why)  # type: ignore[arg-type]
     return executor.run(frozenset({CRASH})), runner
 
@@ -188,6 +189,18 @@ def test_a_crash_after_a_librarys_own_write_is_a_kill(step: str, real: bool) -> 
     executor = SinkExecutor(runner, SOURCE, False, Why(2, SOURCE.batches, 1))  # type: ignore[arg-type]
     executor.run(frozenset({f"crash(driver, before {step})"}))
     assert asked == [real]
+
+
+@pytest.mark.parametrize(
+    ("seen", "beside"),
+    [(True, None), (False, ["the process 'sh' worked outside of its workdir, unseen"])],
+)
+def test_what_a_process_does_where_nothing_is_seen_is_not_known_to_be_one_step(
+    seen: bool, beside: list[str] | None
+) -> None:
+    found, _ = execution(whole(processes={"the process 'sh'"}), seen=seen)
+    assert found.outcome == "good"
+    assert found.details.get("concurrent") == beside
 
 
 def test_of_events_a_run_takes_one() -> None:
