@@ -186,12 +186,11 @@ ROLLING_TWO = Scenario(
 ON_CREDIT = replace(
     COUNTING,
     name="counting_on_credit",
-    title="sums in 3 batches, with a gateway that takes two messages ahead and no more, each into "
-    "a new segment of its journal",
+    title="sums in 3 batches, with a gateway that takes two messages ahead and no more",
     input=amounts,
     batch=2,
     frame=1,
-    options={"gateway": ("--max-unreleased", "2", "--segment-bytes", "1")},
+    options={"gateway": ("--max-unreleased", "2")},
 )
 
 REPARTITIONED = replace(

@@ -30,10 +30,7 @@ CORNERS = {
         ("engine/receiver/ledger.py", "self._log.drop_before(self._log.segments[-1])"),
     ],
     "merged_rolling": [("engine/storage/log.py", "self._begin(segment.number + 1)")],
-    "counting_on_credit": [
-        ("engine/ingest/gateway.py", "sender.send(Credit(stream.limit))"),
-        ("engine/storage/log.py", "self._begin(segment.number + 1)"),
-    ],
+    "counting_on_credit": [("engine/ingest/gateway.py", "sender.send(Credit(stream.limit))")],
     "counting_merging": [
         ("engine/state/compaction.py", "return write_rows(store, name, state.name, rows,"),
         ("engine/state/manifest.py", "store.remove(_name(batch, epoch))"),
