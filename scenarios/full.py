@@ -18,8 +18,8 @@ from bettong.scenarios.counting import COUNTING
 
 
 class FullGateway(Gateway):
-    """Has room for its one stream, and for as few connections as one sender and two drivers, one of
-    which is taken for dead, have."""
+    """Has room for its one stream, and for few connections: those of a sender and of two drivers,
+    one of which is taken for dead, and one more."""
 
     def __init__(
         self, access: ListenConfig, directory: Path, limits: Limits | None = None, **options: Any
