@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from bettong.engine.batch.job import Job
-from bettong.engine.batch.protocol import BatchProtocol, Settings
+from bettong.engine.batch.protocol import BatchProtocol, Report, Settings
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.net.connection import Connection
 from bettong.engine.state.inline import InlineExecutor
-from bettong.engine.state.manifest import Manifest
+from bettong.engine.state.manifest import Manifest, current_epoch
 
 
 class GathersThree(Gateway):
@@ -61,16 +61,33 @@ class Later(Executor):
             self.work()
 
 
-class MergingBeside(MergingFiles):
-    """Merges them, and removes old versions, when the next batch has begun from what is there,
-    before its tasks read it."""
+class MergingLater(MergingFiles):
+    """Merges them, and removes old versions, when it is told to."""
 
     def __init__(self, settings: Settings) -> None:
         self._later = Later()
         super().__init__(settings, self._later)
+
+
+class MergingBeside(MergingLater):
+    """Does so when the next batch has begun from what is there, before its tasks read it."""
 
     def job(self, batch: int, base: Manifest) -> Job:
         """What a batch has to do."""
         job = super().job(batch, base)
         self._later.work()
         return job
+
+
+class MergingApart(MergingLater):
+    """Does so when the next batch's tasks have written their files, which nothing names yet, and
+    takes up its work after each restart with one state partition more."""
+
+    def __init__(self, settings: Settings) -> None:
+        partitions = settings.partitions + current_epoch(settings.store)
+        super().__init__(replace(settings, partitions=partitions))
+
+    def manifest(self, job: Job, reports: Sequence[Report]) -> Manifest:
+        """The state after the batch."""
+        self._later.work()
+        return super().manifest(job, reports)

@@ -7,9 +7,11 @@ from bettong.scenarios import (
     benchmarks,
     corners,
     counting,
+    full,
     kafka,
     live,
     market_spread,
+    merging,
     showcase,
     suites,
     word_count,
@@ -23,11 +25,19 @@ from bettong.scenarios.sinks import entries as sinks
 
 def entries() -> list[CatalogEntry]:
     """All scenarios, suites, protocols, sinks, jobs and measurements."""
-    scenarios = [
-        entry
-        for module in (word_count, counting, corners, market_spread, showcase, kafka, live, shipped)
-        for entry in module.entries()
-    ]
+    own = (
+        word_count,
+        counting,
+        corners,
+        merging,
+        full,
+        market_spread,
+        showcase,
+        kafka,
+        live,
+        shipped,
+    )
+    scenarios = [entry for module in own for entry in module.entries()]
     return [
         *scenarios,
         *suites.entries(),

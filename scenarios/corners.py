@@ -13,11 +13,14 @@ from bettong.engine import Application
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Settings
 from bettong.engine.endpoints import TcpSink
+from bettong.engine.ingest.frames import Batch, Read
 from bettong.engine.ingest.gateway import Gateway
+from bettong.engine.ingest.stream import Stream
+from bettong.engine.net.errors import FrameError
 from bettong.engine.state.manifest import Manifest, current_epoch
 from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Scenario
-from bettong.scenarios.applications import changing_sum, renamed_sum
+from bettong.scenarios.applications import changing_sum, renamed_sum, rescaled_sum
 from bettong.scenarios.counting import COUNTING
 from bettong.scenarios.live import merged
 
@@ -27,17 +30,6 @@ _LARGE = 4_300_000  # more than one answer of the gateway and one part of a prep
 def amounts() -> bytes:
     """Six numbers of three keys."""
     return b"one,5\ntwo,10\nthree,15\none,5\ntwo,10\nthree,15"
-
-
-COLLIDING = (b"0418ce3bf19631ca", b"bc2ab3333b69a757")
-"""Two keys with the same hash, of 64 bits of BLAKE2b: found by some 10^9 tries."""
-
-
-def colliding() -> bytes:
-    """Numbers of two keys with the same hash, and of one beside them."""
-    one, other = COLLIDING
-    keys = (one, other, one, b"alone", other, one, other, b"alone")
-    return b"\n".join(b"%s,%d" % (key, n) for n, key in enumerate(keys, 1))
 
 
 def _numbers(*values: int) -> str | dict[str, str]:
@@ -124,9 +116,16 @@ class OtherPartitions(BatchProtocol):
 
 
 class SmallReplies(Gateway):
-    """Answers readers with one record of the journal at a time."""
+    """Answers readers with one record of the journal at a time, as one frame holds no more."""
 
     reply_bytes: ClassVar[int] = 1
+
+    def read(self, stream: Stream, request: Read) -> Batch:
+        """Messages from the start of the wanted range: of this scenario one is a record."""
+        batch = super().read(stream, request)
+        if len(batch.messages) > 1:
+            raise FrameError(f"a frame does not hold {len(batch.messages)} messages")
+        return batch
 
 
 class SmallParts(TcpSink):
@@ -155,6 +154,13 @@ class OtherNames(OtherCode):
     """Takes up its work after the first restart with code whose steps and fields are renamed."""
 
     versions = renamed_sum.versions
+
+
+class OtherScale(OtherCode):
+    """Takes up its work after the first restart with code to which the fields of state mean
+    something else."""
+
+    versions = rescaled_sum.versions
 
 
 ROLLING = replace(
@@ -195,26 +201,6 @@ REPARTITIONED = replace(
     classes={"protocol": "bettong.scenarios.corners:OtherPartitions"},
 )
 
-MERGING = replace(
-    COUNTING,
-    name="counting_merging",
-    title="sums in 4 batches, with state files that are merged two at a time",
-    # "two" is read again only from a file that was merged with another key in it
-    input=lambda: b"one,5\ntwo,10\nthree,15\none,5\nthree,10\none,15\ntwo,20\none,25",
-    batch=2,
-    frame=2,
-    classes={"protocol": "bettong.scenarios.beside:MergingFiles"},
-    versions=2,
-    batches=3,  # the third is the first that names a merged file
-)
-
-MERGING_BESIDE = replace(
-    MERGING,
-    name="counting_merging_beside",
-    title="sums in 4 batches, with state files that are merged when the next batch has begun",
-    classes={"protocol": "bettong.scenarios.beside:MergingBeside"},
-)
-
 AHEAD = replace(
     COUNTING,
     name="counting_ahead",
@@ -225,19 +211,21 @@ AHEAD = replace(
     classes={"gateway": "bettong.scenarios.beside:GathersThree"},
 )
 
-COLLIDED = replace(
-    MERGING,
-    name="counting_collided",
-    title="sums in 4 batches, of three keys of which two have the same hash",
-    input=colliding,
-)
-
 ON_ARRAYS = replace(
     COUNTING,
     name="counting_on_arrays",
     title="sums in 2 batches, over whole arrays at a time",
     application="bettong.scenarios.applications.running_sum_arrays:app",
     input=amounts,
+)
+
+SWITCHES = replace(
+    COUNTING,
+    name="switches_on_arrays",
+    title="lamps in 2 batches, over whole arrays at a time: truth values in state",
+    application="bettong.scenarios.applications.switches_on_arrays:app",
+    input=lambda: b"hall\nattic\nhall\nhall\nattic\nhall",
+    stream="lamps",
 )
 
 CHANGED = replace(
@@ -274,6 +262,14 @@ RENAMED = replace(
     frame=2,
     partitions=1,
     classes={"protocol": "bettong.scenarios.corners:OtherNames"},
+)
+
+RESCALED = replace(
+    RENAMED,
+    name="counting_rescaled",
+    title="sums in 2 batches, which are kept in hundredths after the first restart",
+    application="bettong.scenarios.applications.rescaled_sum:app",
+    classes={"protocol": "bettong.scenarios.corners:OtherScale"},
 )
 
 VISITS = Scenario(
@@ -325,13 +321,12 @@ SCENARIOS: Sequence[Scenario] = (
     ROLLING,
     ROLLING_TWO,
     ON_CREDIT,
+    SWITCHES,
     AHEAD,
     REPARTITIONED,
     CHANGED,
     RENAMED,
-    MERGING,
-    MERGING_BESIDE,
-    COLLIDED,
+    RESCALED,
     ON_ARRAYS,
     IN_PARTS,
     VISITS,

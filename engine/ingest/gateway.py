@@ -281,9 +281,10 @@ class Gateway(Server):
         """How far the stream has come."""
         stream.wait_for(request.upto, request.wait_ms / 1000)
         journal = stream.journal
+        ended = journal.ended  # before its length: to a stream that has ended nothing is added
         end = journal.end
         step = self.append_step_of(stream, min(request.upto, end))
-        return StatusReply(journal.base, end, journal.released, journal.ended, step)
+        return StatusReply(journal.base, end, journal.released, ended, step)
 
     def read(self, stream: Stream, request: Read) -> Batch:
         """Messages from the start of the wanted range, as many as one frame should hold."""

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bettong.harness.scenario import Scenario
-from bettong.scenarios.corners import MERGING, VISITS
+from bettong.scenarios.corners import VISITS
 from bettong.scenarios.counting import COUNTING
+from bettong.scenarios.merging import MERGING
 from bettong.scenarios.mutants.definition import mutant
 from bettong.scenarios.showcase import ALERTS
 from bettong.scenarios.word_count import WORD_COUNT

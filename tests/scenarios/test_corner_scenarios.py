@@ -16,9 +16,13 @@ from bettong.harness.backends.local import LocalBackend
 from bettong.harness.checkers.oracle import by_number, expected_outputs
 from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import bounds_of
+from bettong.scenarios import corners, full, merging
 from bettong.scenarios.benchmarks.mutants.executed import Executed
 from bettong.scenarios.benchmarks.mutants.overlay import source_of
-from bettong.scenarios.corners import COLLIDING, READINGS, SCENARIOS, VISITS
+from bettong.scenarios.corners import READINGS, VISITS
+from bettong.scenarios.merging import COLLIDING, FORGETTING
+
+SCENARIOS = (*corners.SCENARIOS, *merging.SCENARIOS, *full.SCENARIOS)
 
 CORNERS = {
     "counting_rolling": [
@@ -36,6 +40,16 @@ CORNERS = {
         ("engine/state/compaction.py", "return write_rows(store, name, state.name, rows,"),
         ("engine/state/manifest.py", "store.remove(_name(batch, epoch))"),
     ],
+    "counting_merging_apart": [
+        ("engine/state/compaction.py", "return write_rows(store, name, state.name, rows,"),
+        ("engine/state/housekeeping.py", 'self._store.remove(f"{folder}/{name}")'),
+    ],
+    "forgetting_merging": [
+        ("engine/state/compaction.py", "return write_rows(store, name, state.name, rows,"),
+        ("engine/expiry.py", "given = list(on_expiry(kept.value))"),
+        ("engine/windows.py", "yield from self._fire(entity)"),
+    ],
+    "switches_on_arrays": [("engine/state/columns.py", "f.name: column.field(i).to_numpy(")],
     "counting_ahead": [("engine/ingest/gateway.py", "causes.append(following.cause)")],
     "counting_collided": [
         ("engine/state/files.py", "rows[place] = self._after_collision("),
@@ -59,11 +73,8 @@ CORNERS = {
     ],
     "counting_between_folders": [
         ("engine/sources/directory.py", 'store.create(f"{len(files):09d}.json", sealed(entry))'),
-        ("engine/sources/lines.py", "found.append(at + self.size + 1)"),
-        (
-            "engine/sinks/arrow.py",
-            'self._store.create(f"batches/{batch:012d}.json", sealed(files))',
-        ),
+        ("engine/sources/lines.py", "found.append(at + size + 1)"),
+        ("engine/sinks/arrow.py", "self._store.create(_note(batch), sealed(files))"),
     ],
     "large_messages": [
         ("engine/ingest/gateway.py", "if size >= self.reply_bytes:\n                break"),
@@ -103,7 +114,9 @@ def test_the_right_ones_hold_without_faults(tmp_path: Path) -> None:
             assert result.verdict == "valid", (scenario.name, result.reason)
 
 
-@pytest.mark.parametrize("scenario", [VISITS, READINGS], ids=lambda scenario: str(scenario.name))
+@pytest.mark.parametrize(
+    "scenario", [VISITS, READINGS, FORGETTING], ids=lambda scenario: str(scenario.name)
+)
 def test_the_interpreter_gives_what_was_worked_out_by_hand(scenario: Scenario) -> None:
     messages = scenario.messages()
     ends = by_number(messages, scenario.batch)

@@ -17,7 +17,17 @@ from bettong.engine import steps
 from bettong.engine.address import Address
 from bettong.engine.ingest.acked import AckedFile, read_acked
 from bettong.engine.ingest.client import RangeClient
-from bettong.engine.ingest.frames import CODEC, Ack, Credit, Data, Hello, Ping, Release, Welcome
+from bettong.engine.ingest.frames import (
+    CODEC,
+    Ack,
+    Credit,
+    Data,
+    Hello,
+    Ping,
+    Release,
+    Status,
+    Welcome,
+)
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.sender import LossError, Pace, Sender
 from bettong.engine.ingest.stream import Stream
@@ -138,6 +148,24 @@ def test_a_reader_waits_for_messages_without_polling(serve: Serve) -> None:
     send(gateway, pace=Pace(10))
     waiting.join(60)
     assert found[0].end == 100
+
+
+class GrowsWhileAsked(Gateway):
+    """Takes the last message and the end of a stream while it says how far that has come."""
+
+    def append_step_of(self, stream: Stream, upto: int) -> str:
+        if not stream.journal.ended:
+            stream.journal.append(Block.of([b"the last one"]))
+            stream.journal.finish()
+        return super().append_step_of(stream, upto)
+
+
+def test_a_stream_has_not_ended_before_its_last_message(tmp_path: Path) -> None:
+    with closing(GrowsWhileAsked(ListenConfig(LOOPBACK), tmp_path / "gateway")) as gateway:
+        stream = gateway.stream("lines")
+        stream.append_raw(Block.of([b"the first one"]))
+        told = [gateway.status(stream, Status(0, 0, "")) for _ in range(2)]
+    assert [(status.end, status.ended) for status in told] == [(1, False), (2, True)]
 
 
 @pytest.mark.parametrize(

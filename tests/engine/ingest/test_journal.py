@@ -92,6 +92,21 @@ def test_numbers_go_on_after_everything_was_released() -> None:
     assert content(again, 10, 11) == [b"message 10"]
 
 
+def test_what_was_released_before_the_first_segment_is_known_after_a_restart() -> None:
+    disk = SimulatedDisk()
+    journal = opened(disk, segment_bytes=1)
+    journal.append(block(0, 1))
+    journal.release(1)
+    for first in (1, 2, 3):
+        journal.append(block(first, 1))
+    journal.release(
+        2
+    )  # noted in the last segment; the first that stays begins after the one before
+    again = opened(SimulatedDisk(disk.image()), segment_bytes=1)
+    assert (again.base, again.released, again.end) == (2, 2, 4)
+    assert content(again) == [b"message 2", b"message 3"]
+
+
 def test_the_end_is_durable_and_final() -> None:
     journal = opened(SimulatedDisk(small()))
     assert journal.ended

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from bettong.engine import interpret, state_entity
 from bettong.engine.batch import tasks
 from bettong.engine.codecs.state import BytesCodec
-from bettong.engine.state.compaction import merge
+from bettong.engine.keys import bounds, partition_of
+from bettong.engine.state.compaction import merge, to_merge
 from bettong.engine.state.entities import FileCache, load, save
 from bettong.engine.state.files import Rows, StateFileError, open_rows, read_rows, write_rows
 from bettong.engine.state.manifest import (
@@ -28,6 +29,7 @@ from bettong.engine.state.manifest import (
     take_epoch,
     write_manifest,
 )
+from bettong.engine.state.scan import scan
 from bettong.engine.state.store import LocalStore, StoreError
 from bettong.engine.storage.simulated import Image, SimulatedDisk
 from bettong.lineage.errors import BettongError
@@ -344,3 +346,24 @@ def test_partitions_may_change_while_files_of_other_partitions_are_left() -> Non
             manifest = simulation.batch(protocol, number, ends[number - 1], ends[number])
     entities = simulation.entities(manifest, "WordTotal", list("abcdefgh"))
     assert entities == dict.fromkeys("abcdefgh", WordTotal(30))
+
+
+def test_a_hash_at_the_edge_of_a_partition_belongs_to_the_one_that_begins_there() -> None:
+    """No key with such a hash is known: it would take some 10^13 tries to find one."""
+    state, store = state_entity(WordTotal), store_on(SimulatedDisk())
+    (low, edge), (_, high) = bounds(1, 3), bounds(2, 3)
+    hashes = [low, edge - 1, edge, high - 1]
+    assert [partition_of(hashed, 3) for hashed in hashes] == [1, 1, 2, 2]
+    keys = [b"sa", b"sb", b"sc", b"sd"]
+    entry = save(state, store, "f", keys, hashes, [WordTotal(n) for n in range(4)])
+    found = [scan(state, FileCache(store), [entry], *bounds(p, 3)).keys for p in range(3)]
+    assert found == [[], keys[:2], keys[2:]]
+    one = [
+        save(state, store, key.decode(), [key], [hashed], [WordTotal()])
+        for key, hashed in zip(keys, hashes, strict=True)
+    ]
+    manifest = Manifest("a", 0, 1, {}, tuple(one))
+    for partition, own in enumerate([[], one[:2], one[2:]]):
+        files = manifest.files_of(state.name, *bounds(partition, 3))
+        assert list(files) == own
+        assert list(to_merge(files, *bounds(partition, 3), 2)) == own

@@ -1,0 +1,105 @@
+"""State files that are merged, and what else goes on while that is done: keys that collide, keys
+that are forgotten, another number of state partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bettong.harness.catalog import CatalogEntry, given
+from bettong.harness.scenario import Scenario
+from bettong.scenarios.counting import COUNTING
+
+COLLIDING = (b"0418ce3bf19631ca", b"bc2ab3333b69a757")
+"""Two keys with the same hash, of 64 bits of BLAKE2b: found by some 10^9 tries."""
+
+
+def colliding() -> bytes:
+    """Numbers of two keys with the same hash, and of one beside them."""
+    one, other = COLLIDING
+    keys = (one, other, one, b"alone", other, one, other, b"alone")
+    return b"\n".join(b"%s,%d" % (key, n) for n, key in enumerate(keys, 1))
+
+
+def quiet_amounts() -> bytes:
+    """Amounts of three keys, two of which are silent for so long that they are forgotten."""
+    return (
+        b"ann,1,1\nbob,3,2\nann,12,4\nbob,14,8\neve,41,16\neve,42,32\nann,43,64\neve,45,128\n"
+        b"eve,46,256\nann,53,512"
+    )
+
+
+QUIET_BY_HAND = {
+    "amounts/2.0.0": "from 0 to 10: 1",
+    "amounts/3.0.0": "from 0 to 10: 2",
+    "amounts/5.1.368341355.1757475340.1610612736.0": "from 10 to 20: 8",
+    "amounts/5.1.368341355.1757475340.1610612736.1": "forgotten",
+    "amounts/5.1.1070017934.1889350135.0.0": "from 10 to 20: 4",
+    "amounts/5.1.1070017934.1889350135.0.1": "forgotten",
+    "amounts/9.0.0": "from 40 to 50: 64",
+    "amounts/9.1.556715632.966238044.1073741824.0": "from 40 to 50: 432",
+}
+"""What they lead to: windows that end with an amount, and by a tick those of bob, ann and eve, in
+the order of their hashes."""
+
+MERGING = replace(
+    COUNTING,
+    name="counting_merging",
+    title="sums in 4 batches, with state files that are merged two at a time",
+    # "two" is read again only from a file that was merged with another key in it
+    input=lambda: b"one,5\ntwo,10\nthree,15\none,5\nthree,10\none,15\ntwo,20\none,25",
+    batch=2,
+    frame=2,
+    classes={"protocol": "bettong.scenarios.beside:MergingFiles"},
+    versions=2,
+    batches=3,  # the third is the first that names a merged file
+)
+
+MERGING_BESIDE = replace(
+    MERGING,
+    name="counting_merging_beside",
+    title="sums in 4 batches, with state files that are merged when the next batch has begun",
+    classes={"protocol": "bettong.scenarios.beside:MergingBeside"},
+)
+
+MERGING_APART = replace(
+    MERGING,
+    name="counting_merging_apart",
+    title="sums in 4 batches, with state files that are merged when the next batch's are written, "
+    "and one state partition more after each restart",
+    # the second batch writes "one" and "two" into one file, which three partitions share
+    input=lambda: b"one,5\none,10\none,15\ntwo,5\none,10\ntwo,20\nthree,5\ntwo,25",
+    classes={"protocol": "bettong.scenarios.beside:MergingApart"},
+)
+
+COLLIDED = replace(
+    MERGING,
+    name="counting_collided",
+    title="sums in 4 batches, of three keys of which two have the same hash",
+    input=colliding,
+)
+
+FORGETTING = replace(
+    MERGING,
+    name="forgetting_merging",
+    title="windows of keys that are forgotten, in 5 batches, with state files that are merged two "
+    "at a time",
+    application="bettong.scenarios.applications.quiet_sums:app",
+    # what says that "bob" is gone is merged while an older file, merged before, still has him
+    input=quiet_amounts,
+    partitions=1,
+    rows=QUIET_BY_HAND,
+)
+
+SCENARIOS: Sequence[Scenario] = (
+    MERGING,
+    MERGING_BESIDE,
+    MERGING_APART,
+    COLLIDED,
+    FORGETTING,
+)
+
+
+def entries() -> list[CatalogEntry]:
+    """What the catalog says of them."""
+    return [CatalogEntry(s.name, "scenario", s.title, given(s)) for s in SCENARIOS]
