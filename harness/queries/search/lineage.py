@@ -216,7 +216,11 @@ class Why:
             yield middle
             return
         steps = [StepId.parse(m.point.step) for m in self.clean_crash_points if m.batch == batch]
-        first = [step for step in steps if step.is_task and step.task == (batch, 0, 0)]
+        first = [
+            step
+            for step in steps
+            if step.is_task and not step.is_concurrent and step.task == (batch, 0, 0)
+        ]
         if first:
             yield str(max(first, key=lambda step: step.stage or 0))
 
