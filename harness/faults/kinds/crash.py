@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
-from bettong.harness.faults.fault import Begun, Fault, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.fault import Begun, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.node_fault import DeadlyFault
 from bettong.harness.faults.point import Point, PointPhase, Topology
 from bettong.harness.faults.wording import moment
 from bettong.lineage.faults import CRASH
@@ -16,7 +17,7 @@ from bettong.lineage.trace import TraceEvent
 
 
 @dataclass(frozen=True, slots=True)
-class Crash(Fault):
+class Crash(DeadlyFault):
     """SIGKILL of every process of a node; no clean-up code runs.
 
     Attributes:
@@ -29,8 +30,6 @@ class Crash(Fault):
     optional: ClassVar[tuple[str, ...]] = ("before", "after", "restart")
     premises: ClassVar[tuple[Premise, ...]] = ("lives before", "lives after")
 
-    node: str
-    at: Point
     restart: bool = True
 
     @property
@@ -51,20 +50,8 @@ class Crash(Fault):
         return f"the {self.node} was killed {moment(self.at)}{after}"
 
     @property
-    def points(self) -> tuple[Point, ...]:
-        return (self.at,)
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        return (self.node,)
-
-    @property
     def place(self) -> str:
         return self.node
-
-    @property
-    def kills(self) -> tuple[str, ...]:
-        return (self.node,)
 
     @property
     def parts_for_good(self) -> bool:
@@ -85,6 +72,3 @@ class Crash(Fault):
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Crash]:
         phase: PointPhase = "before" if premise == "lives before" else "after"
         yield cls(step.node, Point(step.step, phase, step.number))
-
-    def moved(self, point: Point) -> Crash:
-        return replace(self, at=point)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from bettong.engine.steps import POWER_CUT
 from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
-from bettong.harness.faults.fault import Begun, DiskCall, Fault, Go, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.fault import Begun, DiskCall, Go, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.node_fault import DeadlyFault
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.wording import moment, ordinal
 from bettong.lineage.faults import STORAGE
@@ -17,7 +18,7 @@ from bettong.lineage.trace import TraceEvent
 
 
 @dataclass(frozen=True, slots=True)
-class CrashWriting(Fault):
+class CrashWriting(DeadlyFault):
     """SIGKILL of every process of a node within a step of its own, right before the n-th ``sync``.
     What it has written is there when it comes back, in the machine's memory: it is durable only
     once somebody syncs it.
@@ -33,8 +34,6 @@ class CrashWriting(Fault):
     premises: ClassVar[tuple[Premise, ...]] = ("ends",)
     reports: ClassVar[str] = POWER_CUT
 
-    node: str
-    at: Point
     sync: int = 1
 
     @property
@@ -58,18 +57,6 @@ class CrashWriting(Fault):
             "what it had written was not durable yet; it came back"
         )
 
-    @property
-    def points(self) -> tuple[Point, ...]:
-        return (self.at,)
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        return (self.node,)
-
-    @property
-    def kills(self) -> tuple[str, ...]:
-        return (self.node,)
-
     def begin(self, run: RunActuator) -> Begun | None:
         if self.node != run.node:
             return None  # another node takes this step
@@ -85,9 +72,6 @@ class CrashWriting(Fault):
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[CrashWriting]:
         at = Point(step.step, "before", step.number)
         return (cls(step.node, at, sync) for sync in _with_something_new(step.calls))
-
-    def moved(self, point: Point) -> CrashWriting:
-        return replace(self, at=point)
 
 
 def _with_something_new(calls: Sequence[DiskCall]) -> Iterator[int]:

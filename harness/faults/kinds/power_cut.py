@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from bettong.engine.steps import POWER_CUT
 from bettong.engine.storage.durability import KEEPS, Keep
 from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
-from bettong.harness.faults.fault import Begun, Fault, Go, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.fault import Begun, Go, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.node_fault import DeadlyFault
 from bettong.harness.faults.point import Point, PointPhase, Topology
 from bettong.harness.faults.wording import moment
 from bettong.lineage.faults import STORAGE
@@ -26,7 +27,7 @@ _KEPT = {
 
 
 @dataclass(frozen=True, slots=True)
-class PowerCut(Fault):
+class PowerCut(DeadlyFault):
     """The power of a node is cut at the edge of a step, its own or another node's, or within a
     step of its own right before the n-th ``sync``: what is not durable by then is lost. The node
     comes back.
@@ -43,8 +44,6 @@ class PowerCut(Fault):
     premises: ClassVar[tuple[Premise, ...]] = ("stays",)
     reports: ClassVar[str] = POWER_CUT
 
-    node: str
-    at: Point
     sync: int = 1
     keep: Keep = "half"
 
@@ -95,24 +94,12 @@ durable",
         return f"the power of the {self.node} was cut {when}, and {kept}"
 
     @property
-    def points(self) -> tuple[Point, ...]:
-        return (self.at,)
-
-    @property
-    def nodes(self) -> tuple[str, ...]:
-        return (self.node,)
-
-    @property
     def variety(self) -> str:
         return str(self.keep)
 
     @property
     def place(self) -> str:
         return f"{self.node}, keep {self.keep}"
-
-    @property
-    def kills(self) -> tuple[str, ...]:
-        return (self.node,)
 
     def begin(self, run: RunActuator) -> Begun | None:
         if self._at_edge:
@@ -138,6 +125,3 @@ durable",
     @classmethod
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[PowerCut]:
         return (cls(*loss) for loss in run.power_losses(step))
-
-    def moved(self, point: Point) -> PowerCut:
-        return replace(self, at=point)
