@@ -129,6 +129,11 @@ class StepId:
         """The part of what it moves, where one request does not hold it all."""
         return self.number("part")
 
+    @property
+    def whole(self) -> StepId:
+        """The step of all its parts, within which this one is taken; itself where it is none."""
+        return StepId(tuple(part for part in self.parts if part[0] != "part"))
+
     def of_attempt(self, number: int) -> str:
         """The same step of another attempt at its task."""
         return self._text.replace(f"/a={self.attempt}/", f"/a={number}/", 1)

@@ -46,11 +46,9 @@ class Partitions:
         request = next((c for c in asked if not c.done_at(o.begun) or c.id.is_push), None)
         if request is None or _ends(request)[0] == o.node:  # who asks again is what stands still
             return None
-        connect = _connect(request)
-        if connect is None:
-            return Point(request.step, "before", request.number + 1)
-        tried = sum(o.begun <= request.begun for o in self._of_step.get(connect, ()))
-        return Point(connect, "before", tried + 1)
+        again = _begins_again(request)
+        tried = sum(o.begun <= request.begun for o in self._of_step.get(again, ()))
+        return Point(again, "before", tried + 1)
 
     def _place(self, request: Occurrence) -> None:
         client, server = _ends(request)
@@ -64,8 +62,8 @@ class Partitions:
 
     def _tried_next(self, request: Occurrence) -> Occurrence | None:
         """What was lost is tried again so, if it was."""
-        step = _connect(request) or request.step
-        later = (o for o in self._of_step.get(step, ()) if o.begun > request.begun)
+        again = self._of_step.get(_begins_again(request), ())
+        later = (o for o in again if o.begun > request.begun)
         return next(later, None)
 
 
@@ -76,9 +74,10 @@ def _ends(request: Occurrence) -> tuple[str, str]:
     return (b, a) if request.step.startswith("gateway.ack/") else (a, b)
 
 
-def _connect(request: Occurrence) -> str | None:
-    """The step by which a sender tries again what is not answered."""
-    if request.step.startswith(_CONNECT):
-        return request.step
+def _begins_again(request: Occurrence) -> str:
+    """The step by which whoever gets no answer begins to ask again: a sender connects, and where
+    one request does not hold it all, all of its parts are asked for anew."""
     id = StepId.parse(request.step)
-    return f"{_CONNECT}{id.message[0]}" if id.message and id.is_push else None
+    if id.message and id.is_push:
+        return f"{_CONNECT}{id.message[0]}"
+    return str(id.whole)
