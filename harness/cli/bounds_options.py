@@ -26,7 +26,11 @@ _COUNTS = (
         "drivers that stand still, are replaced, and go on beside their successors; servers that "
         "stand still until they are asked again; answers that are lost without a sign.",
     ),
-    ("storage", 0, "writes that a disk refuses, or that a power cut tears or loses."),
+    (
+        "storage",
+        0,
+        "writes that a disk refuses, a power cut tears or loses, or a crash comes amid.",
+    ),
     ("duplicates", 0, "requests that are delivered twice."),
     ("partitions", 0, "nodes cut off from those that ask them, for two tries."),
     ("moments", 0, "waits of live batches that end one moment later."),
@@ -34,10 +38,10 @@ _COUNTS = (
 )
 _PROFILE = (
     "ldfi: quick tries one fault at a time: a crash, a loss, a storage fault, a power cut, a "
-    "pause or silence, a repeated request, a partition. standard, the default, tries also a crash "
-    "and a loss together. thorough tries up to three of any kinds, two of them alike. The options "
-    "below win; a count of faults without --bounds is the whole of it, with one crash and one loss "
-    "unless they say otherwise."
+    "crash amid a write, a pause or silence, a repeated request, a partition. standard, the "
+    "default, tries also a crash and a loss together. thorough tries up to three of any kinds, two "
+    "of them alike. The options below win; a count of faults without --bounds is the whole of it, "
+    "with one crash and one loss unless they say otherwise."
 )
 
 

@@ -48,7 +48,7 @@ class SearchBounds:
 
     Attributes:
         crashes, losses, pauses, storage, duplicates, partitions: how many of each may fire
-            in one run; a power cut counts as storage.
+            in one run; a power cut, or a crash amid a write, counts as storage.
         moments: how many waits of live batches may end later in one run.
         together: how many faults of all kinds may fire in one run; None for as many as the
             counts allow.
