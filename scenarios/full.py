@@ -17,15 +17,19 @@ from bettong.scenarios.corners import amounts
 from bettong.scenarios.counting import COUNTING
 
 
+def _few(limits: Limits | None) -> Limits:
+    """Room for the connections of a sender and of two drivers, one of which is taken for dead, and
+    for one more."""
+    return replace(limits or Limits(), connections=4, strangers=3)
+
+
 class FullGateway(Gateway):
-    """Has room for its one stream, and for few connections: those of a sender and of two drivers,
-    one of which is taken for dead, and one more."""
+    """Has room for its one stream, and for few connections."""
 
     def __init__(
         self, access: ListenConfig, directory: Path, limits: Limits | None = None, **options: Any
     ) -> None:
-        few = replace(limits or Limits(), connections=4, strangers=3)
-        super().__init__(access, directory, few, max_streams=1, **options)
+        super().__init__(access, directory, _few(limits), max_streams=1, **options)
 
 
 class FullReceiver(Receiver):
@@ -34,8 +38,7 @@ class FullReceiver(Receiver):
     def __init__(
         self, access: ListenConfig, directory: Path, limits: Limits | None = None, **options: Any
     ) -> None:
-        few = replace(limits or Limits(), connections=4, strangers=3)
-        super().__init__(access, directory, few, max_applications=1, **options)
+        super().__init__(access, directory, _few(limits), max_applications=1, **options)
 
 
 FULL = replace(

@@ -85,6 +85,7 @@ class Why:
         self._lost_in = window - 1
         self._alone: list[CandidateFault] = []
         self._lines: dict[int, list[Point]] = {}
+        self._many: set[int] = set()
         self._unreported: list[FaultSet] = []
 
     def lineage(self, faults: Sequence[QueryFault], run: QueryRun) -> Lineage:
@@ -254,11 +255,10 @@ class Why:
 
     def _files_of(self, batch: int) -> list[tuple[str, str]]:
         """The file operations of a batch: each step and its kind."""
-        many = one_of_many(self.clean_crash_points)
         found = (
             m.point.step
             for place, m in enumerate(self.clean_crash_points)
-            if m.batch == batch and place not in many
+            if m.batch == batch and place not in self._many
         )
         return [(step, file[1]) for step in found if (file := StepId.parse(step).file)]
 
@@ -347,6 +347,7 @@ class Why:
     def read_clean(self, run: QueryRun, wire: list[WirePoint]) -> None:
         """Take in the clean run: what may be hit, and whether tasks leave anything."""
         self.wire, self.clean_crash_points = wire, run.crash_points
+        self._many = one_of_many(run.crash_points)
         self._lines = {n: lines_of_changes(run.events, n) for n in self._in_full}
         for batch in self._in_full:
             for endpoint in endpoints_asked(run.recording, run.events, batch):

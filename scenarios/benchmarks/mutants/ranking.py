@@ -15,9 +15,6 @@ from bettong.harness.search.turns import Sort, in_turn, sort_of
 from bettong.lineage.faults import FaultSet
 from bettong.scenarios.benchmarks.mutants.executed import Executed, Moment
 
-_RESTARTS = ("crash", "power-cut")
-"""Kinds of faults after which a node is started again."""
-
 
 @dataclass(frozen=True, slots=True)
 class Trail:
@@ -78,7 +75,7 @@ class Trail:
                 start.phase == "before"
                 and any((n, earlier.get((n, step))) in self.moments for n in hit)
             ),
-            fault.kind in _RESTARTS and bool(hit & started),
+            bool(fault.kills) and bool(hit & started),
             StepId.parse(step).shape in {StepId.parse(s).shape for s in steps},
             bool(hit & nodes),
             True,
