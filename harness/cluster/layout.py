@@ -82,6 +82,11 @@ class Layout:
         """What each node has not made durable yet."""
         return self.folder / "accounts"
 
+    @property
+    def kept(self) -> Path:
+        """A copy of what the nodes have on their disks, while they are started on it."""
+        return self.folder / "kept"
+
     def log(self, node: str) -> Path:
         """What a node prints."""
         return self.folder / f"{node}.log"

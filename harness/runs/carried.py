@@ -2,9 +2,9 @@
 
 That is so when the sender has been told that all its messages are safe, and the query has
 committed and released every one of them. Its last batch can then be forced to be done once more, by
-deleting Spark's note that it was done; or every node is killed, or its power cut, and started
-again, and no fault fires any more. So what is judged is not only right, but stays so. A run that
-does not get there is ``Stuck``.
+deleting Spark's note that it was done; or every node is killed and started again, on the files as
+they are and on what a power cut leaves of them, and no fault fires any more. So what is judged is
+not only right, but stays so. A run that does not get there is ``Stuck``.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from bettong.harness.conductor.stage_numbers import StageNumbers
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.runs.course import BlindError, Course, Limits, StuckError
+from bettong.harness.runs.kept_files import KeptFiles
 from bettong.harness.runs.left_fences import check_fences
 from bettong.harness.runs.left_logs import check_logs
 from bettong.harness.runs.left_notes import check_notes
@@ -50,8 +51,8 @@ class Asked:
     Attributes:
         replay: whether to force the last batch to be done again.
         again: every node is killed and started again when all is done, unless what the run has left
-            on the disks is in here.
-        power_cut: what is not durable is lost then.
+            on the disks is in here; that is added if the start changes nothing.
+        power_cut: after that what was not durable is lost, and they are started on what is left.
         limits: when it counts as stuck.
         trace: file for the trace.
         on_step: given each event of the trace as it comes.
@@ -68,6 +69,10 @@ class Asked:
     order: FiringOrder | None = None
     spares_jvm: bool = False
 
+
+KILLED = "every node was killed"
+POWER_CUT = "the power was cut"
+"""How all nodes of a run come to their end."""
 
 _MOST_BYTES = 1 << 16
 """Of input, where readers look at the outputs time and again."""
@@ -88,7 +93,8 @@ class Carried:
         died_before: nodes that had ended until then although nothing excuses that.
         last: what a reader saw when the power was cut, where a sink need not keep it.
         looks: what readers saw before all was done.
-        left: what the run had left on the disks when all was done.
+        left: what every node is to be started on, or was last; empty if that cannot be told.
+        how_ended: how every node came to its end when all was done.
         states: the state that was left, each time when all was done.
         left_behind: what was wrong with all else that was left, each time.
         stuck: that it did not end.
@@ -125,7 +131,8 @@ class Carried:
         self.until_drained: Sequence[TraceEvent] = ()
         self.died_before: Sequence[Anomaly] = ()
         self.last: Observed | None = None
-        self.left: bytes | None = None
+        self.left = b""
+        self.how_ended = ""
         self.states: list[LeftState] = []
         self.left_behind: list[Sequence[Anomaly]] = []
         self.stuck: list[Anomaly] = []
@@ -134,8 +141,13 @@ class Carried:
         self.jvms_spared = 0
         self.laps: dict[str, float] = {}
 
-    def carry_out(self) -> None:
-        """Raises BettongError: the system cannot be started, although no fault has fired."""
+    def carry_out(self, is_right: Callable[[], bool]) -> None:
+        """Args:
+            is_right: whether nothing was wrong so far; asked before what would show it is gone.
+
+        Raises:
+            BettongError: the system cannot be started, although no fault has fired.
+        """
         asked = self._asked
         with self._backend.cluster(self.scenario, self.layout, asked.spares_jvm) as cluster:
             self.first = self.control = RunControl(
@@ -152,8 +164,8 @@ class Carried:
             try:
                 try:
                     self._until_drained(cluster)
-                    if self._to_start_again:
-                        self._start_again(cluster)
+                    if asked.again is not None and self.courses[-1].all_sent:
+                        self._end_and_start_again(cluster, asked.again, is_right)
                 except StuckError as e:
                     self._ended_stuck(cluster, e)
                 except BlindError as e:
@@ -191,7 +203,7 @@ class Carried:
     def lap(self, name: str) -> None:
         """A phase is over."""
         now = time.monotonic()
-        self.laps[name] = round(now - self._lap_began, 3)
+        self.laps[name] = round(self.laps.get(name, 0.0) + now - self._lap_began, 3)
         self._lap_began = now
 
     def _course(self, cluster: RunCluster) -> Course:
@@ -219,25 +231,38 @@ class Carried:
             course.replay()
             self._note_what_is_left()
             self.lap("replay")
-        if asked.again is not None:
-            self._end_servers(cluster)
 
-    def _end_servers(self, cluster: RunCluster) -> None:
+    def _end_and_start_again(
+        self, cluster: RunCluster, known: set[bytes], is_right: Callable[[], bool]
+    ) -> None:
+        """Start every node on the files as they are, and on what a power cut leaves of them."""
+        cuts = self._asked.power_cut
+        self.how_ended = KILLED
         cluster.kill_servers()
-        if self._asked.power_cut:
+        if self._leaves_anew(known) and not (cuts and self.scenario.outputs == "kafka"):
+            kept = KeptFiles(self.layout) if cuts else None
+            self._start_again(cluster)
+            if kept is None or not is_right():
+                return
+            known.add(self.left)
+            cluster.kill_servers()
+            kept.bring_back()
+        if cuts:
             if self.scenario.outputs == "receiver":
                 self.last = self.seen()  # it makes its output again, which need not be durable
+            self.how_ended = POWER_CUT
             cluster.lose_power()
             self._note_what_is_left(power_was_cut=True)
-        self.left = remains(self.layout) if self.scenario.outputs != "kafka" else b""
+            if self._leaves_anew(known):
+                self.last = None
+                self._start_again(cluster)
 
-    @property
-    def _to_start_again(self) -> bool:
-        again = self._asked.again
-        return again is not None and self.left is not None and self.left not in again
+    def _leaves_anew(self, known: set[bytes]) -> bool:
+        """Whether no run is known to have left the same on the disks, where that can be told."""
+        self.left = remains(self.layout) if self.scenario.outputs != "kafka" else b""
+        return self.left not in known
 
     def _start_again(self, cluster: RunCluster) -> None:
-        self.last = None
         self._backend.conductor.end(self.control)
         self.control = RunControl(
             self.run, cluster, normalise=StageNumbers(), answer=self._moments.answer
@@ -246,7 +271,7 @@ class Carried:
         self._backend.conductor.begin(self.control)
         course.again()
         if course.all_sent:
-            self._note_what_is_left(power_was_cut=self._asked.power_cut)
+            self._note_what_is_left(power_was_cut=self.how_ended == POWER_CUT)
         self.lap("again")
 
     def _ended_stuck(self, cluster: RunCluster, error: StuckError) -> None:

@@ -29,7 +29,8 @@ class RunRecord:
         outputs: ids and contents that a reader saw, in their order.
         note: why the outcome is unknown, or what else went on.
         times: when each event came, in seconds.
-        again_changed: all was right until every node was started again after the last batch.
+        again_changed: how every node came to its end after the last batch, if all was right until
+            they were started again after that.
         jvms_spared: how many crashes and power cuts of the driver have spared its JVM.
     """
 
@@ -45,7 +46,7 @@ class RunRecord:
     outputs: tuple[tuple[str, str], ...] = ()
     note: str = ""
     times: Sequence[float] = ()
-    again_changed: bool = False
+    again_changed: str = ""
     jvms_spared: int = 0
 
     @property

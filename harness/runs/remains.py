@@ -49,11 +49,16 @@ def remains(layout: Layout) -> bytes:
     return digest.digest()
 
 
-def _files(layout: Layout) -> list[Path]:
-    tops = [path for path in layout.folder.iterdir() if path != layout.accounts]
+def written_by_nodes(layout: Layout) -> list[Path]:
+    """The files and folders at the top of a run's that its nodes go on from."""
+    others = layout.accounts, layout.kept
     return [
         path
-        for top in tops
-        if top.is_dir() or top.suffix not in _NOT_READ
-        for path in (top.rglob("*") if top.is_dir() else [top])
+        for path in layout.folder.iterdir()
+        if path not in others and (path.is_dir() or path.suffix not in _NOT_READ)
     ]
+
+
+def _files(layout: Layout) -> list[Path]:
+    tops = written_by_nodes(layout)
+    return [path for top in tops for path in (top.rglob("*") if top.is_dir() else [top])]

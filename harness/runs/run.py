@@ -56,7 +56,7 @@ def run_once(
     for stream, sent in input_.items():
         layout.input(stream).write_bytes(b"".join(message + b"\n" for message in sent))
     carried = Carried(backend, scenario, schedule, layout, input_, asked)
-    carried.carry_out()
+    carried.carry_out(lambda: _judge_carried(carried, carried.seen())[1].verdict == "valid")
     last = carried.last or carried.seen()
     before, judgement = _judge_carried(carried, last)
     changed = before.verdict == "valid" and judgement.verdict != "valid"
@@ -64,8 +64,9 @@ def run_once(
     judged = judgement if schedule.faults or asked.again is not None else before
     if asked.again is not None and carried.left and judged.verdict == "valid":
         asked.again.add(carried.left)
-    again_changed = changed and carried.started_again and judgement.verdict == "invalid"
-    if again_changed:
+    again_changed = ""
+    if changed and carried.started_again and judgement.verdict == "invalid":
+        again_changed = carried.how_ended
         _append(asked.trace, carried.control.events)
     notes = [note for course in carried.courses for note in course.notes]
     if judged.verdict == "unknown":

@@ -12,11 +12,6 @@ from bettong.lineage.results import Anomaly
 _NAMED = 4
 
 
-def ended(power_cut: bool) -> str:
-    """How every node of a run came to its end."""
-    return "the power was cut" if power_cut else "every node was killed"
-
-
 def counterexample_words(
     faults: Sequence[Fault], anomalies: Sequence[Anomaly], again: str = ""
 ) -> str:

@@ -242,7 +242,7 @@ class ScenarioExecutor:
         if seen.driver_crashed:
             found["jvm_spared"] = seen.jvms_spared > 0
         if seen.again_changed:
-            found["again"] = True
+            found["again"] = seen.again_changed
         if not seen.schedule.faults and not self.starts_again:
             found["starts_again"] = False
         if read.unread:

@@ -20,7 +20,7 @@ from bettong.harness.runs.campaign import CRASH_MODEL, Campaign
 from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.harness.runs.spared_jvm import spared_jvms
 from bettong.harness.search.bounds import SearchBounds
-from bettong.harness.search.describe import counterexample_words, ended
+from bettong.harness.search.describe import counterexample_words
 from bettong.harness.search.durable import MOST_WAYS
 from bettong.harness.search.executor import Likely, ScenarioExecutor
 from bettong.harness.search.lasting import lasting
@@ -315,7 +315,7 @@ def _counterexample(
 ) -> Counterexample:
     schedule = executor.schedule(found.schedule)
     file = _free(campaign.out)
-    again = found.details.get("again", False)
+    again = "again" in found.details
     ending = {"replay": campaign.replay, "again": again, "power_cut": campaign.power_cut}
     options: Mapping[str, Any] = {**campaign.options, **ending}
     CounterexampleFile(campaign.scenario.name, schedule, dict(options)).write(file)
@@ -332,8 +332,7 @@ def _counterexample(
 
 
 def _words(campaign: Campaign, schedule: Schedule, found: Execution) -> str:
-    how_all_ended = "" if not found.details.get("again") else ended(campaign.power_cut)
-    words = counterexample_words(schedule.faults, found.anomalies, how_all_ended)
+    words = counterexample_words(schedule.faults, found.anomalies, found.details.get("again", ""))
     trace = campaign.out / found.trace if found.trace else None
     if trace is None or not trace.exists():
         return words

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.scenario import Scenario
+from bettong.scenarios.corners import ROLLING_TWO
 from bettong.scenarios.counting import COUNTING
 from bettong.scenarios.mutants.definition import mutant
 
@@ -64,6 +65,14 @@ MUTANTS: Sequence[Scenario] = (
         "gateway",
         "disks:ForgetsRests",
         "Remember that the rest of a failed write is there, and cut it off before the next one.",
+    ),
+    mutant(
+        ROLLING_TWO,
+        "gateway_drops_newest_first",
+        "the gateway removes old segments from the newest one on, and the disk fails amid that",
+        "gateway",
+        "disks:DropsNewestFirst",
+        "Remove the oldest first: what is left when that fails has no gap then.",
     ),
     mutant(
         COUNTING,

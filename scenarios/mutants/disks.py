@@ -17,7 +17,7 @@ from bettong.engine.receiver.ledger import Ledger
 from bettong.engine.receiver.server import Receiver
 from bettong.engine.state.store import LocalStore
 from bettong.engine.storage.disk import AppendFile, Buffer, OsDisk
-from bettong.engine.storage.log import RecordLog
+from bettong.engine.storage.log import RecordLog, segment_path
 
 
 class _Unsynced:
@@ -162,6 +162,23 @@ class ForgetsRests(Gateway):
     """Goes on writing behind a record that was refused, where the disk did not let it be cut."""
 
     journal_class = _ForgetfulJournal
+
+
+class _DropsNewestFirst(RecordLog):
+    def drop_before(self, number: int) -> None:
+        for old in reversed([s for s in self._segments[:-1] if s.number < number]):
+            self._disk.remove(segment_path(self.directory, old.number))
+            self._segments = [s for s in self._segments if s is not old]
+
+
+class _GappedJournal(Journal):
+    log_class = _DropsNewestFirst
+
+
+class DropsNewestFirst(Gateway):
+    """Removes the segments that it needs no more from the newest one on."""
+
+    journal_class = _GappedJournal
 
 
 class _TrustsWhatIsThere(RecordLog):

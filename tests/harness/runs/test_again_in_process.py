@@ -11,7 +11,7 @@ from bettong.harness.api import load_scenario, replay
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
-from bettong.harness.runs.carried import Asked
+from bettong.harness.runs.carried import KILLED, POWER_CUT, Asked
 from bettong.harness.runs.record import RunRecord
 from bettong.harness.runs.run import run_once
 from bettong.harness.search.bounds import SearchBounds
@@ -20,6 +20,8 @@ from bettong.harness.search.ldfi import search_scenario
 from bettong.lineage.search.loop import Budget
 from bettong.lineage.trace import read_trace
 
+FAILED_REMOVAL = {"node": "gateway", "at": "gateway.release/amounts/5", "call": 4, "errno": "EIO"}
+FAILED_SYNC = {"node": "gateway", "at": "gateway.release/amounts/5", "call": 2, "errno": "EIO"}
 LOST_REPLY = {"omit-reply": {"link": "driver->gateway", "at": "batch=0/source.commit"}}
 
 
@@ -29,14 +31,11 @@ def run(
     name: str,
     again: set[bytes] | None,
     faults: Schedule = Schedule(),  # noqa: B008 - immutable
+    power_cut: bool = False,
 ) -> RunRecord:
     folder.mkdir()
-    trace = folder / "trace.jsonl"
-    scenario = load_scenario(name)
-    run_folder = folder / "run"
-    return run_once(
-        backend, scenario, faults, run_folder, Asked(replay=False, again=again, trace=trace)
-    )
+    asked = Asked(replay=False, again=again, power_cut=power_cut, trace=folder / "trace.jsonl")
+    return run_once(backend, load_scenario(name), faults, folder / "run", asked)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +46,7 @@ def test_the_right_engine_comes_up_and_changes_nothing(
 ) -> None:
     left: set[bytes] = set()
     seen = run(backend, tmp_path / "first", name, left)
-    assert (seen.outcome, seen.again_changed, len(left)) == ("good", False, 1)
+    assert (seen.outcome, seen.again_changed, len(left)) == ("good", "", 1)
     assert "again" in seen.timings
     assert len(list(read_trace(tmp_path / "first" / "trace.jsonl"))) == len(seen.events)
 
@@ -69,10 +68,38 @@ def test_a_gateway_that_does_not_come_back_after_the_last_batch_is_stuck(
     assert run(backend, tmp_path / "before", name, None, lost).outcome == "good"
     left: set[bytes] = set()
     seen = run(backend, tmp_path / "again", name, left, lost)
-    assert (seen.outcome, seen.again_changed) == ("violation", True)
+    assert (seen.outcome, seen.again_changed) == ("violation", KILLED)
     assert (seen.not_fired, left) == ((), set())
     assert [a.kind for a in seen.anomalies] == ["Stuck"]
     assert not any(e.incarnation > 1 for e in seen.events if e.node == "gateway")
+
+
+@pytest.mark.parametrize(
+    ("name", "failed", "how_ended"),
+    [
+        ("gateway_drops_newest_first", FAILED_REMOVAL, KILLED),
+        ("gateway_swallows_failed_syncs", FAILED_SYNC, POWER_CUT),
+    ],
+)
+def test_all_is_started_on_the_files_as_they_are_and_on_what_a_power_cut_leaves(
+    backend: LocalBackend, tmp_path: Path, name: str, failed: dict[str, object], how_ended: str
+) -> None:
+    """A power cut brings back what was removed and not synced, and so hides a gap."""
+    faults = Schedule.from_dict({"faults": [{"storage": failed}]})
+    seen = run(backend, tmp_path / "seen", name, set(), faults, power_cut=True)
+    assert (seen.outcome, seen.again_changed, seen.not_fired) == ("violation", how_ended, ())
+
+
+def test_what_a_start_has_done_to_the_files_is_gone_before_the_power_is_cut(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    left: set[bytes] = set()
+    faults = Schedule.from_dict({"faults": [{"storage": FAILED_REMOVAL}]})
+    seen = run(backend, tmp_path / "first", "merged_rolling", left, faults, power_cut=True)
+    assert (seen.outcome, seen.again_changed, len(left)) == ("good", "", 2)
+    seen = run(backend, tmp_path / "second", "merged_rolling", left, faults, power_cut=True)
+    assert (seen.outcome, len(left), "again" in seen.timings) == ("good", 2, False)
+    assert not (tmp_path / "second" / "run" / "kept").exists()
 
 
 def test_what_breaks_without_a_fault_at_the_start_is_not_blamed_on_one(
