@@ -119,6 +119,11 @@ class Campaign:
         """How many runs can go on at a time."""
         return 1 + len(self.beside)
 
+    @property
+    def reads_beside(self) -> bool:
+        """Whether a process of its own is to read runs while others go on."""
+        return self.parallel > 1
+
     def run(
         self, schedule: Schedule, name: str | None = None, order: FiringOrder | None = None
     ) -> RunRecord:

@@ -295,7 +295,7 @@ class ScenarioExecutor:
         records = CleanRecords.from_dict(execution.details["records"])
         clean = CleanRun(execution.lineage, records, faults, stand_ins)
         self._reader = replace(self._reader, clean=clean)
-        if self.campaign.parallel > 1 and self._beside is None:
+        if self.campaign.reads_beside and self._beside is None:
             self._beside = ReadingProcess(self._reader)
 
 

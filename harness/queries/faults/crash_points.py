@@ -12,7 +12,7 @@ from typing import Any
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import CONCURRENT, StepId
 from bettong.harness.queries.faults.alike import LIST, shape
-from bettong.harness.queries.sink.probes import CHANGED, LINE, STEP
+from bettong.harness.queries.sink.file_steps import CHANGED, LINE, STEP
 from bettong.lineage.trace import TraceEvent
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.faults.wording import ordinal
-from bettong.harness.queries.sink.probes import CHANGED, LINE
+from bettong.harness.queries.sink.file_steps import CHANGED, LINE
 
 
 def point_in_words(point: Point) -> str:

@@ -24,7 +24,7 @@ from bettong.harness.queries.job.typed import typed_bytes, typed_map
 from bettong.harness.queries.job.values import number_of
 from bettong.harness.queries.run.failure import Failures
 from bettong.harness.queries.run.job import NoQueryError
-from bettong.harness.queries.sink import probes
+from bettong.harness.queries.sink import aiming
 from bettong.harness.queries.sink.rows import read_back, rows_of
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def incarnation(
     lines: Iterable[int] = (),
 ) -> dict[str, Any]:
     """Do some of ``setup``, ``write``, ``read``, ``teardown``, in that order. ``lines``: as for
-    :func:`probes.aim`.
+    :func:`aiming.aim`.
 
     Returns ``error``: why the query failed, or None; ``facts``: what its plan and progress show;
     ``rows``: what a reader sees at the end.
@@ -73,23 +73,23 @@ def incarnation(
     frames = {name: partial(_stream, env, name, given) for name, given in job.inputs.items()}
     object.__setattr__(env, "frames", frames)
     done: dict[str, Any] = {"error": None}
-    probes.forget_notes()
+    aiming.forget_notes()
     if "setup" in parts:
         job.setup(env)
     if {"look", "teardown"} <= set(parts):  # not at each restart: nobody asks what is there then
         done["looked"] = _looked(job, env)
     if "write" in parts:
-        probes.aim(workdir, steps.installed(), elsewhere=target["elsewhere"], lines=lines)
+        aiming.aim(workdir, steps.installed(), elsewhere=target["elsewhere"], lines=lines)
         try:
             done["error"], done["facts"] = _write(job, env)
         finally:
-            probes.aim(None, Instrumentation())
+            aiming.aim(None, Instrumentation())
     if "read" in parts:
         done["rows"] = [plain(row) for row in read_back(job.read(env))]
     if "teardown" in parts:
         job.teardown(env)
-    done["outside"] = probes.outside(Path(directory))
-    done["processes"] = probes.processes()
+    done["outside"] = aiming.outside(Path(directory))
+    done["processes"] = aiming.processes()
     return done
 
 

@@ -21,7 +21,7 @@ from bettong.harness.queries.job.script_workload import ScriptWorkload
 from bettong.harness.queries.raised import raised_in
 from bettong.harness.queries.run.environment import SparkEnvironment, python_path
 from bettong.harness.queries.script import KAFKA, Script
-from bettong.harness.queries.sink import probes
+from bettong.harness.queries.sink import aiming
 from bettong.harness.servers.kafka import kafka_connector
 from bettong.harness.spark import jar
 from bettong.harness.spark.driver import START_S, DriverDiedError
@@ -86,7 +86,7 @@ class ScriptHost:
         instrumentation = instrumentation or Instrumentation()
         work = Path(args["directory"]) / "work"
         work.mkdir(parents=True, exist_ok=True)
-        probes.aim(work, instrumentation, self.home, args["elsewhere"], args["lines"])
+        aiming.aim(work, instrumentation, self.home, args["elsewhere"], args["lines"])
         session = ProcessSession.start(
             self._command(args, work),
             env=self._environment(args, work, instrumentation),
@@ -204,8 +204,8 @@ class ScriptHost:
             future.set_result(
                 {
                     "error": error,
-                    "outside": probes.outside(directory, self.home),
-                    "processes": probes.processes(self.home),
+                    "outside": aiming.outside(directory, self.home),
+                    "processes": aiming.processes(self.home),
                 }
             )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bettong.engine import steps
 from bettong.engine.steps import Instrumentation
 from bettong.harness.queries.run.failure import Failures
-from bettong.harness.queries.sink import probes
+from bettong.harness.queries.sink import aiming
 from bettong.harness.queries.sink.contract import Environment, Sink
 from bettong.harness.queries.sink.loading import load_target
 from bettong.harness.queries.sink.rows import Input, read_back
@@ -65,7 +65,7 @@ def incarnation(
 ) -> dict[str, Any]:
     """Do some of ``setup``, ``look``, ``write``, ``read``, ``teardown``, in that order.
 
-    ``lines``: as for :func:`probes.aim`.
+    ``lines``: as for :func:`aiming.aim`.
 
     Returns ``looked``: the rows that a reader sees before the query is started, or None;
     ``error``: why the query failed, or None; ``rows``: what a reader sees at the end;
@@ -83,23 +83,23 @@ def incarnation(
         addresses={name: (host, port) for name, (host, port) in addresses.items()},
     )
     done: dict[str, Any] = {"error": None}
-    probes.forget_notes()
+    aiming.forget_notes()
     if "setup" in parts:
         sink.setup(env)
     if "look" in parts:
         done["looked"] = _read(sink, env, tolerant=True)
     if "write" in parts:
-        probes.aim(workdir, steps.installed(), elsewhere=wanted.elsewhere, lines=lines)
+        aiming.aim(workdir, steps.installed(), elsewhere=wanted.elsewhere, lines=lines)
         try:
             done["error"] = _write(sink, Input(**source), env)
         finally:
-            probes.aim(None, Instrumentation())
+            aiming.aim(None, Instrumentation())
     if "read" in parts:
         done["rows"] = _read(sink, env)
     if "teardown" in parts:
         sink.teardown(env)
-    done["outside"] = probes.outside(Path(directory))
-    done["processes"] = probes.processes()
+    done["outside"] = aiming.outside(Path(directory))
+    done["processes"] = aiming.processes()
     return done
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint
-from bettong.harness.queries.sink.probes import CHANGED
+from bettong.harness.queries.sink.file_steps import CHANGED
 from bettong.harness.wire import Recording
 from bettong.lineage.trace import TraceEvent, write_trace
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from bettong.harness.faults.step_ids import CONCURRENT
 from bettong.harness.queries.sink.concurrent import head
-from bettong.harness.queries.sink.probes import CHANGED
+from bettong.harness.queries.sink.file_steps import CHANGED
 from bettong.lineage.trace import TraceEvent
 
 

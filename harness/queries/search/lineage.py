@@ -31,7 +31,7 @@ from bettong.harness.queries.faults.zombie import Amid
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
-from bettong.harness.queries.sink.probes import CHANGED, STATEMENTS
+from bettong.harness.queries.sink.file_steps import CHANGED, STATEMENTS
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 

@@ -22,13 +22,10 @@ import re
 import shutil
 import sqlite3
 import sqlite3.dbapi2
-import stat
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -37,6 +34,7 @@ from urllib.parse import unquote, urlsplit
 
 from bettong.engine.steps import Instrumentation, Recorder
 from bettong.harness.faults.step_ids import CONCURRENT
+from bettong.harness.queries.sink.aiming import NOTED_PROCESSES, NOTES, aim_file
 from bettong.harness.queries.sink.commits import (
     BACKUP,
     RefusableConnection,
@@ -45,17 +43,15 @@ from bettong.harness.queries.sink.commits import (
     verb,
 )
 from bettong.harness.queries.sink.concurrent import PROPERTY, head
+from bettong.harness.queries.sink.file_steps import CHANGED, CHANGING_SQL, LINE, PRAGMA, STEP
 from bettong.harness.queries.sink.imports import when_imported
 from bettong.harness.queries.sink.lines import Line
+from bettong.harness.queries.sink.paths import is_file, open_as, path_of, regular, whole
 from bettong.harness.queries.sink.processes import FORKS, PROCESSES, command_of
 from bettong.harness.queries.sink.task_moments import CAPTURES, WAITS, TaskMoments
 from bettong.harness.queries.sink.unseen import LineMoments
 from bettong.lineage.trace import TraceEvent
 
-STEP = "sink.file"
-_AIM = "bettong-probe.json"
-_NOTES = "bettong-outside.txt"
-_PROCESSES = "bettong-processes.txt"
 _NOBODYS = ("/dev/", "/proc/", "/sys/")
 _CHANGING = {
     "os.rename": (1, 3),
@@ -70,11 +66,6 @@ _CHANGING = {
 is given by its file descriptor."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _BESIDE_SQLITE = ("", "-journal", "-wal", "-shm")
-CHANGED = "change"
-"""The operation of a moment after a change, however that was made."""
-LINE = "line"
-"""The operation of a moment before a line, and in the detail of a change the line that made it: its
-number, and which time it was begun in the batch."""
 _DURABLE_SQL = ("COMMIT", "END", "RELEASE")
 _SHOWN = 120
 """So many characters of a statement tell what it does."""
@@ -88,70 +79,8 @@ _SHARED = (0, 2)
 _PAST_PYTHON = "_USE_CP_SENDFILE"
 """By this ``shutil`` copies a file within the kernel, of which no write is seen."""
 _OPEN = io.open
-_CHANGING_SQL = (
-    *("INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"),
-    *("CREATE", "DROP", "ALTER", "VACUUM", "REINDEX", "SAVEPOINT"),
-)
-_PRAGMA = "PRAGMA"
 _SETS_NUMBER = re.compile(r"\bPRAGMA\s+(?:\w+\.)?(?:user_version|application_id)\s*[=(]", re.I)
 """Of what a pragma sets, these numbers are the user's own, such as that of the last batch."""
-STATEMENTS = frozenset(verb.lower() for verb in (*_CHANGING_SQL, _PRAGMA, BACKUP))
-"""The operations of moments before a statement that is a transaction of its own, or begins one."""
-
-
-def aim(
-    folder: Path | None,
-    instrumentation: Instrumentation,
-    home: Path | None = None,
-    elsewhere: bool = False,
-    lines: Iterable[int] = (),
-) -> None:
-    """Have the probes report what happens below ``folder``; None turns them off.
-
-    Args:
-        home: the folder of temporary files of the processes concerned, when it is not this
-            process's own.
-        elsewhere: what the code changes in other places is a step as well.
-        lines: before each line of the user's code, in batches and tasks, with one of these numbers
-            is a step.
-    """
-    value = {
-        "folder": folder and f"{folder}/",
-        "instrumentation": asdict(instrumentation),
-        "elsewhere": elsewhere,
-        "lines": sorted(lines),
-    }
-    file = _aim_file() if home is None else home / _AIM
-    temporary = file.with_suffix(".new")
-    temporary.write_text(json.dumps(value))
-    temporary.replace(file)
-
-
-def forget_notes() -> None:
-    """What was noted so far is of no interest."""
-    for name in (_NOTES, _PROCESSES):
-        _aim_file().with_name(name).unlink(missing_ok=True)
-
-
-def outside(folder: Path, home: Path | None = None) -> list[str]:
-    """The files that were changed since by Python or by Hadoop's local files, other than those
-    below a folder, temporary ones of this host, or the one with this ``home``, and those of Python
-    itself."""
-    noted = _noted(_NOTES, home)
-    return sorted(path for path in noted if not path.startswith(f"{folder}/"))
-
-
-def processes(home: Path | None = None) -> list[str]:
-    """The processes that the user's code has started since, in batches and tasks. ``home``: as for
-    :func:`outside`."""
-    return sorted(_noted(_PROCESSES, home))
-
-
-def _noted(name: str, home: Path | None) -> set[str]:
-    try:
-        return set(((home or _aim_file().parent) / name).read_text("utf-8").splitlines())
-    except OSError:
-        return set()
 
 
 class _SeenFile(io.FileIO):
@@ -225,7 +154,7 @@ class Probe:
     def _starts_process(self, command: str) -> None:
         in_batch, in_task = self._lines.process_starts(command), self._tasks.starts(command)
         if in_batch or in_task:
-            self._write_note(_PROCESSES, " ".join(command.split()))
+            self._write_note(NOTED_PROCESSES, " ".join(command.split()))
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "socket.connect" and not self._is_tied:
@@ -236,7 +165,7 @@ class Probe:
                 self._happens("open", path)
         elif event == "mmap.__new__":
             number, _, access, _ = arguments
-            if access in _SHARED and (path := _regular(number)) and self._concerns(path):
+            if access in _SHARED and (path := regular(number)) and self._concerns(path):
                 self._lines.maps(path)
                 self._tasks.maps(path)
         elif event in PROCESSES or event in FORKS:
@@ -245,9 +174,9 @@ class Probe:
             at, folder_at = _CHANGING[event]
             path, folder = arguments[at], -1 if folder_at is None else arguments[folder_at]
             if isinstance(path, int):  # a file that is open: os.ftruncate
-                path = _open_as(path)
+                path = open_as(path)
             elif folder >= 0:  # a name within a folder that is open, as shutil.rmtree has it
-                path = f"{_open_as(folder)}/{os.fsdecode(path)}"
+                path = f"{open_as(folder)}/{os.fsdecode(path)}"
             self._happens(event.partition(".")[2], path)
 
     def _tie(self) -> None:
@@ -284,7 +213,7 @@ class Probe:
         writes = isinstance(mode, str) and any(letter in mode for letter in "wax+")
         if not writes or self._aimed_at() is None:
             return _OPEN(file, mode, *more)
-        path = _path_of(file) if opener is None else None
+        path = path_of(file) if opener is None else None
         if opener is None and (path is None or not self._concerns(path)):
             return _OPEN(file, mode, *more)
         binary = "b" in mode
@@ -293,7 +222,7 @@ class Probe:
         given = file if isinstance(file, int) else os.fsdecode(file)
         raw = _SeenFile(given, mode.replace("b", "").replace("t", ""), closefd, opener)
         if opener is not None:  # it alone says which file it is, as of tempfile
-            path = _regular(raw.fileno())
+            path = regular(raw.fileno())
         raw.happens = partial(self._happens, path=path) if path is not None else _of_no_interest
         if buffering == 0:
             return raw
@@ -324,12 +253,12 @@ class Probe:
 
         def statement(sql: str) -> None:
             first = verb(sql)
-            changes = first in _CHANGING_SQL or (first == _PRAGMA and _SETS_NUMBER.search(sql))
+            changes = first in CHANGING_SQL or (first == PRAGMA and _SETS_NUMBER.search(sql))
             alone = changes and not connection.in_transaction
             if first in (*_DURABLE_SQL, "BEGIN", BACKUP) or alone:
                 self._happens(first.lower(), path, sql=" ".join(sql.split())[:_SHOWN])
 
-        self._lines.seen_otherwise.update(_whole(path) + more for more in _BESIDE_SQLITE)
+        self._lines.seen_otherwise.update(whole(path) + more for more in _BESIDE_SQLITE)
         ask(connection, statement)
 
     def _asking_before(self, call: Callable[..., Any], at: int) -> Callable[..., Any]:
@@ -338,7 +267,7 @@ class Probe:
 
         def asked(*arguments: Any, **named: Any) -> Any:
             number = arguments[at] if len(arguments) > at else None
-            if isinstance(number, int) and (path := _regular(number)) is not None:
+            if isinstance(number, int) and (path := regular(number)) is not None:
                 self._happens("write", path)
             return call(*arguments, **named)
 
@@ -350,7 +279,7 @@ class Probe:
         connect = module.connect
 
         def asked(database: Any = ":memory:", read_only: bool = False, **named: Any) -> Any:
-            if _is_file(database) and not read_only:
+            if is_file(database) and not read_only:
                 self._happens("connect", database)
             return connect(database, read_only, **named)
 
@@ -360,7 +289,7 @@ class Probe:
         folder = self._aimed_at()
         if folder is None:
             return False
-        return _whole(path).startswith(folder) or (
+        return whole(path).startswith(folder) or (
             self._elsewhere and self._is_elsewhere(path) is not None
         )
 
@@ -414,7 +343,7 @@ class Probe:
             self._tasks.told()
         detail: dict[str, Any] = {
             "op": operation,
-            "path": _whole(path).removeprefix(self._folder),
+            "path": whole(path).removeprefix(self._folder),
         }
         if sql:
             detail["sql"] = sql
@@ -445,7 +374,7 @@ class Probe:
         Python itself changes."""
         if not isinstance(path, str | bytes | os.PathLike):
             return None
-        full = _whole(path)
+        full = whole(path)
         nobodys = (f"{self._file.parent}/", *_NOBODYS)
         # With a slash: temporary files are opened by the name of their folder.
         if f"{full}/".startswith((self._folder, *nobodys) if self._folder else nobodys):
@@ -457,7 +386,7 @@ class Probe:
             return
         full = self._is_elsewhere(path)
         if full is not None:
-            self._write_note(_NOTES, full)
+            self._write_note(NOTES, full)
 
     def _write_note(self, name: str, note: str) -> None:
         self._busy.now = True
@@ -474,43 +403,6 @@ def _of_no_interest(operation: str) -> None:
     """What becomes of a file that has no name is gone with the process."""
 
 
-def _whole(path: Any) -> str:
-    """The path from the root on, wherever the process stands; links are not resolved."""
-    return os.path.abspath(os.fsdecode(path))  # noqa: PTH100
-
-
-def _path_of(file: Any) -> str | None:
-    """The path of what ``open`` is given: a name, or the number of a file that is open."""
-    if isinstance(file, str | bytes | os.PathLike):
-        return _whole(file)
-    try:
-        return _open_as(file) if isinstance(file, int) else None
-    except OSError:  # there is no such file: to be said by open itself
-        return None
-
-
-def _open_as(number: int) -> str:
-    """The path of a file, or folder, that is open."""
-    return str(Path(f"/proc/self/fd/{number}").readlink())
-
-
-def _regular(number: int) -> str | None:
-    """The path of a file that is open, where it is one that has a name."""
-    try:
-        found = os.fstat(number)
-        path = _open_as(number)
-    except OSError:
-        return None
-    return path if stat.S_ISREG(found.st_mode) and found.st_nlink else None
-
-
-def _is_file(database: Any) -> bool:
-    if not isinstance(database, str | bytes | os.PathLike):
-        return False
-    name = os.fsdecode(database)
-    return bool(name) and not name.startswith((":", "md:", "motherduck:"))
-
-
 def _task() -> str:
     """The task attempt that this process works on, as the head of a step; empty outside of one."""
     module = sys.modules.get("pyspark.taskcontext")
@@ -523,9 +415,4 @@ def _task() -> str:
 
 def install() -> None:
     """Install the probe in this process; an audit hook cannot be taken away."""
-    Probe(str(_aim_file())).install()
-
-
-def _aim_file() -> Path:
-    """The same for a driver host and its Python workers, which share a folder of their own."""
-    return Path(tempfile.gettempdir()) / _AIM
+    Probe(str(aim_file())).install()

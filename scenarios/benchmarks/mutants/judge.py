@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -36,6 +37,7 @@ from bettong.harness.search.ldfi import search_scenario
 from bettong.lineage.errors import BettongError
 from bettong.lineage.search.loop import Budget
 from bettong.scenarios.benchmarks.mutants.ranking import Trail
+from bettong.scenarios.benchmarks.mutants.turn import OverError, Turn
 
 Status = Literal["killed", "survived", "aborted", "fails without a fault"]
 LIMITS = Limits(idle_s=15.0, wall_s=60.0)
@@ -102,19 +104,25 @@ class _ShownError(Exception):
         self.seen = seen
 
 
+@dataclass
 class _Hunt(Campaign):
     """A campaign that ends with the first violation that faults have led to.
 
     Attributes:
-        slices: of its search that were begun.
+        turn: when it may go on.
     """
 
-    slices = 0
+    turn: Turn = field(default_factory=Turn)
+
+    @property
+    def reads_beside(self) -> bool:
+        return False  # there are more searches than cores
 
     def run(
         self, schedule: Schedule, name: str | None = None, order: FiringOrder | None = None
     ) -> RunRecord:
-        seen = super().run(schedule, name, order)
+        with self.turn:
+            seen = super().run(schedule, name, order)
         if seen.outcome == "violation" and len(seen.not_fired) < len(schedule.faults):
             raise _ShownError(seen)
         return seen
@@ -137,17 +145,10 @@ def _found(question: Question, folder: Path, began: float) -> Finding:
             stack.enter_context(_backend(scenarios)) for _ in range(_AT_A_TIME if scenarios else 0)
         ]
         hunts = [_campaign(_Hunt, backends, s, folder / s.name) for s in scenarios]
-        over: set[int] = set()
-        for number in turns(len(hunts), over):
-            if time.monotonic() >= until:
-                break
-            name = scenarios[number].name
-            found = _searched(hunts[number], question, until)
+        for found in _by_turns(hunts, question, until):
             if found.status != "survived":
                 return _in_all(found, last)
-            if found.complete:
-                over.add(number)
-            last[name] = found
+            last[found.shown_by] = found
         for scenario in scenarios:
             if scenario.name not in last:
                 last[scenario.name] = _run_alone(backends, scenario, folder / scenario.name)
@@ -159,6 +160,30 @@ def _found(question: Question, folder: Path, began: float) -> Finding:
                 return _in_all(last[target], last)
     notes = [one.note for one in last.values() if not one.complete]
     return _in_all(Finding("survived", complete=not notes, note="; ".join(notes)), last)
+
+
+def _by_turns(hunts: Sequence[_Hunt], question: Question, until: float) -> Iterator[Finding]:
+    """Search by turns; what was found after each of them."""
+    over: set[int] = set()
+    searches: dict[int, Future[Finding]] = {}
+    with ThreadPoolExecutor(max(1, len(hunts))) as threads:
+        try:
+            for number in turns(len(hunts), over):
+                if time.monotonic() >= until:
+                    return
+                hunt = hunts[number]
+                if number not in searches:
+                    searches[number] = threads.submit(_searched, hunt, question, until)
+                search = searches[number]
+                hunt.turn.have(_SLICE, search)
+                if search.done():
+                    over.add(number)
+                    yield search.result()
+                else:
+                    yield _not_at_its_end(hunt)
+        finally:
+            for hunt in hunts:
+                hunt.turn.end()
 
 
 def turns(scenarios: int, over: AbstractSet[int]) -> Iterator[int]:
@@ -197,17 +222,18 @@ def _package(folder: str) -> Iterator[None]:
 
 
 def _searched(campaign: _Hunt, question: Question, until: float) -> Finding:
-    """Go on with the search of a scenario for a slice of it."""
+    """Search a scenario, as its turns allow."""
     scenario = campaign.scenario
     trail = question.trails.get(scenario.name, Trail())
-    campaign.slices += 1
     try:
         result = search_scenario(
             campaign,
             bounds_of(question.bounds),
-            budget=Budget(_SLICE * campaign.slices, max(1.0, until - time.monotonic())),
+            budget=Budget(seconds=max(1.0, until - time.monotonic())),
             likely=trail.first,
         )
+    except OverError:
+        return _not_at_its_end(campaign)
     except _ShownError as shown:
         return _shown(shown.seen, campaign)
     except BettongError as e:
@@ -225,6 +251,11 @@ def _searched(campaign: _Hunt, question: Question, until: float) -> Finding:
         complete=result.verdict == "valid" and result.coverage.complete,
         note="" if result.verdict == "valid" else f"{scenario.name}: {result.reason}"[:300],
     )
+
+
+def _not_at_its_end(hunt: _Hunt) -> Finding:
+    name = hunt.scenario.name
+    return Finding("survived", name, runs=len(hunt.runs), note=f"{name}: not searched to its end")
 
 
 def _run_alone(backends: Sequence[LocalBackend], scenario: Scenario, out: Path) -> Finding:
@@ -250,13 +281,13 @@ def _shown(seen: RunRecord, campaign: Campaign) -> Finding:
         len(campaign.runs),
     )
     once_more = _campaign(Campaign, [campaign.backend], scenario, out / "again")
-    once_more.again, once_more.power_cut = seen.again_changed, campaign.power_cut
+    once_more.again, once_more.power_cut = bool(seen.again_changed), campaign.power_cut
     again = _of_several(once_more, seen.schedule)
     if again != "violation":
         return replace(found, status="aborted", note=f"it broke once, and was {again} then")
     with _package(_OWN), _backend([scenario]) as backend:
         right = _campaign(Campaign, [backend], scenario, out / "right")
-        right.again, right.power_cut = seen.again_changed, campaign.power_cut
+        right.again, right.power_cut = bool(seen.again_changed), campaign.power_cut
         control = _of_several(right, seen.schedule)
     if control == "violation":
         note = "the right package breaks under these faults as well"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -124,3 +124,10 @@ def test_files_that_are_too_large_for_one_are_left_apart() -> None:
     assert to_merge(large[:3], 0, 10, 3) == tuple(large[:3])
     assert to_merge(large, 0, 10, 3) == ()
     assert to_merge([*small, *large], 0, 10, 4) == tuple(small)
+
+
+def test_a_file_with_the_first_hash_of_the_next_partition_is_not_merged() -> None:
+    own = [FileEntry(f"state/s/{i}", "s", 0, 9, 1, 1, 0) for i in range(2)]
+    beyond = [replace(entry, high=10) for entry in own]
+    assert to_merge(own, 0, 10, 2) == tuple(own)
+    assert to_merge(beyond, 0, 10, 2) == ()

@@ -13,7 +13,7 @@ from pathlib import Path
 folder = Path(sys.argv[1])
 tempfile.tempdir = sys.argv[2]
 from bettong.engine.steps import Instrumentation
-from bettong.harness.queries.sink import probes
+from bettong.harness.queries.sink import aiming, probes
 seen = []
 class Recorder:
     def notify(self, event):
@@ -22,10 +22,10 @@ class Recorder:
         seen.append(f"{told}: {beside}" if beside else told)
 Instrumentation.recorder = lambda self: Recorder()
 probes.install()
-probes.aim(folder, Instrumentation(), elsewhere=len(sys.argv) > 4)
+aiming.aim(folder, Instrumentation(), elsewhere=len(sys.argv) > 4)
 path = folder / "a"
 exec(sys.argv[3])
-probes.aim(None, Instrumentation())
+aiming.aim(None, Instrumentation())
 print(json.dumps(seen))
 """
 

@@ -310,7 +310,7 @@ def test_before_a_line_there_is_a_moment_where_that_is_asked(tmp_path: Path) -> 
     (tmp_path / "aim" / "users.py").write_text(
         f"{PAST_PYTHON}def each(folder, batch):\n    past_python(f'{{folder}}/a')\n    x = 1\n"
     )
-    asked = "probes.aim(folder, Instrumentation(), lines=[4])\n"
+    asked = "aiming.aim(folder, Instrumentation(), lines=[4])\n"
     assert moments(tmp_path, asked + TELLS_LINES + BATCH) == [
         ["line", [4, 1]],
         ["change", [4, 1]],
@@ -328,7 +328,7 @@ def test_which_processes_a_batch_or_a_task_has_started_is_noted(
         "import subprocess\ndef each(folder, batch):\n    subprocess.run(['true'], check=True)\n"
     )
     imports = "sys.path.insert(0, sys.argv[2])\nimport users\n"
-    code = f"{imports}{within}\nseen[:] = probes.processes()\nprobes.forget_notes()\n"
+    code = f"{imports}{within}\nseen[:] = aiming.processes()\naiming.forget_notes()\n"
     assert moments(tmp_path, code) == (["the process 'true'"] if noted else [])
     assert not (tmp_path / "aim" / "bettong-processes.txt").exists()
 

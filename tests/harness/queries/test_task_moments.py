@@ -168,7 +168,7 @@ def test_the_line_that_changes_a_file_is_told_and_asked_before(tmp_path: Path, t
     lines = ("Path(a).touch()", "for name in 'bc':", "    os.mkfifo(f'{folder}/{name}')")
     number = next(n for n, x in enumerate(USERS.splitlines(), 1) if "LINES" in x) + 2
     tells = f"""
-probes.aim(folder, Instrumentation(), lines=[{number}])
+aiming.aim(folder, Instrumentation(), lines=[{number}])
 Recorder.notify = lambda self, e: seen.append([e.detail["op"], e.detail.get("line")])
 """
     assert told(tmp_path, *lines, task=tells + TASK.partition("with")[0] + task) == [
@@ -211,7 +211,7 @@ def test_what_an_earlier_run_has_left_is_none_of_the_next_one(tmp_path: Path) ->
     again = """
 seen.clear()
 other = folder.with_name("other"); other.mkdir()
-probes.aim(other, Instrumentation())
+aiming.aim(other, Instrumentation())
 with capture_outputs(): users.each(other, 1)
 users.each.left.communicate()
 """

@@ -69,6 +69,7 @@ DISKS: Mapping[str, str] = {
     "gateway_swallows_failed_syncs": "storage(EIO, ",
     "gateway_leaves_torn_records": "storage(",
     "gateway_forgets_rests": "storage(EIO, gateway, before gateway.",
+    "gateway_drops_newest_first": "power-cut(gateway, ",
     "sink_commits_first": "storage(",
     "sink_trusts_what_is_there": "crash-writing(receiver, ",
     "state_files_unsynced": "power-cut(driver, ",

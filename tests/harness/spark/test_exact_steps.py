@@ -19,7 +19,7 @@ from bettong.harness.faults.actuator import InjectionOutcome
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.schedule import Schedule
-from bettong.harness.queries.sink import probes
+from bettong.harness.queries.sink import aiming
 from bettong.harness.spark import jar
 from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
@@ -226,7 +226,7 @@ def test_what_a_jvm_changes_elsewhere_than_in_its_temporary_files_is_noted(
     notes = driver.home / "bettong-outside.txt"
     notes.unlink(missing_ok=True)
     driver.run("spark_jobs:modes_of_local_files", {"workdir": str(tmp_path)}, timeout=240)
-    noted = probes.outside(tmp_path / "run", driver.home)
+    noted = aiming.outside(tmp_path / "run", driver.home)
     assert noted
     assert {Path(path).parent for path in noted} <= {tmp_path, *tmp_path.rglob("*")}
-    assert probes.outside(tmp_path, driver.home) == []
+    assert aiming.outside(tmp_path, driver.home) == []
