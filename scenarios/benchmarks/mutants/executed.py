@@ -119,6 +119,11 @@ class Executed:
         """Whether a statement is run at all."""
         return self.runs_clean(path, line) or bool(self.led_to(path, line))
 
+    def lines_of(self, path: str) -> set[int]:
+        """The statements of a module that are run at all."""
+        under_faults = (one.lines.get(path, ()) for one in self.under_faults.values())
+        return {line for line in {*self.clean.get(path, ())}.union(*under_faults) if line > 0}
+
     def led_to(self, path: str, line: int) -> dict[str, Sort]:
         """The faults without which a statement is not run, with their sorts."""
         found = self.under_faults.items()

@@ -70,7 +70,8 @@ class Bench:
 
     def scenarios_of(self, mutant: Mutant) -> list[str]:
         """The scenarios that run the mistake: those first where it was seen to make a difference,
-        and those that run it without a fault; of these, those that run the most of its module.
+        and those that run it without a fault; of these, those that run the most of its module, what
+        few others run of it most of all.
         Those that were seen to run no more than the line that it is in come last: what leads on
         from there may be a fault that was not among the recorded ones.
 
@@ -79,12 +80,19 @@ class Bench:
         place = mutant.path, mutant.statement
         near = mutant.path, mutant.line
         found = [(n, e) for n, e in self.recorded.items() if e.runs(*place) or e.runs(*near)]
-        found.sort(key=lambda of: -len(of[1].clean.get(mutant.path, {})))
+        rareness = self._rareness(mutant.path)
+        found.sort(key=lambda of: -rareness[of[0]])
         found.sort(key=lambda of: not of[1].runs_clean(*place))
         found.sort(key=lambda of: not of[1].runs(*place))
         found.sort(key=lambda of: not of[1].runs(mutant.path, _difference(mutant)))
         names = [name for name, _ in found]
         return [n for n in names if "kafka" not in load_scenario(n).servers] or names
+
+    def _rareness(self, path: str) -> dict[str, float]:
+        """How much of a module each scenario runs, where what several run is shared by them."""
+        run = {name: executed.lines_of(path) for name, executed in self.recorded.items()}
+        times = Counter(line for lines in run.values() for line in lines)
+        return {name: sum(1 / times[line] for line in lines) for name, lines in run.items()}
 
     def is_run(self, mutant: Mutant) -> bool:
         """Whether any scenario or sink runs the mistake; where it swallows an exception, whether

@@ -180,6 +180,17 @@ def test_a_mutant_is_searched_where_it_is_run(tmp_path: Path) -> None:
     assert not Bench(tmp_path, {}, "standard", 60.0, 1).is_run(mutant)
 
 
+def test_what_runs_of_a_module_what_few_others_run_is_searched_first(tmp_path: Path) -> None:
+    mutant = mutant_of(LEDGER, "delete append")
+    lines = {"counting": {1}, "doubling": {1}, "visits": {2}}
+    runs = {
+        name: Executed({mutant.path: {n: frozenset() for n in {mutant.statement, *more}}})
+        for name, more in lines.items()
+    }
+    bench = Bench(tmp_path, runs, "standard", 60.0, 1)
+    assert bench.scenarios_of(mutant) == ["visits", "counting", "doubling"]
+
+
 def test_where_no_more_than_its_line_is_run_a_mutant_is_searched_last(tmp_path: Path) -> None:
     mutant = mutant_of(LEDGER, "drop the guard")
     assert mutant.line != mutant.statement
