@@ -100,6 +100,16 @@ def test_one_address_has_few_strangers_at_a_time(gateway: Gateway) -> None:
         connection.close()
 
 
+def test_a_connection_that_has_ended_takes_no_room(gateway: Gateway) -> None:
+    for _ in range(2 * gateway.limits.connections):
+        with client(gateway) as connection:
+            connection.send(Hello("lines", "read", "secret"))
+            assert type(connection.receive()).__name__ == "Welcome"
+            connection._socket.shutdown(socket.SHUT_WR)
+            with pytest.raises(ConnectionLostError):
+                connection.receive()
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [
