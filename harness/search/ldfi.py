@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from hashlib import blake2b
@@ -40,6 +40,11 @@ _ONCE_MORE = 8
 _TO_BLAME = 100
 """Where the start after the last batch breaks it without a fault, so many runs look for one that
 tells more."""
+_REPLAYS = 2
+_UNSTEADY = (
+    f" In {_REPLAYS} more runs with the same faults nothing was wrong: it hangs on how far others "
+    "have come when they fire, which is up to the clock."
+)
 
 
 def search_scenario(
@@ -91,7 +96,8 @@ def search_scenario(
         check_tried(findings, reach)
         sampled = check_equivalence(executor, findings, reach, campaign.seed)
         _check_start(executor, findings)
-    return _result(campaign, executor, findings, reach, expected, sampled)
+        unsteady = {s for s in findings.minimal if _is_unsteady(executor, s)}
+    return _result(campaign, executor, findings, reach, expected, sampled, unsteady)
 
 
 def set_ending(campaign: Campaign, reach: SearchBounds) -> None:
@@ -131,6 +137,14 @@ def _check_start(executor: ScenarioExecutor, findings: Findings) -> None:
     findings.conclude(
         "invalid", "every node started again after the last batch breaks it, without a fault"
     )
+
+
+def _is_unsteady(executor: ScenarioExecutor, schedule: FaultSet) -> bool:
+    """Whether what these faults have shown is not there when they are replayed. Where there is no
+    time to see, it is not said."""
+    if not schedule or executor.campaign.limits.over:
+        return False
+    return all(executor.run(schedule).outcome != "violation" for _ in range(_REPLAYS))
 
 
 def question(campaign: Campaign, reach: SearchBounds) -> str:
@@ -206,6 +220,7 @@ def _result(
     reach: SearchBounds,
     expected: Guarantee,
     sampled: Sequence[Execution],
+    unsteady: Collection[FaultSet],
 ) -> Result:
     broken = [e for e in findings.executions if e.outcome == "violation"]
     shown = findings.execution(findings.minimal[0]).anomalies if findings.minimal else ()
@@ -248,7 +263,7 @@ def _result(
         )
 
     def counterexample(clean: Execution, found: Execution) -> Counterexample:
-        example = _counterexample(campaign, executor, clean, found)
+        example = _counterexample(campaign, executor, clean, found, found.schedule in unsteady)
         campaign.on_event(CounterexampleFound(example))
         return example
 
@@ -311,7 +326,11 @@ def _details(campaign: Campaign, executor: ScenarioExecutor, findings: Findings)
 
 
 def _counterexample(
-    campaign: Campaign, executor: ScenarioExecutor, clean: Execution, found: Execution
+    campaign: Campaign,
+    executor: ScenarioExecutor,
+    clean: Execution,
+    found: Execution,
+    unsteady: bool,
 ) -> Counterexample:
     schedule = executor.schedule(found.schedule)
     file = _free(campaign.out)
@@ -324,7 +343,7 @@ def _counterexample(
         anomalies=found.anomalies,
         schedule=schedule.to_dict(),
         replay=f"bettong replay {file}",
-        words=_words(campaign, schedule, found),
+        words=_words(campaign, schedule, found) + _UNSTEADY * unsteady,
         advice=campaign.scenario.advice,
         frontier=_frontier(clean, found),
         trace=found.trace,
