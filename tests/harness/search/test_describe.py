@@ -5,7 +5,8 @@ from __future__ import annotations
 from bettong.harness.faults.kinds import Crash, OmitReply
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.wording import moment
-from bettong.harness.search.describe import counterexample_words, ended
+from bettong.harness.runs.carried import KILLED, POWER_CUT
+from bettong.harness.search.describe import counterexample_words
 from bettong.lineage.results import Anomaly
 
 
@@ -22,9 +23,9 @@ def test_faults_and_anomalies_make_a_sentence() -> None:
 
 def test_what_only_the_start_after_the_last_batch_has_shown_is_said_so() -> None:
     lost = OmitReply("driver->receiver", Point("batch=1/sink.commit"))
-    reported = counterexample_words([lost], [Anomaly("Stuck")], again=ended(True))
+    reported = counterexample_words([lost], [Anomaly("Stuck")], again=POWER_CUT)
     assert "All was right until the power was cut after the last batch" in reported
-    assert counterexample_words([], [], again=ended(False)).startswith(
+    assert counterexample_words([], [], again=KILLED).startswith(
         "No fault fired. All was right until every node was killed"
     )
 
