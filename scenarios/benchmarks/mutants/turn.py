@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Future
 from types import TracebackType
+from typing import Any
 
 
 class OverError(Exception):
@@ -40,10 +41,10 @@ class Turn:
             self._under_way -= 1
             self._changed.notify_all()
 
-    def have(self, runs: int, search: Future[object]) -> None:
+    def have(self, runs: int, search: Future[Any]) -> None:
         """Let a search begin so many runs, and wait until they, or all of it, have ended."""
 
-        def has_ended(_: Future[object]) -> None:
+        def has_ended(_: Future[Any]) -> None:
             with self._changed:
                 self._changed.notify_all()
 
