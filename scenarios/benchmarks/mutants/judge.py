@@ -121,7 +121,7 @@ class _Hunt(Campaign):
     def run(
         self, schedule: Schedule, name: str | None = None, order: FiringOrder | None = None
     ) -> RunRecord:
-        with self.turn:
+        with self.turn.a_run():
             seen = super().run(schedule, name, order)
         if seen.outcome == "violation" and len(seen.not_fired) < len(schedule.faults):
             raise _ShownError(seen)

@@ -4,8 +4,9 @@ learned, while others have their turn."""
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import Future
-from types import TracebackType
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -14,7 +15,7 @@ class OverError(Exception):
 
 
 class Turn:
-    """Whether a search may begin a run. As a context it is one run."""
+    """Whether a search may begin a run."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -22,24 +23,21 @@ class Turn:
         self._under_way = 0
         self._is_over = False
 
-    def __enter__(self) -> None:
-        """Wait until it may; raises OverError when it will not any more."""
+    @contextmanager
+    def a_run(self) -> Iterator[None]:
+        """One run, which waits until it may begin; raises OverError when it will not any more."""
         with self._changed:
             self._changed.wait_for(lambda: self._left or self._is_over)
             if self._is_over:
                 raise OverError
             self._left -= 1
             self._under_way += 1
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        with self._changed:
-            self._under_way -= 1
-            self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._under_way -= 1
+                self._changed.notify_all()
 
     def have(self, runs: int, search: Future[Any]) -> None:
         """Let a search begin so many runs, and wait until they, or all of it, have ended."""

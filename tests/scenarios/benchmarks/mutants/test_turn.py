@@ -15,7 +15,7 @@ def test_a_search_begins_as_many_runs_as_it_may_and_goes_on_there() -> None:
 
     def search() -> None:
         while True:
-            with turn:
+            with turn.a_run():
                 begun.append(len(begun))
 
     with ThreadPoolExecutor(1) as threads:
@@ -33,7 +33,7 @@ def test_a_turn_ends_when_its_runs_have_ended_or_its_search_has() -> None:
     turn, goes_on, ended = Turn(), threading.Event(), []
 
     def run(number: int) -> None:
-        with turn:
+        with turn.a_run():
             goes_on.wait()
             ended.append(number)
 
