@@ -77,7 +77,8 @@ def test_a_driver_says_where_a_batch_stands_that_does_not_end(
     while not (tmp_path / "waits").exists():
         assert driver.alive
         time.sleep(0.01)
-    told = stands(driver.where())
+    while ".wait()" not in (told := stands(driver.where())):
+        assert driver.alive  # it has made the file, and goes on from there
     pool.kill(driver)
     at, waits = told.split(", which waits in ")
     assert at.startswith("; it stands in spark_jobs.py, line ")
