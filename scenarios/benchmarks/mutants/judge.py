@@ -13,7 +13,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -145,7 +145,7 @@ def _found(question: Question, folder: Path, began: float) -> Finding:
             stack.enter_context(_backend(scenarios)) for _ in range(_AT_A_TIME if scenarios else 0)
         ]
         hunts = [_campaign(_Hunt, backends, s, folder / s.name) for s in scenarios]
-        for found in _by_turns(hunts, question, until):
+        for found in stack.enter_context(contextlib.closing(_by_turns(hunts, question, until))):
             if found.status != "survived":
                 return _in_all(found, last)
             last[found.shown_by] = found
@@ -162,8 +162,10 @@ def _found(question: Question, folder: Path, began: float) -> Finding:
     return _in_all(Finding("survived", complete=not notes, note="; ".join(notes)), last)
 
 
-def _by_turns(hunts: Sequence[_Hunt], question: Question, until: float) -> Iterator[Finding]:
-    """Search by turns; what was found after each of them."""
+def _by_turns(
+    hunts: Sequence[_Hunt], question: Question, until: float
+) -> Generator[Finding, None, None]:
+    """Search by turns; what was found after each of them. Closed, it ends all searches."""
     over: set[int] = set()
     searches: dict[int, Future[Finding]] = {}
     with ThreadPoolExecutor(max(1, len(hunts))) as threads:
