@@ -24,7 +24,9 @@ class ConnectionOwner(Protocol):
 
 
 class Side(asyncio.Protocol):
-    """One end of a connection: the client's or the server's."""
+    """One end of a connection: the client's or the server's. What it says before the connection has
+    begun is kept: Python 3.11.2, which Debian has, reads from a new transport although it was told
+    not to."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -32,16 +34,34 @@ class Side(asyncio.Protocol):
         self.reads: Link
         self.writes: Link
         self.lost = False
+        self._early: list[bytes] | None = []
+        self._ended_early = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         self.transport.pause_reading()  # until the other side is there too
 
+    def begin(self) -> None:
+        """Let data flow, those first that have come."""
+        early, self._early = self._early or (), None
+        for data in early:
+            self.reads.feed(data)
+        if self._ended_early:
+            self.reads.eof_from_source()
+        assert self.transport is not None
+        self.transport.resume_reading()
+
     def data_received(self, data: bytes) -> None:
-        self.reads.feed(data)
+        if self._early is None:
+            self.reads.feed(data)
+        else:
+            self._early.append(data)
 
     def eof_received(self) -> bool:
-        self.reads.eof_from_source()
+        if self._early is None:
+            self.reads.eof_from_source()
+        else:
+            self._ended_early = True
         return True  # the other direction ends by its own
 
     def pause_writing(self) -> None:
@@ -204,12 +224,12 @@ class Connection:
                 if toxic.type == "reset_peer":
                     self.client.reset_on_close()
                     self.server.reset_on_close()
-        for side in (self.client, self.server):
-            assert side.transport is not None
-            if side.transport.is_closing():
-                self.abort()
-                return
-            side.transport.resume_reading()
+        sides = self.client, self.server
+        if any(side.transport is None or side.transport.is_closing() for side in sides):
+            self.abort()
+            return
+        for side in sides:
+            side.begin()
 
     def abort(self) -> None:
         self.client.abort()
