@@ -3,6 +3,7 @@ then, and none of them has gone on; of the node that comes to it all its threads
 
 What follows a fault can rest on how far others were when it fired, which is chance. A search that
 has seen a moment come after a fault, and wants a second fault there, needs that chance once more.
+Events do not tell all of it: what a node had begun may have been done by then, or not.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class FiringOrder:
         last: of each other node the last moment before; None where it had taken no step.
         previous: the one before that.
         own: all moments of that node before; None: none of them matters.
+        slow: a node that does not even do what it was about to do after its last moment.
     """
 
     at: Point
@@ -41,6 +43,7 @@ class FiringOrder:
     last: Mapping[str, Moment | None]
     previous: Mapping[str, Moment | None] = field(default_factory=dict)
     own: frozenset[Moment] | None = None
+    slow: str | None = None
 
     @classmethod
     def of(cls, fault: Fault, events: Iterable[TraceEvent]) -> FiringOrder | None:
@@ -74,6 +77,11 @@ class FiringOrder:
             return None
         return replace(self, last={**self.last, node: self.previous.get(node)})
 
+    def slowed(self, node: str) -> FiringOrder | None:
+        """The same with a node that has begun its last step and goes on with it only when the fault
+        has fired; None where it had done nothing."""
+        return replace(self, slow=node) if self.last.get(node) is not None else None
+
 
 @dataclass
 class OrderKeeper:
@@ -104,10 +112,18 @@ class OrderKeeper:
         elif self._is_ahead(event.node, moment, self.order):
             self._until(lambda: False)
 
-    def came(self, event: TraceEvent) -> None:
-        """Called with the lock: an event has been taken in."""
-        if self.order is not None and not self._over:
-            self._came.add((event.step, event.phase, self.counts.get(event.step, 0)))
+    def came(self, event: TraceEvent) -> bool:
+        """Called with the lock: an event has been taken in; whether it is to be held."""
+        if self.order is None or self._over:
+            return False
+        moment = event.step, event.phase, self.counts.get(event.step, 0)
+        self._came.add(moment)
+        return event.node == self.order.slow and moment == self.order.last[event.node]
+
+    def hold(self) -> None:
+        """Before a slow node is told to go on: returns when the fault has fired."""
+        with self.changed:
+            self._until(lambda: False)
 
     def fired(self, fault_at: Iterable[Point]) -> None:
         """Faults that begin at these moments have been put in force."""

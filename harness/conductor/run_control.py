@@ -216,7 +216,7 @@ class RunControl:
                 crossed = []
                 taken = self._book.leave(connection_id, event)
             self._record(event)
-            self._order.came(event)
+            slow = self._order.came(event)
             ends, starts = self._planned.due(event, taken.occurrence)
             ends = [*ends, *crossed]
             self._began |= {planned.fault.id: (connection_id, taken) for planned in starts}
@@ -231,6 +231,10 @@ class RunControl:
                 self._injection.release(taken.held)
             self._order.fired([planned.fault.points[0] for planned in starts])
             self._let_pass(planned.fault for planned in ends if planned.fault.goes_first)
+        if slow:
+            self._order.hold()
+            if self._gate.is_dead(event.node, event.incarnation):
+                return None
         if go is None or event.phase != "before":
             return go
         answer = self._answer(event.step, taken.occurrence + go.later)

@@ -15,6 +15,7 @@ from bettong.harness.conductor.order import FiringOrder
 from bettong.harness.events import search_progress
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.record import RunRecord
 from bettong.harness.search.equivalence import FaultEquivalence, Recovery
@@ -156,6 +157,8 @@ class ScenarioExecutor:
                 seen, never = self.campaign.run(seen.schedule, order=order), ()
                 if not seen.not_fired:
                     break
+            else:
+                seen = self._as_never_sent(seen)
             read = self._read(seen)
         if len(schedule) <= 1:  # larger ones are many, and seldom asked for
             self._came[schedule] = _what_came(seen, read.came)
@@ -165,6 +168,8 @@ class ScenarioExecutor:
         if never:
             outcome, not_fired = "good", ()
             note = f"{', '.join(never)}: its moment cannot come once the others have fired"
+        if schedule.difference(seen.schedule.ids):
+            note = f"run as {' + '.join(seen.schedule.ids)}: what was sent had not arrived"
         if outcome == "violation" and schedule and len(not_fired) == len(schedule):
             outcome = "unknown"
             note = f"it broke although no fault had fired: {note}"
@@ -222,14 +227,30 @@ class ScenarioExecutor:
         came, _ = self._came[others]
         return _come(seen, never, came)
 
+    def _as_never_sent(self, seen: RunRecord) -> RunRecord:
+        """Instead of a run in which nobody had to send again what a node had sent right before it
+        was killed: the run in which it is killed before it sends, for that leaves the same behind
+        where nothing has arrived. Only if that is good: else it is a counterexample by itself."""
+        faults = seen.schedule.faults
+        again = {fault.points[0].step for fault in faults if fault.id in seen.not_fired}
+        unsent = tuple(_before_sending(fault, again) for fault in faults)
+        if unsent == faults:
+            return seen
+        instead = self.campaign.run(Schedule(unsent))
+        self.campaign.forget(instead if instead.outcome != "good" else seen)
+        return seen if instead.outcome != "good" else instead
+
     def _orders(self, seen: RunRecord, never: Collection[str]) -> list[FiringOrder | None]:
         """The order in which moments that did not come have come, and the same with the node that
-        comes to them held back: its request may have been under way, which no order says."""
+        comes to them slowed or held back: its request may have been under way, which no order
+        says."""
         _, order = self._came[frozenset(seen.schedule.ids).difference(never)]
+        if order is None:
+            return [None]
         steps = {f.points[0].step for f in seen.schedule.faults if f.id in never}
         node = next((event.node for event in seen.events if event.step in steps), "")
-        held = order.held_back(node) if order is not None else None
-        return [order] if held is None else [order, held]
+        less_far = (order.slowed(node), order.held_back(node))
+        return [order, *(other for other in less_far if other is not None)]
 
     def _details(self, seen: RunRecord, read: ReadRun) -> dict[str, Any]:
         """What a later look at this run needs, also when it comes from the search's log."""
@@ -297,6 +318,13 @@ class ScenarioExecutor:
         self._reader = replace(self._reader, clean=clean)
         if self.campaign.reads_beside and self._beside is None:
             self._beside = ReadingProcess(self._reader)
+
+
+def _before_sending(fault: Fault, again: Collection[str]) -> Fault:
+    """A fault that kills a node which has sent what is to be sent again: before it has."""
+    at = fault.points[0]
+    sent = at.phase == "after" and at.step in again and StepId.parse(at.step).is_push
+    return (fault.moved(replace(at, phase="before")) or fault) if fault.kills and sent else fault
 
 
 def _blind(execution: Execution, unread: Sequence[str]) -> Execution:

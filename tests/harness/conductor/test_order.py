@@ -48,14 +48,18 @@ class Run:
         self.counts = Counter[str]()
         self.keeper = OrderKeeper(order, self.counts, self.changed, lambda: False)
         self.taken: list[str] = []
+        self.gone_on: list[str] = []
 
     def take(self, event: TraceEvent) -> None:
         with self.changed:
             self.keeper.wait(event)
             self.counts[event.step] += event.phase == "before"
-            self.keeper.came(event)
+            slow = self.keeper.came(event)
             self.taken.append(f"{event.node} {event.phase} {event.step}")
             self.changed.notify_all()
+        if slow:
+            self.keeper.hold()
+            self.gone_on.append(event.node)
 
     def waiting(self, event: TraceEvent) -> threading.Thread:
         """Somebody who has come to an event and waits."""
@@ -106,6 +110,25 @@ def test_it_waits_for_those_behind_and_holds_those_ahead_until_it_has_fired() ->
     run.keeper.fired([AT])
     ahead.join(60)
     assert run.taken[-1] == "receiver before commit"
+    run.take(event("driver", "plan"))
+
+
+def test_a_slow_node_goes_on_from_its_last_moment_only_when_it_has_fired() -> None:
+    slowed = ORDER.slowed("driver")
+    assert slowed is not None
+    assert ORDER.slowed("receiver") is None
+    assert ORDER.slowed("gateway") is None
+    run = Run(slowed)
+    run.take(event("driver", "plan"))
+    slow = run.waiting(event("driver", "plan", "after"))
+    for phase in ("before", "after"):
+        run.take(event("gateway", "ack", phase))
+    run.take(event("gateway", "ack"))
+    assert run.taken[-1] == "gateway before ack"
+    assert run.gone_on == []
+    run.keeper.fired([AT])
+    slow.join(60)
+    assert run.gone_on == ["driver"]
     run.take(event("driver", "plan"))
 
 

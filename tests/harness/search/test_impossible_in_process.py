@@ -191,20 +191,58 @@ def test_what_rests_on_a_rare_order_is_run_in_that_order(
     assert (seen.outcome, seen.not_fired) == ("good", ())
 
 
-def test_then_the_node_whose_moment_is_missed_is_held_back(
+def test_then_the_node_whose_moment_is_missed_is_slowed_or_held_back(
     backend: LocalBackend, tmp_path: Path
 ) -> None:
     scenario = load_scenario("counting")
     campaign = Vain(backend, scenario, tmp_path, scenario.messages(), replay=False)
     seen = run_both(campaign)
     assert (seen.outcome, len(seen.not_fired)) == ("not-injected", 1)
-    alone, again, held, *more = campaign.orders
+    alone, again, slowed, held, *more = campaign.orders
     assert alone is None
     assert again is not None
     assert again.last["driver"] == (RELEASED, "before", 1)
-    assert held == again.held_back("driver")
-    assert more[:2] == [again, held]
+    assert (slowed, held) == (again.slowed("driver"), again.held_back("driver"))
+    assert more[:3] == [again, slowed, held]
 
 
 def fired(fault: Fault) -> TraceEvent:
     return TraceEvent(f"fault/{fault.id}", "after", "gateway")
+
+
+SENT = {"crash": {"node": "sender", "after": "sender.send/amounts/5"}}
+SENT_AGAIN = {"omit": {"link": "sender->gateway", "at": "sender.send/amounts/5#2"}}
+
+
+class Unread(Campaign):
+    """What its sender has sent right before it dies alone has not arrived."""
+
+    def run(
+        self, schedule: Schedule, name: str | None = None, order: FiringOrder | None = None
+    ) -> RunRecord:
+        (sent,) = Schedule.from_dict({"faults": [SENT]}).faults
+        if schedule.faults != (sent,):
+            return super().run(schedule, name, order)
+        unsent = {"crash": {"node": "sender", "before": "sender.send/amounts/5"}}
+        seen = super().run(Schedule.from_dict({"faults": [unsent]}), name, order)
+        alone = replace(seen, schedule=schedule, evidence={sent.id: "it died"})
+        self.observed[next(i for i, s in enumerate(self.observed) if s is seen)] = alone
+        return alone
+
+
+def test_what_was_sent_and_seldom_is_lost_with_its_sender_is_run_as_not_sent(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    scenario = load_scenario("counting")
+    campaign = Unread(backend, scenario, tmp_path, scenario.messages(), replay=False)
+    executor = ScenarioExecutor(campaign, batches=2)
+    executor.learn(executor.run())
+    both = Schedule.from_dict({"faults": [SENT, SENT_AGAIN]})
+    executor.equivalence.faults |= {fault.id: fault for fault in both.faults}
+    executor.run(frozenset({both.faults[0].id}))
+    seen = executor.run(frozenset(both.ids))
+    assert (seen.outcome, seen.not_fired, seen.details["impossible"]) == ("good", (), [])
+    assert seen.evidence.keys() == {
+        "crash(sender, before sender.send/amounts/5)",
+        "omit(sender->gateway, sender.send/amounts/5#2)",
+    }
