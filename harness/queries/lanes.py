@@ -19,7 +19,7 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.endpoints import EndpointProxies, start_servers
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
-from bettong.harness.queries.search.executor import DisturbedError
+from bettong.harness.queries.search.confirmation import DisturbedError
 from bettong.harness.queries.search.search import forget
 from bettong.harness.servers.server import Server
 from bettong.lineage.results import Result

@@ -16,7 +16,8 @@ from bettong.harness.queries.advice import advise
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.faults.wire import taken_for_granted
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.search.executor import QueryExecutor, named
+from bettong.harness.queries.search.confirmation import named
+from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.harness.queries.search.search import shows_more
 from bettong.harness.queries.sense import in_turn
 from bettong.lineage.results import (
@@ -99,13 +100,13 @@ class QueryVerdict:
         violations = [findings.execution(schedule) for schedule in findings.minimal]
         chosen = self._ways(executor, violations)
         with ThreadPoolExecutor(executor.parallel) as pool:
-            confirmed = list(pool.map(executor.confirm, chosen))
+            confirmed = list(pool.map(executor.confirmations.confirm, chosen))
         for n, confirmation in enumerate(confirmed):
             if not confirmation.in_time:
                 chosen[n] = _like_it(chosen[n], executor, violations)
-                confirmed[n] = executor.confirm(chosen[n])
+                confirmed[n] = executor.confirmations.confirm(chosen[n])
             if not confirmed[n].shown:
-                executor.account_for(chosen[n])
+                executor.confirmations.account_for(chosen[n])
         ways = [(e, self._counterexample(executor, e)) for e in chosen]
         shown = [(e, reported) for e, reported in ways if reported is not None]
         kinds = {a.kind for e, _ in shown for a in e.anomalies}
@@ -329,7 +330,7 @@ class QueryVerdict:
         self, executor: QueryExecutor, execution: Execution
     ) -> Counterexample | None:
         """The violation, when it shows again with every crash a SIGKILL."""
-        confirmation = executor.confirm(execution)
+        confirmation = executor.confirmations.confirm(execution)
         if not confirmation.shown:
             return None
         faults = [executor.fault(id) for id in sorted(execution.schedule)]
@@ -353,7 +354,7 @@ def _like_it(
     """A violation with the same anomalies that had been shown again before the time was up; the
     same one if there is none."""
     kinds = {a.kind for a in late.anomalies}
-    shown = (e for e in violations if e.schedule in executor.confirmed)
+    shown = (e for e in violations if e.schedule in executor.confirmations.confirmed)
     return next((e for e in shown if {a.kind for a in e.anomalies} == kinds), late)
 
 

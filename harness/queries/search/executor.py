@@ -10,8 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
 
-from bettong.harness.checkers import guarantee_of, satisfies
-from bettong.harness.events import Handler, RunJudged, ViolationConfirmed, ignore, search_progress
+from bettong.harness.events import Handler, RunJudged, ignore, search_progress
 from bettong.harness.faults.step_ids import CONCURRENT
 from bettong.harness.queries.faults.crash_points import is_change
 from bettong.harness.queries.faults.kinds import parse_fault
@@ -21,20 +20,26 @@ from bettong.harness.queries.judge import SinkVerdict, fingerprint, judge_run
 from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
+from bettong.harness.queries.search.confirmation import (
+    OTHER_LAYOUT,
+    Confirmations,
+    DisturbedError,
+    is_less,
+    named,
+)
 from bettong.harness.queries.search.free_runners import FreeRunners
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.rows import Input, judged_fields
-from bettong.lineage.errors import BettongError, UsageError
+from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Guarantee, Outcome
 from bettong.lineage.search.events import Executed, SearchEvent
-from bettong.lineage.search.executor import BudgetSpentError, Execution
+from bettong.lineage.search.executor import Execution
 from bettong.lineage.search.findings import Findings
 
 T = TypeVar("T")
 
-OTHER_LAYOUT = 1
 _ALONE = 3
 """So many fault sets are run before others go on beside them: the likeliest, which the start of
 further drivers is not to slow down."""
@@ -44,35 +49,6 @@ keep two lanes busy while one of them waits. What a single fault teaches rules o
 
 
 Judge = Callable[[Sequence[QueryFault], QueryRun], SinkVerdict]
-
-
-class DisturbedError(BettongError):
-    """What runs show is not all their own: those that go on at the same time do not leave each
-    other alone, or a driver that was spared at its crash does not leave its successor alone.
-
-    Attributes:
-        in_sight: whether what the query keeps is seen all the same, as far as is known.
-        killed: whether a crash has to be a SIGKILL.
-    """
-
-    def __init__(self, message: str, *, in_sight: bool, killed: bool = False) -> None:
-        super().__init__(message)
-        self.in_sight = in_sight
-        self.killed = killed
-
-
-@dataclass(frozen=True, slots=True)
-class Confirmation:
-    """Whether a violation shows again with every crash a SIGKILL.
-
-    Attributes:
-        layout: only when the replay's rows are dealt out in another way.
-        in_time: whether there was time to see.
-    """
-
-    shown: bool
-    layout: bool = False
-    in_time: bool = True
 
 
 @dataclass
@@ -92,8 +68,7 @@ class QueryExecutor:
         expect: the level that the query has to have.
         runs: how many were judged.
         kept: the run of ``keep``, a fault set, once there was one.
-        confirmed: violations that showed again with every crash a SIGKILL; ``confirmed_kinds``:
-            what kinds of anomalies they have.
+        confirmations: of violations.
     """
 
     runner: QueryRunner
@@ -110,19 +85,18 @@ class QueryExecutor:
     runs: int = 0
     keep: FaultSet = CLEAN
     kept: QueryRun | None = None
-    confirmed: list[FaultSet] = field(default_factory=list)
-    confirmed_kinds: set[frozenset[str]] = field(default_factory=set)
     parallel: int = 1
     _more: Callable[[], Sequence[QueryRunner] | None] | None = None
     _alone: int = _ALONE
+    confirmations: Confirmations = field(init=False)
     _free: FreeRunners = field(init=False)
     _tried: set[FaultSet] = field(default_factory=set)
     _broken: list[FaultSet] = field(default_factory=list)
     _runs: dict[FaultSet, QueryRun] = field(default_factory=dict)
-    _confirmations: dict[FaultSet, Confirmation] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._free = FreeRunners(self.runner)
+        self.confirmations = Confirmations(self)
 
     def widen(self, more: Callable[[], Sequence[QueryRunner] | None]) -> None:
         """From some runs on use further runners as well; ``more`` begins to start them, and gives
@@ -267,15 +241,9 @@ class QueryExecutor:
         """Whether what fails beside these faults matters still: they have done no harm, or such as
         the level that is expected allows."""
         kinds = {a.kind for a in execution.anomalies}
-        if execution.outcome != "violation" or self.expect == "none" or "Reorder" in kinds:
+        if execution.outcome != "violation" or self.expect == "none":
             return execution.outcome == "good"
-        return satisfies(guarantee_of(kinds), self.expect)
-
-    @property
-    def found_less(self) -> bool:
-        """Whether what was confirmed so far is less than the level that is expected."""
-        kinds = {kind for found in self.confirmed_kinds for kind in found}
-        return "Reorder" in kinds or not satisfies(guarantee_of(kinds), self.expect)
+        return not is_less(kinds, self.expect)
 
     def _planned(self) -> int | None:
         """How many runs there will be as far as is known; None before the search."""
@@ -311,13 +279,8 @@ class QueryExecutor:
     def _take_in(self, execution: Execution) -> None:
         """Learn; the first violation of its kinds is confirmed at once."""
         self.learn(execution)
-        kinds = frozenset(a.kind for a in execution.anomalies)
-        if (
-            execution.outcome == "violation"
-            and kinds not in self.confirmed_kinds
-            and not self.confirm(execution).shown
-        ):
-            self.account_for(execution)
+        if execution.outcome == "violation":
+            self.confirmations.confirm_first(execution)
 
     def learn(self, execution: Execution) -> None:
         """Take in an execution, a fresh one or one from the log. Raises DisturbedError when its
@@ -336,66 +299,13 @@ class QueryExecutor:
         """What the faults show when every crash is a SIGKILL."""
         return self.judge(faults, self._with_runner(faults, replay_layout=layout, real=True))
 
-    def confirm(self, execution: Execution) -> Confirmation:
-        """Whether a violation shows again with every crash a SIGKILL; asked once for each set.
-        What the time did not allow to see is not shown."""
-        known = self._confirmations.get(execution.schedule)
-        if known is None:
-            try:
-                known = self._confirmations[execution.schedule] = self._confirm(execution)
-            except BudgetSpentError:
-                return Confirmation(shown=False, in_time=False)
-            if known.shown:
-                kinds = frozenset(a.kind for a in execution.anomalies)
-                self.confirmed.append(execution.schedule)
-                self.confirmed_kinds.add(kinds)
-                faults = tuple(sorted(execution.schedule))
-                self.handler(ViolationConfirmed(faults, tuple(sorted(kinds))))
-        return known
-
-    def account_for(self, execution: Execution) -> None:
-        """Raises DisturbedError for a violation that no SIGKILL has shown: what goes on beside it
-        has made it, if it is none while nothing else goes on, or else the process that was spared.
-        What is under way ends first. Where the time is up it is not asked."""
-        if self.real or execution.schedule not in self._confirmations:
-            return
-        faults = [self.fault(id) for id in sorted(execution.schedule)]
-        kinds = frozenset(a.kind for a in execution.anomalies)
-        try:
-            alone = kinds if self.parallel == 1 else self._replayed_alone(faults)
-        except BudgetSpentError:
-            return
-        if alone != kinds:
-            reason = (
-                f"what {named(execution.schedule)} shows beside another run it does not show alone"
-            )
-            raise DisturbedError(reason, in_sight=True)
-        if any(fault.crashes for fault in faults):
-            reason = (
-                f"{named(execution.schedule)} shows {' and '.join(sorted(kinds))} only while its "
-                "process lives on, whose memory keeps something; each crash is a SIGKILL now"
-            )
-            raise DisturbedError(reason, in_sight=True, killed=True)
-
-    def _replayed_alone(self, faults: Sequence[QueryFault]) -> frozenset[str]:
+    def alone(self, faults: Sequence[QueryFault]) -> SinkVerdict | None:
+        """What the faults show while nothing else is under way; None where nothing ever is."""
+        if self.parallel == 1:
+            return None
         with self._free.alone_for(faults) as runner:
             run = runner.run(faults, replay_layout=OTHER_LAYOUT, real=_is_killed(faults, self.real))
-        return self.judge(faults, run).kinds
-
-    def expect_no_more_when_killed(self, execution: Execution) -> None:
-        """Raises DisturbedError when a SIGKILL shows more than the same crash of a driver whose
-        process was spared: that has kept in its memory what dies with it."""
-        faults = [self.fault(id) for id in sorted(execution.schedule)]
-        if self.real or execution.blind or not any(fault.crashes for fault in faults):
-            return
-        more = self.killed(faults, OTHER_LAYOUT).kinds - {a.kind for a in execution.anomalies}
-        if more:
-            raise DisturbedError(
-                f"{named(execution.schedule)} shows {' and '.join(sorted(more))} only when its "
-                "process dies too, whose memory keeps something; each crash is a SIGKILL now",
-                in_sight=True,
-                killed=True,
-            )
+        return self.judge(faults, run)
 
     def findings_of(self, asked: Iterable[str], clean: Execution) -> Findings:
         """What the one set of faults that is asked for shows. Raises what :meth:`chosen` and
@@ -428,13 +338,6 @@ class QueryExecutor:
         note = f"{killed.note}; {note}" if killed.note else note
         return _with_both(replace(killed, note=note), spared)
 
-    def _confirm(self, execution: Execution) -> Confirmation:
-        faults = [self.fault(id) for id in sorted(execution.schedule)]
-        kinds = frozenset(a.kind for a in execution.anomalies)
-        if not faults or self.killed(faults, 0).kinds == kinds:
-            return Confirmation(shown=True)
-        return Confirmation(self.killed(faults, OTHER_LAYOUT).kinds == kinds, layout=True)
-
     def fault(self, id: str) -> QueryFault:
         """The fault of an id; raises ScheduleError."""
         on_wire = (fault for point in self.why.wire for fault, _ in point.faults)
@@ -461,11 +364,6 @@ class QueryExecutor:
         name = f"traces/{digest}.jsonl"  # the same when a search goes on that was interrupted
         run.write_trace(self.traces / name)
         return name
-
-
-def named(schedule: FaultSet) -> str:
-    """A fault set, for people."""
-    return " + ".join(sorted(schedule)) or "no fault"
 
 
 def _with_both(execution: Execution, other: Execution) -> Execution:

@@ -45,7 +45,7 @@ def search(
         Bounds({}, request.faults),
         suggest=executor.why.likely,
         settle=executor.settled,
-        enough=lambda: request.first and executor.found_less,
+        enough=lambda: request.first and executor.confirmations.show_less,
         at_a_time=executor.window_of,
         allowed=executor.goes_on,
         budget=Budget(request.budget.runs, deadline.left),
@@ -134,7 +134,7 @@ def check_spared(executor: QueryExecutor, findings: Findings) -> None:
     try:
         more_follows = executor.real or findings.minimal  # which is to be shown again
         make = executor.side_by_side if more_follows else executor.last_side_by_side
-        make([partial(executor.expect_no_more_when_killed, x) for x in spared])
+        make([partial(executor.confirmations.expect_no_more_when_killed, x) for x in spared])
     except BudgetSpentError:
         findings.complete = False
 

@@ -15,7 +15,8 @@ from bettong.harness.queries.lanes import Lanes, Links
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
-from bettong.harness.queries.search.executor import DisturbedError, SinkExecutor
+from bettong.harness.queries.search.confirmation import DisturbedError
+from bettong.harness.queries.search.executor import SinkExecutor
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.rows import Input
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.queries.search.executor import DisturbedError, SinkExecutor
+from bettong.harness.queries.search.confirmation import DisturbedError
+from bettong.harness.queries.search.executor import SinkExecutor
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.rows import Input
 from bettong.lineage.errors import UsageError
@@ -104,8 +105,8 @@ def test_an_exception_of_read_that_a_sigkill_shows_too_is_one() -> None:
 def test_a_violation_is_confirmed_once_by_a_sigkill() -> None:
     lost = QueryRun(rows=whole().rows[1:], drained=True)
     executor, found, runner = judged(lost, lost)
-    assert executor.confirm(found) == executor.confirm(found)
-    assert (executor.confirmed, runner.real) == ([frozenset({CRASH})], [False, True])
+    assert executor.confirmations.confirm(found) == executor.confirmations.confirm(found)
+    assert (executor.confirmations.confirmed, runner.real) == ([frozenset({CRASH})], [False, True])
 
 
 @pytest.mark.parametrize(
@@ -125,16 +126,16 @@ def test_the_first_that_is_less_than_expected_is_enough(
     broken = QueryRun(rows=rows[1:] if loses else [rows[0], *rows], drained=True)
     executor, found, _ = judged(broken, broken)
     executor.expect = expect
-    assert not executor.found_less
-    executor.confirm(found)
-    assert executor.found_less == enough
+    assert not executor.confirmations.show_less
+    executor.confirmations.confirm(found)
+    assert executor.confirmations.show_less == enough
 
 
 def test_a_violation_that_no_sigkill_shows_is_not_confirmed() -> None:
     lost = QueryRun(rows=whole().rows[1:], drained=True)
     executor, found, _ = judged(lost, whole(), whole())
-    assert not executor.confirm(found).shown
-    assert executor.confirmed == []
+    assert not executor.confirmations.confirm(found).shown
+    assert executor.confirmations.confirmed == []
 
 
 def beside(*alone: QueryRun) -> tuple[SinkExecutor, Execution]:
@@ -143,24 +144,24 @@ def beside(*alone: QueryRun) -> tuple[SinkExecutor, Execution]:
     lost = QueryRun(rows=whole().rows[1:], drained=True)
     executor, found, _ = judged(lost, whole(), whole(), *alone)
     executor.parallel = 2
-    assert not executor.confirm(found).shown
+    assert not executor.confirmations.confirm(found).shown
     return executor, found
 
 
 def test_a_violation_that_no_run_alone_shows_was_made_by_another_one() -> None:
     executor, found = beside(whole())
     with pytest.raises(DisturbedError, match="it does not show alone") as raised:
-        executor.account_for(found)
+        executor.confirmations.account_for(found)
     assert (raised.value.in_sight, raised.value.killed) == (True, False)
 
 
 def test_a_violation_that_only_a_spared_process_shows_asks_for_kills() -> None:
     executor, found = beside(QueryRun(rows=whole().rows[1:], drained=True))
     with pytest.raises(DisturbedError, match="shows Loss only while its process") as raised:
-        executor.account_for(found)
+        executor.confirmations.account_for(found)
     assert (raised.value.in_sight, raised.value.killed) == (True, True)
     executor.real = True
-    executor.account_for(found)
+    executor.confirmations.account_for(found)
 
 
 def test_what_faults_make_a_query_write_elsewhere_puts_it_out_of_sight() -> None:

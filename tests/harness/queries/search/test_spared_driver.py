@@ -11,7 +11,8 @@ import pytest
 from bettong.harness.queries.lanes import undisturbed
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.queries.search.executor import DisturbedError, SinkExecutor
+from bettong.harness.queries.search.confirmation import DisturbedError
+from bettong.harness.queries.search.executor import SinkExecutor
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.search.search import check_spared, log_of
 from bettong.harness.queries.sink.rows import Input
