@@ -33,6 +33,15 @@ COUNTING_TO_FILES = replace(
     outputs="files",
 )
 
+COUNTING_TO_ARROW = replace(
+    COUNTING,
+    name="counting_to_arrow",
+    title="5 + 10 + 15 = 30: six numbers summed in 2 batches, each of which becomes Arrow files",
+    frame=1,
+    outputs="arrow",
+    options={"gateway": ("--segment-bytes", "1")},
+)
+
 COUNTING_TWO = replace(
     COUNTING,
     name="counting_two",
@@ -43,7 +52,7 @@ COUNTING_TWO = replace(
     partitions=1,
 )
 
-SCENARIOS: Sequence[Scenario] = (COUNTING, COUNTING_TO_FILES, COUNTING_TWO)
+SCENARIOS: Sequence[Scenario] = (COUNTING, COUNTING_TO_FILES, COUNTING_TO_ARROW, COUNTING_TWO)
 
 
 def entries() -> list[CatalogEntry]:

@@ -23,6 +23,7 @@ from bettong.engine.steps import step
 from bettong.engine.storage.sealed import sealed, unsealed
 from bettong.lineage.errors import BettongError, UsageError
 
+_NOTES = "batches"
 SCHEMA = pa.schema([("id", pa.string()), ("key", pa.binary()), ("data", pa.binary())])
 
 
@@ -42,7 +43,7 @@ class ArrowSink:
 
     def newest_batch(self) -> int:
         """The newest batch that is visible in the directory; -1 without any."""
-        return max((int(n.split(".")[0]) for n in self._store.names("batches")), default=-1)
+        return max((int(n.split(".")[0]) for n in self._store.names(_NOTES)), default=-1)
 
     def open(self, application: str, epoch: int, noted: Noted, newest: int | None = None) -> None:
         """Begin an epoch. Raises FencedError when a newer one has begun, UsageError when the
@@ -85,7 +86,9 @@ class ArrowSink:
         with step(noted.step, causes=noted.causes, carries=noted.carries):
             self._check_epoch(epoch)
             staged = [n for n in self._store.names("rows") if n.split("-")[1] == f"{batch:012d}"]
-            if not self._is_committed(batch):
+            if self._is_committed(batch):
+                self._store.settle(_NOTES)
+            else:
                 files = [_newest(staged, epoch, batch, *place) for place in sorted(winners.items())]
                 self._store.create(_note(batch), sealed(files))
             for name in set(staged).difference(_named(self._store, _note(batch))):
@@ -105,7 +108,7 @@ class ArrowSink:
 
 
 def _note(batch: int) -> str:
-    return f"batches/{batch:012d}.json"
+    return f"{_NOTES}/{batch:012d}.json"
 
 
 def _named(store: LocalStore, note: str) -> list[str]:
@@ -144,6 +147,6 @@ def read_batches(directory: Path) -> Iterator[pa.Table]:
     """The visible rows of a sink's directory, batch by batch."""
     store = LocalStore(directory)
     for note in store.names("batches"):
-        files = _named(store, f"batches/{note}")
+        files = _named(store, f"{_NOTES}/{note}")
         tables = [pa.ipc.open_file(pa.py_buffer(store.read(f"rows/{f}"))).read_all() for f in files]
         yield pa.concat_tables(tables) if tables else SCHEMA.empty_table()

@@ -24,6 +24,8 @@ from bettong.engine.storage.sealed import sealed, unsealed
 from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import MessageRange
 
+_settled: dict[Path, int] = {}
+"""Of each index so many entries are durable, as far as this process knows."""
 _REMEDY = "restore the folder of the index from a copy: without it messages have no numbers"
 
 
@@ -110,6 +112,8 @@ class DirectorySource(PreparedSource):
 
     def _extent(self) -> Extent:
         store, files = LocalStore(self.index), self.taken()
+        if len(files) > _settled.get(self.index, 0):
+            store.settle("")  # who made them may have been killed before they were durable
         for name in self._new(files):
             lines = index_of(self.directory / name)
             lines.refresh()
@@ -117,6 +121,7 @@ class DirectorySource(PreparedSource):
             if not store.create(f"{len(files):09d}.json", sealed(entry)):
                 return Extent(_end(self.taken()), False)  # another driver takes files too
             files.append(entry)
+        _settled[self.index] = len(files)
         over = bool(files) and self.end in (None, files[-1].name)
         return Extent(_end(files), over)
 

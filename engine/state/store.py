@@ -37,7 +37,7 @@ class Store(Protocol):
 
     def create(self, name: str, data: bytes) -> bool:
         """Like publish, but only when there is no such name; says whether it did. Of several
-        callers one is told yes."""
+        callers one is told yes; what the others find is durable as well when they are told no."""
         ...
 
     def read(self, name: str) -> memoryview:
@@ -91,12 +91,13 @@ class LocalStore:
             raise
         try:
             self.disk.link(temporary, path)
+            made = True
         except FileExistsError:
-            return False
+            made = False
         finally:
             self.disk.remove(temporary)
         self.disk.sync_directory(path.parent)
-        return True
+        return made
 
     def read(self, name: str) -> memoryview:
         path = self.root / name
@@ -116,6 +117,11 @@ class LocalStore:
     def remove(self, name: str) -> None:
         with contextlib.suppress(FileNotFoundError):
             self.disk.remove(self.root / name)
+
+    def settle(self, folder: str) -> None:
+        """The names in a folder are durable when this returns: whoever has made one may have been
+        killed before it waited for that."""
+        self.disk.sync_directory(self.root / folder)
 
     def _path(self, name: str) -> Path:
         path = self.root / name

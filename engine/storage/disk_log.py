@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bettong.engine.storage.durability import Inode, Keep, Volume
+from bettong.engine.storage.durability import ContentChange, Inode, Keep, Volume
 
 
 class DiskLog:
@@ -101,6 +101,15 @@ def lose(file: Path, keep: Keep = "nothing") -> list[str]:
     with contextlib.suppress(FileNotFoundError):
         os.truncate(file, 0)  # what is left is durable
     return lost
+
+
+def makes(file: Path) -> bool:
+    """Whether a node has made anything that is not durable: a name or bytes. Of what is removed,
+    nothing is lost."""
+    return any(
+        isinstance(change, ContentChange) or any(change.names.values())
+        for change in replayed(file).changes
+    )
 
 
 def _records(file: Path) -> Iterator[tuple[str, list[Any], bytes]]:

@@ -235,7 +235,9 @@ class Carried:
     def _end_and_start_again(
         self, cluster: RunCluster, known: set[bytes], is_right: Callable[[], bool]
     ) -> None:
-        """Start every node on the files as they are, and on what a power cut leaves of them."""
+        """Start every node on the files as they are, and on what a power cut leaves of them: one
+        of all nodes, and before that, where it leaves something else, one that spares those that
+        have only removed something."""
         cuts = self._asked.power_cut
         self.how_ended = KILLED
         cluster.kill_servers()
@@ -247,15 +249,32 @@ class Carried:
             known.add(self.left)
             cluster.kill_servers()
             kept.bring_back()
-        if cuts:
-            if self.scenario.outputs == "receiver":
-                self.last = self.seen()  # it makes its output again, which need not be durable
-            self.how_ended = POWER_CUT
-            cluster.lose_power()
-            self._note_what_is_left(power_was_cut=True)
-            if self._leaves_anew(known):
-                self.last = None
-                self._start_again(cluster)
+        if not cuts:
+            return
+        self.how_ended = POWER_CUT
+        if self.scenario.outputs != "kafka" and cluster.loses_apart():
+            kept = KeptFiles(self.layout)
+            if self._cut_power_and_start_again(cluster, known, apart=True):
+                if not is_right():
+                    return
+                known.add(self.left)
+                cluster.kill_servers()
+            kept.bring_back()
+        self._cut_power_and_start_again(cluster, known)
+
+    def _cut_power_and_start_again(
+        self, cluster: RunCluster, known: set[bytes], *, apart: bool = False
+    ) -> bool:
+        """Whether the nodes were started, which they are not on what is known."""
+        if self.scenario.outputs == "receiver":
+            self.last = self.seen()  # it makes its output again, which need not be durable
+        cluster.lose_power(apart=apart)
+        self._note_what_is_left(power_was_cut=True)
+        anew = self._leaves_anew(known)
+        if anew:
+            self.last = None
+            self._start_again(cluster)
+        return anew
 
     def _leaves_anew(self, known: set[bytes]) -> bool:
         """Whether no run is known to have left the same on the disks, where that can be told."""

@@ -25,6 +25,7 @@ from bettong.scenarios.mutants.shipped import MUTANTS
 SCENARIOS = (
     "counting",
     "counting_to_files",
+    "counting_to_arrow",
     "counting_rolling",
     "merged_rolling",
     "word_count",

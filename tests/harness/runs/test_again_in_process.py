@@ -96,9 +96,9 @@ def test_what_a_start_has_done_to_the_files_is_gone_before_the_power_is_cut(
     left: set[bytes] = set()
     faults = Schedule.from_dict({"faults": [{"storage": FAILED_REMOVAL}]})
     seen = run(backend, tmp_path / "first", "merged_rolling", left, faults, power_cut=True)
-    assert (seen.outcome, seen.again_changed, len(left)) == ("good", "", 2)
+    assert (seen.outcome, seen.again_changed, len(left)) == ("good", "", 3)
     seen = run(backend, tmp_path / "second", "merged_rolling", left, faults, power_cut=True)
-    assert (seen.outcome, len(left), "again" in seen.timings) == ("good", 2, False)
+    assert (seen.outcome, len(left), "again" in seen.timings) == ("good", 3, False)
     assert not (tmp_path / "second" / "run" / "kept").exists()
 
 
@@ -132,3 +132,12 @@ def test_where_no_fault_breaks_what_the_start_does_the_start_is_the_answer(
     file = tmp_path / "out" / "counterexample-1.json"
     shown = replay(file, backend=backend, out=tmp_path / "replay")
     assert (shown.verdict, shown.guarantee) == ("invalid", "at-least-once")
+
+
+def test_arrow_files_whose_name_a_killed_driver_did_not_wait_for_are_kept(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    at = {"crash-writing": {"node": "driver", "at": "batch=1/sink.commit", "sync": 2}}
+    faults = Schedule.from_dict({"faults": [at]})
+    seen = run(backend, tmp_path / "run", "counting_to_arrow", set(), faults, power_cut=True)
+    assert (seen.outcome, seen.not_fired) == ("good", ())
