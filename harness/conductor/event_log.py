@@ -18,11 +18,13 @@ class OpenStep:
     """A step between its first and its last event.
 
     Attributes:
+        ended_before: how many steps its process had ended when it began this one.
         held: the faults that are in force as long as it lasts.
     """
 
     event: TraceEvent
     occurrence: int
+    ended_before: int = 0
     held: list[Planned] = field(default_factory=list)
 
 
@@ -47,6 +49,8 @@ class EventLog:
         self.spoken: dict[str, int] = {}
         self.latest = time.monotonic()
         self._open_steps: dict[int, list[OpenStep]] = {}
+        self._ended = Counter[int]()
+        self._gone: set[int] = set()
         self._trace = trace.open("w", encoding="utf-8") if trace else None
 
     def record(self, event: TraceEvent) -> None:
@@ -72,7 +76,7 @@ class EventLog:
         """Somebody begins a step."""
         self.counts[event.step] += 1
         self.spoken[event.node] = max(event.incarnation, self.spoken.get(event.node, 0))
-        taken = OpenStep(event, self.counts[event.step])
+        taken = OpenStep(event, self.counts[event.step], self._ended[connection_id])
         self._open_steps.setdefault(connection_id, []).append(taken)
         self.most_taken = max(self.most_taken, taken.occurrence)
         self.repeats = 0 if taken.occurrence == 1 else self.repeats + 1
@@ -80,6 +84,7 @@ class EventLog:
 
     def leave(self, connection_id: int, event: TraceEvent) -> OpenStep:
         """Somebody ends a step."""
+        self._ended[connection_id] += 1
         stack = self._open_steps.get(connection_id, [])
         for i in range(len(stack) - 1, -1, -1):
             if stack[i].event.step == event.step:
@@ -88,11 +93,19 @@ class EventLog:
 
     def gone(self, connection_id: int) -> list[OpenStep]:
         """Somebody takes no more steps; those that it had begun."""
+        self._gone.add(connection_id)
         return self._open_steps.pop(connection_id, [])
 
     def is_open(self, connection_id: int, taken: OpenStep) -> bool:
         """Whether a step has not ended, and its process is not gone."""
         return any(taken is own for own in self._open_steps.get(connection_id, ()))
+
+    def are_over(self, connection_id: int, taken: OpenStep, steps: int) -> bool:
+        """Whether a step has ended, and so many with it of those that its process has taken since;
+        or the process is gone."""
+        if steps == 1 or connection_id in self._gone:
+            return not self.is_open(connection_id, taken)
+        return self._ended[connection_id] >= taken.ended_before + steps
 
     def forget_dead(self, is_dead: Callable[[str, int], bool]) -> None:
         """No step of a dead incarnation of a node is open, although a process of it that was spared

@@ -230,7 +230,7 @@ class RunControl:
             if left:
                 self._injection.release(taken.held)
             self._order.fired([planned.fault.points[0] for planned in starts])
-            self._let_pass(planned.fault for planned in ends if planned.fault.goes_first)
+            self._let_pass(planned.fault for planned in ends if planned.fault.steps_first)
         if slow:
             self._order.hold()
             if self._gate.is_dead(event.node, event.incarnation):
@@ -241,11 +241,11 @@ class RunControl:
         return go if answer is None else replace(go, answer=answer)
 
     def _let_pass(self, ended: Iterable[Fault]) -> None:
-        """Wait until the steps are over at which these faults began."""
+        """Wait until the steps are over that are to come first."""
         with self._changed:
-            held = [self._began[fault.id] for fault in ended if fault.id in self._began]
+            held = [(*self._began[f.id], f.steps_first) for f in ended if f.id in self._began]
             self._changed.wait_for(
-                lambda: self._gate.ended or not any(self._book.is_open(*at) for at in held),
+                lambda: self._gate.ended or all(self._book.are_over(*first) for first in held),
                 DRAIN_TIMEOUT,
             )
 

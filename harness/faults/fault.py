@@ -234,9 +234,10 @@ class Fault(ABC):
         return False
 
     @property
-    def goes_first(self) -> bool:
-        """Whether who comes to its end waits there until the step is over at which it began."""
-        return False
+    def steps_first(self) -> int:
+        """Who comes to its end waits there until so many steps are over of the process that it has
+        held, or until that has ended: the one at which it began, and what comes of that."""
+        return 0
 
     @property
     def until_idle(self) -> bool:

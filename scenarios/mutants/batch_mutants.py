@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bettong.harness.scenario import Scenario
-from bettong.scenarios.corners import VISITS
+from bettong.scenarios.corners import ROLLING, VISITS
 from bettong.scenarios.counting import COUNTING
 from bettong.scenarios.merging import MERGING
 from bettong.scenarios.mutants.definition import mutant
@@ -37,6 +37,14 @@ MUTANTS: Sequence[Scenario] = (
         "protocol",
         "protocols:PublishesLate",
         "Publish state N before the sink commits batch N and before its offsets count as done.",
+    ),
+    mutant(
+        ROLLING,
+        "fenced_commit_passed_over",
+        "a driver whose commit is refused goes on as if its successor had made it",
+        "protocol",
+        "protocols:PassesOverFence",
+        "End when a sink refuses the epoch: release nothing that was not committed.",
     ),
     mutant(
         WORD_COUNT,

@@ -37,6 +37,7 @@ IN_PROCESS_ONLY = frozenset(
     {
         "batch_goes_by_no_note",
         "batch_planned_twice",
+        "fenced_commit_passed_over",
         "merged_files_dropped_early",
         "silent_end_forgotten",
         "state_files_unsynced",

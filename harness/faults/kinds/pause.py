@@ -26,6 +26,9 @@ _SHARED = frozenset(
 )
 """What a driver changes for others too, and another one that does its batch again changes again."""
 
+_FENCED = _SHARED - {"batch=N/source.commit"}
+"""Of these the one that is refused once another driver has begun: its process is to end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pause(Fault):
@@ -93,8 +96,11 @@ class Pause(Fault):
         return "beside" if self.replace and self.until is not None else ""
 
     @property
-    def goes_first(self) -> bool:
-        return self.replace and self.until is not None and self.until.phase == "before"
+    def steps_first(self) -> int:
+        if not self.replace or self.until is None or self.until.phase != "before":
+            return 0
+        is_fenced = self.start.step != self.until.step and not self.start.step.startswith("epoch=")
+        return 2 if is_fenced and StepId.parse(self.start.step).shape in _FENCED else 1
 
     @property
     def until_idle(self) -> bool:
@@ -148,18 +154,20 @@ class Pause(Fault):
             elif id.shape == "batch=N/source.note":  # two drivers have looked, and both note
                 looked = Point(f"batch={id.batch}/source.wait", "after", step.number + 1)
                 yield cls(step.node, start, looked, replace=True)
-            elif (met := _met_at(id, step.number)) is not None:
-                yield cls(step.node, start, met, replace=True)
+            else:
+                for met in _met_at(id, step.number):
+                    yield cls(step.node, start, met, replace=True)
         elif (again := run.tried_again(step)) is not None:
             yield cls(step.node, start, again)
 
 
-def _met_at(step: StepId, number: int) -> Point | None:
+def _met_at(step: StepId, number: int) -> Iterable[Point]:
     """Where the next driver is amid its work when one that was taken for dead takes this step:
-    about to take it too, or, where the other begins its epoch at a sink, about to commit there."""
+    about to read the batch again, or to take the step too, or, where the other begins its epoch at
+    a sink, about to commit there."""
     if step.shape in _SHARED:
-        return Point(str(step), "before", number + 1)
+        yield Point(f"batch={step.batch}/p=0/a=0/source.read", "before", number + 1)
+        yield Point(str(step), "before", number + 1)
     if step.shape == "epoch=N/sink.open" and step.epoch == 1:
         name = f"/{step.name}" if step.name else ""
-        return Point(f"batch=0/sink.commit{name}", "before")
-    return None
+        yield Point(f"batch=0/sink.commit{name}", "before")

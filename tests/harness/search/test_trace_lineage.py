@@ -182,6 +182,7 @@ def test_a_retry_is_owed_to_the_fault_that_made_it_necessary() -> None:
     assert frozenset({f"omit({LINK}, {COMMIT})"}) in found
 
 
+READ = "batch=0/p=0/a=0/source.read"
 DRIVERS_OWN = (OPEN, PLAN, OFFSETS, COMMIT, COMMITS)
 
 
@@ -201,6 +202,7 @@ DRIVERS_OWN = (OPEN, PLAN, OFFSETS, COMMIT, COMMITS)
             {f"pause(driver, from {step}, replaced)" for step in DRIVERS_OWN}
             | {f"pause(driver, from {step})" for step in DRIVERS_OWN}
             | {f"pause(driver, from {COMMIT} until {COMMIT}#2, replaced)"}
+            | {f"pause(driver, from {COMMIT} until {READ}#2, replaced)"}
             | {f"pause(driver, from {OPEN} until {COMMIT}, replaced)"}
             | {f"pause(receiver, from {SERVED})"}
             | {f"pause(receiver, from {SERVED} until {COMMIT}#2)"}
