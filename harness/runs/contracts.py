@@ -6,6 +6,7 @@ should go on. So each such end is an anomaly, but for those that a node's contra
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -29,6 +30,7 @@ class Contract:
         why: what the node promises.
         status: the exit status that it ends with, if any one.
         fenced: only where another start of the node has fenced it.
+        but: not with such last words, which tell of something else.
     """
 
     role: str
@@ -37,6 +39,11 @@ class Contract:
     why: str
     status: int | None = None
     fenced: bool = False
+    but: re.Pattern[str] | None = None
+
+
+_NOT_FOR_SILENCE = re.compile(r"bettong\.[\w.]+: (?!(Kafka: )?gave up after )")
+"""An error of the engine's own that is not the one of who has waited in vain."""
 
 
 def _disk(fault: Fault) -> bool:
@@ -75,7 +82,14 @@ when it is started again",
         1,
         fenced=True,
     ),
-    Contract(DRIVER, _unreachable, False, "a driver gives up when nobody answers for a minute", 1),
+    Contract(
+        DRIVER,
+        _unreachable,
+        False,
+        "a driver gives up when nobody answers for a minute",
+        1,
+        but=_NOT_FOR_SILENCE,
+    ),
     Contract(
         "sender", _unreachable, False, "a sender gives up when nobody answers for a minute", GAVE_UP
     ),
@@ -98,12 +112,18 @@ class Excuses:
         self._used: set[tuple[str, str]] = set()
 
     def why(
-        self, node: str, status: int, injected: Sequence[Injected], is_fenced: bool = False
+        self,
+        node: str,
+        status: int,
+        injected: Sequence[Injected],
+        is_fenced: bool = False,
+        words: str = "",
     ) -> str:
         """Why a node may have ended by itself with this status; empty when it may not.
 
         Args:
             is_fenced: see the function of this name.
+            words: the last that it said.
 
         What a fault has done to a node itself it has done once: where that one ends again after it
         was started again, something else is wrong.
@@ -113,6 +133,8 @@ class Excuses:
             if contract.role != role or contract.status not in (None, status):
                 continue
             if contract.fenced and not is_fenced:
+                continue
+            if contract.but is not None and contract.but.match(words):
                 continue
             for one in injected:
                 use = one.fault.id, node

@@ -187,7 +187,7 @@ class Course:
     def _has_died(self, name: str, status: int) -> None:
         words = last_words(self._cluster.nodes[name].log)
         fenced = is_fenced(self._control.events, name, self._cluster.nodes[name].incarnation)
-        excused = self._excuses.why(name, status, self._control.injected, fenced)
+        excused = self._excuses.why(name, status, self._control.injected, fenced, words)
         why = f": {excused}" if excused else ""
         self.notes.append(f"{name} ended with status {status} and was started again{why}")
         if not excused:

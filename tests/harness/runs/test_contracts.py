@@ -60,6 +60,24 @@ def test_nobody_answers_those_that_are_started_again_either() -> None:
     assert excuses.why("driver", 1, gone) and excuses.why("driver", 1, gone)
 
 
+@pytest.mark.parametrize(
+    ("words", "excused"),
+    [
+        ("bettong.engine.net.errors.ConnectionLostError: gave up after 60 s: timed out", True),
+        ("bettong.lineage.errors.BettongError: Kafka: gave up after 60 s: no broker", True),
+        ("pyspark.errors.exceptions.captured.StreamingQueryException: [STREAM_FAILED]", True),
+        ("it said nothing", True),
+        ("bettong.lineage.errors.BettongError: batch 0 cannot be committed: not prepared", False),
+        ("bettong.engine.net.errors.RefusedError: amounts has messages 5 to 6", False),
+    ],
+)
+def test_a_driver_whom_nobody_answers_ends_of_that_and_of_nothing_else(
+    words: str, excused: bool
+) -> None:
+    gone = [Injected(FOR_GOOD, "receiver")]
+    assert bool(Excuses().why("driver", 1, gone, words=words)) is excused
+
+
 def taken(epoch: int, incarnation: int, done: bool = True) -> TraceEvent:
     return TraceEvent(f"epoch={epoch}/take", "after", "driver", incarnation, detail={"taken": done})
 
