@@ -36,10 +36,10 @@ COUNTING_TO_FILES = replace(
 COUNTING_TO_ARROW = replace(
     COUNTING,
     name="counting_to_arrow",
-    title="5 + 10 + 15 = 30: six numbers summed in 2 batches, each of which becomes Arrow files",
+    title="5 + 10 + 15 = 30: six numbers summed in 2 batches, which become Arrow files, from a journal of two segments",
     frame=1,
     outputs="arrow",
-    options={"gateway": ("--segment-bytes", "1")},
+    options={"gateway": ("--segment-bytes", "180")},
 )
 
 COUNTING_TWO = replace(

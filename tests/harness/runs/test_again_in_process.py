@@ -134,10 +134,16 @@ def test_where_no_fault_breaks_what_the_start_does_the_start_is_the_answer(
     assert (shown.verdict, shown.guarantee) == ("invalid", "at-least-once")
 
 
-def test_arrow_files_whose_name_a_killed_driver_did_not_wait_for_are_kept(
-    backend: LocalBackend, tmp_path: Path
+@pytest.mark.parametrize(
+    "killed",
+    [
+        {"node": "driver", "at": "batch=1/sink.commit", "sync": 2},
+        {"node": "gateway", "at": "gateway.append/amounts/4", "sync": 2},
+    ],
+)
+def test_names_that_a_killed_node_did_not_wait_for_are_kept(
+    backend: LocalBackend, tmp_path: Path, killed: dict[str, object]
 ) -> None:
-    at = {"crash-writing": {"node": "driver", "at": "batch=1/sink.commit", "sync": 2}}
-    faults = Schedule.from_dict({"faults": [at]})
+    faults = Schedule.from_dict({"faults": [{"crash-writing": killed}]})
     seen = run(backend, tmp_path / "run", "counting_to_arrow", set(), faults, power_cut=True)
     assert (seen.outcome, seen.not_fired) == ("good", ())
