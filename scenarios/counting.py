@@ -36,7 +36,7 @@ COUNTING_TO_FILES = replace(
 COUNTING_TO_ARROW = replace(
     COUNTING,
     name="counting_to_arrow",
-    title="5 + 10 + 15 = 30: six numbers summed in 2 batches, which become Arrow files, from a journal of two segments",
+    title="sums in 2 batches of Arrow files, of messages in a journal of two segments",
     frame=1,
     outputs="arrow",
     options={"gateway": ("--segment-bytes", "180")},
