@@ -45,27 +45,46 @@ def leaves(step: str) -> list[Pause]:
     return list(Pause.leaves("begins", taken, SimpleNamespace()))  # type: ignore[arg-type]
 
 
+READ = "/p=0/a=0/source.read#2"
+
+
 @pytest.mark.parametrize(
     ("step", "until"),
     [
-        ("epoch=1/take", "after epoch=1/take#2"),
-        ("batch=1/source.note", "after batch=1/source.wait#2"),
-        ("batch=1/sink.commit/sums", "batch=1/sink.commit/sums#2"),
-        ("batch=0/p=1/a=0/sink.prepare", "batch=0/p=1/a=0/sink.prepare#2"),
-        ("epoch=1/sink.open/sums", "batch=0/sink.commit/sums"),
-        ("epoch=2/sink.open", None),
-        ("batch=1/p=0/a=0/source.read", None),
+        ("epoch=1/take", ["after epoch=1/take#2"]),
+        ("batch=1/source.note", ["after batch=1/source.wait#2"]),
+        ("batch=1/sink.commit/sums", [f"batch=1{READ}", "batch=1/sink.commit/sums#2"]),
+        ("batch=0/p=1/a=0/sink.prepare", [f"batch=0{READ}", "batch=0/p=1/a=0/sink.prepare#2"]),
+        ("epoch=1/sink.open/sums", ["batch=0/sink.commit/sums"]),
+        ("epoch=2/sink.open", []),
+        ("batch=1/p=0/a=0/source.read", []),
     ],
 )
 def test_a_driver_goes_on_beside_another_where_both_change_something(
-    step: str, until: str | None
+    step: str, until: list[str]
 ) -> None:
     replaced, *beside = leaves(step)
     assert (replaced.start, replaced.until, replaced.replace) == (Point(step), None, True)
     assert [pause.id for pause in beside] == [
-        f"pause(driver, from {step} until {until}, replaced)" for _ in beside
+        f"pause(driver, from {step} until {moment}, replaced)" for moment in until
     ]
-    assert bool(beside) == (until is not None)
+
+
+@pytest.mark.parametrize(
+    ("step", "first"),
+    [
+        ("batch=0/sink.commit", [2, 1]),  # refused, it is to end; what it does instead comes first
+        ("batch=0/source.commit", [1, 1]),
+        ("epoch=1/take", [0]),
+        ("epoch=1/sink.open", [1]),
+    ],
+)
+def test_who_goes_on_beside_another_comes_first_with_its_step_or_what_follows_too(
+    step: str, first: list[int]
+) -> None:
+    replaced, *beside = leaves(step)
+    assert replaced.steps_first == 0
+    assert [pause.steps_first for pause in beside] == first
 
 
 def test_two_drivers_at_once_are_tried_before_a_second_pause_of_the_same_kind() -> None:
