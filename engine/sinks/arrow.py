@@ -146,7 +146,7 @@ def _to_batch(rows: Sequence[Row]) -> pa.RecordBatch:
 def read_batches(directory: Path) -> Iterator[pa.Table]:
     """The visible rows of a sink's directory, batch by batch."""
     store = LocalStore(directory)
-    for note in store.names("batches"):
+    for note in store.names(_NOTES):
         files = _named(store, f"{_NOTES}/{note}")
         tables = [pa.ipc.open_file(pa.py_buffer(store.read(f"rows/{f}"))).read_all() for f in files]
         yield pa.concat_tables(tables) if tables else SCHEMA.empty_table()

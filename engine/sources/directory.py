@@ -119,7 +119,7 @@ class DirectorySource(PreparedSource):
             lines.refresh()
             entry = NumberedFile(name, lines.size, _end(files), lines.lines)
             if not store.create(f"{len(files):09d}.json", sealed(entry)):
-                return Extent(_end(self.taken()), False)  # another driver takes files too
+                return self._extent()  # another driver takes files too
             files.append(entry)
         _settled[self.index] = len(files)
         over = bool(files) and self.end in (None, files[-1].name)

@@ -103,13 +103,13 @@ def lose(file: Path, keep: Keep = "nothing") -> list[str]:
     return lost
 
 
-def makes(file: Path) -> bool:
-    """Whether a node has made anything that is not durable: a name or bytes. Of what is removed,
-    nothing is lost."""
-    return any(
-        isinstance(change, ContentChange) or any(change.names.values())
-        for change in replayed(file).changes
-    )
+def makes(file: Path) -> bool | None:
+    """Whether of what a node has done that is not durable it has made anything, a name or bytes: of
+    what is removed, nothing is lost. None where all is durable."""
+    changes = replayed(file).changes
+    if not changes:
+        return None
+    return any(isinstance(c, ContentChange) or any(c.names.values()) for c in changes)
 
 
 def _records(file: Path) -> Iterator[tuple[str, list[Any], bytes]]:

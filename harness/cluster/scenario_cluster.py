@@ -11,7 +11,7 @@ from pathlib import Path
 from bettong.engine.net.client import Patience
 from bettong.engine.spark.notes import SparkNotes
 from bettong.engine.steps import Instrumentation
-from bettong.engine.storage.disk_log import lose, makes, replayed
+from bettong.engine.storage.disk_log import lose, makes
 from bettong.harness.cluster.broker import KAFKA, Broker
 from bettong.harness.cluster.cluster import Cluster
 from bettong.harness.cluster.driver_node import DriverNode
@@ -85,20 +85,19 @@ class RunCluster(Cluster):
     def loses_apart(self) -> bool:
         """Whether of the nodes that :meth:`lose_power` some have made what is not durable, and
         others have only removed something."""
-        return len({makes(file) for file in self._losing()}) > 1
+        return {makes(file) for file in self._losing()} >= {True, False}
 
     def lose_power(self, *, apart: bool = False) -> None:
         """Take away what is not durable on any disk, when all have ended; or, where nodes lose
         power ``apart`` from each other, on the disks of those that have made something of it. A
         sender waits for none of its notes to be: they stay."""
         for file in self._losing():
-            if makes(file) or not apart:
+            if not apart or makes(file):
                 lose(file)
 
     def _losing(self) -> list[Path]:
         senders = set(self._scenario.senders.values())
-        files = (f for f in self._layout.accounts.iterdir() if f.stem not in senders)
-        return [file for file in files if replayed(file).changes]
+        return [file for file in self._layout.accounts.iterdir() if file.stem not in senders]
 
     def start_again(self, control: RunControl) -> None:
         """Start every node of this run once more, under another book: first the servers, then those

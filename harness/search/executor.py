@@ -237,8 +237,11 @@ class ScenarioExecutor:
         if unsent == faults:
             return seen
         instead = self.campaign.run(Schedule(unsent))
-        self.campaign.forget(instead if instead.outcome != "good" else seen)
-        return seen if instead.outcome != "good" else instead
+        if instead.outcome != "good":
+            self.campaign.forget(instead)
+            return seen
+        self.campaign.forget(seen)
+        return instead
 
     def _orders(self, seen: RunRecord, never: Collection[str]) -> list[FiringOrder | None]:
         """The order in which moments that did not come have come, and the same with the node that

@@ -27,7 +27,7 @@ _SHARED = frozenset(
 """What a driver changes for others too, and another one that does its batch again changes again."""
 
 _FENCED = _SHARED - {"batch=N/source.commit"}
-"""Of these the one that is refused once another driver has begun: its process is to end."""
+"""Of these what is refused once another driver has begun: its process is to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ class Pause(Fault):
     def steps_first(self) -> int:
         if not self.replace or self.until is None or self.until.phase != "before":
             return 0
-        is_fenced = self.start.step != self.until.step and not self.start.step.startswith("epoch=")
-        return 2 if is_fenced and StepId.parse(self.start.step).shape in _FENCED else 1
+        is_fenced = StepId.parse(self.start.step).shape in _FENCED
+        return 2 if is_fenced and self.start.step != self.until.step else 1
 
     @property
     def until_idle(self) -> bool:

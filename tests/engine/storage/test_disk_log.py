@@ -38,9 +38,9 @@ def cut(log: DiskLog) -> None:
 @pytest.mark.parametrize(
     ("done", "made"),
     [
-        ([], False),
+        ([], None),
         ([write], True),
-        ([write, sync], False),
+        ([write, sync], None),
         ([write, sync, remove], False),
         ([write, sync, link], True),
         ([write, sync, link, remove], True),
@@ -48,7 +48,7 @@ def cut(log: DiskLog) -> None:
     ],
 )
 def test_a_node_makes_what_it_writes_and_names_and_has_not_synced(
-    tmp_path: Path, done: list[Callable[[DiskLog], None]], made: bool
+    tmp_path: Path, done: list[Callable[[DiskLog], None]], made: bool | None
 ) -> None:
     log = DiskLog(tmp_path, "node")
     for step in done:

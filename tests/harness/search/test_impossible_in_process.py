@@ -58,6 +58,15 @@ def second_missed(campaign: Campaign, alone: RunRecord, schedule: Schedule) -> R
     return missed
 
 
+def ready(campaign: Campaign, *faults: dict[str, object]) -> tuple[ScenarioExecutor, Schedule]:
+    """What has run the scenario without faults, and knows these."""
+    executor = ScenarioExecutor(campaign, batches=2)
+    executor.learn(executor.run())
+    schedule = Schedule.from_dict({"faults": list(faults)})
+    executor.equivalence.faults |= {fault.id: fault for fault in schedule.faults}
+    return executor, schedule
+
+
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize(
     ("second", "hurried", "outcome"),
@@ -78,10 +87,7 @@ def test_what_comes_without_a_fault_does_not_count_as_impossible(
 ) -> None:
     scenario = load_scenario("counting")
     campaign = Hurried(backend, scenario, tmp_path, scenario.messages(), replay=False)
-    executor = ScenarioExecutor(campaign, batches=2)
-    executor.learn(executor.run())
-    both = Schedule.from_dict({"faults": [CRASH, second]})
-    executor.equivalence.faults |= {fault.id: fault for fault in both.faults}
+    executor, both = ready(campaign, CRASH, second)
     if known:
         executor.run(frozenset({both.faults[0].id}))
     campaign.hurried = hurried
@@ -115,10 +121,7 @@ def test_what_has_hit_nothing_at_its_moment_is_tried_again(
 ) -> None:
     scenario = load_scenario("counting")
     campaign = TooLate(backend, scenario, tmp_path, scenario.messages(), replay=False)
-    executor = ScenarioExecutor(campaign, batches=2)
-    executor.learn(executor.run())
-    one = Schedule.from_dict({"faults": [CRASH]})
-    executor.equivalence.faults |= {fault.id: fault for fault in one.faults}
+    executor, one = ready(campaign, CRASH)
     campaign.late = late
     seen = executor.run(frozenset(one.ids))
     assert (seen.outcome, bool(seen.not_fired)) == (outcome, outcome == "not-injected")
@@ -235,10 +238,7 @@ def test_what_was_sent_and_seldom_is_lost_with_its_sender_is_run_as_not_sent(
 ) -> None:
     scenario = load_scenario("counting")
     campaign = Unread(backend, scenario, tmp_path, scenario.messages(), replay=False)
-    executor = ScenarioExecutor(campaign, batches=2)
-    executor.learn(executor.run())
-    both = Schedule.from_dict({"faults": [SENT, SENT_AGAIN]})
-    executor.equivalence.faults |= {fault.id: fault for fault in both.faults}
+    executor, both = ready(campaign, SENT, SENT_AGAIN)
     executor.run(frozenset({both.faults[0].id}))
     seen = executor.run(frozenset(both.ids))
     assert (seen.outcome, seen.not_fired, seen.details["impossible"]) == ("good", (), [])
