@@ -7,6 +7,7 @@ the address of the link to it; ports are the same on both sides of a link, so th
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -20,7 +21,7 @@ from bettong.harness.cluster.links import Links
 from bettong.harness.cluster.nodes import START_TIMEOUT, CommandNode, NodeError, last_words
 from bettong.harness.cluster.platform import Platform
 from bettong.harness.faults.point import DRIVER
-from bettong.harness.processes.addresses import free_ports
+from bettong.harness.processes.addresses import held_ports
 from bettong.harness.processes.patience import patience
 from bettong.harness.spark import jar
 from bettong.harness.spark.archive import short_lived
@@ -64,12 +65,11 @@ class Ports:
     driver_blocks: Sequence[int]
 
     @classmethod
-    def choose(cls) -> Ports:
-        """Ports that are free now."""
-        executor = free_ports(_DRIVERS)
-        driver, blocks = free_ports(_DRIVERS), free_ports(_DRIVERS)
-        master, worker = free_ports(1)[0], free_ports(1)[0]
-        return cls(master, worker, executor, driver, blocks)
+    def choose(cls, stack: contextlib.ExitStack) -> Ports:
+        """Free ones, held until the stack is left."""
+        counts = (1, 1, _DRIVERS, _DRIVERS, _DRIVERS)
+        (master,), (worker,), *others = (stack.enter_context(held_ports(n)) for n in counts)
+        return cls(master, worker, *others)
 
 
 class StandaloneCluster:
@@ -92,7 +92,8 @@ class StandaloneCluster:
         self._workers = tuple(workers)
         self._folder = folder
         self._platform = platform
-        self._ports = Ports.choose()
+        self._held = contextlib.ExitStack()
+        self._ports = Ports.choose(self._held)
         self._hosts = (MASTER, DRIVER, *workers)
         self._link(links)
         for node in self._hosts:
@@ -130,6 +131,7 @@ class StandaloneCluster:
         """Kill every node."""
         for node in self.nodes.values():
             node.kill()
+        self._held.close()
 
     def _link(self, links: Links) -> None:
         own = {

@@ -13,7 +13,7 @@ from bettong.harness.cluster.layout import SERVERS
 from bettong.harness.cluster.links import Links
 from bettong.harness.cluster.platform import Platform
 from bettong.harness.conductor.server import Conductor
-from bettong.harness.processes.addresses import free_ports
+from bettong.harness.processes.addresses import held_ports
 from bettong.harness.spark.supply import DriverSupply
 from bettong.harness.toxiproxy import SupervisedToxiproxy, ToxiproxyServer
 
@@ -47,7 +47,8 @@ class Network:
         conductor = stack.enter_context(Conductor(platform.conductor))
         links = Links(proxies)
         stack.callback(links.close)
-        listen = {s: f"{platform.node(s)}:{free_ports(1)[0]}" for s in SERVERS}
+        ports = [stack.enter_context(held_ports(1))[0] for _ in SERVERS]
+        listen = {s: f"{platform.node(s)}:{p}" for s, p in zip(SERVERS, ports, strict=True)}
         if broker is not None:
             listen[KAFKA] = broker.server.address
         return cls(platform, toxiproxy, proxies, conductor, links, listen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+from collections.abc import Iterator
 from functools import cache
 
 
@@ -18,18 +19,29 @@ def many_loopback_addresses() -> bool:
         return False
 
 
-def free_ports(count: int) -> list[int]:
-    """That many ports one after the other, free on every address."""
+@contextlib.contextmanager
+def held_ports(count: int) -> Iterator[list[int]]:
+    """That many ports one after the other, free on every address, that the system gives to nobody
+    else while they are held. Who binds one by its number, with ``SO_REUSEADDR`` as servers do, can
+    listen there, again and again."""
     while True:
         with contextlib.ExitStack() as held:
             try:
-                first = held.enter_context(socket.create_server(("", 0))).getsockname()[1]
-                ports = list(range(first, first + count))
-                for port in ports[1:]:
-                    held.enter_context(socket.create_server(("", port)))
+                first = _hold(held, 0)
+                ports = [first, *(_hold(held, first + n) for n in range(1, count))]
             except (OSError, OverflowError):
                 continue
-            return ports
+            yield ports
+            return
+
+
+def _hold(stack: contextlib.ExitStack, port: int) -> int:
+    """Bind a port and do not listen, so that another can."""
+    holder = stack.enter_context(socket.socket())
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("", port))
+    bound: int = holder.getsockname()[1]
+    return bound
 
 
 class Addresses:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bettong.engine.sources.base import ArrowSource
-from bettong.harness.processes.addresses import free_ports
+from bettong.harness.processes.addresses import held_ports
 from bettong.lineage.trace import MessageRange
 from bettong.scenarios.applications import running_sum
 from bettong.scenarios.benchmarks.errors import WrongResultError
@@ -43,8 +43,8 @@ def run(messages: Sequence[bytes], expected: Sequence[bytes], threads: int) -> S
 
 def run_processes(path: Path, expected: Sequence[bytes], processes: int) -> Spent:
     """In processes of its own, from an Arrow file; raises WrongResultError."""
-    addresses = [f"127.0.0.1:{port}" for port in free_ports(processes)]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, held_ports(processes) as ports:
+        addresses = [f"127.0.0.1:{port}" for port in ports]
         files = [Path(folder) / str(number) for number in range(processes)]
         ready = Path(folder) / "ready"
         started = []

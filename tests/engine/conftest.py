@@ -18,7 +18,7 @@ import pytest
 
 from bettong.engine.address import Address
 from bettong.engine.steps import Instrumentation
-from bettong.harness.processes.addresses import free_ports
+from bettong.harness.processes.addresses import held_ports
 
 
 class Killer:
@@ -125,5 +125,6 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 @pytest.fixture
-def port() -> int:
-    return free_ports(1)[0]
+def port() -> Iterator[int]:
+    with held_ports(1) as (port,):
+        yield port

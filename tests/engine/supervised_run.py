@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
 
 from bettong.engine.address import Address
-from bettong.harness.processes.addresses import free_ports
+from bettong.harness.processes.addresses import held_ports
 
 APPLICATION = "bettong.scenarios.applications.running_sum:app"
 PAUSE_S = (0.2, 3.0)
@@ -66,9 +68,22 @@ class Supervised:
         self.process.wait()
 
 
-def supervised(folder: Path, runner: str, *options: str) -> list[Supervised]:
-    """Gateway, receiver and driver of a running sum; the options are the driver's."""
-    gateway, receiver = (f"127.0.0.1:{port}" for port in free_ports(2))
+@contextlib.contextmanager
+def supervised(folder: Path, runner: str, *options: str) -> Iterator[list[Supervised]]:
+    """Gateway, receiver and driver of a running sum, until it is left; the options are the
+    driver's."""
+    with held_ports(2) as ports, contextlib.ExitStack() as stack:
+        started = []
+        for name, command in _commands(folder, runner, ports, options).items():
+            started.append(Supervised(name, command, folder / f"{name}.txt"))
+            stack.callback(started[-1].kill)
+        yield started
+
+
+def _commands(
+    folder: Path, runner: str, ports: Sequence[int], options: Sequence[str]
+) -> dict[str, list[str]]:
+    gateway, receiver = (f"127.0.0.1:{port}" for port in ports)
     python = [sys.executable, "-m"]
     driver = [
         *(str(Path(sys.executable).with_name("bettong")), "start", APPLICATION),
@@ -83,11 +98,10 @@ def supervised(folder: Path, runner: str, *options: str) -> list[Supervised]:
         "receiver": [*python, "bettong.engine.receiver.server", "--listen", receiver],
     }
     kept = ("--segment-bytes", str(1 << 20))
-    commands = {n: [*c, "--dir", str(folder / n), *kept] for n, c in servers.items()}
-    return [
-        Supervised(name, command, folder / f"{name}.txt")
-        for name, command in {**commands, "driver": driver}.items()
-    ]
+    return {
+        **{name: [*line, "--dir", str(folder / name), *kept] for name, line in servers.items()},
+        "driver": driver,
+    }
 
 
 def address_of(server: Supervised) -> Address:

@@ -70,24 +70,23 @@ def run(
 ) -> Counter[str]:
     """One run to its end, in batches of that size, with so many kills; which there were."""
     folder.mkdir()
-    processes = supervised(folder, runner, "--batch", str(size), "--wait", "never")
-    by_name = {process.name: process for process in processes}
-    driver = by_name["driver"]
-    messages = running_sum.messages(LINES, seed=3, keys=500)["amounts"]
-    sender = Sender(
-        address_of(by_name["gateway"]),
-        "amounts",
-        messages,
-        AckedFile(None, "amounts"),
-        pace=Pace(size, 4),
-        patience=Patience(timeout_s=5, give_up_s=300),
-    )
-    sending = threading.Thread(target=sender.run)
-    sending.start()
     done: Counter[str] = Counter()
-    expected = _expected_bytes(messages)
-    next_at = expected // (kills + 1) if kills else expected + 1
-    try:
+    with supervised(folder, runner, "--batch", str(size), "--wait", "never") as processes:
+        by_name = {process.name: process for process in processes}
+        driver = by_name["driver"]
+        messages = running_sum.messages(LINES, seed=3, keys=500)["amounts"]
+        sender = Sender(
+            address_of(by_name["gateway"]),
+            "amounts",
+            messages,
+            AckedFile(None, "amounts"),
+            pace=Pace(size, 4),
+            patience=Patience(timeout_s=5, give_up_s=300),
+        )
+        sending = threading.Thread(target=sender.run)
+        sending.start()
+        expected = _expected_bytes(messages)
+        next_at = expected // (kills + 1) if kills else expected + 1
         while driver.process.poll() != 0:
             for process in processes:
                 if process.process.poll() not in (None, 0):
@@ -102,9 +101,6 @@ def run(
             time.sleep(_LOOK_S)
         sending.join(60)
         assert not sending.is_alive(), "the sender has been told that all is safe"
-    finally:
-        for process in processes:
-            process.kill()
     return done
 
 

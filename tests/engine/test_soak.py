@@ -49,22 +49,21 @@ def messages(until: float) -> Iterator[bytes]:
 def test_half_an_hour_of_random_faults(runner: str, tmp_path: Path) -> None:
     chance = random.Random(7)
     began = time.monotonic()
-    processes = supervised(tmp_path, runner, "--batch", "1000")
-    gateway, driver = processes[0], processes[2]
-    sender = Sender(
-        address_of(gateway),
-        "amounts",
-        messages(began + SECONDS),
-        AckedFile(None, "amounts"),
-        pace=Pace(100, 4),
-        patience=Patience(timeout_s=5, give_up_s=120),
-    )
-    sent: list[int] = []
-    sending = threading.Thread(target=lambda: sent.append(sender.run()))
-    sending.start()
-    kills = 0
-    disk: list[int] = []
-    try:
+    with supervised(tmp_path, runner, "--batch", "1000") as processes:
+        gateway, driver = processes[0], processes[2]
+        sender = Sender(
+            address_of(gateway),
+            "amounts",
+            messages(began + SECONDS),
+            AckedFile(None, "amounts"),
+            pace=Pace(100, 4),
+            patience=Patience(timeout_s=5, give_up_s=120),
+        )
+        sent: list[int] = []
+        sending = threading.Thread(target=lambda: sent.append(sender.run()))
+        sending.start()
+        kills = 0
+        disk: list[int] = []
         kill_at = began + 10
         while driver.process.poll() != 0:
             for process in processes:
@@ -81,9 +80,6 @@ def test_half_an_hour_of_random_faults(runner: str, tmp_path: Path) -> None:
             time.sleep(0.1)
         sending.join(60)
         assert sent, "the sender has been told that all is safe"
-    finally:
-        for process in processes:
-            process.kill()
     assert read(output_of(tmp_path)) == sent[0]
     flat(disk, 16 << 20)
     for process in processes:

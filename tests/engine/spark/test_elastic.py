@@ -16,7 +16,7 @@ from bettong.engine import interpret
 from bettong.engine.sinks.files import read_rows
 from bettong.engine.state.query import version
 from bettong.engine.state.store import LocalStore
-from bettong.harness.processes.addresses import free_ports
+from bettong.harness.processes.addresses import held_ports
 from bettong.harness.processes.session import ProcessSession
 from bettong.scenarios.applications.word_count import app
 
@@ -28,15 +28,14 @@ SPARK_CLASS = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
 class Cluster:
     """A master, and workers that come and go."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder
-        (self._port,) = free_ports(1)
-        self.master = f"spark://127.0.0.1:{self._port}"
+        self.master = f"spark://127.0.0.1:{port}"
         self._running = [
             self._start(
                 "master",
                 "org.apache.spark.deploy.master.Master",
-                *("--port", str(self._port)),
+                *("--port", str(port)),
             )
         ]
 
@@ -78,9 +77,10 @@ class Cluster:
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
     (tmp_path / "notes").mkdir()
-    started = Cluster(tmp_path)
-    yield started
-    started.close()
+    with held_ports(1) as (port,):
+        started = Cluster(tmp_path, port)
+        yield started
+        started.close()
 
 
 def await_(what: Callable[[], bool], alive: ProcessSession, log: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bettong.harness.backends.local import LocalBackend
-from bettong.harness.processes.addresses import free_ports
+from bettong.harness.processes.addresses import held_ports
 from bettong.harness.processes.session import ProcessSession
 from bettong.harness.spark import jar
 from bettong.lineage.errors import UsageError
@@ -25,10 +25,15 @@ UP = re.compile(r"I have been elected leader|Successfully registered with master
 
 
 @pytest.fixture(scope="module")
-def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def port() -> Iterator[int]:
+    with held_ports(1) as (port,):
+        yield port
+
+
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory, port: int) -> Iterator[str]:
     """A standalone cluster on loopback, as a user starts one."""
     folder = tmp_path_factory.mktemp("cluster")
-    port = free_ports(1)[0]
     url = f"spark://127.0.0.1:{port}"
     home = jar.spark_home()
     java = [jar.java(), *jar.hooks().jvm_options, "-Xmx512m", "-cp", f"{home}/conf:{home}/jars/*"]

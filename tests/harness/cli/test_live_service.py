@@ -14,7 +14,7 @@ from live_feed import Feed, gateway, shown, start
 from live_service import check_goes_on, check_in_time, until
 
 from bettong.harness.cli import cli
-from bettong.harness.processes.addresses import free_ports
+from bettong.harness.processes.addresses import held_ports
 
 
 def test_outputs_show_whatever_is_silent_and_signals_end_the_run(tmp_path: Path) -> None:
@@ -35,8 +35,8 @@ def ask(where: str, path: str) -> tuple[int, dict[str, object]]:
 
 
 def test_a_supervisor_is_told_how_the_run_is(tmp_path: Path) -> None:
-    health = f"127.0.0.1:{free_ports(1)[0]}"
-    with gateway(tmp_path / "gateway") as where:
+    with held_ports(1) as (port,), gateway(tmp_path / "gateway") as where:
+        health = f"127.0.0.1:{port}"
         feed = Feed(where, tmp_path / "acked")
         try:
             options = ("--health", health, "--log-format", "json", "--wait", "5ms")

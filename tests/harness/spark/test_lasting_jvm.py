@@ -58,6 +58,14 @@ def crash(host: LastingJvmHost) -> Ended:
     return ended
 
 
+def command_of(pid: int) -> list[str]:
+    """Of a process that may have ended meanwhile, as one does that only forks another."""
+    try:
+        return psutil.Process(pid).cmdline()
+    except psutil.NoSuchProcess:
+        return []
+
+
 def await_second_commit(folder: Path) -> None:
     while not (folder / "checkpoint" / "commits" / "1").exists():
         time.sleep(0.01)
@@ -75,7 +83,7 @@ def tree(folder: Path) -> dict[str, tuple[int, int]]:
 def test_all_python_dies_and_the_next_driver_has_the_same_jvm(host: LastingJvmHost) -> None:
     driver, jvm = host.run("spark_jobs:pid"), host.jvm
     assert host.run("spark_jobs:in_worker", timeout=240) == "done"
-    processes = {p.pid: p.name() for p in map(psutil.Process, host._members())}
+    processes = host._members()
     pending = host.submit("spark_jobs:for_ever")
     ended = crash(host)
     assert (ended.pid, ended.status, ended.spared) == (driver, -signal.SIGKILL, jvm)
@@ -95,7 +103,7 @@ def test_planners_are_forked_of_processes_that_have_imported_what_they_need(
     host: LastingJvmHost,
 ) -> None:
     host.run("bettong.harness.cluster.driver_job:warm_up", timeout=240)
-    commands = [psutil.Process(pid).cmdline() for pid in host._members()]
+    commands = [command_of(pid) for pid in host._members()]
     planners = [c for c in commands if any(part.startswith("pyspark.sql.worker.") for part in c)]
     assert planners
     assert all(planner_python.__file__ in command for command in planners), planners
