@@ -101,6 +101,22 @@ READINGS_BY_HAND = {
 what came late; the last one by a tick. ``latest`` are the last three."""
 
 
+def bookings() -> bytes:
+    """What goes into two accounts and out of them, more than there is once of each."""
+    return b"one,5\ntwo,10\none,-20\none,-5\ntwo,-15\ntwo,-10"
+
+
+BOOKINGS_BY_HAND = {
+    "amounts/0@booked": "one has 5 after 1",
+    "amounts/1@booked": "two has 10 after 1",
+    "amounts/2.2@refused": "one: ValueError: one would have -15",
+    "amounts/3@booked": "one has 0 after 2",
+    "amounts/4.2@refused": "two: ValueError: two would have -5",
+    "amounts/5@booked": "two has 0 after 2",
+}
+"""What becomes of the accounts; what is refused has changed nothing."""
+
+
 def large() -> bytes:
     """Four messages of some millions of bytes."""
     return b"\n".join(letter * _LARGE for letter in (b"a", b"b", b"c", b"d"))
@@ -296,6 +312,16 @@ READINGS = Scenario(
     rows=READINGS_BY_HAND,
 )
 
+ACCOUNTS = replace(
+    COUNTING,
+    name="accounts",
+    title="accounts in 2 batches, in each of which a step fails when it has changed one",
+    application="bettong.scenarios.applications.accounts:app",
+    input=bookings,
+    partitions=1,
+    rows=BOOKINGS_BY_HAND,
+)
+
 BETWEEN_FOLDERS = replace(
     COUNTING,
     name="counting_between_folders",
@@ -331,6 +357,7 @@ SCENARIOS: Sequence[Scenario] = (
     IN_PARTS,
     VISITS,
     READINGS,
+    ACCOUNTS,
     BETWEEN_FOLDERS,
     LARGE,
 )

@@ -144,15 +144,16 @@ class Planner:
     def _at(self, moment: Ends, ends: Ends) -> dict[str, int] | None:
         """Where a batch ends whose wait is over when the streams have come so far; None until
         they have."""
-        found = {}
+        extents = {}
         for stream, source in self.sources.items():
-            most = ends[stream] + self.batching.messages
-            upto = min(max(moment.get(stream, 0), ends[stream]), most)
-            end, ended, _ = come_to(stream, source, ends[stream], upto, self._poll_s)
-            if end < upto and not ended:
+            came = max(moment.get(stream, 0), ends[stream])
+            upto = min(came, ends[stream] + self.batching.messages)
+            extent = come_to(stream, source, ends[stream], upto, self._poll_s)
+            if extent.end < upto and not extent.ended:
                 return None
-            found[stream] = min(end, upto)
-        return found
+            # whether its end is known by then is not said
+            extents[stream] = extent._replace(end=min(extent.end, came), ended=False)
+        return self._closed(extents, ends)
 
     def _by_clock(self, ends: Ends) -> dict[str, int] | None:
         give_up = time.monotonic() + self._poll_s
@@ -163,10 +164,15 @@ class Planner:
                 return None
             extents = self._listen(ends, 1, give_up)
             self._silent_at = time.monotonic()  # what comes first comes now
-        most, until = self.batching.messages, self._silent_at + self.batching.wait_s
+        until = self._silent_at + self.batching.wait_s
         while time.monotonic() < until and not self._complete(extents, ends):
-            extents = self._listen(ends, most, until)
+            extents = self._listen(ends, self.batching.messages, until)
         self._silent_at = time.monotonic()
+        return self._closed(extents, ends)
+
+    def _closed(self, extents: Mapping[str, Extent], ends: Ends) -> dict[str, int]:
+        """Where a batch ends whose wait is over now."""
+        most = self.batching.messages
         every = (extents[s].ended or extents[s].end >= end + most for s, end in ends.items())
         self._by_time = not all(every)  # else whoever plans it again finds the same
         return {s: min(extents[s].end, end + most) for s, end in ends.items()}

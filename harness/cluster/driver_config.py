@@ -42,6 +42,7 @@ def configure(
     partitions: int,
     classes: Mapping[str, str],
     timeout_s: float,
+    give_up_s: float,
 ) -> tuple[Application, RunConfig]:
     """The application and how it is run.
 
@@ -56,10 +57,11 @@ def configure(
         live: whether batches close by time too.
         classes: what replaces the right classes, see :class:`bettong.harness.scenario.Scenario`.
         timeout_s: seconds that gateway and receiver have for an answer.
+        give_up_s: seconds over all attempts.
     """
     module, _, name = application.partition(":")
     app: Application = getattr(importlib.import_module(module), name)
-    waiting = Patience(timeout_s)
+    waiting = Patience(timeout_s, give_up_s)
 
     def source(name: str) -> GatewaySource | DirectorySource | KafkaSource:
         if inputs == "folder":

@@ -203,6 +203,7 @@ class RunCluster(Cluster):
             "partitions": scenario.partitions,
             "classes": dict(scenario.classes),
             "timeout_s": self._answer_s,
+            "give_up_s": self._driver_gives_up_s,
         }
         log = self._layout.log(DRIVER)
         if self._environment.supply is not None:
@@ -224,6 +225,12 @@ class RunCluster(Cluster):
         that nobody goes on."""
         silent = any(fault.is_silent for fault in self.control.schedule.faults)
         return patience(_SOON_S) if silent else Patience.timeout_s
+
+    @property
+    def _driver_gives_up_s(self) -> float:
+        """Seconds that the driver asks again for, where it gets no answer."""
+        ends = any(fault.ends_patience for fault in self.control.schedule.faults)
+        return 0.0 if ends else Patience.give_up_s
 
     def _sender(self, stream: str, name: str, instrumentation: Instrumentation) -> Node:
         gateway = self._way(name, "gateway")

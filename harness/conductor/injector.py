@@ -171,6 +171,7 @@ class Injection:
         planned.node = taken.event.node
         if fault.link_held is not None:
             self._gate.close_link_pair(connection_id, fault.link_held)
+        if fault.link_held is not None or fault.ends_patience:
             taken.held.append(planned)
         planned.met = int(fault.crosses(taken.event.link))
         begun = fault.begin(run)

@@ -4,7 +4,7 @@ the entry and the field."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.point import Point, PointPhase
@@ -75,6 +75,10 @@ class Entry:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= 10**9:
             raise self.error(f"{key}: expected a whole number above 0, got {shown(value)}")
         return value
+
+    def count_or_all(self, key: str) -> int | Literal["all"]:
+        """A whole number above 0, or ``all``."""
+        return "all" if self._given.get(key) == "all" else self.count(key)
 
     def flag(self, key: str, default: bool) -> bool:
         """True or false."""

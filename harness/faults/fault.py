@@ -229,6 +229,11 @@ class Fault(ABC):
         return False
 
     @property
+    def ends_patience(self) -> bool:
+        """Whether it outlasts the patience of a driver, which has none in a run with it."""
+        return False
+
+    @property
     def replaces(self) -> bool:
         """Whether another process takes the place of a node that lives on."""
         return False

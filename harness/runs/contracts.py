@@ -55,6 +55,10 @@ def _unreachable(fault: Fault) -> bool:
     return fault.parts_for_good
 
 
+def _outlasts_patience(fault: Fault) -> bool:
+    return fault.ends_patience
+
+
 def _replaced(fault: Fault) -> bool:
     return fault.replaces
 
@@ -87,6 +91,14 @@ when it is started again",
         _unreachable,
         False,
         "a driver gives up when nobody answers for a minute",
+        1,
+        but=_NOT_FOR_SILENCE,
+    ),
+    Contract(
+        DRIVER,
+        _outlasts_patience,
+        True,
+        "a driver gives up when its patience ends",
         1,
         but=_NOT_FOR_SILENCE,
     ),

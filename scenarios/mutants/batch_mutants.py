@@ -88,6 +88,14 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         WORD_COUNT,
+        "commit_passed_over",
+        "a commit that nobody has answered is passed over when patience ends",
+        "protocol",
+        "protocols:PassesUnansweredCommits",
+        "Stop the query when patience ends, and ask again when it is started again.",
+    ),
+    mutant(
+        WORD_COUNT,
         "commit_awaited_for_good",
         "the answer to a commit is awaited without limit, also when its connection says nothing",
         "protocol",

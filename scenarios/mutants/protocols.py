@@ -152,6 +152,14 @@ class GivesUpCommits(BatchProtocol):
                 return super().commit(replace(job, sinks=sinks), manifest)
 
 
+class PassesUnansweredCommits(BatchProtocol):
+    """Goes on when its patience ends with a commit that nobody has answered."""
+
+    def commit(self, job: Job, manifest: Manifest) -> None:
+        with contextlib.suppress(ConnectionLostError):
+            super().commit(job, manifest)
+
+
 class LeavesLastStateOut(BatchProtocol):
     """Leaves what has changed out of the state when it takes the newest batch for one that it has
     done: its outputs are prepared and committed all the same."""

@@ -19,7 +19,7 @@ from bettong.harness.search.bounds import bounds_of
 from bettong.scenarios import corners, full, merging
 from bettong.scenarios.benchmarks.mutants.executed import Executed
 from bettong.scenarios.benchmarks.mutants.overlay import source_of
-from bettong.scenarios.corners import READINGS, VISITS
+from bettong.scenarios.corners import ACCOUNTS, READINGS, VISITS
 from bettong.scenarios.merging import COLLIDING, FORGETTING
 
 SCENARIOS = (*corners.SCENARIOS, *merging.SCENARIOS, *full.SCENARIOS)
@@ -55,6 +55,7 @@ CORNERS = {
         ("engine/state/files.py", "rows[place] = self._after_collision("),
         ("engine/state/compaction.py", "return np.array([newest[row] for row in sorted(newest)]"),
     ],
+    "accounts": [("engine/batch/stateful.py", "entities[code] = before")],
     "counting_on_arrays": [("engine/batch/stateful.py", "return from_columns(function.name,")],
     "readings": [
         ("engine/windows.py", "value, counted.value = counted.value, accumulator()"),
@@ -115,7 +116,7 @@ def test_the_right_ones_hold_without_faults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "scenario", [VISITS, READINGS, FORGETTING], ids=lambda scenario: str(scenario.name)
+    "scenario", [VISITS, READINGS, ACCOUNTS, FORGETTING], ids=lambda scenario: str(scenario.name)
 )
 def test_the_interpreter_gives_what_was_worked_out_by_hand(scenario: Scenario) -> None:
     messages = scenario.messages()

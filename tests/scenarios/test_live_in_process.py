@@ -24,11 +24,11 @@ from bettong.scenarios.live import BURST, SCENARIOS, SILENT, STALL, TRICKLE
 
 
 def sizes(events: Sequence[TraceEvent], stream: str) -> list[int]:
-    """How many messages of a stream each noted batch takes, of those that take any."""
+    """How many messages of a stream each batch takes, of those that take any."""
     return [
         carried.stop - carried.start
         for event in events
-        if event.phase == "after" and event.step.endswith("/source.note")
+        if event.phase == "after" and event.step.endswith("/sink.commit")
         for carried in event.carries
         if carried.stream == stream
     ]
@@ -61,6 +61,13 @@ def test_batches_are_those_of_the_moments_every_time(
     assert {stream: sizes(seen.events, stream) for stream in expected} == expected
 
 
+def test_only_batches_that_time_has_closed_are_noted(backend: LocalBackend, tmp_path: Path) -> None:
+    """Those that are full are planned alike by everybody."""
+    seen = run_once(backend, BURST, Schedule(), tmp_path / "run", Asked(replay=False))
+    noted = {e.step for e in seen.events if e.step.endswith("/source.note")}
+    assert noted == {f"batch={n}/source.note" for n in (0, 3, 4, 5)}
+
+
 @pytest.mark.parametrize(
     ("scenario", "faults"),
     [
@@ -71,7 +78,8 @@ def test_batches_are_those_of_the_moments_every_time(
         (STALL, "late: {at: batch=1/source.wait}"),
         (STALL, "crash: {node: sender-corrections, after: sender.send/corrections/0}"),
         (SILENT, "crash: {node: driver, after: batch=0/sink.commit}"),
-        (BURST, "pause: {node: driver, from: batch=1/source.note, replace: true}"),
+        (BURST, "crash: {node: driver, before: batch=1/state.manifest}"),
+        (BURST, "pause: {node: driver, from: batch=3/source.note, replace: true}"),
     ],
 )
 def test_it_withstands_faults_while_a_batch_closes(

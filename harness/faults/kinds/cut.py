@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 from bettong.harness.faults.actuator import Direction, LinkActuator, RunActuator
 from bettong.harness.faults.entry import Entry, shown
 from bettong.harness.faults.fault import Begun, Ended, Fault, Premise, TakenStep, TakenSteps
-from bettong.harness.faults.point import Point, span
+from bettong.harness.faults.point import DRIVER, Point, span
 from bettong.harness.faults.wording import moment
 from bettong.lineage.faults import PARTITION
 
@@ -25,7 +25,9 @@ class Cut(Fault):
     Attributes:
         left, right: the two sets; nodes within a set still reach each other.
         start, until: when it begins and when it heals; without ``until`` it lasts.
-        tries: it heals when so many requests have met it and another one is about to.
+        tries: it heals when so many requests have met it and another one is about to. ``all``: it
+            outlasts the patience of a driver, which has none then, and heals when the step has
+            failed.
         direction: ``forward`` loses only what left sends right, ``backward`` the opposite.
     """
 
@@ -40,7 +42,7 @@ class Cut(Fault):
     start: Point
     until: Point | None = None
     direction: Direction = "both"
-    tries: int | None = None
+    tries: int | Literal["all"] | None = None
 
     @property
     def id(self) -> str:
@@ -61,7 +63,7 @@ class Cut(Fault):
         direction = cast(Direction, entry.one_of("direction", tuple(_ARROWS), "both"))
         start = entry.point("from")
         until = entry.end("until", start)
-        tries = entry.count("tries") if "tries" in entry else None
+        tries = entry.count_or_all("tries") if "tries" in entry else None
         if until is not None and tries is not None:
             raise entry.error("give one of until and tries")
         return cls(left, right, start, until, direction, tries)
@@ -92,7 +94,7 @@ class Cut(Fault):
         return (a in self.left and b in self.right) or (a in self.right and b in self.left)
 
     def worn_off(self, met: int) -> bool:
-        return self.tries is not None and met >= self.tries
+        return isinstance(self.tries, int) and met >= self.tries
 
     def lasts(self, met: int) -> bool:
         return self.until is None and (self.tries is None or met > 0)
@@ -105,6 +107,10 @@ class Cut(Fault):
     def parts_for_good(self) -> bool:
         return self.tries is None
 
+    @property
+    def ends_patience(self) -> bool:
+        return self.tries == "all"
+
     def begin(self, run: RunActuator) -> Begun:
         return Begun(self.arm(run))
 
@@ -114,4 +120,7 @@ class Cut(Fault):
 
     @classmethod
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Cut]:
-        return (cls(left, right, start, tries=_TRIES) for left, right, start in run.apart(step))
+        for left, right, start in run.apart(step):
+            yield cls(left, right, start, tries=_TRIES)
+            if right == (DRIVER,):
+                yield cls(left, right, start, tries="all")

@@ -50,6 +50,7 @@ SCENARIOS = (
     "counting_renamed",
     "counting_rescaled",
     "counting_full",
+    "accounts",
     "live_stall",
     "large_messages",
     "counting_into_kafka",

@@ -733,6 +733,17 @@ def test_a_cut_for_two_tries_heals_before_the_third_request_that_meets_it(
     assert "2 requests met it" in control.evidence[fault.id]
 
 
+def test_a_cut_for_all_tries_heals_when_the_only_one_is_over(
+    children: Children, begin: Begin
+) -> None:
+    fault = Cut(("a",), ("b",), Point("ask"), tries="all")
+    control = begin(fault)
+    with Taker(children, "a").step("ask", "a->b"), Taker(children, "a").step("aside", "a->b"):
+        assert children.calls == [f"arm {fault.id}"]
+    assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
+    assert not control.not_fired
+
+
 @pytest.mark.parametrize("links", [(), ("a->b",)], ids=["met by none", "met by one"])
 def test_a_cut_for_some_tries_has_fired_when_a_request_has_met_it(
     children: Children, begin: Begin, links: tuple[str, ...]

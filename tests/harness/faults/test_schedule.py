@@ -63,7 +63,7 @@ faults = st.one_of(
         st.just(("gateway",)),
         st.just(("sender", "driver")),
         moments,
-        tries=st.integers(1, 9),
+        tries=st.integers(1, 9) | st.just("all"),
     ),
 )
 schedules = st.lists(faults, max_size=4, unique_by=lambda x: x.id).map(

@@ -17,6 +17,7 @@ OUTAGE = PowerCut("driver", AT)
 LOST = Omit("driver->receiver", AT)
 FOR_GOOD = Crash("receiver", AT, restart=False)
 TWICE = Cut(("driver",), ("receiver",), AT, tries=2)
+ALWAYS = Cut(("driver",), ("receiver",), AT, tries="all")
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,8 @@ TWICE = Cut(("driver",), ("receiver",), AT, tries=2)
         ("sender", 3, OUTAGE, "sender", False),
         ("driver", 1, LOST, "driver", False),
         ("driver", 1, TWICE, "driver", False),
+        ("driver", 1, ALWAYS, "driver", True),
+        ("sender", 3, ALWAYS, "driver", False),  # it has the patience that it always has
         ("driver", 1, FOR_GOOD, "receiver", True),
         ("driver", 70, FOR_GOOD, "receiver", False),
         ("sender-lines", 3, FOR_GOOD, "receiver", True),

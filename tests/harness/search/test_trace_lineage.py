@@ -209,7 +209,7 @@ DRIVERS_OWN = (OPEN, PLAN, OFFSETS, COMMIT, COMMITS)
             | {f"silence({LINK}, {COMMIT})"},
         ),
         (DUPLICATE, {f"duplicate({LINK}, {COMMIT})"}),
-        (PARTITION, {f"cut(receiver|driver, from {COMMIT} for 2 tries)"}),
+        (PARTITION, {f"cut(receiver|driver, from {COMMIT} for {n} tries)" for n in (2, "all")}),
     ],
 )
 def test_other_kinds_of_faults_are_hypotheses_where_they_can_fire(
