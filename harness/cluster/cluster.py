@@ -116,6 +116,8 @@ class Cluster:
         return any(zombie.poll() is None for zombie in self._resumed)
 
     def disturb(self, fault: str, link: str, disturbance: Disturbance) -> str:
+        if disturbance.strands:
+            self.repeaters.watch(fault, link)
         return self.links.disturb(fault, link, disturbance)
 
     def partition(
@@ -129,6 +131,7 @@ class Cluster:
     def heal(self, fault: str, step_failed: bool) -> InjectionOutcome:
         if self.repeaters.repeats(fault):
             return self.repeaters.deliver(fault, step_failed)
+        self.repeaters.strand(fault)
         return self.links.heal(fault, step_failed)
 
     def ended(self) -> dict[str, int]:

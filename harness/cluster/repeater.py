@@ -1,4 +1,5 @@
-"""Delivers a request a second time, as a network does that keeps a copy.
+"""Delivers a request a second time, as a network does that keeps a copy, or keeps a connection
+silent for good, as a firewall does that has forgotten it.
 
 A repeater stands before the proxy of one link of a run and passes whole frames on. What a client
 sends within one step is remembered; once it has been answered, the copy goes to the server over a
@@ -32,10 +33,12 @@ class RepeaterError(BettongError):
 
 
 class _Conversation:
-    """One connection of the client: the frames that it has sent since a fault was armed."""
+    """One connection of the client: the frames that it has sent since a fault was armed, and
+    whether nothing passes any more although it stays open."""
 
     def __init__(self, client: socket.socket, server: socket.socket) -> None:
         self.client, self.server = client, server
+        self.is_stranded = False
         self.hello = b""
         self.kept: list[bytes] = []
         self.answers = 0
@@ -94,6 +97,14 @@ class Repeater:
         how = "refused" if answer == ErrorReply.KIND else "answered"
         return InjectionOutcome(True, f"a copy of {size} bytes was delivered and {how}")
 
+    def strand(self) -> None:
+        """The connections on which something was sent meanwhile stay open, and silent."""
+        with self._changed:
+            self._armed = False
+            for conversation in self._open:
+                conversation.is_stranded |= bool(conversation.kept)
+                conversation.kept.clear()
+
     def close(self) -> None:
         """Nobody comes through any more."""
         with contextlib.suppress(OSError):
@@ -144,7 +155,8 @@ class Repeater:
             while True:
                 pump(conversation)
         except (OSError, FrameError):
-            conversation.close()
+            if pump == self._requests or not conversation.is_stranded:
+                conversation.close()
 
     def _requests(self, conversation: _Conversation) -> None:
         frame = _frame(conversation.client)
@@ -155,13 +167,16 @@ class Repeater:
                 conversation.kept.append(frame)
                 conversation.answers = 0
                 self._changed.notify_all()
-        conversation.server.sendall(frame)
+        if not conversation.is_stranded:
+            conversation.server.sendall(frame)
 
     def _answers(self, conversation: _Conversation) -> None:
         frame = _frame(conversation.server)
         with self._changed:
             conversation.answers += 1
             self._changed.notify_all()
+            if conversation.is_stranded:
+                return
         conversation.client.sendall(frame)
 
 
@@ -173,6 +188,7 @@ class Repeaters:
         self._links: set[str] = set()
         self._made: dict[str, list[Repeater]] = {}
         self._armed: dict[str, list[Repeater]] = {}
+        self._watched: dict[str, list[Repeater]] = {}
 
     def plan(self, links: Iterable[str]) -> None:
         """Stand before these links, when they are made."""
@@ -204,6 +220,17 @@ class Repeaters:
         """Deliver the copy."""
         reported = [repeater.deliver(step_failed) for repeater in self._armed.pop(fault)]
         return next((outcome for outcome in reported if outcome.fired), reported[0])
+
+    def watch(self, fault: str, link: str) -> None:
+        """Remember on which connections of the link something is sent from now on."""
+        self._watched[fault] = self._made.get(link, [])
+        for repeater in self._watched[fault]:
+            repeater.arm()
+
+    def strand(self, fault: str) -> None:
+        """Nothing passes on these any more, and they stay open."""
+        for repeater in self._watched.pop(fault, []):
+            repeater.strand()
 
     def close(self) -> None:
         for repeaters in self._made.values():

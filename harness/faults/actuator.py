@@ -29,12 +29,15 @@ class Disturbance:
         of_reply: it hits what comes back, not what is asked.
         loses: what it hits is lost. A client that asks again by itself within one step loses
             it once, and not until the step has ended.
+        strands: the connections that it hits stay open and silent for good, where a repeater stands
+            before them; elsewhere they are closed when it ends.
     """
 
     toxic: str
     attributes: Mapping[str, int] = field(default_factory=dict)
     of_reply: bool = False
     loses: bool = False
+    strands: bool = False
 
 
 class LinkActuator(Protocol):

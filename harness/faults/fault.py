@@ -178,8 +178,8 @@ class Fault(ABC):
 
     @property
     def repeated_links(self) -> tuple[str, ...]:
-        """Links whose requests it delivers twice: something has to stand before these from the
-        beginning of the run."""
+        """Links whose requests it delivers twice, or whose connections it leaves silent for good: a
+        repeater has to stand before these from the beginning of the run."""
         return ()
 
     @property

@@ -84,3 +84,10 @@ class ToxicFault(LinkFault):
 
     def arm(self, links: LinkActuator) -> str:
         return links.disturb(self.id, self.link, self.disturbance)
+
+
+def is_repeated(link: str) -> bool:
+    """Whether a repeater can stand before a link: what the senders and the driver ask of the
+    gateway and the receiver."""
+    a, _, b = link.partition("->")
+    return b in ("gateway", "receiver") and a.split("-")[0] in ("sender", "driver")

@@ -9,7 +9,7 @@ from typing import ClassVar
 from bettong.harness.faults.actuator import LinkActuator
 from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.fault import Premise, TakenStep, TakenSteps
-from bettong.harness.faults.link_fault import LinkFault
+from bettong.harness.faults.link_fault import LinkFault, is_repeated
 from bettong.harness.faults.point import Point, Topology
 from bettong.harness.faults.wording import ends_in_words, moment
 from bettong.lineage.faults import DUPLICATE
@@ -33,7 +33,7 @@ class Duplicate(LinkFault):
         return (self.link,)
 
     def check(self, topology: Topology) -> None:
-        if not _repeats(self.link):
+        if not is_repeated(self.link):
             raise ScheduleError(
                 f"{self.id}: only what senders and the driver ask of the gateway and the receiver "
                 "can be delivered twice; an answer belongs to the connection of its request"
@@ -44,20 +44,14 @@ class Duplicate(LinkFault):
 
     @classmethod
     def singles(cls, event: TraceEvent, topology: Topology, occurrence: int) -> Iterable[Duplicate]:
-        if event.link in topology.links and _repeats(event.link):
+        if event.link in topology.links and is_repeated(event.link):
             yield cls(event.link, Point(event.step, "before", occurrence))
 
     @classmethod
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Duplicate]:
-        if step.link is not None and _repeats(step.link):
+        if step.link is not None and is_repeated(step.link):
             yield cls(step.link, Point(step.step, "before", step.number))
 
     @property
     def leaves_step(self) -> bool:
         return True
-
-
-def _repeats(link: str) -> bool:
-    """Whether requests on a link can be delivered twice: those of the senders and the driver."""
-    a, _, b = link.partition("->")
-    return b in ("gateway", "receiver") and a.split("-")[0] in ("sender", "driver")

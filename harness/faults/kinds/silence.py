@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from bettong.harness.faults.actuator import Disturbance
 from bettong.harness.faults.kinds.omit_reply import OmitReply
+from bettong.harness.faults.link_fault import is_repeated
 from bettong.harness.faults.wording import ends_in_words, moment
 from bettong.lineage.faults import PAUSE
 
@@ -15,7 +16,7 @@ from bettong.lineage.faults import PAUSE
 class Silence(OmitReply):
     """The request of one step is carried out and its reply lost, while its connection stays open:
     as when the other machine loses its power, or a firewall forgets the connection. Whoever has
-    asked has to give up waiting by itself."""
+    asked has to give up waiting by itself, and on that connection nothing comes ever again."""
 
     kind: ClassVar[str] = "silence"
     bound: ClassVar[str] = PAUSE
@@ -28,7 +29,11 @@ class Silence(OmitReply):
 
     @property
     def disturbance(self) -> Disturbance:
-        return Disturbance("timeout", {"timeout": 0}, of_reply=True)
+        return Disturbance("timeout", {"timeout": 0}, of_reply=True, strands=True)
+
+    @property
+    def repeated_links(self) -> tuple[str, ...]:
+        return (self.link,) if is_repeated(self.link) else ()
 
     @property
     def loses(self) -> bool:

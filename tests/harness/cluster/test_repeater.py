@@ -158,3 +158,22 @@ def test_only_links_on_which_a_copy_is_planned_are_changed(repeaters: Repeaters)
     assert repeaters.way("driver->gateway", "127.0.0.1:1") == "127.0.0.1:1"
     with pytest.raises(RepeaterError, match="nothing that is asked"):
         FAULT.arm(repeaters)
+
+
+def test_a_stranded_connection_stays_open_and_silent_and_others_do_not(
+    server: Server, repeaters: Repeaters
+) -> None:
+    address = repeaters.way(FAULT.link, server.address)
+    with connect(address) as hit, connect(address) as other:
+        repeaters.watch("silence", FAULT.link)
+        ask(hit, ASK, b"within")
+        repeaters.strand("silence")
+        hit.sendall(encode(ASK, [b"in vain"]))
+        ask(other, ASK, b"beside")
+        with connect(address) as later:
+            ask(later, ASK, b"on another")
+        hit.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            hit.recv(1)
+    heard = [body for _, kind, body in server.asked if kind == ASK]
+    assert heard == [b"within", b"beside", b"on another"]
