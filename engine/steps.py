@@ -10,14 +10,16 @@ Wire protocol with the conductor (TCP, one JSON object a line, one answer for ea
     <- {"go": true} | {"go": false, "error": TEXT} | {"go": true, "errno": 28}
      | {"go": true, "errno": 5, "call": 3} | {"go": true, "errno": 0, "call": 1}
      | {"go": true, "errno": 5, "call": 3, "lasting": true}
-     | {"go": true, "cut": 2} | {"go": true, "answer": VALUE}
+     | {"go": true, "cut": 2} | {"go": true, "hold": 3} | {"go": true, "answer": VALUE}
 
 ``go: false`` means that the run is over: the process must not go on. ``errno`` asks the step to
 fail as the operating system would (a storage fault); with ``call: N`` not the step but the N-th
 call to the disk from here on, until the thread is at its next step; without an error that call
 writes a part only; ``lasting``: every call from that one on. ``cut: N`` ends the process right
-before the N-th ``sync``, by a kill or a power cut. The process says when it gets there, by an event
-``disk-fault/STEP`` or ``power-cut/STEP``; the latter gets no answer. ``answer`` is what a step that
+before the N-th ``sync``, by a kill or a power cut; ``hold: N`` has the thread stand still right
+before the N-th call. The process says when it gets there, by an event ``disk-fault/STEP``,
+``power-cut/STEP``, which gets no answer, or ``disk-stall/STEP``, which is answered when the thread
+may go on. ``answer`` is what a step that
 asks is told, such as when a batch's wait ends. A client that has not reached its peer says so by an
 event ``unreached/LINK``, which is no step; it is told whether the peer was down and is back.
 """
@@ -47,6 +49,7 @@ ENV_DISK = "BETTONG_DISK"
 
 DISK_FAULT = "disk-fault/"
 POWER_CUT = "power-cut/"
+DISK_STALL = "disk-stall/"
 UNREACHED = "unreached/"
 _MOST_CALLS = 4000
 """Calls to the disk told with one event; of more only the number is told."""
@@ -140,7 +143,8 @@ class ConductorRecorder:
         if code and not call:
             raise OSError(code, os.strerror(code))
         lasting = bool(answer.get("lasting"))
-        _present.orders = Orders(call, code, int(answer.get("cut", 0)), lasting)
+        cut, hold = int(answer.get("cut", 0)), int(answer.get("hold", 0))
+        _present.orders = Orders(call, code, cut, hold, lasting)
 
     def _exchange(self, line: bytes) -> bytes:
         local = self._local
@@ -174,11 +178,13 @@ class FileRecorder:
 class Orders:
     """What the conductor wants done to calls of the disk: ``errno`` for the ``call``-th (0: it
     writes a part only), and, if that is ``lasting``, for all that follow; the end of the process
-    before the ``cut``-th sync; 0 for none."""
+    before the ``cut``-th sync; that the thread stands still before the ``hold``-th call; 0 for
+    none."""
 
     call: int = 0
     errno: int = 0
     cut: int = 0
+    hold: int = 0
     lasting: bool = False
 
     def hits(self, call: int) -> bool:
@@ -198,6 +204,12 @@ class Edge:
     calls: int = 0
     syncs: int = 0
     _unreported: list[list[Any]] = field(default_factory=list)
+
+    def await_turn(self, operation: str, path: str) -> None:
+        """A call to the disk is about to be made: where the thread is to stand still before it, it
+        does."""
+        if self.calls + 1 == self.orders.hold:
+            self._notify(DISK_STALL, call=self.orders.hold, operation=operation, path=path)
 
     def call(self, operation: str, path: str) -> Orders | None:
         """A call to the disk is about to be made. Returns the orders when it must not go well;

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from bettong.harness.faults.kinds import Reset as Reset
     from bettong.harness.faults.kinds import Silence as Silence
     from bettong.harness.faults.kinds import Slice as Slice
+    from bettong.harness.faults.kinds import Stall as Stall
     from bettong.harness.faults.kinds import Storage as Storage
     from bettong.harness.faults.kinds import Throttle as Throttle
     from bettong.harness.faults.point import Point as Point
@@ -77,6 +78,7 @@ _MODULES = {
         "Reset",
         "Silence",
         "Slice",
+        "Stall",
         "Storage",
         "Throttle",
     ),

@@ -55,11 +55,10 @@ class Planner:
         self._poll_s = poll_s
         self._silent_at = -float("inf")
         self._answer: tuple[int, Any] = (-1, None)
-        self._by_time = False
         self._ends_with_run = any(map(ends_with_run, sources.values()))
 
     def plan(self, batch: int, ends: Ends) -> dict[str, int] | None:
-        """Where a batch ends in each stream; durably noted if time or the run's end has closed it.
+        """Where a batch ends in each stream; durably noted where time or the run's end closes any.
 
         Args:
             batch: its number.
@@ -86,14 +85,14 @@ class Planner:
         planned = PlannedBatch(batch, dict(ends), found)
         for part in planned.ranges if is_watched() else ():  # a step, and a request, of its own
             self.sources[part.stream].plan(part, self.step_id(batch, "source.plan", part.stream))
-        if not (self._by_time or self._ends_with_run):
+        if self.batching.by_number and not self._ends_with_run:
             return found  # whoever plans it again finds the same
-        return self._closed_by_time(planned)
+        return self._noted(planned)
 
     def plan_nothing(self, batch: int, ends: Ends) -> dict[str, int]:
         """Where a batch ends that is to have no messages, since time has run out: where the one
         before does, unless another driver has noted more. Durably noted."""
-        return self._closed_by_time(PlannedBatch(batch, dict(ends), dict(ends)))
+        return self._noted(PlannedBatch(batch, dict(ends), dict(ends)))
 
     def known(self, batch: int) -> PlannedBatch | None:
         """What has been noted of a batch."""
@@ -103,7 +102,7 @@ class Planner:
         """Note what a batch takes, or learn what another driver has noted."""
         return note(self.store, planned)
 
-    def _closed_by_time(self, planned: PlannedBatch) -> dict[str, int]:
+    def _noted(self, planned: PlannedBatch) -> dict[str, int]:
         batch, ranges = planned.batch, planned.ranges
         steps = [self.step_id(batch, "source.plan", part.stream) for part in ranges]
         with step(f"batch={batch}/source.note", causes=steps, carries=ranges):
@@ -115,8 +114,7 @@ class Planner:
 
     def close(self, batch: int, ends: Ends) -> dict[str, int] | None:
         """Where a batch that is planned for the first time ends."""
-        self._by_time = not self.batching.by_number
-        if not self._by_time:
+        if self.batching.by_number:
             return next_batch(self.sources, ends, self.batching.messages, self._poll_s)
         if installed().conductor is None:
             return self._by_clock(ends)
@@ -151,8 +149,7 @@ class Planner:
             extent = come_to(stream, source, ends[stream], upto, self._poll_s)
             if extent.end < upto and not extent.ended:
                 return None
-            # whether its end is known by then is not said
-            extents[stream] = extent._replace(end=min(extent.end, came), ended=False)
+            extents[stream] = extent._replace(end=min(extent.end, came))
         return self._closed(extents, ends)
 
     def _by_clock(self, ends: Ends) -> dict[str, int] | None:
@@ -173,8 +170,6 @@ class Planner:
     def _closed(self, extents: Mapping[str, Extent], ends: Ends) -> dict[str, int]:
         """Where a batch ends whose wait is over now."""
         most = self.batching.messages
-        every = (extents[s].ended or extents[s].end >= end + most for s, end in ends.items())
-        self._by_time = not all(every)  # else whoever plans it again finds the same
         return {s: min(extents[s].end, end + most) for s, end in ends.items()}
 
     def _complete(self, extents: Mapping[str, Extent], ends: Ends) -> bool:

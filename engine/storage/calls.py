@@ -74,12 +74,14 @@ class Call:
         self._written += bytes(data)
 
     def __enter__(self) -> Call:
+        edge = steps.current_edge()
+        if edge is not None:
+            edge.await_turn(self._operation, self._path.name)
         _one_at_a_time.acquire()
         try:
             log = _log()
             if log is not None:
                 log.found(*self._touches)
-            edge = steps.current_edge()
             if edge is not None:
                 self._orders = edge.call(self._operation, self._path.name)
                 self._number = edge.calls

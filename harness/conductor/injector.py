@@ -141,8 +141,9 @@ class Injection:
                     done = lasts or planned.fault.link_held is not None
                     self._end(planned, "the run ended", done=done)
 
-    def reported(self, connection_id: int, event: TraceEvent) -> None:
-        """A process says what a fault in force has made of it."""
+    def reported(self, connection_id: int, event: TraceEvent) -> list[Planned]:
+        """A process says what a fault in force has made of it; the faults that hold its thread."""
+        held = []
         with self._acting:
             others = [
                 order.planned
@@ -158,10 +159,12 @@ class Injection:
                     begun = planned.fault.reported(event, run)
                     if begun is not None:
                         self._in_force(planned, begun)
+                        held += [planned] if planned.fault.holds_thread else []
                 except Exception as e:
                     self._fail(e)
                     raise
                 self._restart_later(run)
+        return held
 
     def _begin(
         self, connection_id: int, taken: OpenStep, planned: Planned, run: AdmittingActuator
@@ -224,7 +227,8 @@ class Injection:
         ended = fault.end(run, planned.met, step_failed)
         if link is not None:
             self._gate.open_link_pair(link)
-        planned.done = done and ended.fired
+        has_held = not fault.holds_thread or bool(planned.evidence)
+        planned.done = done and ended.fired and has_held
         planned.evidence += [text for text in (seen, *ended.evidence) if text]
         self._note_fault(planned, "; ".join(planned.evidence[1:]) or "healed")
 

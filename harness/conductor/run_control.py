@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from bettong.engine.steps import UNREACHED
 from bettong.harness.conductor.admission import DRAIN_TIMEOUT, StepAdmission
 from bettong.harness.conductor.event_log import EventLog, OpenStep
-from bettong.harness.conductor.fault_status import Injected, PlannedFaults
+from bettong.harness.conductor.fault_status import Injected, Planned, PlannedFaults
 from bettong.harness.conductor.injector import GO, Injection
 from bettong.harness.conductor.order import FiringOrder, OrderKeeper
 from bettong.harness.faults.actuator import Actuator
@@ -203,7 +203,7 @@ class RunControl:
         if event.step.startswith(self._planned.reports):
             with self._changed:
                 self._gate.refuse_the_dead(event)
-            self._injection.reported(connection_id, event)
+            self._stand_still(event, self._injection.reported(connection_id, event))
             return None if self._gate.is_dead(event.node, event.incarnation) else GO
         with self._changed:
             self._order.wait(event)
@@ -239,6 +239,18 @@ class RunControl:
             return go
         answer = self._answer(event.step, taken.occurrence + go.later)
         return go if answer is None else replace(go, answer=answer)
+
+    def _stand_still(self, event: TraceEvent, held: Sequence[Planned]) -> None:
+        """The thread waits until these have ended, or its process has."""
+        gate = self._gate
+        with self._changed:
+            self._changed.wait_for(
+                lambda: (
+                    gate.ended
+                    or gate.is_dead(event.node, event.incarnation)
+                    or not any(planned.in_force for planned in held)
+                )
+            )
 
     def _let_pass(self, ended: Iterable[Fault]) -> None:
         """Wait until the steps are over that are to come first."""

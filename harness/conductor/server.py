@@ -130,6 +130,8 @@ def _reply(go: Go) -> bytes:
         answer["lasting"] = True
     if go.cut:
         answer["cut"] = go.cut
+    if go.hold:
+        answer["hold"] = go.hold
     if go.answer is not None:
         answer["answer"] = go.answer
     return json.dumps(answer).encode() + b"\n"

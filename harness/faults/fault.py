@@ -29,10 +29,12 @@ class Go:
     """The answer to a step that may go on; with ``errno`` it fails as the system would, with
     ``call`` not the step but that call to the disk (without ``errno``: a write of it is short), and
     if it is ``lasting`` all that follow in the step; with ``cut`` the process ends before that
-    sync; ``answer`` is for a step that asks, so many moments ``later`` than the scenario says."""
+    sync; with ``hold`` the thread stands still before that call; ``answer`` is for a step that
+    asks, so many moments ``later`` than the scenario says."""
 
     errno: int | None = None
     cut: int = 0
+    hold: int = 0
     call: int = 0
     answer: Any = None
     later: int = 0
@@ -243,6 +245,11 @@ class Fault(ABC):
         """Who comes to its end waits there until so many steps are over of the process that it has
         held, or until that has ended: the one at which it began, and what comes of that."""
         return 0
+
+    @property
+    def holds_thread(self) -> bool:
+        """Whether the thread that says where it is goes on only when this ends."""
+        return False
 
     @property
     def until_idle(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.scenario import Scenario
-from bettong.scenarios.live import SILENT, STALL, TRICKLE
+from bettong.scenarios.live import BURST, SILENT, STALL, TRICKLE
 from bettong.scenarios.mutants.definition import mutant
 
 MUTANTS: Sequence[Scenario] = (
@@ -32,6 +32,14 @@ MUTANTS: Sequence[Scenario] = (
         "protocol",
         "planners:KeepsItsOwnEnds",
         "Take what the note says, whoever has made it.",
+    ),
+    mutant(
+        BURST,
+        "full_batch_not_noted",
+        "a full batch is not noted, and a driver that was taken for dead notes that it has less",
+        "protocol",
+        "planners:NotesShortBatches",
+        "Note every batch that others may find shorter or longer, before any of it is read.",
     ),
     mutant(
         SILENT,

@@ -58,6 +58,20 @@ class KeepsItsOwnEnds(BatchProtocol):
     planner = _KeepsItsOwnEnds
 
 
+class _NotesShortBatches(Planner):
+    def note(self, planned: PlannedBatch) -> PlannedBatch:
+        full = self.batching.messages
+        is_full = all(planned.ends[s] == start + full for s, start in planned.starts.items())
+        return planned if is_full else super().note(planned)
+
+
+class NotesShortBatches(BatchProtocol):
+    """Notes only those batches that time has closed: a full one is the same for everybody, but for
+    a driver that has found less before."""
+
+    planner = _NotesShortBatches
+
+
 @dataclass(frozen=True)
 class _NeverEnds:
     """A stream of which nobody has heard that it has ended."""

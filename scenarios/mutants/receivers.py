@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 from bettong.engine.net.connection import Connection
@@ -25,6 +27,18 @@ class CommitsAgain(Receiver):
     """Does not look whether a batch was committed before."""
 
     ledger_class = _CommitsAgainLedger
+
+
+class _LocksNothingLedger(Ledger):
+    def __init__(self, directory: Path, application: str, **options: Any) -> None:
+        super().__init__(directory, application, **options)
+        self._lock = cast(Any, nullcontext())
+
+
+class LocksNothing(Receiver):
+    """Serves a request that is asked again while the first one is still being served."""
+
+    ledger_class = _LocksNothingLedger
 
 
 class _CommitsLosersLedger(Ledger):

@@ -38,6 +38,7 @@ IN_PROCESS_ONLY = frozenset(
         "batch_goes_by_no_note",
         "batch_planned_twice",
         "fenced_commit_passed_over",
+        "full_batch_not_noted",
         "merged_files_dropped_early",
         "silent_end_forgotten",
         "state_files_unsynced",

@@ -124,6 +124,14 @@ MUTANTS: Sequence[Scenario] = (
         "Make all partitions of a batch visible at once, after all of them are prepared.",
     ),
     mutant(
+        WORD_COUNT,
+        "sink_locks_nothing",
+        "the sink commits a batch when it is asked again, while it still commits it",
+        "receiver",
+        "receivers:LocksNothing",
+        "Have requests about a batch wait for each other, and look then whether it is done.",
+    ),
+    mutant(
         WORD_COUNT_TO_FILES,
         "sink_records_late",
         "the sink makes rows visible, and records after that that the batch is committed",

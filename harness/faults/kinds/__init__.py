@@ -14,6 +14,7 @@ from bettong.harness.faults.kinds.power_cut import PowerCut
 from bettong.harness.faults.kinds.reset import Reset
 from bettong.harness.faults.kinds.silence import Silence
 from bettong.harness.faults.kinds.slice import Slice
+from bettong.harness.faults.kinds.stall import Stall
 from bettong.harness.faults.kinds.storage import Storage
 from bettong.harness.faults.kinds.throttle import Throttle
 
@@ -33,6 +34,7 @@ __all__ = [
     "Reset",
     "Silence",
     "Slice",
+    "Stall",
     "Storage",
     "Throttle",
 ]
@@ -40,6 +42,7 @@ __all__ = [
 SHIPPED: tuple[type[Fault], ...] = (
     Crash,
     Pause,
+    Stall,
     Storage,
     PowerCut,
     CrashWriting,

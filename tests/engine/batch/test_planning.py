@@ -99,14 +99,27 @@ def test_of_two_drivers_both_go_by_the_first_note(tmp_path: Path) -> None:
     assert planner(tmp_path, feeds, Batching(10, 0.0)).plan(0, {"a": 0}) == {"a": 2}
 
 
-def test_batches_that_number_alone_would_close_need_no_note(tmp_path: Path) -> None:
-    live = planner(tmp_path, {"a": Feed(25, True)}, Batching(10, 0.0))
-    ends = {"a": 0}
-    for batch in range(3):
-        found = live.plan(batch, ends)
-        assert found is not None
-        ends = found
-    assert ends == {"a": 25} and not all_noted(LocalStore(tmp_path))
+def test_a_driver_that_has_found_less_goes_by_the_full_batch_of_its_successor(
+    tmp_path: Path,
+) -> None:
+    class Slow(Planner):
+        """Stands still before it makes its note."""
+
+        def note(self, planned: PlannedBatch) -> PlannedBatch:
+            assert planned.ends == {"a": 2}
+            assert successor.plan(0, {"a": 0}) == {"a": 10}
+            return super().note(planned)
+
+    store, live = LocalStore(tmp_path), Batching(10, 0.0)
+    successor = planner(tmp_path, {"a": Feed(25)}, live)
+    assert Slow({"a": Feed(2)}, store, live, 0.0).plan(0, {"a": 0}) == {"a": 10}
+    assert [dict(batch.ends) for batch in all_noted(store)] == [{"a": 10}]
+
+
+def test_batches_that_number_alone_closes_need_no_note(tmp_path: Path) -> None:
+    by_number = planner(tmp_path, {"a": Feed(25, True)}, Batching(10, BY_NUMBER))
+    assert [by_number.plan(n, {"a": 10 * n}) for n in range(3)] == [{"a": 10}, {"a": 20}, {"a": 25}]
+    assert not all_noted(LocalStore(tmp_path))
 
 
 @given(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pytest
 
@@ -13,7 +13,7 @@ from bettong.engine.storage.durability import Keep
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
 from bettong.harness.faults.fault import Fault, Go
-from bettong.harness.faults.kinds import Crash, Late, Pause, PowerCut, Storage
+from bettong.harness.faults.kinds import Crash, Late, Pause, PowerCut, Stall, Storage
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.trace import Phase, TraceEvent
@@ -123,6 +123,64 @@ def test_what_is_ordered_for_one_thread_no_other_one_fires() -> None:
     assert run.fired(failing(2, 2))
     run.call("write", 5, thread=1)
     assert run.fired(failing(5), failing(2, 2))
+
+
+STALL = Stall("a", Point("write"), 2, Point("ask", "before", 3))
+
+
+@pytest.fixture
+def stalled() -> Iterator[tuple[Run, threading.Thread]]:
+    """A run in which a thread stands still."""
+    run = Run(STALL)
+    assert run.at("write") == Go(hold=2)
+    thread = threading.Thread(target=run.call, args=("write", 2, "disk-stall"))
+    thread.start()
+    while not any(event.step == f"fault/{STALL.id}" for event in run.control.events):
+        thread.join(0.001)
+    yield run, thread
+    run.control.close()
+    thread.join()
+
+
+def test_a_thread_that_stalls_goes_on_when_the_step_has_been_taken_once_more(
+    stalled: tuple[Run, threading.Thread],
+) -> None:
+    run, thread = stalled
+    run.at("write", thread=2)
+    run.at("other", thread=3)
+    assert thread.is_alive()
+    assert run.fired()
+    run.at("write", "after", thread=2)
+    thread.join()
+    assert run.fired(STALL)
+
+
+def test_a_thread_that_stalls_goes_on_at_its_moment(stalled: tuple[Run, threading.Thread]) -> None:
+    run, thread = stalled
+    run.take("ask", thread=2)
+    run.at("ask", "failed", thread=2)
+    run.take("ask", thread=2)
+    assert thread.is_alive()
+    run.at("ask", thread=2)
+    thread.join()
+    assert run.fired(STALL)
+
+
+def test_a_thread_that_stalls_ends_with_its_process(
+    stalled: tuple[Run, threading.Thread],
+) -> None:
+    run, thread = stalled
+    run.control.has_died("a", 1)
+    run.control.note(TraceEvent("node.start/a", "after", "a", 2))
+    thread.join()
+
+
+def test_nobody_has_stalled_who_did_not_come_to_the_call() -> None:
+    run = Run(STALL)
+    run.at("write")
+    run.take("write", thread=2)
+    run.at("write", "after")
+    assert run.fired()
 
 
 def test_what_is_ordered_ends_with_its_process() -> None:

@@ -1,0 +1,102 @@
+"""One thread of a node stands still, and its others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from bettong.engine.steps import DISK_STALL
+from bettong.harness.faults.actuator import RunActuator
+from bettong.harness.faults.entry import Entry
+from bettong.harness.faults.fault import Begun, Fault, Go, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.point import Point
+from bettong.harness.faults.wording import moment, ordinal
+from bettong.lineage.faults import PAUSE
+from bettong.lineage.trace import TraceEvent
+
+
+@dataclass(frozen=True, slots=True)
+class Stall(Fault):
+    """The thread that takes a step stands still right before its n-th call to the disk there, as on
+    a disk that takes its time, and whoever has asked for the step asks again meanwhile. It goes on
+    when the node has taken the step once more, or at a given moment: where a lock keeps the second
+    request from being served, that never comes.
+
+    Attributes:
+        call: before which call.
+        until: that moment.
+    """
+
+    kind: ClassVar[str] = "stall"
+    bound: ClassVar[str] = PAUSE
+    needed: ClassVar[tuple[str, ...]] = ("node", "at", "call", "until")
+    premises: ClassVar[tuple[Premise, ...]] = ("ends",)
+    reports: ClassVar[str] = DISK_STALL
+
+    node: str
+    at: Point
+    call: int
+    until: Point
+
+    @property
+    def id(self) -> str:
+        return f"stall({self.node}, {self.at.place}, call {self.call} until {self.until})"
+
+    @classmethod
+    def parse(cls, entry: Entry) -> Stall:
+        until = entry.point("until")
+        return cls(entry.text("node"), entry.place("at"), entry.count("call"), until)
+
+    def to_dict(self) -> dict[str, Any]:
+        until = self.until.short
+        return {"node": self.node, "at": self.at.place, "call": self.call, "until": until}
+
+    def describe(self) -> str:
+        while_ = moment(self.at).partition(" ")[2]
+        return (
+            f"a thread of the {self.node} stood still while {while_}, before its "
+            f"{ordinal(self.call)} call to the disk there, until the step had been taken once "
+            f"more, or {moment(self.until)}"
+        )
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        once_more = replace(self.at, phase="after", occurrence=self.at.occurrence + 1)
+        return (self.at, self.until, once_more)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return (self.node,)
+
+    @property
+    def place(self) -> str:
+        return self.node
+
+    @property
+    def holds_thread(self) -> bool:
+        return True
+
+    @property
+    def leaves_step(self) -> bool:
+        return True
+
+    def begin(self, run: RunActuator) -> Begun | None:
+        if self.node != run.node:
+            return None  # another node takes this step
+        return Begun("", answer=Go(hold=self.call))
+
+    def reported(self, event: TraceEvent, run: RunActuator) -> Begun | None:
+        if event.step != f"{self.reports}{self.at.step}":
+            return None
+        operation, path = event.detail.get("operation"), event.detail.get("path")
+        return Begun(f"stood still before call {self.call}, {operation} of {path}")
+
+    @classmethod
+    def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Stall]:
+        """Right before the first ``sync``: something is written, and nobody has been told."""
+        sync = next((c.number for c in step.calls if c.operation.startswith("sync")), None)
+        if sync is not None and (again := run.tried_again(step)) is not None:
+            at = Point(step.step, "before", step.number)
+            third = replace(again, occurrence=again.occurrence + 1)
+            yield cls(step.node, at, sync, third)
