@@ -19,6 +19,7 @@ class Planned:
         since: when it came into force, in seconds of a monotonic clock.
         met: how many requests have met it.
         node: the node that took the step at which it began; empty while it has not.
+        process: the node and incarnation that it has hit, where it hits it again.
     """
 
     fault: Fault
@@ -28,6 +29,7 @@ class Planned:
     since: float = 0.0
     met: int = 0
     node: str = ""
+    process: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class PlannedFaults:
         self._all = [Planned(fault) for fault in schedule.faults]
         self._starts: dict[Point, list[Planned]] = {}
         self._ends: dict[Point, list[Planned]] = {}
+        self._recurring: list[Planned] = []
         for planned in self._all:
             start, *end = planned.fault.points
             self._starts.setdefault(start, []).append(planned)
@@ -98,7 +101,17 @@ class PlannedFaults:
 
     def due(self, event: TraceEvent, occurrence: int) -> tuple[list[Planned], list[Planned]]:
         """Those that end at this moment, and those that begin."""
-        if event.phase == "failed" or not (self._starts or self._ends):
+        if event.phase == "failed" or not (self._starts or self._ends or self._recurring):
             return [], []
         point = Point(event.step, event.phase, occurrence)
-        return self._ends.pop(point, []), self._starts.pop(point, [])
+        process, starts = (event.node, event.incarnation), self._starts.pop(point, [])
+        again = [
+            planned
+            for planned in self._recurring
+            if planned.process == process and planned.fault.recurs_at(event.step, event.phase)
+        ]
+        for planned in starts:
+            if planned.fault.recurs:
+                planned.process = process
+                self._recurring.append(planned)
+        return self._ends.pop(point, []), [*starts, *again]

@@ -17,7 +17,7 @@ from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
 from bettong.harness.faults.point import Point, Topology
 from bettong.lineage.faults import LOSS
-from bettong.lineage.trace import TraceEvent
+from bettong.lineage.trace import Phase, TraceEvent
 
 Premise = Literal["arrives", "answered", "ends", "stays", "lives before", "lives after"]
 """What a step rests on: its request arrives, its reply arrives, it ends well besides that, what it
@@ -249,6 +249,15 @@ class Fault(ABC):
     @property
     def holds_thread(self) -> bool:
         """Whether the thread that says where it is goes on only when this ends."""
+        return False
+
+    @property
+    def recurs(self) -> bool:
+        """Whether it hits the same process each time that it comes to that moment again."""
+        return False
+
+    def recurs_at(self, step: str, phase: Phase) -> bool:
+        """Whether this moment is the same once more, tried again."""
         return False
 
     @property

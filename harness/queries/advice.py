@@ -39,6 +39,10 @@ _BY_ITSELF = (
 _UNFINISHED = (
     "Readers meet what a writer had not finished: write aside and rename when it is whole."
 )
+_CHECKPOINT = (
+    "Leave the checkpoint where it is, and give the same folder at each start: without it a query "
+    "cuts its input into other batches, and whatever knows batches by their number goes wrong."
+)
 _STUCK = (
     "The sink cannot take a batch that it has seen in part: let a replay of the same batch start "
     "from what is there, instead of failing on it."
@@ -100,6 +104,8 @@ def advise(
         return _PLACE
     if any(x.mechanism == "zombie" for x in faults):
         return _ZOMBIE
+    if "StateDivergence" in kinds:
+        return _CHECKPOINT
     if "Violation" in kinds:
         return _UNFINISHED
     if "Stuck" in kinds:
@@ -126,6 +132,8 @@ def advise(
 
 
 def _without_faults(kinds: frozenset[str]) -> str:
+    if "StateDivergence" in kinds:
+        return _CHECKPOINT
     if "Violation" in kinds:
         return _UNFINISHED
     if "Loss" in kinds:

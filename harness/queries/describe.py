@@ -15,6 +15,7 @@ _OUTCOMES = {
     "Corrupt": "{ids} {are} there with other content",
     "Reorder": "rows of one key are out of order",
     "Violation": "the target cannot be read any more ({why})",
+    "StateDivergence": "the query has not found its checkpoint ({why})",
     "Stuck": "the query does not get to its end ({why})",
 }
 _FAILED = "The query failed and was started again"

@@ -71,7 +71,24 @@ def judge_run(
         missing = {r.id for r in expected} - {r.id for r in observed}
         why = cause(run.errors[-1]) if run.errors else "it does not end"
         anomalies.append(stuck(why, sorted(str(id) for id in missing)))
+    anomalies += planned_again(run)
     return SinkVerdict(tuple(anomalies), _torn(run, source))
+
+
+def planned_again(run: QueryRun) -> list[Anomaly]:
+    """Whatever came of it this time: a query that begins again at a batch that it has done cuts
+    its input anew, and goes by luck."""
+    if run.planned_again is None:
+        return []
+    batch = run.planned_again
+    return [
+        Anomaly(
+            "StateDivergence",
+            expected=f"batch {batch}, which was recorded as done, is not planned again",
+            seen=f"batch {batch} was recorded as done, and then planned again as if it was new",
+            note="the query did not find its checkpoint when it was started again",
+        )
+    ]
 
 
 def _excused(anomaly: Anomaly, source: Input, drained: bool) -> bool:

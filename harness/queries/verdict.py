@@ -260,7 +260,8 @@ class QueryVerdict:
             "of writing a file were tried where Python's open() writes it; what other libraries "
             "write was hit between the lines of a foreachBatch function, not within one"
             if executor.why.seen
-            else "what the sink keeps is outside of env.workdir: "
+            else "what the sink keeps was not followed: it is outside of env.workdir, or runs "
+            "beside each other disturbed it; "
             + (_IN_THE_MIDST if executor.why.elsewhere else "no crash was tried in the midst ")
             + "of writing it, and no fault set was taken to leave the same behind as another one",
         ]
@@ -437,4 +438,5 @@ def _killed_too(request: Request) -> str:
 def _besides(tail: frozenset[int]) -> str:
     """Which batches after the window faults fire in too."""
     batches = ", ".join(map(str, sorted(tail)))
-    return f", and in batch {batches} for what no batch before does" if batches else ""
+    unlike = f"in batch {batches} for what no batch before does, and " if batches else ""
+    return f", {unlike}in each of the others a crash before Spark records it"

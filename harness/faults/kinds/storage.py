@@ -15,7 +15,7 @@ from bettong.harness.faults.point import Point, Topology
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.faults.wording import moment, ordinal
 from bettong.lineage.faults import STORAGE
-from bettong.lineage.trace import TraceEvent
+from bettong.lineage.trace import Phase, TraceEvent
 
 SHORT = "SHORT"
 
@@ -31,7 +31,8 @@ class Storage(Fault):
             so. With ``ENOSPC`` a write is taken in part before it fails.
         call: which call; 0 for the step as a whole.
         lasting: every call of the thread fails from that one on until its next step, so that
-            nothing can be undone either.
+            nothing can be undone either; without a call the step fails each time that the same
+            process takes it again.
         node: that takes the step; empty for whichever does.
     """
 
@@ -59,7 +60,7 @@ class Storage(Fault):
     def id(self) -> str:
         where = f"{self.node}, " if self.node else ""
         which = f", call {self.call}" if self.call else ""
-        on = " and on" if self.lasting else ""
+        on = "" if not self.lasting else " and on" if self.call else ", each time"
         return f"storage({self.errno}, {where}{self.at}{which}{on})"
 
     @property
@@ -81,8 +82,8 @@ class Storage(Fault):
         if code == SHORT and not call:
             raise entry.error("errno SHORT is of one write: say which call it is")
         lasting = entry.flag("lasting", False)
-        if lasting and (not call or code == SHORT):
-            raise entry.error("a fault that is lasting begins with a call that fails: give call")
+        if lasting and code == SHORT:
+            raise entry.error("a fault that is lasting begins with a call that fails")
         return cls(at, code, call, entry.text("node") if "node" in entry else "", lasting)
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,7 +94,8 @@ class Storage(Fault):
 
     def describe(self) -> str:
         if not self.call:
-            return f"the disk failed with {self.errno} {moment(self.at)}"
+            again = ", and each time that was tried again" if self.lasting else ""
+            return f"the disk failed with {self.errno} {moment(self.at)}{again}"
         whose, nth = f" of the {self.node}" if self.node else "", ordinal(self.call)
         when = moment(self.at)
         when = when if self.at.phase == "after" else f"while {when.partition(' ')[2]}"
@@ -109,6 +111,19 @@ class Storage(Fault):
     @property
     def nodes(self) -> tuple[str, ...]:
         return (self.node,) if self.node else ()
+
+    @property
+    def recurs(self) -> bool:
+        return self.lasting and not self.call
+
+    def recurs_at(self, step: str, phase: Phase) -> bool:
+        if not self.recurs or phase != self.at.phase:
+            return False
+        first, again = StepId.parse(self.at.step), StepId.parse(step)
+        if first.file is None or again.file is None:
+            return step == self.at.step
+        # What a sink does to its files is counted on.
+        return (first.batch, first.file[1]) == (again.batch, again.file[1])
 
     def begin(self, run: RunActuator) -> Begun | None:
         if self.node and self.node != run.node:

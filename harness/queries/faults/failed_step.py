@@ -13,6 +13,7 @@ from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wording import point_in_words
 
 _ID = re.compile(r"storage\(EIO, (.+)\)$")
+_EACH_TIME = re.compile(r"storage\(EIO, (.+), each time\)$")
 _EACH = re.compile(r"storage\(EIO, (.+), each attempt\)$")
 _ATTEMPTS = 4
 """Spark gives a task up after so many, unless it is told otherwise."""
@@ -70,6 +71,39 @@ class FailedStep(QueryFault):
     def doubled(self) -> str:
         in_sink = StepId.parse(self.at.step).file is not None
         return "" if in_sink else "Both attempts wrote rows that readers see."
+
+
+@dataclass(frozen=True, slots=True)
+class FailedEachTime(QueryFault):
+    """An input/output error of a call of the sink's own, and of each time that the same process
+    makes it again: whoever tries a few times and then goes on has lost what it was for."""
+
+    at: Point
+
+    @property
+    def placed(self) -> tuple[Storage]:
+        return (Storage(self.at, "EIO", lasting=True),)
+
+    @classmethod
+    def parse(cls, id: str) -> FailedEachTime | None:
+        found = _EACH_TIME.match(id)
+        return None if found is None else cls(Point.parse(found[1]))
+
+    def describe(self) -> str:
+        when = point_in_words(self.at).removeprefix("right before ")
+        return f"An input/output error was the answer to {when}, each time that it was tried."
+
+    @property
+    def bound(self) -> str:
+        return "loss"
+
+    @property
+    def mechanism(self) -> str:
+        return "error"
+
+    @property
+    def swallowable(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, slots=True)

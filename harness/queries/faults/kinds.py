@@ -9,7 +9,7 @@ from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.driver_crash import DriverCrash
-from bettong.harness.queries.faults.failed_step import FailedStep, FailedTask
+from bettong.harness.queries.faults.failed_step import FailedEachTime, FailedStep, FailedTask
 from bettong.harness.queries.faults.lost_executor import LostExecutor
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.faults.query_fault import QueryFault
@@ -22,6 +22,7 @@ KINDS: tuple[type[QueryFault], ...] = (
     WireFault,
     DriverCrash,
     FailedTask,
+    FailedEachTime,
     FailedStep,
     Zombie,
     Amid,

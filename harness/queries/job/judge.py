@@ -25,7 +25,7 @@ from bettong.harness.queries.job.rules import (
 from bettong.harness.queries.job.settled import settled_bag, settled_table
 from bettong.harness.queries.job.values import is_number
 from bettong.harness.queries.job.written import AS_IT_IS, Written
-from bettong.harness.queries.judge import SinkVerdict
+from bettong.harness.queries.judge import SinkVerdict, planned_again
 from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.lineage.results import Anomaly
@@ -134,6 +134,7 @@ class Judged:
             lost = [message for a in anomalies if a.kind == "Loss" for message in a.messages]
             anomalies = [a for a in anomalies if a.kind != "Loss"]  # what is not done yet
             anomalies.append(stuck(why, lost))
+        anomalies += planned_again(run)
         if found.unjudged and not anomalies:
             some = f"{len(found.unjudged)} row(s) are in no clean run, e.g. {found.unjudged[0]}"
             return SinkVerdict(

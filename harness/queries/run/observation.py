@@ -39,6 +39,7 @@ class QueryRun:
         processes: that the query's code has started, in batches and tasks.
         cut: how its input was cut into batches, one part a batch.
         concurrent: what was done beside the thread of a batch, at the same time or later on.
+        anew: the incarnation that was given an empty checkpoint; 0 for none.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -62,6 +63,7 @@ class QueryRun:
     processes: set[str] = field(default_factory=set)
     cut: tuple[str, ...] = ()
     concurrent: set[str] = field(default_factory=set)
+    anew: int = 0
     seconds: float = 0.0
 
     @property
@@ -70,6 +72,23 @@ class QueryRun:
         that report their progress, and of what works beside a batch, with what changes
         meanwhile."""
         return sorted(f"{e.phase} {e.step}" for e in self.events if not self._by_chance(e))
+
+    @property
+    def planned_again(self) -> int | None:
+        """A batch that was recorded as done and that a later incarnation has planned once more, as
+        one does that finds no checkpoint; None for none."""
+        done: dict[int, int] = {}
+        for event in self.events:
+            step = StepId.parse(event.step)
+            if step.batch is None or event.phase != "after":
+                continue
+            if step.ends_batch:
+                done.setdefault(step.batch, event.incarnation)
+            elif step.shape == "batch=N/offsets" and event.incarnation != self.anew:
+                by = done.get(step.batch, event.incarnation)
+                if event.incarnation > by:
+                    return step.batch
+        return None
 
     def _by_chance(self, event: TraceEvent) -> bool:
         step = StepId.parse(event.step)

@@ -32,7 +32,7 @@ from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DriverControl
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import SparkEnvironment
-from bettong.harness.queries.run.incarnations import Incarnations, SinkError
+from bettong.harness.queries.run.incarnations import INCARNATION_S, Incarnations, SinkError
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.signals import Signal
@@ -159,6 +159,11 @@ class OneRun:
         except BettongError:
             self._expect_time()
             raise
+        except TimeoutError as e:
+            self._expect_time()
+            raise SinkError(
+                f"what reads the target does not return in {INCARNATION_S:.0f} s"
+            ) from e
         finally:
             watch.cancel()
 
@@ -342,6 +347,7 @@ class OneRun:
         """The query once more, with an empty checkpoint."""
         shutil.rmtree(self._state / "checkpoint")
         self._result.drained, self._anew = False, True
+        self._result.anew = self._driver.incarnation + 1
         number, errors = self._start(), len(self._result.errors)
         if self._has_ended(number):
             self._take_result(number)

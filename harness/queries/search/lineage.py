@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.alike import MOST_AGAIN, MOST_SHAPES, repeated, shape
 from bettong.harness.queries.faults.crash_points import CrashPoint, lines_of_changes
-from bettong.harness.queries.faults.failed_step import FailedTask
+from bettong.harness.queries.faults.driver_crash import DriverCrash
+from bettong.harness.queries.faults.failed_step import FailedEachTime, FailedTask
 from bettong.harness.queries.faults.kinds import (
     fails_attempt,
     faults_at,
     refused,
     refused_once,
+    refuses,
     zombie,
 )
 from bettong.harness.queries.faults.operations import CORES, OPERATIONAL_EVENTS
@@ -92,7 +94,8 @@ class Why:
         """The lineage of a run that went well although these faults fired."""
         schedule: FaultSet = frozenset(fault.id for fault in faults)
         lineage = Lineage()
-        way: dict[int, list[str]] = {n: [] for n in (*range(self.window), *sorted(self.tail))}
+        goals = sorted({*range(max(self.window, self.batches)), *self.tail})
+        way: dict[int, list[str]] = {n: [] for n in goals}
         for fault in faults:
             fired = lineage.leaf(f"{fault.id} fired", [fault.for_search(0)], lost=True)
             for leaves in way.values():
@@ -150,6 +153,10 @@ class Why:
                     left = self._left(fault, crash_point, run)
                     if not fault.loses_executor or self._loses(crash_point):
                         yield CandidateFault(fault, left, batch, time)
+            elif crash_point.point == Point(f"batch={batch}/commits"):
+                # Its rows may be of another kind than those before: it is done again at least.
+                crash = DriverCrash(crash_point.point)
+                yield CandidateFault(crash, self._left(crash, crash_point, run), batch or 0, time)
         last = self.window - 1
         for point in self.wire:
             time += 1
@@ -195,9 +202,15 @@ class Why:
         yield from next(filter(None, map(self._amid, self._in_full)), ())
         for batch in self._in_full:
             yield from (FailedTask(point) for point in self._first_attempts(batch))
+            yield from map(FailedEachTime, self._last_own_call(batch))
         for endpoint, batch in self.endpoints.items():
             yield refused(endpoint, batch)
             yield refused_once(endpoint, batch)
+
+    def _last_own_call(self, batch: int) -> Iterator[Point]:
+        """The last call of the sink's own in a batch that can fail: such as a commit."""
+        of_batch = (m.point for m in reversed(self.clean_crash_points) if m.batch == batch)
+        yield from islice((point for point in of_batch if refuses(point)), 1)
 
     def _first_attempts(self, batch: int) -> Iterator[Point]:
         """The end of the first attempt at each stage's first task: what the sink's own code has

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from bettong.engine.storage.durability import Keep
+from bettong.harness.conductor.injector import GO
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
 from bettong.harness.faults.fault import Fault, Go
@@ -123,6 +124,18 @@ def test_what_is_ordered_for_one_thread_no_other_one_fires() -> None:
     assert run.fired(failing(2, 2))
     run.call("write", 5, thread=1)
     assert run.fired(failing(5), failing(2, 2))
+
+
+def test_what_fails_each_time_fails_for_one_process_and_in_one_batch() -> None:
+    commit = Storage(Point("batch=1/sink.file=2.commit"), "EIO", lasting=True)
+    run = Run(commit)
+    fails = Go(errno.EIO)
+    assert run.at("batch=1/sink.file=2.commit") == fails
+    assert run.at("batch=1/sink.file=3.begin") == GO
+    assert run.at("batch=1/sink.file=4.commit") == fails
+    assert run.at("batch=2/sink.file=2.commit") == GO
+    assert run.control.notify(9, TraceEvent("batch=1/sink.file=2.commit", "before", "a", 2)) == GO
+    assert run.fired(commit)
 
 
 STALL = Stall("a", Point("write"), 2, Point("ask", "before", 3))

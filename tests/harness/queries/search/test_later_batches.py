@@ -135,3 +135,27 @@ def test_what_only_tasks_of_later_batches_leave_is_lost_there_with_their_executo
     assert lost == {"lost-executor(after batch=3/stage=0/p=0/a=0/task)"}
     failed = {f"storage(EIO, after batch={n}/stage=0/p=0/a=0/task, each attempt)" for n in (1, 3)}
     assert failed == {id for id in found if id.endswith("each attempt)")}
+
+
+def test_every_batch_is_done_again_once_though_it_does_nothing_new() -> None:
+    """Its rows may be of a kind that no batch before has."""
+    events = [
+        TraceEvent(f"batch={batch}/commits", phase, "driver", detail={DURABLE: f"{batch} {phase}"})
+        for batch in range(4)
+        for phase in ("before", "after")
+    ]
+    one = QueryRun(events=events, crash_points=crash_points(events))
+    why = Why(2, 4, 1)
+    why.read_clean(one, [])
+    found = {id for id in why.lineage([], one).faults if id.startswith("crash(")}
+    before = {f"crash(driver, before batch={batch}/commits)" for batch in range(4)}
+    assert found - before == {f"crash(driver, after batch={batch}/commits)" for batch in (0, 1)}
+    assert before <= found
+
+
+def test_the_last_call_of_a_batch_that_can_fail_fails_each_time() -> None:
+    one = run([(batch, operation, "db") for batch in range(4) for operation in ("begin", "commit")])
+    why = Why(2, 4, 1)
+    why.read_clean(one, [])
+    failing = {id for id in why.lineage([], one).faults if id.endswith("each time)")}
+    assert failing == {"storage(EIO, before batch=1/sink.file=2.commit, each time)"}
