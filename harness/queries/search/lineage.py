@@ -130,6 +130,9 @@ class Why:
         after which a driver is started anew are kept apart, so that it starts while others are run.
         """
         latest_first = sorted(self._alone, key=lambda x: (-x.batch, -x.time))
+        hit = {*range(self.window), *self.tail}
+        again = [x for x in latest_first if x.batch not in hit]  # of batches that do nothing new
+        latest_first = [x for x in latest_first if x.batch in hit]
         ranked = [(x.fault.rank, x) for x in latest_first if x.fault.rank is not None]
         likely = [x for _, x in sorted(ranked, key=lambda pair: pair[0])]
         rest = [x for x in latest_first if x.fault.rank is None]
@@ -138,7 +141,7 @@ class Why:
         others = [*amid, *(x for x in rest if x not in anew and x not in amid)]
         for place, candidate in enumerate(anew, 1):
             others.insert(min(place * _APART, len(others)), candidate)
-        for candidate in (*likely, *others):
+        for candidate in (*likely, *others, *again):
             yield frozenset({candidate.fault.id})
 
     def _clean(self, run: QueryRun) -> Iterator[CandidateFault]:
