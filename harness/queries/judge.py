@@ -126,9 +126,7 @@ def ids_in_words(ids: Sequence[str]) -> str:
         else:
             groups.append([id])
     reported = [g[0] if len(g) == 1 else f"{g[0]} … {g[-1]}" for g in groups]
-    return ", ".join(reported[:4]) + (
-        f" and {len(reported) - 4} more ranges" if len(reported) > 4 else ""
-    )
+    return ", ".join(reported[:4]) + (f" and {len(reported) - 4} more" if len(reported) > 4 else "")
 
 
 def _number(id: str) -> int:

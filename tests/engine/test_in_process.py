@@ -199,7 +199,7 @@ def test_its_steps_are_those_of_the_contract(config: RunConfig, tmp_path: Path) 
     taken = [json.loads(line)["step"] for line in lines if '"phase":"after"' in line]
     of_batch = [s for s in taken if s.startswith("batch=2/")]
     assert of_batch[0] == "batch=2/source.plan"
-    assert of_batch[1] == "batch=2/p=0/a=0/source.read"
+    assert of_batch[1:3] == ["batch=2/source.note", "batch=2/p=0/a=0/source.read"]
     assert of_batch[-1] == "batch=2/state.manifest"
     assert any(s.endswith("/state.write") for s in of_batch)
     assert len(taken) == len(set(taken))

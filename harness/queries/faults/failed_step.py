@@ -73,8 +73,26 @@ class FailedStep(QueryFault):
         return "" if in_sink else "Both attempts wrote rows that readers see."
 
 
+class _LastingFault(QueryFault):
+    """An error that trying again does not get past: it fails the batch, or somebody forgets it."""
+
+    __slots__ = ()
+
+    @property
+    def bound(self) -> str:
+        return "loss"
+
+    @property
+    def mechanism(self) -> str:
+        return "error"
+
+    @property
+    def swallowable(self) -> bool:
+        return True
+
+
 @dataclass(frozen=True, slots=True)
-class FailedEachTime(QueryFault):
+class FailedEachTime(_LastingFault):
     """An input/output error of a call of the sink's own, and of each time that the same process
     makes it again: whoever tries a few times and then goes on has lost what it was for."""
 
@@ -93,21 +111,9 @@ class FailedEachTime(QueryFault):
         when = point_in_words(self.at).removeprefix("right before ")
         return f"An input/output error was the answer to {when}, each time that it was tried."
 
-    @property
-    def bound(self) -> str:
-        return "loss"
-
-    @property
-    def mechanism(self) -> str:
-        return "error"
-
-    @property
-    def swallowable(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True, slots=True)
-class FailedTask(QueryFault):
+class FailedTask(_LastingFault):
     """An input/output error of each attempt at a task, so that Spark gives up what the task is a
     part of: whoever has asked for that gets the error.
 
@@ -136,15 +142,3 @@ class FailedTask(QueryFault):
 
     def describe(self) -> str:
         return f"Each attempt failed {point_in_words(self.at)}, until Spark gave up."
-
-    @property
-    def bound(self) -> str:
-        return "loss"
-
-    @property
-    def mechanism(self) -> str:
-        return "error"
-
-    @property
-    def swallowable(self) -> bool:
-        return True

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import run_state_machine_as_test
 
 from bettong.engine.batch.job import Job
+from bettong.engine.batch.planning import Planner
 from bettong.engine.batch.protocol import BatchProtocol, Report
 from bettong.engine.sinks.base import Noted
 from bettong.engine.state.manifest import Manifest
+from bettong.engine.state.planned import PlannedBatch
 from bettong.engine.steps import step
 from bettong.harness.strategies.state_machine import EngineMachine
 from bettong.harness.strategies.state_machine_parts import Fuse, Killed, MemorySink
@@ -80,8 +82,16 @@ def test_a_sink_that_is_not_effectively_once_is_found(broken: type[MemorySink], 
         run_state_machine_as_test(Broken, settings=SEARCH)
 
 
+class NotesNothing(Planner):
+    def note(self, planned: PlannedBatch) -> PlannedBatch:
+        return planned
+
+
 class CommitsFirst(BatchProtocol):
-    """Shows the outputs before the state that they came from is safe."""
+    """Shows the outputs before the state that they came from is safe, of a batch that a start with
+    another size of batches cuts in another way."""
+
+    planner = NotesNothing
 
     def finish(self, job: Job, manifest: Manifest, reports: Sequence[Report]) -> None:
         self.commit(job, manifest)
