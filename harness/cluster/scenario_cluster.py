@@ -27,6 +27,7 @@ from bettong.harness.processes.patience import patience
 from bettong.harness.scenario import Component, Scenario
 
 _SOON_S = 3.0
+_SOONER_S = 1.0
 
 
 class RunCluster(Cluster):
@@ -222,9 +223,10 @@ class RunCluster(Cluster):
     def _answer_s(self) -> float:
         """Seconds that a client waits for an answer. Where a fault lasts until a client gives up,
         the run has nothing else to do meanwhile: then it is short, but longer than it takes to see
-        that nobody goes on."""
-        silent = any(fault.is_silent for fault in self.control.schedule.faults)
-        return patience(_SOON_S) if silent else Patience.timeout_s
+        that nobody goes on; where only a thread stands still nobody has to see that."""
+        silent = [fault for fault in self.control.schedule.faults if fault.is_silent]
+        waits = (patience(_SOONER_S if f.holds_thread else _SOON_S) for f in silent)
+        return max(waits, default=Patience.timeout_s)
 
     @property
     def _driver_gives_up_s(self) -> float:
