@@ -19,9 +19,9 @@ writes a part only; ``lasting``: every call from that one on. ``cut: N`` ends th
 before the N-th ``sync``, by a kill or a power cut; ``hold: N`` has the thread stand still right
 before the N-th call. The process says when it gets there, by an event ``disk-fault/STEP``,
 ``power-cut/STEP``, which gets no answer, or ``disk-stall/STEP``, which is answered when the thread
-may go on. ``answer`` is what a step that
-asks is told, such as when a batch's wait ends. A client that has not reached its peer says so by an
-event ``unreached/LINK``, which is no step; it is told whether the peer was down and is back.
+may go on. ``answer`` is what a step that asks is told, such as when a batch's wait ends. A client
+that has not reached its peer says so by an event ``unreached/LINK``, which is no step; it is told
+whether the peer was down and is back.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ class Planned:
         since: when it came into force, in seconds of a monotonic clock.
         met: how many requests have met it.
         node: the node that took the step at which it began; empty while it has not.
-        process: the node and incarnation that it has hit, where it hits it again.
     """
 
     fault: Fault
@@ -29,7 +28,6 @@ class Planned:
     since: float = 0.0
     met: int = 0
     node: str = ""
-    process: tuple[str, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +49,7 @@ class PlannedFaults:
         self._all = [Planned(fault) for fault in schedule.faults]
         self._starts: dict[Point, list[Planned]] = {}
         self._ends: dict[Point, list[Planned]] = {}
-        self._recurring: list[Planned] = []
+        self._recurring: list[tuple[Planned, tuple[str, int]]] = []
         for planned in self._all:
             start, *end = planned.fault.points
             self._starts.setdefault(start, []).append(planned)
@@ -107,11 +105,8 @@ class PlannedFaults:
         process, starts = (event.node, event.incarnation), self._starts.pop(point, [])
         again = [
             planned
-            for planned in self._recurring
-            if planned.process == process and planned.fault.recurs_at(event.step, event.phase)
+            for planned, hit in self._recurring
+            if hit == process and planned.fault.recurs_at(event.step, event.phase)
         ]
-        for planned in starts:
-            if planned.fault.recurs:
-                planned.process = process
-                self._recurring.append(planned)
+        self._recurring += [(planned, process) for planned in starts if planned.fault.recurs]
         return self._ends.pop(point, []), [*starts, *again]

@@ -257,7 +257,7 @@ class Fault(ABC):
         return False
 
     def recurs_at(self, step: str, phase: Phase) -> bool:
-        """Whether this moment is the same once more, tried again."""
+        """Whether this moment, of one that recurs, is the same once more, tried again."""
         return False
 
     @property

@@ -78,9 +78,9 @@ def judge_run(
 def planned_again(run: QueryRun) -> list[Anomaly]:
     """Whatever came of it this time: a query that begins again at a batch that it has done cuts
     its input anew, and goes by luck."""
-    if run.planned_again is None:
-        return []
     batch = run.planned_again
+    if batch is None:
+        return []
     return [
         Anomaly(
             "StateDivergence",

@@ -117,7 +117,7 @@ class Storage(Fault):
         return self.lasting and not self.call
 
     def recurs_at(self, step: str, phase: Phase) -> bool:
-        if not self.recurs or phase != self.at.phase:
+        if phase != self.at.phase:
             return False
         first, again = StepId.parse(self.at.step), StepId.parse(step)
         if first.file is None or again.file is None:

@@ -84,10 +84,10 @@ class QueryRun:
                 continue
             if step.ends_batch:
                 done.setdefault(step.batch, event.incarnation)
-            elif step.shape == "batch=N/offsets" and event.incarnation != self.anew:
-                by = done.get(step.batch, event.incarnation)
-                if event.incarnation > by:
-                    return step.batch
+                continue
+            plans = step.shape == "batch=N/offsets" and event.incarnation != self.anew
+            if plans and event.incarnation > done.get(step.batch, event.incarnation):
+                return step.batch
         return None
 
     def _by_chance(self, event: TraceEvent) -> bool:

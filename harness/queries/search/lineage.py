@@ -130,9 +130,8 @@ class Why:
         after which a driver is started anew are kept apart, so that it starts while others are run.
         """
         latest_first = sorted(self._alone, key=lambda x: (-x.batch, -x.time))
-        hit = {*range(self.window), *self.tail}
-        again = [x for x in latest_first if x.batch not in hit]  # of batches that do nothing new
-        latest_first = [x for x in latest_first if x.batch in hit]
+        again = [x for x in latest_first if not self._is_hit(x.batch)]
+        latest_first = [x for x in latest_first if self._is_hit(x.batch)]
         ranked = [(x.fault.rank, x) for x in latest_first if x.fault.rank is not None]
         likely = [x for _, x in sorted(ranked, key=lambda pair: pair[0])]
         rest = [x for x in latest_first if x.fault.rank is None]
@@ -149,9 +148,9 @@ class Why:
         time, many = 0, one_of_many(run.crash_points)
         for time, crash_point in enumerate(run.crash_points):
             batch = self._batch_of(crash_point)
-            if time in many:
+            if batch is None or time in many:
                 continue
-            if batch is not None and (batch < self.window or batch in self.tail):
+            if self._is_hit(batch):
                 for fault in self._faults_at(crash_point):
                     left = self._left(fault, crash_point, run)
                     if not fault.loses_executor or self._loses(crash_point):
@@ -159,7 +158,7 @@ class Why:
             elif crash_point.point == Point(f"batch={batch}/commits"):
                 # Its rows may be of another kind than those before: it is done again at least.
                 crash = DriverCrash(crash_point.point)
-                yield CandidateFault(crash, self._left(crash, crash_point, run), batch or 0, time)
+                yield CandidateFault(crash, self._left(crash, crash_point, run), batch, time)
         last = self.window - 1
         for point in self.wire:
             time += 1
@@ -168,6 +167,10 @@ class Why:
         for besides in self._besides():
             time += 1
             yield CandidateFault(besides, besides.id, last, time)
+
+    def _is_hit(self, batch: int) -> bool:
+        """Whether faults of all kinds fire in a batch; one that does nothing new is done again."""
+        return batch < self.window or batch in self.tail
 
     def _batch_of(self, crash_point: CrashPoint) -> int | None:
         """The batch in which a moment is; None for those at which nothing fires."""
