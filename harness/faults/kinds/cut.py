@@ -116,7 +116,8 @@ class Cut(Fault):
 
     def end(self, run: RunActuator, met: int, step_failed: bool) -> Ended:
         counted = [f"{met} requests met it"] if self.tries is not None else []
-        return Ended([*counted, run.heal(self.id, step_failed=True).evidence])
+        evidence = [*counted, run.heal(self.id, step_failed=True).evidence]
+        return Ended(evidence, fired=met > 0 or not self.ends_patience)
 
     @classmethod
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Cut]:

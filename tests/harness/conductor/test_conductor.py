@@ -744,6 +744,17 @@ def test_a_cut_for_all_tries_heals_when_the_only_one_is_over(
     assert not control.not_fired
 
 
+def test_a_cut_for_all_tries_has_not_fired_where_its_step_asks_nobody(
+    children: Children, begin: Begin
+) -> None:
+    fault = Cut(("a",), ("b",), Point("write"), tries="all")
+    control = begin(fault)
+    with Taker(children, "a").step("write"):
+        pass
+    assert children.calls == [f"arm {fault.id}", f"heal {fault.id}"]
+    assert control.not_fired == (fault.id,)
+
+
 @pytest.mark.parametrize("links", [(), ("a->b",)], ids=["met by none", "met by one"])
 def test_a_cut_for_some_tries_has_fired_when_a_request_has_met_it(
     children: Children, begin: Begin, links: tuple[str, ...]
