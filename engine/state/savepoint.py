@@ -30,7 +30,7 @@ from bettong.engine.state import manifest as manifests
 from bettong.engine.state.manifest import Manifest
 from bettong.engine.state.query import version
 from bettong.engine.state.store import LocalStore
-from bettong.engine.storage.disk import OS_DISK
+from bettong.engine.storage.disk import OS_DISK, AppendFile, Disk
 from bettong.lineage.errors import BettongError, UsageError
 
 FORMAT = 1
@@ -44,12 +44,15 @@ class SavepointError(BettongError):
     """A savepoint that is damaged, or a checkpoint that moved on while it was read."""
 
 
-def export(checkpoint: Path, target: Path, batch: int | None = None) -> Manifest:
+def export(
+    checkpoint: Path, target: Path, batch: int | None = None, disk: Disk = OS_DISK
+) -> Manifest:
     """Write a savepoint of a batch, the last one by default; the application may run meanwhile.
 
     Args:
         checkpoint: the folder of a run, with its state log in it.
         target: the file, which must not be there.
+        disk: that the file is written to.
 
     Raises:
         UsageError: there is such a file already.
@@ -61,34 +64,37 @@ def export(checkpoint: Path, target: Path, batch: int | None = None) -> Manifest
         if os.path.lexists(target):
             raise UsageError(f"{target} is there already: name another file")
         last = version(LocalStore(checkpoint / "state"), batch)
-        _pack(checkpoint, last, unfinished)
-        OS_DISK.rename(unfinished, target)
-        OS_DISK.sync_directory(target.parent)
+        _pack(checkpoint, last, disk, unfinished)
+        disk.rename(unfinished, target)
+        disk.sync_directory(target.parent)
     except OSError as e:
         raise UsageError(f"cannot write {target}: {e.strerror or e}") from e
     finally:
         with contextlib.suppress(OSError):
-            unfinished.unlink()
+            disk.remove(unfinished)
     return last
 
 
-def _pack(checkpoint: Path, last: Manifest, target: Path) -> None:
+def _pack(checkpoint: Path, last: Manifest, disk: Disk, target: Path) -> None:
     """Write the archive, durably."""
     listed: dict[str, tuple[int, int]] = {}
-    with tarfile.open(target, "w") as archive:
-        for name in _names(checkpoint, last):
-            with _open(checkpoint / name, last) as file:
-                listed[name] = _add(archive, name, file)
-        contents = {
-            "format": FORMAT,
-            "application": last.application,
-            "batch": last.batch,
-            "offsets": dict(last.offsets),
-            "files": listed,
-        }
-        _add(archive, _CONTENTS, io.BytesIO(json.dumps(contents).encode()))
-    with target.open("rb") as file:
-        os.fsync(file.fileno())
+    written = disk.append_to(target)
+    try:
+        with tarfile.open(fileobj=_Appended(written), mode="w|") as archive:
+            for name in _names(checkpoint, last):
+                with _open(checkpoint / name, last) as file:
+                    listed[name] = _add(archive, name, file)
+            contents = {
+                "format": FORMAT,
+                "application": last.application,
+                "batch": last.batch,
+                "offsets": dict(last.offsets),
+                "files": listed,
+            }
+            _add(archive, _CONTENTS, io.BytesIO(json.dumps(contents).encode()))
+        written.sync()
+    finally:
+        written.close()
 
 
 def _open(path: Path, last: Manifest) -> BinaryIO:
@@ -108,6 +114,21 @@ def _add(archive: tarfile.TarFile, name: str, file: BinaryIO) -> tuple[int, int]
     checked = _Checked(file)
     archive.addfile(member, checked)
     return member.size, checked.crc
+
+
+class _Appended(io.RawIOBase):
+    """A file as tarfile writes one."""
+
+    def __init__(self, file: AppendFile) -> None:
+        super().__init__()
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._file.write(data)
+        return len(data)
 
 
 class _Checked(io.RawIOBase):

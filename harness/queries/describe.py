@@ -40,6 +40,20 @@ def explain(
     return " ".join([*reported, f"Now {_outcome(anomalies, rows_per_batch)}."])
 
 
+def fault_sets(number: int) -> str:
+    """So many of them, in words."""
+    return f"{number} fault set{'' if number == 1 else 's'}"
+
+
+def lowered(by: int, ways: int) -> str:
+    """By how many minimal fault sets a level is lowered, of which only one of each way of failing
+    is shown. Empty for none."""
+    if by < 2:
+        return f"{by} minimal fault set lowers it" if by else ""
+    alike = f", in {ways} way{'' if ways == 1 else 's'}, each shown once" if ways < by else ""
+    return f"{by} minimal fault sets lower it{alike}"
+
+
 def _how(
     faults: Sequence[QueryFault], anomalies: Sequence[Anomaly], rows_per_batch: int, failed: bool
 ) -> str:

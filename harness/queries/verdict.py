@@ -132,7 +132,14 @@ class QueryVerdict:
         torn = [seen for e in executions for seen in e.details.get("torn", ())]
         return self._result(
             verdict,
-            self._reason(guarantee, len(violations), [*unsure, *late], left, disordered, beside)
+            self._reason(
+                guarantee,
+                describe.lowered(len(violations), len(shown)),
+                [*unsure, *late],
+                left,
+                disordered,
+                beside,
+            )
             if verdict != "unknown" or not missed
             else _unconfirmed(self.subject.name, missed),
             guarantee=guarantee,
@@ -204,7 +211,7 @@ class QueryVerdict:
     def _reason(
         self,
         guarantee: Guarantee,
-        broken: int,
+        lowered: str,
         unsure: Sequence[str],
         left: bool,
         disordered: bool,
@@ -214,8 +221,8 @@ class QueryVerdict:
         reported = f"{self.subject.name} {level}"
         if disordered:
             reported += ", and the order of rows of one key is lost"
-        if broken and (disordered or guarantee != "effectively-once"):
-            reported += f": {broken} minimal fault set(s) lower it"
+        if lowered and (disordered or guarantee != "effectively-once"):
+            reported += f": {lowered}"
             if guarantee == "none":
                 return reported
             if self.request.first and left:
@@ -267,7 +274,7 @@ class QueryVerdict:
         ]
         if request.faults > 1 and alone:
             reported.append(
-                f"no further fault was tried beside one of the {alone} fault set(s) that "
+                f"no further fault was tried beside one of the {describe.fault_sets(alone)} that "
                 "lower the level by themselves: together they may lower it more"
             )
         reported += taken_for_granted(executor.why.wire)
@@ -376,7 +383,7 @@ def _unlike(
 
 
 def _unclear(unsure: Sequence[str]) -> str:
-    return f"{len(unsure)} fault set(s) could not be judged, the first one {unsure[0]}"
+    return f"{describe.fault_sets(len(unsure))} could not be judged, the first one {unsure[0]}"
 
 
 def _unjudged(execution: Execution) -> str:

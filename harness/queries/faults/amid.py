@@ -4,6 +4,7 @@ such as a table aside."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from bettong.harness.queries.faults.read_only_requests import harmless, meant_to_read
 from bettong.harness.queries.faults.wire_fault import in_batch
@@ -12,14 +13,18 @@ from bettong.harness.wire.cutpoints import same_in_each_run
 
 _ENDS = frozenset({"COMMIT", "EXEC", "EndTxn", "tx.commit"})
 """What ends a transaction; where there is none each request that changes something is one."""
+_BEGINS = frozenset({"BEGIN", "MULTI", "tx.select"})
+_READS = ("SELECT",)
+"""By itself it seldom does more, whatever functions it could call."""
 
 
 def amid(
     placed: Sequence[tuple[Request, int | None]], pinned: Collection[str], batch: int
 ) -> Iterator[tuple[Request, CutPoint]]:
     """Requests of a batch at which a driver stands still, each with the one of the next batch at
-    which it wakes: of each endpoint the first that changes something, and the first that ends a
-    transaction; until the last transaction is about to begin or, where there is one only, to end.
+    which it wakes: of each endpoint and each transaction the first that changes something, until
+    the same transaction, or one after it, is about to begin; and where the first one ends, until
+    the last one begins or, where there is one only, ends. Transactions that ask the same are one.
     Once as if a GET of HTTP only read, and once as if it may write.
 
     ``pinned``: ids of the requests that can be told again.
@@ -29,13 +34,12 @@ def amid(
             [r for r, at in placed if r.endpoint == endpoint and at == n]
             for n in (batch, batch + 1)
         )
-        pairs: dict[tuple[Request, Request], None] = {}
-        for changes in (_writes, _changes):
-            changing = [r for r in own if changes(r) and r.id in pinned]
-            until = _last_begins(following, changes)
-            if until is not None and until.id in pinned and changing:
-                held = (changing[0], *_ends(changing)[:1])
-                pairs.update(dict.fromkeys((request, until) for request in held))
+        pairs = dict.fromkeys(
+            (held, until)
+            for changes in (_writes, _changes)
+            for held, until in _pairs([r for r in own if r.id in pinned], following, changes)
+            if until.id in pinned
+        )
         for request, until in pairs:
             name = same_in_each_run(until.label)
             number = sum(
@@ -52,14 +56,72 @@ def _writes(request: Request) -> bool:
     return _changes(request) and not meant_to_read(request.label)
 
 
-def _ends(changing: Sequence[Request]) -> Sequence[Request]:
-    return [r for r in changing if r.label in _ENDS] or changing
+def _pairs(
+    own: Sequence[Request], following: Sequence[Request], changes: Callable[[Request], bool]
+) -> Iterator[tuple[Request, Request]]:
+    """What a driver that goes on amid a transaction has left to do is what it had left when that
+    began: so it wakes between them only. Before one that comes earlier in its batch it finds what
+    it finds between batches."""
+    held, wakes = _transactions(own, changes), _transactions(following, changes)
+    if not held or not wakes:
+        return
+    until = wakes[-1].end if len(wakes) == 1 else wakes[-1].begin
+    yield held[0].change, until
+    yield held[0].end, until
+    held, wakes = ([t for t in x if t.kind != _READS] for x in (held, wakes))
+    kinds = list(dict.fromkeys(transaction.kind for transaction in wakes))
+    first, latest = {t.kind: t for t in reversed(held)}, {t.kind: t for t in wakes}
+    for place, kind in enumerate(kinds):
+        for later in kinds[max(place, 1) :]:
+            if kind in first:
+                yield first[kind].change, latest[later].begin
 
 
-def _last_begins(requests: Sequence[Request], changes: Callable[[Request], bool]) -> Request | None:
-    """The request with which the last transaction begins; where it is the only one, with which it
-    ends."""
-    ends = _ends([r for r in requests if changes(r)])
-    if len(ends) < 2:
-        return ends[0] if ends else None
-    return next(r for r in requests if r.order > ends[-2].order)
+@dataclass(frozen=True)
+class _Transaction:
+    """Requests up to one that makes durable what they have changed.
+
+    Attributes:
+        begin: the first of them, which may only read.
+        change: the first that changes something.
+        kind: what it asks for, the same in each batch.
+    """
+
+    begin: Request
+    change: Request
+    end: Request
+    kind: tuple[str, ...]
+
+
+def _transactions(
+    requests: Sequence[Request], changes: Callable[[Request], bool]
+) -> list[_Transaction]:
+    found: list[_Transaction] = []
+    since: list[Request] = []
+
+    def end() -> None:
+        changed = [r for r in since if changes(r)]
+        if changed:
+            kind = tuple(dict.fromkeys(same_in_each_run(r.label) for r in changed))
+            found.append(_Transaction(since[0], changed[0], changed[-1], kind))
+            since.clear()
+
+    alone = _alone(requests)
+    for request in requests:
+        since.append(request)
+        if request.label in _ENDS or request.id in alone:
+            end()
+    return found
+
+
+def _alone(requests: Sequence[Request]) -> set[str]:
+    """Requests that belong to no transaction: after the last one, or before one that is begun."""
+    alone, waiting = set[str](), set[str]()
+    for request in requests:
+        if request.label in _ENDS:
+            waiting.clear()
+        elif request.label in _BEGINS:
+            alone |= waiting
+            waiting.clear()
+        waiting.add(request.id)
+    return alone | waiting

@@ -128,6 +128,12 @@ class QueryFault(ABC):
         return False
 
     @property
+    def wakes_amid(self) -> bool:
+        """Whether the first one goes on amid a batch that it has not seen, whichever of the drivers
+        after it has that one: a query that ends by itself is started for each batch."""
+        return False
+
+    @property
     def cores(self) -> bool:
         """Whether the query is started again with more cores."""
         return False

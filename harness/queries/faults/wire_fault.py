@@ -283,6 +283,10 @@ class WireFault(QueryFault):
         return self.how in ("late", "amid")
 
     @property
+    def wakes_amid(self) -> bool:
+        return self.how == "amid"
+
+    @property
     def crashes(self) -> bool:
         return self.how in ("crash", "unawaited")
 

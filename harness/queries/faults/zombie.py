@@ -81,6 +81,10 @@ class Amid(QueryFault):
         return True
 
     @property
+    def wakes_amid(self) -> bool:
+        return True
+
+    @property
     def id(self) -> str:
         return f"pause({DRIVER}, {span(self.start, self.until)})"
 

@@ -13,19 +13,19 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.processes.session import Ended, ProcessSession, guard_folder, unguard_folder
 from bettong.harness.queries.job.script_workload import ScriptWorkload
 from bettong.harness.queries.raised import raised_in
 from bettong.harness.queries.run.environment import SparkEnvironment, python_path
+from bettong.harness.queries.run.host import HostPool
 from bettong.harness.queries.script import KAFKA, Script
 from bettong.harness.queries.sink import aiming
 from bettong.harness.servers.kafka import kafka_connector
 from bettong.harness.spark import jar
-from bettong.harness.spark.driver import START_S, DriverDiedError
-from bettong.harness.spark.pool import DriverPool
+from bettong.harness.spark.driver import START_S, DriverDiedError, Stack
 from bettong.harness.spark.session import merged
 
 READ = "bettong.harness.queries.job.host:read_script"
@@ -68,13 +68,19 @@ class ScriptHost:
         warm: hosts that read the output back.
     """
 
-    def __init__(self, script: Script, warm: DriverPool, finished: Callable[[], bool]) -> None:
+    def __init__(self, script: Script, warm: HostPool[Any], finished: Callable[[], bool]) -> None:
         self._script, self._warm, self._finished = script, warm, finished
         self.home = Path(tempfile.mkdtemp(prefix="bettong-script-"))
         guard_folder(self.home)
         self.log = self.home / "script.log"
         self._session: ProcessSession | None = None
         self._stopped = threading.Event()
+
+    @property
+    def pid(self) -> int:
+        """The session of the script's processes, once it has been started."""
+        assert self._session is not None
+        return self._session.pid
 
     def submit(
         self, call: str, args: Mapping[str, Any], instrumentation: Instrumentation | None = None
@@ -117,6 +123,10 @@ class ScriptHost:
 
     def lose_executor(self, timeout: float = 60.0) -> None:
         """Not done to a script: its session is its own."""
+
+    def where(self, timeout: float = 60.0) -> list[Stack]:
+        """Nowhere that is known: nobody asks a process that somebody else has written."""
+        return []
 
     def reset(self, timeout: float = 60.0) -> None:
         """Each start of a script is a process of its own, which knows nothing of the one before:
@@ -229,7 +239,7 @@ class ScriptHost:
 class ScriptPool:
     """Hands out a script's hosts as a pool hands out warm ones."""
 
-    def __init__(self, script: Script, warm: DriverPool, finished: Callable[[], bool]) -> None:
+    def __init__(self, script: Script, warm: HostPool[Any], finished: Callable[[], bool]) -> None:
         self._script, self._warm, self._finished = script, warm, finished
 
     def acquire(self, timeout: float = START_S, most: float = math.inf) -> ScriptHost:
@@ -262,5 +272,5 @@ def script_environment(
     """Where a script's runs take place; what is read back is read by warm drivers."""
     folder = warm.folder / "script"
     folder.mkdir(exist_ok=True)
-    pool = cast(DriverPool, ScriptPool(script, warm.pool, workload.finished))
+    pool: HostPool[ScriptHost] = ScriptPool(script, warm.pool, workload.finished)
     return SparkEnvironment(pool, warm.conductor, folder)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from bettong.engine.storage.durability import Keep
 from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
+from bettong.harness.queries.run.host import QueryHost
 from bettong.harness.queries.run.signals import Signals
 from bettong.harness.queries.run.state import copy_state, replace_state
-from bettong.harness.spark.driver import DriverHost
 from bettong.lineage.errors import BettongError
 
 
@@ -43,14 +43,14 @@ class DriverControl:
         self._cut_links = cut_links
         self._refuse = refuse
         self.incarnation = 0
-        self.host: DriverHost | None = None
-        self.paused: list[DriverHost] = []
+        self.host: QueryHost | None = None
+        self.paused: list[QueryHost] = []
         self._kept: Path | None = None
         self._lock = threading.Lock()
         self._crashed: set[int] = set()
         self.signals = Signals()
 
-    def takes_over(self, host: DriverHost) -> int:
+    def takes_over(self, host: QueryHost) -> int:
         """This host is the driver from now on; its incarnation."""
         self.host = host
         self.incarnation += 1

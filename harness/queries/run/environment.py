@@ -14,6 +14,7 @@ from bettong.harness.conductor.server import Conductor
 from bettong.harness.events import Handler, Preparing
 from bettong.harness.processes.folders import temporary_folder
 from bettong.harness.queries.run.deadline import Deadline
+from bettong.harness.queries.run.host import HostPool
 from bettong.harness.queries.run.incarnations import INCARNATION_S
 from bettong.harness.spark.driver import START_S, DriverError
 from bettong.harness.spark.pool import DriverPool
@@ -42,7 +43,7 @@ class SparkEnvironment:
 
     def __init__(
         self,
-        pool: DriverPool,
+        pool: HostPool[Any],
         conductor: Conductor,
         folder: Path,
         numbers: Iterator[int] | None = None,

@@ -11,15 +11,14 @@ from bettong.harness.faults.point import DRIVER
 from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DriverControl
+from bettong.harness.queries.run.host import HostPool, QueryHost
 from bettong.harness.spark.driver import (
     START_S,
     DriverDiedError,
     DriverError,
-    DriverHost,
     JobError,
     Stack,
 )
-from bettong.harness.spark.pool import DriverPool
 from bettong.lineage.errors import BettongError
 
 INCARNATION_S = 120.0
@@ -45,8 +44,8 @@ class Incarnations:
     def __init__(
         self,
         driver: DriverControl,
-        pools: tuple[DriverPool, DriverPool],
-        aside: DriverPool,
+        pools: tuple[HostPool[Any], HostPool[Any]],
+        aside: HostPool[Any],
         run: str,
         asked: tuple[str, str],
         starts: Callable[[], None],
@@ -60,7 +59,7 @@ class Incarnations:
         self._starts = starts
         self._deadline = deadline
         self._jobs: dict[int, Future[Any]] = {}
-        self._hosts: dict[DriverHost, DriverPool] = {}
+        self._hosts: dict[QueryHost, HostPool[Any]] = {}
 
     def start(self, arguments: Callable[[int], Mapping[str, Any]]) -> int:
         """The next incarnation, with the arguments for its number."""
@@ -162,7 +161,7 @@ class Incarnations:
         self._aside.release(host)
         return found
 
-    def _as_new(self, host: DriverHost, pool: DriverPool) -> DriverHost:
+    def _as_new(self, host: QueryHost, pool: HostPool[Any]) -> QueryHost:
         """A host that was spared where its driver died: its session must know nothing of what
         the dead one kept in it, as views and settings."""
         try:
@@ -186,7 +185,7 @@ class Incarnations:
         for host, pool in self._hosts.items():
             (pool.kill if spoilt else pool.release)(host)
 
-    def _death(self, host: DriverHost) -> str:
+    def _death(self, host: QueryHost) -> str:
         """How a host has ended that no fault has killed; what is left of it goes."""
         ended = host.kill()
         self._lose(host)
@@ -195,12 +194,12 @@ class Incarnations:
             "that, and crashes of extensions"
         )
 
-    def _lose(self, host: DriverHost) -> None:
+    def _lose(self, host: QueryHost) -> None:
         self._hosts.pop(host).kill(host)
         if self._driver.host is host:
             self._driver.host = None
 
-    def _acquire(self, pool: DriverPool) -> DriverHost:
-        host = pool.acquire(START_S, self._deadline.left)
+    def _acquire(self, pool: HostPool[Any]) -> QueryHost:
+        host: QueryHost = pool.acquire(START_S, self._deadline.left)
         self._hosts[host] = pool
         return host

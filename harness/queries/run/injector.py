@@ -261,8 +261,9 @@ class FaultInjector:
         """A new incarnation meets only what has not fired yet."""
         self.heal()
         self._started += 1
-        for hold in self._holds.values():
-            if hold.successor < self._started:
+        awaited = {fault.id for fault in self.faults if fault.wakes_amid}
+        for id, hold in self._holds.items():
+            if hold.successor < self._started and id not in awaited:
                 hold.over.set()
         if self._started == 2:
             self.arm(again=True)

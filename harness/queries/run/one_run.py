@@ -32,6 +32,7 @@ from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DriverControl
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import SparkEnvironment
+from bettong.harness.queries.run.host import HostPool
 from bettong.harness.queries.run.incarnations import INCARNATION_S, Incarnations, SinkError
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.queries.run.observation import QueryRun
@@ -41,7 +42,6 @@ from bettong.harness.queries.run.state import Moments, batches_as_cut
 from bettong.harness.queries.run.takeover import own
 from bettong.harness.queries.run.workload import Workload
 from bettong.harness.spark.driver import DriverDiedError, JobError
-from bettong.harness.spark.pool import DriverPool
 from bettong.lineage.errors import BettongError
 from bettong.lineage.search.executor import BudgetSpentError
 from bettong.lineage.trace import TraceEvent
@@ -69,7 +69,7 @@ class OneRun:
     def __init__(
         self,
         spark_environment: SparkEnvironment,
-        pools: tuple[DriverPool, DriverPool],
+        pools: tuple[HostPool[Any], HostPool[Any]],
         workload: Workload,
         endpoint_proxies: EndpointProxies,
         faults: Sequence[QueryFault],

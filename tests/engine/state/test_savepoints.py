@@ -33,6 +33,7 @@ from bettong.engine.sources.base import FileSource
 from bettong.engine.sources.directory import DirectorySource
 from bettong.engine.state.manifest import Manifest
 from bettong.engine.state.savepoint import SavepointError, export, restore
+from bettong.engine.storage.simulated import SimulatedDisk
 from bettong.harness.cli.state_command import command
 from bettong.lineage.errors import UsageError
 
@@ -119,6 +120,28 @@ def shown(folder: Path, name: str = "out0") -> list[tuple[str, str]]:
 
 
 ALL = [("ab"[n % 2], str(n // 2 + 1)) for n in range(len(LINES))]
+
+
+def test_a_savepoint_is_there_whole_or_not_at_all_whenever_the_power_is_cut(
+    tmp_path: Path,
+) -> None:
+    app = totals(Total)
+    run_in_process(app, config(tmp_path, 7, app))
+    target, found = Path("/kept/savepoint"), {True: 0, False: 0}
+
+    def look() -> None:
+        for image in disk.images():
+            found[target in image] += 1
+            if target in image:
+                (tmp_path / "savepoint").write_bytes(image[target])
+                again = tmp_path / f"again{sum(found.values())}"
+                assert restore(tmp_path / "savepoint", again)["batch"] == 2
+
+    disk = SimulatedDisk(on_change=look)
+    export(tmp_path / "checkpoint", target, disk=disk)
+    assert found[True]
+    assert found[False]
+    assert all(list(image) == [target] for image in disk.images())
 
 
 @pytest.mark.parametrize(

@@ -122,8 +122,8 @@ def test_a_promised_order_that_is_broken_is_no_pass() -> None:
     )
     assert [a.kind for a in result.anomalies] == ["Reorder"]
     assert result.reason == (
-        "S is effectively-once, and the order of rows of one key is lost: 1 minimal fault set(s) "
-        "lower it"
+        "S is effectively-once, and the order of rows of one key is lost: 1 minimal fault set "
+        "lowers it"
     )
 
 

@@ -326,8 +326,28 @@ def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_only() -> 
             [
                 "request=2 DROP until db/batch=2/BEGIN=2",
                 "request=5 COMMIT until db/batch=2/BEGIN=2",
+                "request=7 INSERT until db/batch=2/BEGIN=2",
             ],
         ),
+        (
+            # A mark, rows that are put aside, rows that are published, a row for a dashboard.
+            [
+                *("UPDATE", "SELECT", "BEGIN", "TRUNCATE", "INSERT", "COMMIT"),
+                *("BEGIN", "INSERT", "COMMIT", "BEGIN", "UPSERT", "COMMIT"),
+            ],
+            [
+                "request=1 UPDATE until db/batch=2/BEGIN=3",
+                "request=1 UPDATE until db/batch=2/BEGIN=1",
+                "request=1 UPDATE until db/batch=2/BEGIN=2",
+                "request=4 TRUNCATE until db/batch=2/BEGIN=1",
+                "request=4 TRUNCATE until db/batch=2/BEGIN=2",
+                "request=4 TRUNCATE until db/batch=2/BEGIN=3",
+                "request=8 INSERT until db/batch=2/BEGIN=2",
+                "request=8 INSERT until db/batch=2/BEGIN=3",
+                "request=11 UPSERT until db/batch=2/BEGIN=3",
+            ],
+        ),
+        (["INSERT", "INSERT", "INSERT"], ["request=1 INSERT until db/batch=2/INSERT=3"]),
         (
             ["BEGIN", "INSERT", "COMMIT"],
             [
@@ -340,6 +360,7 @@ def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_only() -> 
             [
                 "request=1 POST /rows until db/batch=2/GET /rows=1",
                 "request=1 POST /rows until db/batch=2/POST /rows=2",
+                "request=2 GET /rows until db/batch=2/GET /rows=1",
             ],
         ),
         (["HSET"], ["request=1 HSET until db/batch=2/HSET=1"]),

@@ -249,7 +249,8 @@ SHOWN, NEXT = "batch=1/sink.file=3.rename", "batch=2/sink.file=3.rename"
 AT_FILES = f"pause(driver, from {SHOWN} until {NEXT})"
 
 
-def test_a_driver_held_at_a_file_wakes_amid_the_next_batch_of_its_successor() -> None:
+@pytest.mark.parametrize("starts", [1, 2], ids=["goes on", "ends by itself after each batch"])
+def test_a_driver_held_at_a_file_wakes_amid_the_next_batch_of_another(starts: int) -> None:
     proxies = Proxies()
     run = injector(proxies, AT_FILES)
     run.arm()
@@ -259,7 +260,8 @@ def test_a_driver_held_at_a_file_wakes_amid_the_next_batch_of_its_successor() ->
     held.start()
     while not proxies.done:
         assert held.is_alive()
-    run.starts()
+    for _ in range(starts):
+        run.starts()
     run.met(event(SHOWN))  # of the successor: it goes on
     assert run.end() == (AT_FILES,)
     waits = threading.Thread(target=run.met, args=(event(NEXT),))
