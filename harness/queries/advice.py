@@ -12,7 +12,7 @@ _PLACE = (
 )
 _ZOMBIE = (
     "An old driver can write after its successor: let the target refuse it, by a unique constraint "
-    "on the batch or the row's id, or by a fencing token that only grows."
+    "on the batch or the row's id that stays for good, or by a fencing token that only grows."
 )
 _DAILY = (
     "This is no fault but every day's work: make the sink take a batch without rows, and a new "

@@ -271,6 +271,8 @@ class QueryVerdict:
             "beside each other disturbed it; "
             + (_IN_THE_MIDST if executor.why.elsewhere else "no crash was tried in the midst ")
             + "of writing it, and no fault set was taken to leave the same behind as another one",
+            "a driver that was taken for dead was held where it writes, asks or looks at files, as "
+            "the docs on checking a sink list it, not between any two lines",
         ]
         if request.faults > 1 and alone:
             reported.append(

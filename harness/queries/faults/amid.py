@@ -14,8 +14,9 @@ from bettong.harness.wire.cutpoints import same_in_each_run
 _ENDS = frozenset({"COMMIT", "EXEC", "EndTxn", "tx.commit"})
 """What ends a transaction; where there is none each request that changes something is one."""
 _BEGINS = frozenset({"BEGIN", "MULTI", "tx.select"})
-_READS = ("SELECT",)
-"""By itself it seldom does more, whatever functions it could call."""
+_READS = "SELECT"
+"""It seldom does more, whatever functions it could call: a sink asks by it whether a batch is done,
+and who stands still before that finds that it is."""
 
 
 def amid(
@@ -68,7 +69,11 @@ def _pairs(
     until = wakes[-1].end if len(wakes) == 1 else wakes[-1].begin
     yield held[0].change, until
     yield held[0].end, until
-    held, wakes = ([t for t in x if t.kind != _READS] for x in (held, wakes))
+
+    def surely(request: Request) -> bool:
+        return changes(request) and request.label != _READS
+
+    held, wakes = _transactions(own, surely), _transactions(following, surely)
     kinds = list(dict.fromkeys(transaction.kind for transaction in wakes))
     first, latest = {t.kind: t for t in reversed(held)}, {t.kind: t for t in wakes}
     for place, kind in enumerate(kinds):

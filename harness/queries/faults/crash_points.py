@@ -12,7 +12,7 @@ from typing import Any
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import CONCURRENT, StepId
 from bettong.harness.queries.faults.alike import LIST, shape
-from bettong.harness.queries.sink.file_steps import CHANGED, LINE, STEP
+from bettong.harness.queries.sink.file_steps import CHANGED, LINE, LOOK, STEP
 from bettong.lineage.trace import TraceEvent
 
 
@@ -71,7 +71,7 @@ class FileSteps:
         if operation == LINE:
             return replace(event, step=_line_step(step, event.detail[LINE]))
         # Those between operations are counted by themselves: how many there are hangs on the lines.
-        counted = f"{step}.{operation}" if operation == CHANGED else step
+        counted = f"{step}.{operation}" if operation in (CHANGED, LOOK) else step
         self._counts[counted] += 1
         return replace(event, step=f"{step}={self._counts[counted]}.{operation}")
 
@@ -84,6 +84,7 @@ class FileSteps:
         return self._tasks.get(event.step, event.step)
 
 
+_MOST_LOOKS = 6
 DURABLE = "durable"
 """In an event's detail: a digest of what was durable when it arrived."""
 
@@ -99,6 +100,8 @@ def crash_points(events: Iterable[TraceEvent]) -> list[CrashPoint]:
     for event in events:
         if DURABLE not in event.detail:
             continue  # reported by the harness itself
+        if event.detail.get("op") == LOOK:
+            continue  # nothing is left that was not left by the moment before
         if event.phase == "before":
             begun[event.step] += 1
         if event.phase != "failed":
@@ -112,6 +115,16 @@ def crash_points(events: Iterable[TraceEvent]) -> list[CrashPoint]:
         for point, following in zip_longest(found, found[1:])
         if not (following and is_change(point.point) and point.durable == following.durable)
     ]
+
+
+def looks(events: Iterable[TraceEvent], batch: int) -> list[Point]:
+    """Before what a batch's function lists and reads, once for each kind of file, in the order of
+    the run: the first so many."""
+    found: dict[str, Point] = {}
+    for event in events:
+        if event.detail.get("op") == LOOK and StepId.parse(event.step).batch == batch:
+            found.setdefault(_on(event.detail), Point(event.step))
+    return list(found.values())[:_MOST_LOOKS]
 
 
 def lines_of_changes(events: Iterable[TraceEvent], batch: int) -> list[Point]:

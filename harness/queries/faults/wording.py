@@ -5,7 +5,7 @@ from __future__ import annotations
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.faults.wording import ordinal
-from bettong.harness.queries.sink.file_steps import CHANGED, LINE
+from bettong.harness.queries.sink.file_steps import CHANGED, LINE, LOOK
 
 
 def point_in_words(point: Point) -> str:
@@ -35,6 +35,7 @@ def point_in_words(point: Point) -> str:
         reported = {
             CHANGED: f"right after the sink's code had changed files in batch {batch} "
             f"(change {number})",
+            LOOK: f"right before the sink's code looked at files in batch {batch} (look {number})",
             LINE: f"right before the sink's code changed files in line {number}, in batch {batch}",
         }.get(
             operation,

@@ -15,7 +15,7 @@ from typing import Any
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.alike import MOST_AGAIN, MOST_SHAPES, repeated, shape
-from bettong.harness.queries.faults.crash_points import CrashPoint, lines_of_changes
+from bettong.harness.queries.faults.crash_points import CrashPoint, lines_of_changes, looks
 from bettong.harness.queries.faults.driver_crash import DriverCrash
 from bettong.harness.queries.faults.failed_step import FailedEachTime, FailedTask
 from bettong.harness.queries.faults.kinds import (
@@ -87,6 +87,7 @@ class Why:
         self._lost_in = window - 1
         self._alone: list[CandidateFault] = []
         self._lines: dict[int, list[Point]] = {}
+        self._looks: dict[int, list[Point]] = {}
         self._many: set[int] = set()
         self._unreported: list[FaultSet] = []
 
@@ -258,9 +259,10 @@ class Why:
 
     def _begun_past_python(self, batch: int) -> Iterable[Point]:
         """Where a driver stands still before it changes what no operation tells of beforehand: the
-        first and the last time."""
+        first and the last time; and where it looks at files, for what it has asked of others before
+        may no longer hold."""
         lines = self._lines.get(batch, [])
-        return dict.fromkeys((*lines[:1], *lines[-1:]))
+        return dict.fromkeys((*lines[:1], *lines[-1:], *self._looks.get(batch, [])))
 
     def _amid(self, batch: int) -> list[QueryFault]:
         """A driver that stood still where it begins to write, or where what it has written becomes
@@ -368,6 +370,7 @@ class Why:
         self.wire, self.clean_crash_points = wire, run.crash_points
         self._many = one_of_many(run.crash_points)
         self._lines = {n: lines_of_changes(run.events, n) for n in self._in_full}
+        self._looks = {n: looks(run.events, n) for n in self._in_full}
         for batch in self._in_full:
             for endpoint in endpoints_asked(run.recording, run.events, batch):
                 self.endpoints.setdefault(endpoint, batch)

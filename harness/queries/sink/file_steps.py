@@ -8,6 +8,9 @@ from bettong.harness.queries.sink.commits import BACKUP
 STEP = "sink.file"
 CHANGED = "change"
 """The operation of a moment after a change, however that was made."""
+LOOK = "look"
+"""The operation of a moment before a batch's function lists a folder, asks whether a file is there,
+or opens one to read it: what it has found out before may no longer hold then."""
 LINE = "line"
 """The operation of a moment before a line, and in the detail of a change the line that made it: its
 number, and which time it was begun in the batch."""

@@ -43,7 +43,14 @@ from bettong.harness.queries.sink.commits import (
     verb,
 )
 from bettong.harness.queries.sink.concurrent import PROPERTY, head
-from bettong.harness.queries.sink.file_steps import CHANGED, CHANGING_SQL, LINE, PRAGMA, STEP
+from bettong.harness.queries.sink.file_steps import (
+    CHANGED,
+    CHANGING_SQL,
+    LINE,
+    LOOK,
+    PRAGMA,
+    STEP,
+)
 from bettong.harness.queries.sink.imports import when_imported
 from bettong.harness.queries.sink.lines import Line
 from bettong.harness.queries.sink.paths import is_file, open_as, path_of, regular, whole
@@ -64,6 +71,8 @@ _CHANGING = {
 }
 """Where each audit event has the path that is changed, and the folder within which it is, if that
 is given by its file descriptor."""
+_LISTING = ("os.scandir", "os.listdir")
+_ASKING = ("stat", "lstat", "access")
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _BESIDE_SQLITE = ("", "-journal", "-wal", "-shm")
 _DURABLE_SQL = ("COMMIT", "END", "RELEASE")
@@ -125,6 +134,8 @@ class Probe:
         for name, at in _WRITES.items():
             if hasattr(os, name):
                 setattr(os, name, self._asking_before(getattr(os, name), at))
+        for name in _ASKING:
+            setattr(os, name, self._looking_before(getattr(os, name)))
         io.open = builtins.open = self._open
         if hasattr(shutil, _PAST_PYTHON):
             setattr(shutil, _PAST_PYTHON, False)
@@ -161,13 +172,22 @@ class Probe:
             self._tie()
         elif event == "open":
             path, _, flags = arguments
-            if isinstance(path, str | bytes | os.PathLike) and (flags or 0) & _WRITING:
-                self._happens("open", path)
+            if isinstance(path, str | bytes | os.PathLike):
+                if (flags or 0) & _WRITING:
+                    self._happens("open", path)
+                else:
+                    self._looks(path)
+        elif event in _LISTING:
+            self._looks(arguments[0], lists=True)
         elif event == "mmap.__new__":
             number, _, access, _ = arguments
             if access in _SHARED and (path := regular(number)) and self._concerns(path):
-                self._lines.maps(path)
-                self._tasks.maps(path)
+                self._busy.now = True  # they read what is in the file
+                try:
+                    self._lines.maps(path)
+                    self._tasks.maps(path)
+                finally:
+                    self._busy.now = False
         elif event in PROCESSES or event in FORKS:
             self._starts_process(command_of(event, arguments))
         elif event in _CHANGING:
@@ -178,6 +198,12 @@ class Probe:
             elif folder >= 0:  # a name within a folder that is open, as shutil.rmtree has it
                 path = f"{open_as(folder)}/{os.fsdecode(path)}"
             self._happens(event.partition(".")[2], path)
+
+    def _looks(self, path: Any, lists: bool = False) -> None:
+        if isinstance(path, str | bytes | os.PathLike) and self._lines.reads():
+            path = f"{whole(path)}/*" if lists else path
+            if self._concerns(path):  # others are no sign that it keeps something elsewhere
+                self._happens(LOOK, path)
 
     def _tie(self) -> None:
         """Have the lines of ``foreachBatch`` functions watched, once PySpark is there."""
@@ -273,6 +299,19 @@ class Probe:
 
         return asked
 
+    def _looking_before(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """A call of the operating system's that asks whether a file is there: of these Python tells
+        nobody."""
+
+        def looked(path: Any, *arguments: Any, **named: Any) -> Any:
+            self._looks(path)
+            return call(path, *arguments, **named)
+
+        for able in (os.supports_dir_fd, os.supports_fd, os.supports_follow_symlinks):
+            if call in able:
+                able.add(looked)
+        return looked
+
     def _watch_duckdb(self, module: Any) -> None:
         """Ask before a database is opened to be written: what a driver has seen before may no
         longer hold then, and it has locked nothing yet."""
@@ -339,7 +378,7 @@ class Probe:
         self._note(path)
         if not concerns or self._recorder is None or self._folder is None:
             return
-        if operation not in (CHANGED, LINE):
+        if operation not in (CHANGED, LINE, LOOK):
             self._tasks.told()
         detail: dict[str, Any] = {
             "op": operation,
@@ -353,7 +392,7 @@ class Probe:
             who = f"{thread} did {operation} {detail['path']}"
         if who:
             detail[CONCURRENT] = who
-        if operation not in (CHANGED, LINE):
+        if operation not in (CHANGED, LINE, LOOK):
             self._lines.told()
         self._busy.now = True
         try:

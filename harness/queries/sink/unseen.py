@@ -56,6 +56,7 @@ class LineMoments:
         self._marks = Marks()
         self._left = LeftAtWork()
         self._in_spark = 0
+        self._looking = False
         self._mapped = MappedFiles()
         self.seen_otherwise: set[str] = set()
 
@@ -112,6 +113,11 @@ class LineMoments:
     def maps(self, path: str) -> None:
         """A file becomes memory, of whose changes the kernel tells nobody."""
         self._mapped.add(path)
+
+    def reads(self) -> bool:
+        """Whether what this thread is about to read is read by a batch's function."""
+        in_batch = threading.get_ident() in self._calls and not self.elsewhere()
+        return in_batch and not self._looking
 
     def told(self) -> None:
         """This thread is about to change something, as was told."""
@@ -190,6 +196,13 @@ class LineMoments:
         return partial(self._line, call)
 
     def _look(self) -> None:
+        self._looking = True
+        try:
+            self._look_at_all()
+        finally:
+            self._looking = False
+
+    def _look_at_all(self) -> None:
         for call in self._own_calls():
             call.beside.look_begins(self._threads)
             changes, mapped = call.watch.changed(), self._mapped.changed()

@@ -254,6 +254,18 @@ def test_duckdb_asks_where_it_connects_to_a_file(
             ["create a", "change a.parquet"],
         ),
         (["len(folder.name)", "open(__file__).close()"], []),
+        (
+            ["os.listdir(folder)", "open(a, 'w').close()", "open(a).close()", "os.scandir(folder)"],
+            ["look *", "open a", "change a", "look a", "look *"],
+        ),
+        (
+            ["os.path.exists(a)", "folder.joinpath('b').exists()", "os.access('/', os.R_OK)"],
+            ["look a", "look b"],
+        ),
+        (
+            ["os.listdir('/')", "os.mkdir(a)", "os.mkdir(b)"],
+            ["mkdir a", "change a", "mkdir b", "change b"],
+        ),
     ],
 )
 def test_after_each_change_there_is_a_moment_before_the_next_line(

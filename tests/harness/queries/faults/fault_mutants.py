@@ -131,6 +131,30 @@ class CompactsThirds(JsonBatchFiles):
         return [json.loads(line) for file in files for line in file.read_text().splitlines()]
 
 
+class AsksThenReads(JsonBatchFiles):
+    """Rows are put aside, and published where nobody has done that: what was put aside may be gone
+    by then, and nothing is published."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        folder = env.workdir / "out"
+
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            if not folder.exists():
+                folder.mkdir()
+            aside, shown = (folder / f"{batch_id}.{end}" for end in ("aside", "jsonl"))
+            aside.write_text("".join(f"{line}\n" for line in batch.toJSON().collect()))
+            if not shown.exists():
+                found = [name for name in os.listdir(folder) if name == aside.name]  # noqa: PTH208
+                text = "".join((folder / name).read_text() for name in found)
+                unfinished = folder / f"{batch_id}.unfinished"
+                unfinished.write_text(text)
+                unfinished.rename(shown)
+            aside.unlink(missing_ok=True)
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+
 class AsksThenInserts(SqliteOneTransaction):
     """Asks whether the batch is there, and writes it in one statement, its own transaction: right
     as long as there is one driver."""

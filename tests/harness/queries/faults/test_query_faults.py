@@ -74,6 +74,7 @@ def nightly(target: str, fault: str, seen: set[str], evidence: str) -> Parameter
             "incarnation 1 ends here",
         ),
         (f"{MUTANTS}:AsksThenInserts", LATE.format("1.insert"), {"Duplicate"}, "went on"),
+        (f"{MUTANTS}:AsksThenReads", LATE.format("3.look"), {"Loss"}, "went on"),
         (f"{MUTANTS}:AsksThenConnects", LATE.format("2.connect"), {"Duplicate"}, "went on"),
         (f"{FILES}:SqliteInsert", ZOMBIE, {"Duplicate"}, "driver(s) went on"),
         nightly(f"{FILES}:SqliteOneTransaction", ZOMBIE, set(), "driver(s) went on"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,13 +11,14 @@ import pytest
 
 from bettong.harness.faults.point import Point
 from bettong.harness.queries import counterexample
-from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.queries.faults.crash_points import DURABLE, CrashPoint, crash_points
 from bettong.harness.queries.faults.driver_crash import DriverCrash
 from bettong.harness.queries.faults.operations import OPERATIONAL_EVENTS
 from bettong.harness.queries.faults.wire import request_digest
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
+from bettong.harness.queries.search.later_batches import later_batches
 from bettong.harness.queries.search.lineage import Why, one_of_many
 from bettong.harness.queries.sense import keeps_in_sight
 from bettong.harness.wire import Keys
@@ -289,6 +291,28 @@ def test_a_driver_is_held_before_the_first_and_the_last_line_that_writes_past_py
         f"pause(driver, from batch=0/sink.file={line}.line#2 until after batch=0/commits)"
         for line in (7, 9)
     }
+
+
+def test_a_driver_is_held_where_it_looks_at_files_which_is_no_place_to_die_at() -> None:
+    told = (("open", "out/0.aside"), ("look", "out/0.jsonl"), ("look", "out/1.jsonl"))
+    events = [
+        TraceEvent(
+            f"batch=0/sink.file={n}.{op}", "before", "driver", 1, detail={"op": op, "path": path}
+        )
+        for n, (op, path) in enumerate((*told, ("look", "out/*")), 1)
+    ]
+    seen = with_files("open")
+    seen.events = [replace(event, detail={**event.detail, DURABLE: ""}) for event in events]
+    ids = found_in(seen)
+    assert {id for id in ids if ".look" in id} == {
+        f"pause(driver, from batch=0/sink.file={n}.look until after batch=0/commits)"
+        for n in (2, 4)  # that of another file of one kind stands for both
+    }
+    assert [p.point.step for p in crash_points(seen.events)] == ["batch=0/sink.file=1.open"]
+    assert later_batches(seen, seen, 0) == {0}
+    looked = replace(events[1], step="batch=1/sink.file=9.look")
+    seen.events = [*events, looked]
+    assert later_batches(seen, seen, 0) == {0}
 
 
 def test_it_wakes_amid_a_later_batch_where_the_second_one_writes_nothing() -> None:
