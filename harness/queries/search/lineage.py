@@ -32,13 +32,12 @@ from bettong.harness.queries.faults.wire import WirePoint, endpoints_asked
 from bettong.harness.queries.faults.zombie import Amid
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
+from bettong.harness.queries.search.amid_files import BEGINS, SHOWS, Operation, amid_files
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
 from bettong.harness.queries.sink.file_steps import CHANGED, STATEMENTS
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 
-_BEGINS = ("open", "begin", "connect")
-_SHOWS = ("rename", "link", "symlink")
 _APART = 6
 """So many runs take about as long as a driver takes to start."""
 
@@ -204,7 +203,7 @@ class Why:
             if start is not None:
                 yield zombie(start, self.batches - 1)
         for batch in self._in_full:
-            for point in self._begun_past_python(batch):
+            for point in (*self._begun_past_python(batch), *self._looks.get(batch, ())):
                 yield zombie(point, self.batches - 1)
         yield from next(filter(None, map(self._amid, self._in_full)), ())
         for batch in self._in_full:
@@ -252,36 +251,37 @@ class Why:
         that it changes a database in one statement, for what it has seen before may no longer
         hold."""
         files = self._files_of(batch)
-        begins = [step for step, kind in files if kind in _BEGINS]
-        alone = [step for step, kind in files if kind in STATEMENTS]
-        shows = (step for step, kind in files if kind in _SHOWS)
+        begins = [step for step, kind, _ in files if kind in BEGINS]
+        alone = [step for step, kind, _ in files if kind in STATEMENTS]
+        shows = (step for step, kind, _ in files if kind in SHOWS)
         return dict.fromkeys((*begins[:1], *alone[:1], *shows, *begins[-1:], *alone[-1:]))
 
     def _begun_past_python(self, batch: int) -> Iterable[Point]:
         """Where a driver stands still before it changes what no operation tells of beforehand: the
-        first and the last time; and where it looks at files, for what it has asked of others before
-        may no longer hold."""
+        first and the last time."""
         lines = self._lines.get(batch, [])
-        return dict.fromkeys((*lines[:1], *lines[-1:], *self._looks.get(batch, [])))
+        return dict.fromkeys((*lines[:1], *lines[-1:]))
 
     def _amid(self, batch: int) -> list[QueryFault]:
-        """A driver that stood still where it begins to write, or where what it has written becomes
-        visible, wakes when its successor is about to end the next batch's work on files."""
-        done = [step for step, kind in self._files_of(batch + 1) if kind != CHANGED]
-        files = self._files_of(batch) if done else []
-        starts = (
-            next((x for x, kind in files if kind in kinds), "") for kinds in (_BEGINS, _SHOWS)
+        """A driver that stood still wakes amid its successor's work on the next batch's files."""
+        own, following = (
+            [operation for operation in self._files_of(n) if operation[1] != CHANGED]
+            for n in (batch, batch + 1)
         )
-        return [Amid(Point(step), Point(done[-1])) for step in starts if step]
+        return [Amid(Point(start), Point(end)) for start, end in amid_files(own, following)]
 
-    def _files_of(self, batch: int) -> list[tuple[str, str]]:
-        """The file operations of a batch: each step and its kind."""
+    def _files_of(self, batch: int) -> list[Operation]:
+        """The file operations of a batch."""
         found = (
-            m.point.step
+            m
             for place, m in enumerate(self.clean_crash_points)
             if m.batch == batch and place not in self._many
         )
-        return [(step, file[1]) for step in found if (file := StepId.parse(step).file)]
+        return [
+            (m.point.step, file[1], m.on)
+            for m in found
+            if (file := StepId.parse(m.point.step).file)
+        ]
 
     def _events(self) -> Iterator[QueryFault]:
         """Operational events."""
