@@ -50,8 +50,10 @@ def lowered(by: int, ways: int) -> str:
     is shown. Empty for none."""
     if by < 2:
         return f"{by} minimal fault set lowers it" if by else ""
-    alike = f", in {ways} way{'' if ways == 1 else 's'}, each shown once" if ways < by else ""
-    return f"{by} minimal fault sets lower it{alike}"
+    told = f"{by} minimal fault sets lower it"
+    if ways == by:
+        return told
+    return f"{told}, {'all alike: one' if ways == 1 else f'in {ways} ways: one of each'} is shown"
 
 
 def _how(

@@ -352,8 +352,8 @@ def test_a_request_that_nobody_waited_for_is_told_apart_from_one_that_was_skippe
         (0, 0, ""),
         (1, 1, "1 minimal fault set lowers it"),
         (2, 2, "2 minimal fault sets lower it"),
-        (8, 3, "8 minimal fault sets lower it, in 3 ways, each shown once"),
-        (5, 1, "5 minimal fault sets lower it, in 1 way, each shown once"),
+        (8, 3, "8 minimal fault sets lower it, in 3 ways: one of each is shown"),
+        (5, 1, "5 minimal fault sets lower it, all alike: one is shown"),
     ],
 )
 def test_it_is_said_that_only_one_of_each_way_is_shown(by: int, ways: int, told: str) -> None:
