@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+from bettong.harness.queries.faults.alike import shape
 from bettong.harness.queries.faults.read_only_requests import harmless, meant_to_read
 from bettong.harness.queries.faults.wire_fault import in_batch
 from bettong.harness.wire import CutPoint, Request
@@ -14,6 +16,7 @@ from bettong.harness.wire.cutpoints import same_in_each_run
 _ENDS = frozenset({"COMMIT", "EXEC", "EndTxn", "tx.commit"})
 """What ends a transaction; where there is none each request that changes something is one."""
 _BEGINS = frozenset({"BEGIN", "MULTI", "tx.select"})
+_MOST = 12
 _READS = "SELECT"
 """It seldom does more, whatever functions it could call: a sink asks by it whether a batch is done,
 and who stands still before that finds that it is."""
@@ -25,8 +28,9 @@ def amid(
     """Requests of a batch at which a driver stands still, each with the one of the next batch at
     which it wakes: of each endpoint and each transaction the first that changes something, until
     the same transaction, or one after it, is about to begin; and where the first one ends, until
-    the last one begins or, where there is one only, ends. Transactions that ask the same are one.
-    Once as if a GET of HTTP only read, and once as if it may write.
+    the last one begins or, where there is one only, ends. Transactions that ask the same are one,
+    and of many pairs those that wake last are tried. Once as if a GET of HTTP only read, and once
+    as if it may write.
 
     ``pinned``: ids of the requests that can be told again.
     """
@@ -76,10 +80,13 @@ def _pairs(
     held, wakes = _transactions(own, surely), _transactions(following, surely)
     kinds = list(dict.fromkeys(transaction.kind for transaction in wakes))
     first, latest = {t.kind: t for t in reversed(held)}, {t.kind: t for t in wakes}
-    for place, kind in enumerate(kinds):
-        for later in kinds[max(place, 1) :]:
-            if kind in first:
-                yield first[kind].change, latest[later].begin
+    pairs = (
+        (first[kind].change, latest[kinds[place]].begin)
+        for place in range(len(kinds) - 1, 0, -1)
+        for kind in kinds[: place + 1]
+        if kind in first
+    )
+    yield from islice(pairs, _MOST)
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,8 @@ class _Transaction:
     Attributes:
         begin: the first of them, which may only read.
         change: the first that changes something.
-        kind: what it asks for, the same in each batch.
+        end: the last that does.
+        kind: what it asks for, the same in each batch and for each row.
     """
 
     begin: Request
@@ -107,7 +115,7 @@ def _transactions(
     def end() -> None:
         changed = [r for r in since if changes(r)]
         if changed:
-            kind = tuple(dict.fromkeys(same_in_each_run(r.label) for r in changed))
+            kind = tuple(dict.fromkeys(shape(r.label) for r in changed))
             found.append(_Transaction(since[0], changed[0], changed[-1], kind))
             since.clear()
 
