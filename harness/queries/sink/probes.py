@@ -133,16 +133,16 @@ class Probe:
         sqlite3.Connection = sqlite3.dbapi2.Connection = RefusableConnection  # type: ignore[misc]
         for name, at in _WRITES.items():
             if hasattr(os, name):
-                setattr(os, name, self._asking_before(getattr(os, name), at))
+                _put_in_place(name, partial(self._asking_before, at=at))
         for name in _ASKING:
-            setattr(os, name, self._looking_before(getattr(os, name)))
+            _put_in_place(name, self._looking_before)
         io.open = builtins.open = self._open
         if hasattr(shutil, _PAST_PYTHON):
             setattr(shutil, _PAST_PYTHON, False)
         when_imported("duckdb", self._watch_duckdb)
         when_imported("pyspark.logger.worker_io", self._watch_workers)
         for waits in WAITS:
-            setattr(os, waits, self._tasks.waiting(getattr(os, waits)))
+            _put_in_place(waits, self._tasks.waiting)
         subprocess.Popen.poll = self._tasks.waiting(  # type: ignore[method-assign]
             subprocess.Popen.poll
         )
@@ -436,6 +436,14 @@ class Probe:
             pass
         finally:
             self._busy.now = False
+
+
+def _put_in_place(name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Wrap a function of ``os``. What a user's code has imported of it is sent to Python workers by
+    its name, as that of ``os`` is."""
+    wrapped = wrap(getattr(os, name))
+    wrapped.__module__, wrapped.__name__, wrapped.__qualname__ = "os", name, name
+    setattr(os, name, wrapped)
 
 
 def _of_no_interest(operation: str) -> None:

@@ -289,6 +289,18 @@ def test_after_each_change_there_is_a_moment_before_the_next_line(
     assert moments(tmp_path, BATCH) == expected
 
 
+def test_what_was_imported_of_os_is_sent_to_workers_by_its_name(tmp_path: Path) -> None:
+    code = """
+import pickle
+from pyspark import cloudpickle
+from os import access, stat, waitpid, write
+sent = pickle.loads(cloudpickle.dumps(lambda: (access, stat, waitpid, write)))()
+assert sent == (os.access, os.stat, os.waitpid, os.write)
+path.mkdir()
+"""
+    assert moments(tmp_path, code) == ["mkdir a"]
+
+
 PAST_PYTHON = """import ctypes
 def past_python(path):
     c = ctypes.CDLL(None)
