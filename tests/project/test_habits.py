@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import configparser
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -70,6 +72,22 @@ def test_the_hooks_check_what_tox_checks() -> None:
     assert set(re.findall(r"-p (bettong\.\w+)", entries["mypy"])) == rooms
     assert entries["ruff-check"].startswith("ruff check")
     assert entries["ruff-format"].startswith("ruff format")
+
+
+def test_what_a_run_writes_is_not_part_of_the_project() -> None:
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("no work tree of git")
+    listed = subprocess.run(
+        [git, "-C", str(ROOT), "ls-files", ":(top,glob)*"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    written = {".json", ".jsonl", ".err", ".log", ".time", ".html", ".xml"}
+    tracked = [Path(name) for name in listed.stdout.split()]
+    assert Path("tox.ini") in tracked
+    assert [str(path) for path in tracked if path.suffix in written] == []
 
 
 def test_fragments_of_the_changelog_have_a_kind_that_is_known() -> None:
