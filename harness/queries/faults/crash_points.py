@@ -12,7 +12,7 @@ from typing import Any
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import CONCURRENT, StepId
 from bettong.harness.queries.faults.alike import LIST, shape
-from bettong.harness.queries.sink.file_steps import CHANGED, LINE, LOOK, STEP
+from bettong.harness.queries.sink.file_steps import CHANGED, LINE, LOOK, STEP, is_look
 from bettong.lineage.trace import TraceEvent
 
 
@@ -100,7 +100,7 @@ def crash_points(events: Iterable[TraceEvent]) -> list[CrashPoint]:
     for event in events:
         if DURABLE not in event.detail:
             continue  # reported by the harness itself
-        if event.detail.get("op") == LOOK:
+        if is_look(event):
             continue  # nothing is left that was not left by the moment before
         if event.phase == "before":
             begun[event.step] += 1
@@ -122,7 +122,7 @@ def looks(events: Iterable[TraceEvent], batch: int) -> list[Point]:
     the run: the first so many."""
     found: dict[str, Point] = {}
     for event in events:
-        if event.detail.get("op") == LOOK and StepId.parse(event.step).batch == batch:
+        if is_look(event) and StepId.parse(event.step).batch == batch:
             found.setdefault(_on(event.detail), Point(event.step))
     return list(found.values())[:_MOST_LOOKS]
 

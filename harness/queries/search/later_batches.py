@@ -10,7 +10,7 @@ from bettong.harness.queries.faults.alike import shape, shapes_that_tell
 from bettong.harness.queries.faults.read_only_requests import harmless
 from bettong.harness.queries.faults.wire import batch_at
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.queries.sink.file_steps import LOOK
+from bettong.harness.queries.sink.file_steps import is_look
 
 _Done = Iterator[tuple[int, Hashable]]
 """What is done in which batch."""
@@ -41,7 +41,7 @@ def _steps(run: QueryRun) -> _Done:
     those before did not have. The files of the state are those of its version in every batch."""
     for event in run.events:
         step = StepId.parse(event.step)
-        if step.batch is None or step.is_state_file or event.detail.get("op") == LOOK:
+        if step.batch is None or step.is_state_file or is_look(event):
             continue
         yield step.batch, (step.shape, step.stage) if step.file is None else step.within_batch
 
@@ -49,8 +49,7 @@ def _steps(run: QueryRun) -> _Done:
 def _names(run: QueryRun) -> _Done:
     for event in run.events:
         step = StepId.parse(event.step)
-        looks = event.detail.get("op") == LOOK
-        if step.file is not None and step.batch is not None and not looks:
+        if step.file is not None and step.batch is not None and not is_look(event):
             yield step.batch, (step.file[1], shape(str(event.detail.get("path", ""))))
 
 

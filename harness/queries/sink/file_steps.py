@@ -4,6 +4,7 @@ their details."""
 from __future__ import annotations
 
 from bettong.harness.queries.sink.commits import BACKUP
+from bettong.lineage.trace import TraceEvent
 
 STEP = "sink.file"
 CHANGED = "change"
@@ -21,3 +22,8 @@ CHANGING_SQL = (
 PRAGMA = "PRAGMA"
 STATEMENTS = frozenset(verb.lower() for verb in (*CHANGING_SQL, PRAGMA, BACKUP))
 """The operations of moments before a statement that is a transaction of its own, or begins one."""
+
+
+def is_look(event: TraceEvent) -> bool:
+    """Whether it comes before the sink's own code looks at files."""
+    return event.detail.get("op") == LOOK

@@ -73,6 +73,8 @@ _CHANGING = {
 is given by its file descriptor."""
 _LISTING = ("os.scandir", "os.listdir")
 _ASKING = ("stat", "lstat", "access")
+_ASIDE = (CHANGED, LINE, LOOK)
+"""Moments at which the sink's code is not about to change anything by an operation that is seen."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _BESIDE_SQLITE = ("", "-journal", "-wal", "-shm")
 _DURABLE_SQL = ("COMMIT", "END", "RELEASE")
@@ -378,7 +380,7 @@ class Probe:
         self._note(path)
         if not concerns or self._recorder is None or self._folder is None:
             return
-        if operation not in (CHANGED, LINE, LOOK):
+        if operation not in _ASIDE:
             self._tasks.told()
         detail: dict[str, Any] = {
             "op": operation,
@@ -392,7 +394,7 @@ class Probe:
             who = f"{thread} did {operation} {detail['path']}"
         if who:
             detail[CONCURRENT] = who
-        if operation not in (CHANGED, LINE, LOOK):
+        if operation not in _ASIDE:
             self._lines.told()
         self._busy.now = True
         try:
