@@ -28,9 +28,9 @@ def amid(
     """Requests of a batch at which a driver stands still, each with the one of the next batch at
     which it wakes: of each endpoint and each transaction the first that changes something, until
     the same transaction, or one after it, is about to begin; and where the first one ends, until
-    the last one begins or, where there is one only, ends. Transactions that ask the same are one,
-    and of many pairs those that wake last are tried. Once as if a GET of HTTP only read, and once
-    as if it may write.
+    one after it begins or, where there is one only, that ends. Transactions that ask the same are
+    one, and of many pairs those that wake last are tried. Once as if a GET of HTTP only read, and
+    once as if it may write.
 
     ``pinned``: ids of the requests that can be told again.
     """
@@ -81,10 +81,12 @@ def _pairs(
     kinds = list(dict.fromkeys(transaction.kind for transaction in wakes))
     first, latest = {t.kind: t for t in reversed(held)}, {t.kind: t for t in wakes}
     pairs = (
-        (first[kind].change, latest[kinds[place]].begin)
+        (start, latest[kinds[place]].begin)
         for place in range(len(kinds) - 1, 0, -1)
-        for kind in kinds[: place + 1]
-        if kind in first
+        for start in (
+            *(first[kind].change for kind in kinds[: place + 1] if kind in first),
+            *(transaction.end for transaction in held[:1]),
+        )
     )
     yield from islice(pairs, _MOST)
 

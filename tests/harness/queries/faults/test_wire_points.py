@@ -347,6 +347,18 @@ def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_only() -> 
                 "request=4 TRUNCATE until db/batch=2/SELECT=1",
             ],
         ),
+        (  # The last statement is a transaction of its own.
+            ["BEGIN", "DELETE", "COMMIT", "BEGIN", "INSERT", "COMMIT", "NOTIFY"],
+            [
+                "request=2 DELETE until db/batch=2/NOTIFY=1",
+                "request=3 COMMIT until db/batch=2/NOTIFY=1",
+                "request=5 INSERT until db/batch=2/NOTIFY=1",
+                "request=7 NOTIFY until db/batch=2/NOTIFY=1",
+                "request=2 DELETE until db/batch=2/BEGIN=2",
+                "request=5 INSERT until db/batch=2/BEGIN=2",
+                "request=3 COMMIT until db/batch=2/BEGIN=2",
+            ],
+        ),
         (
             [f"PUT /rows/m-{n:06}" for n in range(5)],
             ["request=1 PUT /rows/m-000000 until db/batch=2/PUT /rows/m-?=5"],
@@ -519,6 +531,12 @@ def test_that_requests_are_taken_to_change_nothing_is_said() -> None:
 requests = st.lists(
     st.tuples(st.integers(0, 2), st.sampled_from(LABELS), st.sampled_from("abc")), max_size=8
 ).map(lambda asked: sorted(asked, key=lambda a: a[0]))
+
+
+def test_a_batch_that_only_reads_holds_nobody_amid_transactions() -> None:
+    asked = [(1, "SELECT", "a"), (2, "INSERT", "b"), (2, "UPDATE", "c")]
+    woken = [id for id in ids(placed(asked)) if " until " in id]
+    assert woken == ["pause(driver, before db/conn=1/request=1 SELECT until db/batch=2/UPDATE=1)"]
 
 
 def test_what_is_done_once_only_is_hit_where_it_is_done() -> None:
