@@ -8,7 +8,7 @@ import pytest
 from probed import BATCH, moments
 
 USERS = """
-import os, subprocess, threading
+import os, subprocess, sys, threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,6 +19,11 @@ def past_python(path):
 
 def text(path):
     Path(path).write_text("x")
+
+def come_to_rest(pool):
+    [thread] = pool._threads
+    while Path(f"/proc/self/task/{thread.native_id}/stat").read_text().split()[2] != "S":
+        pass
 
 def shell(script):
     subprocess.run(["sh", "-c", script], check=True)
@@ -58,9 +63,13 @@ def test_a_thread_that_was_at_work_while_files_changed_past_python_is_told(
 
 
 def test_threads_that_only_read_are_nothing(tmp_path: Path) -> None:
+    """Nobody takes the interpreter from the thread before it waits for more to do, so that it
+    sleeps only there."""
     lines = (
+        "sys.setswitchinterval(1000)",
         "pool = ThreadPoolExecutor(1)",
         "assert list(pool.map(len, ['x'])) == [1]",
+        "come_to_rest(pool)",
         "text(a)",
         "past_python(b)",
         "os.rename(a, b)",
