@@ -17,6 +17,7 @@ from typing import Any
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.processes.session import Ended, ProcessSession, guard_folder, unguard_folder
+from bettong.harness.queries.job.script_java import java_home
 from bettong.harness.queries.job.script_workload import ScriptWorkload
 from bettong.harness.queries.raised import raised_in
 from bettong.harness.queries.run.environment import SparkEnvironment, python_path
@@ -169,9 +170,11 @@ class ScriptHost:
         self, args: Mapping[str, Any], work: Path, who: Instrumentation
     ) -> dict[str, str]:
         self._temporary.mkdir(exist_ok=True)
+        configuration = self._configuration(args["settings"])
         return {
             **os.environ,
-            "SPARK_CONF_DIR": str(self._configuration(args["settings"])),
+            "JAVA_HOME": str(java_home(self.home, configuration)),
+            "SPARK_CONF_DIR": str(configuration),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
