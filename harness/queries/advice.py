@@ -39,6 +39,10 @@ _BY_ITSELF = (
 _UNFINISHED = (
     "Readers meet what a writer had not finished: write aside and rename when it is whole."
 )
+_HALF_WRITTEN = (
+    "Half of a write stays, and what is written next comes right behind it: write aside and rename "
+    "when it is whole, or cut off what has no end before you write (truncate)."
+)
 _CHECKPOINT = (
     "Leave the checkpoint where it is, and give the same folder at each start: without it a query "
     "cuts its input into other batches, and whatever knows batches by their number goes wrong."
@@ -74,6 +78,11 @@ _ATTEMPT = (
     "each attempt write aside and publish once at the batch's commit, or write by key (upsert by "
     "id)."
 )
+_NOT_AGAIN = (
+    "A second attempt at a task did not do what the first one had done: what a worker's process "
+    "or the driver remembers stays with it when an attempt fails. Make what a task does hang on "
+    "its rows alone, or have it known for done only when the batch is."
+)
 _BROKEN_OFF = (
     "Where reading the rows of an attempt fails half way, its Python code sees them end as if "
     "there were no more: what it does after the last one (a commit, a marker, a rename) must not "
@@ -106,6 +115,8 @@ def advise(
         return _ZOMBIE
     if "StateDivergence" in kinds:
         return _CHECKPOINT
+    if any(x.mechanism == "half written" for x in faults):
+        return _HALF_WRITTEN
     if "Violation" in kinds:
         return _UNFINISHED
     if "Stuck" in kinds:
@@ -121,7 +132,10 @@ def advise(
             return _UNAWAITED
         if any(x.breaks_off for x in faults) and not (crashed or restarted or failed):
             return _BROKEN_OFF
-        return _MARKER_FIRST if crashed or restarted or failed else _SWALLOWED
+        if crashed or restarted or failed:
+            return _MARKER_FIRST
+        again = all(x.mechanism == "attempt" and not x.swallowable for x in faults)
+        return _NOT_AGAIN if again else _SWALLOWED
     if any(x.on_wire for x in faults) and not (crashed or failed):
         return _REPLY
     if any(x.mechanism == "attempt" for x in faults):

@@ -94,6 +94,8 @@ def _replayed_without(
 ) -> str:
     """What a replay did that lacks rows: only where they are the whole batch that it was to write
     is it sure that the batch was skipped."""
+    if fault.mechanism == "half written":
+        return "met that half and did not write what is missing"
     at = fault.recovers_from
     own = None if at is None else StepId.parse(at.step).batch
     missing = sum(len(a.messages) for a in anomalies)

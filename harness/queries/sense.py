@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from bettong.harness.queries.raised import cause, remedy
 from bettong.harness.queries.run.job import NO_QUERY
 from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.sink.commits import NO_JOURNAL
 from bettong.harness.queries.sink.rows import JUDGED
 from bettong.lineage.errors import BettongError, UsageError
+from bettong.lineage.trace import TraceEvent
+
+_DAYS = ("%Y-%m-%d", "%Y%m%d", "%Y/%m/%d", "%Y_%m_%d")
+_DATED = "files are named by the day ("
 
 
 class VacuousError(BettongError):
@@ -156,10 +162,31 @@ def difference(first: QueryRun, second: QueryRun) -> str:
     return f"{differs}; {in_turn(beside)}" if beside else differs
 
 
+def dated(events: Iterable[TraceEvent], today: datetime) -> set[str]:
+    """Of files whose names hold the day on which they are written one, as what makes a verdict
+    unsure; none if there are none."""
+    days = {(today - timedelta(days=n)).strftime(f) for n in (0, 1) for f in _DAYS}
+    for event in events:
+        path = str(event.detail.get("path", "")) if event.detail.get("op") else ""
+        if day := next((day for day in days if day in path), ""):
+            return {f"{_DATED}{day}"}
+    return set()
+
+
 def in_turn(beside: Collection[str]) -> str:
     """What to do where a query's code does several things at once, of which these are some."""
+    if (first := min(beside)).startswith(NO_JOURNAL):
+        return (
+            f"of {first} a crash amid a commit leaves what nobody can tell, seldom a database: "
+            "leave the mode as it is, or take WAL"
+        )
+    if first.startswith(_DATED):
+        return (
+            f"{first}): a replay on the next day gives them other names, which was not tried: take "
+            "names from the batch's id or from its rows"
+        )
     return (
-        f"its code does several things at once ({min(beside)}), and which of them are done when "
+        f"its code does several things at once ({first}), and which of them are done when "
         "the driver dies is chance: for the check have the function's own thread do them, one "
         "after the other, and wait for what it starts; where they come in any order, check each"
     )

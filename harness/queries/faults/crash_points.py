@@ -12,7 +12,7 @@ from typing import Any
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import CONCURRENT, StepId
 from bettong.harness.queries.faults.alike import LIST, shape
-from bettong.harness.queries.sink.file_steps import CHANGED, LINE, LOOK, STEP, is_look
+from bettong.harness.queries.sink.file_steps import CHANGED, HALF, LINE, LOOK, STEP, is_look
 from bettong.lineage.trace import TraceEvent
 
 
@@ -71,7 +71,7 @@ class FileSteps:
         if operation == LINE:
             return replace(event, step=_line_step(step, event.detail[LINE]))
         # Those between operations are counted by themselves: how many there are hangs on the lines.
-        counted = f"{step}.{operation}" if operation in (CHANGED, LOOK) else step
+        counted = f"{step}.{operation}" if operation in (CHANGED, HALF, LOOK) else step
         self._counts[counted] += 1
         return replace(event, step=f"{step}={self._counts[counted]}.{operation}")
 
@@ -100,8 +100,8 @@ def crash_points(events: Iterable[TraceEvent]) -> list[CrashPoint]:
     for event in events:
         if DURABLE not in event.detail:
             continue  # reported by the harness itself
-        if is_look(event):
-            continue  # nothing is left that was not left by the moment before
+        if is_look(event) or event.detail.get("op") == HALF:
+            continue  # of looks nothing is left, and half of a write has a fault of its own
         if event.phase == "before":
             begun[event.step] += 1
         if event.phase != "failed":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bettong.harness.faults.kinds import Storage
@@ -12,9 +13,10 @@ from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wording import point_in_words
 
-_ID = re.compile(r"storage\(EIO, (.+)\)$")
+_ID = re.compile(r"storage\((EIO|ENOSPC), (.+)\)$")
 _EACH_TIME = re.compile(r"storage\(EIO, (.+), each time\)$")
 _EACH = re.compile(r"storage\(EIO, (.+), each attempt\)$")
+FULL = "ENOSPC"
 _ATTEMPTS = 4
 """Spark gives a task up after so many, unless it is told otherwise."""
 
@@ -22,22 +24,26 @@ _ATTEMPTS = 4
 @dataclass(frozen=True, slots=True)
 class FailedStep(QueryFault):
     """An input/output error: of a task, which Spark tries again, of a call of the sink's own, or of
-    one of Spark's files."""
+    one of Spark's files. Or the disk is full: of a write half is taken, and the next one fails."""
 
     at: Point
+    error: str = "EIO"
 
     @property
     def placed(self) -> tuple[Storage]:
-        return (Storage(self.at, "EIO"),)
+        return (Storage(self.at, self.error),)
 
     @classmethod
     def parse(cls, id: str) -> FailedStep | None:
         found = _ID.match(id)
-        return None if found is None else cls(Point.parse(found[1]))
+        return None if found is None else cls(Point.parse(found[2]), found[1])
 
     def describe(self) -> str:
         when = point_in_words(self.at)
         step = StepId.parse(self.at.step)
+        if self.error == FULL:
+            write = when.removeprefix("right before ")
+            return f"The disk was full amid {write}: half of it was taken."
         if step.file is not None:
             return f"An input/output error was the answer to {when.removeprefix('right before ')}."
         if step.is_checkpoint_file:
@@ -54,13 +60,18 @@ class FailedStep(QueryFault):
 
     def left(self, crash_point: CrashPoint, nothing_yet: bool) -> str:
         if nothing_yet:
-            return f"{crash_point.durable} an attempt that had left nothing fails"
+            attempt = "an attempt that had left nothing fails"
+            if self.at.phase == "after":  # its worker goes on, and remembers what it has done
+                attempt += f" at the end of stage {StepId.parse(self.at.step).stage}"
+            return f"{crash_point.durable} {attempt}"
         return f"{crash_point.durable} {self.at.step}"
 
     @property
     def mechanism(self) -> str:
         """Outside of tasks, a call of the sink's own fails the batch, one of Spark's own logs the
         query."""
+        if self.error == FULL:
+            return "half written"
         return "attempt" if StepId.parse(self.at.step).partition is not None else "error"
 
     @property
@@ -68,9 +79,13 @@ class FailedStep(QueryFault):
         return StepId.parse(self.at.step).last == "source.middle"
 
     @property
+    def swallowable(self) -> bool:
+        """As a call of the sink's own is."""
+        return StepId.parse(self.at.step).file is not None
+
+    @property
     def doubled(self) -> str:
-        in_sink = StepId.parse(self.at.step).file is not None
-        return "" if in_sink else "Both attempts wrote rows that readers see."
+        return "" if self.swallowable else "Both attempts wrote rows that readers see."
 
 
 class _LastingFault(QueryFault):
@@ -134,6 +149,11 @@ class FailedTask(_LastingFault):
             Storage(Point(step.of_attempt(number), self.at.phase), "EIO")
             for number in range(_ATTEMPTS)
         )
+
+    def fired(self, proofs: Sequence[str]) -> str:
+        """Spark takes no attempt after the last one."""
+        failed = list(filter(None, proofs))
+        return f"{failed[0]}, in {len(failed)} attempt(s)" if failed else ""
 
     @classmethod
     def parse(cls, id: str) -> FailedTask | None:

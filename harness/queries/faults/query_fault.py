@@ -7,7 +7,7 @@ A fault is a frozen value with a stable ``id``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol
 
 from bettong.harness.faults.fault import Fault
@@ -121,6 +121,11 @@ class QueryFault(ABC):
     def placed(self) -> tuple[Fault, ...]:
         """The faults at steps that carry it out."""
         return ()
+
+    def fired(self, proofs: Sequence[str]) -> str:
+        """Evidence that it has fired as a whole, given that of each of the faults at steps, empty
+        for one that has not; empty if it has not."""
+        return "; ".join(proofs) if all(proofs) else ""
 
     @property
     def takes_over(self) -> bool:

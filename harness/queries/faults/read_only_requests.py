@@ -4,9 +4,21 @@ driver there, leaves the same behind."""
 from __future__ import annotations
 
 _SQL = {"BEGIN", "SET SESSION", "SHOW", "ping"}
-_REDIS = {
-    *("PING", "ECHO", "TIME", "INFO", "DBSIZE", "MULTI", "WATCH", "UNWATCH", "DISCARD"),
-    *("EXISTS", "TYPE", "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "KEYS", "SCAN", "RANDOMKEY"),
+_REDIS = {"PING", "ECHO", "TIME", "INFO", "MULTI", "UNWATCH", "DISCARD"}
+_REDIS_READS = {
+    *(
+        "WATCH",
+        "DBSIZE",
+        "EXISTS",
+        "TYPE",
+        "TTL",
+        "PTTL",
+        "EXPIRETIME",
+        "PEXPIRETIME",
+        "KEYS",
+        "SCAN",
+        "RANDOMKEY",
+    ),
     *("GET", "MGET", "GETRANGE", "STRLEN", "GETBIT", "BITCOUNT", "BITPOS", "LCS"),
     *("HGET", "HMGET", "HGETALL", "HEXISTS", "HKEYS", "HVALS", "HLEN", "HSTRLEN", "HSCAN"),
     *("LRANGE", "LLEN", "LINDEX", "LPOS"),
@@ -18,13 +30,18 @@ _REDIS = {
 }
 """Not those that can store what they find (SORT, GEORADIUS) or change an expiry (GETEX)."""
 _AMQP = {"channel.open", "channel.close", "basic.qos", "confirm.select", "tx.select"}
-_LABELS = frozenset(_SQL | _REDIS | _AMQP)
+_LABELS = frozenset(_SQL | _REDIS | _REDIS_READS | _AMQP)
 _HTTP = ("HEAD ", "OPTIONS ")  # safe methods: RFC 9110, 9.2.1; GET below
 
 
 def harmless(label: str) -> bool:
     """Whether requests with this label are of that kind; one that is not known is not."""
     return label in _LABELS or label.startswith(_HTTP)
+
+
+def asks(label: str) -> bool:
+    """Whether they only read what is kept: what was found out before may no longer hold then."""
+    return label in _REDIS_READS or label.startswith("HEAD ")
 
 
 def safe_in_http(label: str) -> bool:

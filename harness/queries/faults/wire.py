@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.queries.faults.alike import kind_of, telling, telling_shape, what_is_done
+from bettong.harness.queries.faults.alike import Kind, kind_of, telling, telling_shape, what_is_done
 from bettong.harness.queries.faults.amid import amid
 from bettong.harness.queries.faults.crash_points import DURABLE
 from bettong.harness.queries.faults.read_only_requests import (
+    asks,
     harmless,
     meant_to_read,
     safe_in_http,
@@ -26,6 +27,9 @@ CLOCK = "clock"
 
 _Place = tuple[str, str, int]
 """An endpoint, a name of requests, a batch."""
+_Look = tuple[str, int, tuple[Kind, str]]
+"""An endpoint, a batch, what is asked for."""
+_MOST_LOOKS = 6
 _TOO_SMALL = 64  # bytes; half of such a frame is never acted on
 
 
@@ -90,6 +94,8 @@ def wire_points(
     last: dict[tuple[str, bool, bool], tuple[Request, int, list[CutPoint]]] = {}
     ends: dict[tuple[str, int, bool], tuple[Request, int, list[CutPoint]]] = {}
     unreplied: set[str] = set()
+    begun: set[tuple[str, int]] = set()
+    looks: dict[_Look, tuple[Request, list[CutPoint]]] = {}
     placed = [(request, batch_at(request.order, events)) for request in clean.requests]
     what = what_is_done(clean.requests)
     known = {what(r) for r, batch in placed if batch == window - 1}
@@ -114,6 +120,11 @@ def wire_points(
             last[request.endpoint, later, meant_to_read(request.label)] = (request, batch, points)
         if in_full and not harmless(request.label):
             ends[request.endpoint, request.connection, later] = (request, batch, points)
+        if in_full and asks(request.label) and (request.endpoint, batch) in begun:
+            asked = (request.endpoint, batch, what(request))
+            looks.pop(asked, None)  # the last one counts, in its place
+            looks[asked] = (request, points)
+        begun.add((request.endpoint, batch))
         if request.id in told.all:
             files, after = files_at(request.order, events), request_digest(reported, run)
             faults = tuple(_faults(request, points, f"{files} {before}", f"{files} {after}"))
@@ -130,6 +141,7 @@ def wire_points(
             left = f"{files_at(request.order, events)} {request_digest(sent, run)}"
             done = [WireFault(p, "crash") for p in points if p.kind == kind]
             found.append(WirePoint(batch, tuple((f, left) for f in done), request.order))
+    found += _late_looks(looks)
     found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
     latest_first = sorted(ends.values(), key=lambda end: -end[1])
     for at in (window - 1, *sorted(tail)):
@@ -266,6 +278,19 @@ def _faults(
         if point.kind == "omit-reply" and changes:
             yield _own(WireFault(point, "always lost"))
         yield WireFault(point, "crash"), before if point.kind == "omit" else after
+
+
+def _late_looks(
+    looks: Mapping[_Look, tuple[Request, Sequence[CutPoint]]],
+) -> Iterator[WirePoint]:
+    """A driver stands still at what only reads: of each kind at the last in a batch, for what it
+    has found out by those before it no longer holds then; the last so many."""
+    count = Counter[tuple[str, int]]()
+    for (endpoint, batch, _), (request, points) in reversed(list(looks.items())):
+        count[endpoint, batch] += 1
+        if count[endpoint, batch] <= _MOST_LOOKS:
+            late = tuple(_own(WireFault(p, "late")) for p in points if p.kind == "omit")
+            yield WirePoint(batch, late, request.order)
 
 
 def _of_the_server(points: Iterable[CutPoint]) -> Iterator[tuple[WireFault, str]]:

@@ -441,13 +441,11 @@ class OneRun:
             else:
                 reported[self._operational_event.id] = proof + self._added()
         for fault in self._faults:
-            if (
-                not fault.operational and len(fault.placed) > 1
-            ):  # Spark takes no attempt after the last one
+            if not fault.operational and len(fault.placed) > 1:
                 missing = [id for id in missing if id not in {x.id for x in fault.placed}]
-                proofs = [p for x in fault.placed if (p := reported.pop(x.id, None)) is not None]
-                if proofs:
-                    reported[fault.id] = f"{proofs[0]}, in {len(proofs)} attempt(s)"
+                fired = fault.fired([reported.pop(x.id, "") for x in fault.placed])
+                if fired:
+                    reported[fault.id] = fired
                 else:
                     missing.append(fault.id)
         event = self._operational_event

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
@@ -29,6 +30,7 @@ from bettong.harness.queries.search.confirmation import (
 )
 from bettong.harness.queries.search.free_runners import FreeRunners
 from bettong.harness.queries.search.lineage import Why
+from bettong.harness.queries.sense import dated
 from bettong.harness.queries.sink.rows import Input, judged_fields
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CLEAN, FaultSet
@@ -189,6 +191,8 @@ class QueryExecutor:
         self._runs[schedule] = run
         anomalies, outcome = verdict.anomalies, _outcome(verdict)
         beside = run.concurrent if self.why.seen else run.concurrent | _unseen(run.processes)
+        if not schedule:
+            beside = beside | dated(run.events, datetime.now().astimezone())
         if run.not_fired:
             outcome, note = "not-injected", cause(run.errors[-1]) if run.errors else ""
         elif verdict.malformed or unread:

@@ -21,6 +21,7 @@ from bettong.harness.queries.faults.failed_step import FailedEachTime, FailedTas
 from bettong.harness.queries.faults.kinds import (
     fails_attempt,
     faults_at,
+    half_written,
     refused,
     refused_once,
     refuses,
@@ -34,10 +35,11 @@ from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
 from bettong.harness.queries.search.amid_files import BEGINS, SHOWS, Operation, amid_files
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
-from bettong.harness.queries.sink.file_steps import CHANGED, STATEMENTS
+from bettong.harness.queries.sink.file_steps import CHANGED, STATEMENTS, WRITE
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 
+_MOST_WRITTEN = 6
 _APART = 6
 """So many runs take about as long as a driver takes to start."""
 
@@ -207,6 +209,8 @@ class Why:
                 yield zombie(point, self.batches - 1)
         yield from next(filter(None, map(self._amid, self._in_full)), ())
         for batch in self._in_full:
+            for write in self._writes(batch):
+                yield from half_written(write)
             yield from (FailedTask(point) for point in self._first_attempts(batch))
             yield from map(FailedEachTime, self._last_own_call(batch))
         for endpoint, batch in self.endpoints.items():
@@ -255,6 +259,15 @@ class Why:
         alone = [step for step, kind, _ in files if kind in STATEMENTS]
         shows = (step for step, kind, _ in files if kind in SHOWS)
         return dict.fromkeys((*begins[:1], *alone[:1], *shows, *begins[-1:], *alone[-1:]))
+
+    def _writes(self, batch: int) -> Iterable[Point]:
+        """The first and the last write to each kind of file of a batch: the first so many kinds."""
+        by_kind: dict[str, list[str]] = {}
+        for step, kind, on in self._files_of(batch):
+            if kind == WRITE:
+                by_kind.setdefault(on, []).append(step)
+        kinds = islice(by_kind.values(), _MOST_WRITTEN)
+        return dict.fromkeys(Point(step) for steps in kinds for step in (steps[0], steps[-1]))
 
     def _begun_past_python(self, batch: int) -> Iterable[Point]:
         """Where a driver stands still before it changes what no operation tells of beforehand: the

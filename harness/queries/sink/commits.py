@@ -9,12 +9,27 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, ClassVar
 
+NO_JOURNAL = "SQLite with journal_mode="
+_JOURNAL = re.compile(r"\bPRAGMA\s+(?:\w+\.)?journal_mode\s*[=(]\s*[\"'`\[]?(\w+)", re.I)
 _COMMENTS = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$))*", re.DOTALL)
 _ENDING = ("COMMIT", "END")
 BACKUP = "BACKUP"
 """As what :meth:`sqlite3.Connection.backup` asks, which is no statement."""
 _FACTORY_AT = 5
 """Where ``sqlite3.connect`` has the class of connections among its arguments."""
+
+
+def journal_mode(sql: str) -> str | None:
+    """What a statement does to the journal by which SQLite takes back what a crash has broken off:
+    a text if there is none on the disk from now on, empty if there is, None if it does nothing.
+
+    Of a crash then "the database file will very likely go corrupt" (sqlite.org/pragma.html).
+    """
+    found = _JOURNAL.search(sql)
+    if found is None:
+        return None
+    mode = found[1].upper()
+    return f"{NO_JOURNAL}{mode}" if mode in ("MEMORY", "OFF") else ""
 
 
 def verb(sql: str) -> str:

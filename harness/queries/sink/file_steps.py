@@ -11,7 +11,12 @@ CHANGED = "change"
 """The operation of a moment after a change, however that was made."""
 LOOK = "look"
 """The operation of a moment before a batch's function lists a folder, asks whether a file is there,
-or opens one to read it: what it has found out before may no longer hold then."""
+opens one to read it, or asks a database: what it has found out before may no longer hold then."""
+WRITE = "write"
+"""The operation of a moment before bytes are written to a file."""
+HALF = "half"
+"""The operation of a moment at which half of a write was taken, in runs in which the driver dies
+there."""
 LINE = "line"
 """The operation of a moment before a line, and in the detail of a change the line that made it: its
 number, and which time it was begun in the batch."""
@@ -19,6 +24,7 @@ CHANGING_SQL = (
     *("INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"),
     *("CREATE", "DROP", "ALTER", "VACUUM", "REINDEX", "SAVEPOINT"),
 )
+READING_SQL = ("SELECT", "VALUES")
 PRAGMA = "PRAGMA"
 STATEMENTS = frozenset(verb.lower() for verb in (*CHANGING_SQL, PRAGMA, BACKUP))
 """The operations of moments before a statement that is a transaction of its own, or begins one."""

@@ -40,17 +40,21 @@ from bettong.harness.queries.sink.commits import (
     RefusableConnection,
     ask,
     connect_refusable,
+    journal_mode,
     verb,
 )
 from bettong.harness.queries.sink.concurrent import PROPERTY, head
 from bettong.harness.queries.sink.file_steps import (
     CHANGED,
     CHANGING_SQL,
+    HALF,
     LINE,
     LOOK,
     PRAGMA,
+    READING_SQL,
     STEP,
 )
+from bettong.harness.queries.sink.half_writes import HalfWrites
 from bettong.harness.queries.sink.imports import when_imported
 from bettong.harness.queries.sink.lines import Line
 from bettong.harness.queries.sink.paths import is_file, open_as, path_of, regular, whole
@@ -73,7 +77,7 @@ _CHANGING = {
 is given by its file descriptor."""
 _LISTING = ("os.scandir", "os.listdir")
 _ASKING = ("stat", "lstat", "access")
-_ASIDE = (CHANGED, LINE, LOOK)
+_ASIDE = (CHANGED, HALF, LINE, LOOK)
 """Moments at which the sink's code is not about to change anything by an operation that is seen."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _BESIDE_SQLITE = ("", "-journal", "-wal", "-shm")
@@ -90,6 +94,8 @@ _SHARED = (0, 2)
 _PAST_PYTHON = "_USE_CP_SENDFILE"
 """By this ``shutil`` copies a file within the kernel, of which no write is seen."""
 _OPEN = io.open
+_WRITE = os.write
+_READS_NUMBER = re.compile(r"\bPRAGMA\s+(?:\w+\.)?(?:user_version|application_id)\b", re.I)
 _SETS_NUMBER = re.compile(r"\bPRAGMA\s+(?:\w+\.)?(?:user_version|application_id)\s*[=(]", re.I)
 """Of what a pragma sets, these numbers are the user's own, such as that of the last batch."""
 
@@ -98,10 +104,10 @@ class _SeenFile(io.FileIO):
     """A file that asks before each write that reaches it, and each time that it is cut."""
 
     happens: Callable[[str], None]
+    half_writes: HalfWrites
 
     def write(self, data: Any, /) -> int:
-        self.happens("write")
-        return super().write(data)
+        return self.half_writes.write(self.happens, super().write, data)
 
     def truncate(self, size: int | None = None, /) -> int:
         self.happens("truncate")
@@ -125,6 +131,7 @@ class Probe:
             self._aimed_at, self._changed, self._line_begins, self._lines.seen_otherwise
         )
         self._is_tied = False
+        self._half_writes = HalfWrites(self._era, stays_full=False)
 
     def install(self) -> None:
         """From now on, for the life of the process."""
@@ -201,11 +208,11 @@ class Probe:
                 path = f"{open_as(folder)}/{os.fsdecode(path)}"
             self._happens(event.partition(".")[2], path)
 
-    def _looks(self, path: Any, lists: bool = False) -> None:
+    def _looks(self, path: Any, lists: bool = False, sql: str = "") -> None:
         if isinstance(path, str | bytes | os.PathLike) and self._lines.reads():
             path = f"{whole(path)}/*" if lists else path
             if self._concerns(path):  # others are no sign that it keeps something elsewhere
-                self._happens(LOOK, path)
+                self._happens(LOOK, path, sql)
 
     def _tie(self) -> None:
         """Have the lines of ``foreachBatch`` functions watched, once PySpark is there."""
@@ -252,6 +259,7 @@ class Probe:
         if opener is not None:  # it alone says which file it is, as of tempfile
             path = regular(raw.fileno())
         raw.happens = partial(self._happens, path=path) if path is not None else _of_no_interest
+        raw.half_writes = HalfWrites(self._era)
         if buffering == 0:
             return raw
         try:
@@ -279,12 +287,20 @@ class Probe:
         if not self._concerns(path):
             return
 
+        unsafe = ""
+
         def statement(sql: str) -> None:
+            nonlocal unsafe
             first = verb(sql)
-            changes = first in CHANGING_SQL or (first == PRAGMA and _SETS_NUMBER.search(sql))
-            alone = changes and not connection.in_transaction
+            if (mode := journal_mode(sql)) is not None:
+                unsafe = mode
+            sets = first == PRAGMA and _SETS_NUMBER.search(sql)
+            alone = (first in CHANGING_SQL or sets) and not connection.in_transaction
+            shown = " ".join(sql.split())[:_SHOWN]
             if first in (*_DURABLE_SQL, "BEGIN", BACKUP) or alone:
-                self._happens(first.lower(), path, sql=" ".join(sql.split())[:_SHOWN])
+                self._happens(first.lower(), path, sql=shown, who=unsafe)
+            elif first in READING_SQL or (first == PRAGMA and _READS_NUMBER.search(sql)):
+                self._looks(path, sql=shown)
 
         self._lines.seen_otherwise.update(whole(path) + more for more in _BESIDE_SQLITE)
         ask(connection, statement)
@@ -296,7 +312,11 @@ class Probe:
         def asked(*arguments: Any, **named: Any) -> Any:
             number = arguments[at] if len(arguments) > at else None
             if isinstance(number, int) and (path := regular(number)) is not None:
-                self._happens("write", path)
+                asks = partial(self._happens, path=path)
+                if call is _WRITE and len(arguments) == 2:
+                    return self._half_writes.write(asks, partial(call, number), arguments[1])
+                whole = partial(call, *arguments, **named)
+                return HalfWrites(self._era).write(asks, lambda _: whole(), b"")
             return call(*arguments, **named)
 
         return asked
@@ -346,6 +366,11 @@ class Probe:
             self._busy.now = False
         return self._folder
 
+    def _era(self) -> object:
+        """Another one for each driver of each run."""
+        self._aimed_at()
+        return self._known
+
     def _refresh(self) -> None:
         try:
             found = self._file.stat()
@@ -374,7 +399,8 @@ class Probe:
         self, operation: str, path: Any, sql: str = "", who: str = "", line: Line | None = None
     ) -> None:
         """Ask the conductor; raises what it answers, in the midst of the sink's own call.
-        ``sql``: the statement, if it is one; ``who``: has worked beside the batch's thread;
+        ``sql``: the statement, if it is one; ``who``: has worked beside the batch's thread, or
+        does what may be done in part;
         ``line``: the one that begins, or has made the change."""
         concerns = self._concerns(path)
         self._note(path)

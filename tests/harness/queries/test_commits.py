@@ -12,7 +12,7 @@ import pytest
 from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.kinds import faults_at
-from bettong.harness.queries.sink.commits import ask, connect_refusable, verb
+from bettong.harness.queries.sink.commits import ask, connect_refusable, journal_mode, verb
 
 Write = Callable[[sqlite3.Connection], None]
 
@@ -120,3 +120,17 @@ def test_an_error_is_tried_where_a_transaction_ends() -> None:
     }
     assert "storage(EIO, before batch=1/sink.file=3.commit)" in tried["commit"]
     assert len(tried["begin"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("sql", "mode"),
+    [
+        ("PRAGMA journal_mode=MEMORY", "SQLite with journal_mode=MEMORY"),
+        ("pragma main.journal_mode = 'off'", "SQLite with journal_mode=OFF"),
+        ("PRAGMA journal_mode(wal)", ""),
+        ("PRAGMA journal_mode", None),
+        ("INSERT INTO t VALUES (1)", None),
+    ],
+)
+def test_a_journal_that_is_not_on_the_disk_is_told(sql: str, mode: str | None) -> None:
+    assert journal_mode(sql) == mode

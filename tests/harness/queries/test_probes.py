@@ -143,6 +143,102 @@ except OSError as e:
     assert found == ["write a", "write a", "write a", "write b"]
 
 
+def test_what_sqlite_changes_without_a_journal_may_be_done_in_part(tmp_path: Path) -> None:
+    code = """
+db = sqlite3.connect(path, isolation_level=None)
+db.execute("CREATE TABLE t (x)")
+db.execute("PRAGMA journal_mode=MEMORY")
+db.execute("INSERT INTO t VALUES (1)")
+db.execute("PRAGMA journal_mode=DELETE")
+db.execute("DELETE FROM t")
+"""
+    told = "SQLite with journal_mode=MEMORY"
+    found = moments(tmp_path, code)
+    assert found[-3:] == ["create a", f"insert a: {told}", "delete a"]
+
+
+LIMITED = """
+asked = Recorder.notify
+def notify(self, event):
+    asked(self, event)
+    if seen.count("write a") == NTH and seen[-1] == "write a":
+        raise OSError(ANSWER, "by order")
+Recorder.notify = notify
+def attempt(call):
+    try:
+        return call()
+    except OSError as e:
+        return e.errno
+"""
+AT_ONCE = "with open(path, 'wb') as f: f.write(b'abcd'); f.flush()"
+
+
+@pytest.mark.parametrize(
+    ("code", "content", "nth"),
+    [
+        (f"def user():\n {AT_ONCE}\nassert attempt(user) == errno.ENOSPC", "ab", 1),
+        (
+            "with open(path, 'wb', 0) as f:\n"
+            " assert f.write(b'abcd') == 2\n"
+            " assert [attempt(lambda: f.write(b'c')) for _ in range(2)] == [errno.ENOSPC] * 2",
+            "ab",
+            1,
+        ),
+        (
+            "n = os.open(path, os.O_WRONLY | os.O_CREAT)\n"
+            "assert os.write(n, b'abcd') == 2\n"
+            "assert attempt(lambda: os.write(n, b'cd')) == errno.ENOSPC\n"
+            "assert os.write(n, b'cd') == 2",
+            "abcd",
+            1,
+        ),
+        ("assert attempt(lambda: path.write_text('a')) == errno.ENOSPC", "", 1),
+        (
+            "n = os.open(path, os.O_WRONLY | os.O_CREAT)\n"
+            "assert attempt(lambda: os.writev(n, [b'ab', b'cd'])) == errno.ENOSPC",
+            "",
+            1,
+        ),
+        (
+            "f = open(path, 'wb', 0); f.write(b'x'); f.write(b'abcd')\n"
+            "aiming.aim(folder, Instrumentation(incarnation=2)); f.write(b'y')",
+            "xaby",
+            2,
+        ),
+    ],
+)
+def test_of_a_write_to_a_disk_that_is_full_half_is_taken_and_the_next_one_fails(
+    tmp_path: Path, code: str, content: str, nth: int
+) -> None:
+    """Until another driver begins."""
+    order = LIMITED.replace("ANSWER", "errno.ENOSPC").replace("NTH", str(nth))
+    moments(tmp_path, f"import errno\n{order}{code}")
+    assert (tmp_path / "own" / "a").read_text() == content
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        AT_ONCE,
+        "os.write(os.open(path, os.O_WRONLY | os.O_CREAT), b'abcd')",
+        "os.writev(os.open(path, os.O_WRONLY | os.O_CREAT), [b'abcd'])",
+    ],
+)
+def test_amid_a_write_in_which_the_driver_dies_there_is_a_moment(tmp_path: Path, code: str) -> None:
+    order = LIMITED.replace("ANSWER", "errno.EINTR").replace("NTH", "1")
+    half = """
+def halves(self, event):
+    if event.detail["op"] == "half":
+        seen.append(path.read_text())
+        return
+    notify(self, event)
+Recorder.notify = halves
+"""
+    found = moments(tmp_path, f"import errno\n{order}{half}{code}")
+    assert found == ["open a", "write a", "" if "writev" in code else "ab"]
+    assert (tmp_path / "own" / "a").read_text() == "abcd"
+
+
 def test_a_statement_that_is_its_own_transaction_is_a_moment(tmp_path: Path) -> None:
     code = """
 db = sqlite3.connect(path, isolation_level=None)
@@ -257,6 +353,18 @@ def test_duckdb_asks_where_it_connects_to_a_file(
         (
             ["os.listdir(folder)", "open(a, 'w').close()", "open(a).close()", "os.scandir(folder)"],
             ["look *", "open a", "change a", "look a", "look *"],
+        ),
+        (
+            [
+                "db = sqlite3.connect(a, isolation_level=None)",
+                "db.execute('SELECT 1')",
+                "db.execute('PRAGMA user_version')",
+                "db.execute('PRAGMA journal_mode')",
+                "db.execute('BEGIN IMMEDIATE')",
+                "db.execute('SELECT 2')",
+                "db.close()",
+            ],
+            ["look a", "look a", "begin a", "look a"],
         ),
         (
             ["os.path.exists(a)", "folder.joinpath('b').exists()", "os.access('/', os.R_OK)"],

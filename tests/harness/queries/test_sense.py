@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.queries.sense import expect_asked, expect_over_links, unasked
+from bettong.harness.queries.sense import dated, expect_asked, expect_over_links, in_turn, unasked
 from bettong.harness.wire import Recording
 from bettong.harness.wire.conversation import Conversation, History, Ledger, Request
 from bettong.harness.wire.framing.base import Info
 from bettong.lineage.errors import UsageError
+from bettong.lineage.trace import Phase, TraceEvent
 
 STARTED = 10
 
@@ -58,3 +61,29 @@ def test_a_task_that_connects_past_the_link_is_refused() -> None:
     found.past = {"db"}
     with pytest.raises(UsageError, match=r"connects to db past the link, .* env\.address\('db'\)"):
         expect_over_links("It", found)
+
+
+@pytest.mark.parametrize(
+    ("path", "day"),
+    [
+        ("dt=2026-03-01/batch-1.jsonl", "2026-03-01"),
+        ("2026/02/28/part-0", "2026/02/28"),
+        ("rows-20260301.csv", "20260301"),
+        ("dt=2026-02-27/batch-1.jsonl", ""),
+        ("batch-1.jsonl", ""),
+    ],
+)
+def test_files_that_are_named_by_the_day_make_a_verdict_unsure(path: str, day: str) -> None:
+    """That of the run, or the one before: it may have begun before midnight."""
+    event = TraceEvent("batch=0/sink.file=1.open", "before", "driver", 1)
+    today = datetime(2026, 3, 1, 0, 1, tzinfo=UTC)
+    by_sink, by_spark = ({"op": "open", "path": path}, {"path": path})
+    found = dated([TraceEvent(*_four(event), detail=by_sink)], today)
+    assert found == ({f"files are named by the day ({day}"} if day else set())
+    assert dated([TraceEvent(*_four(event), detail=by_spark)], today) == set()
+    if found:
+        assert f"the day ({day}): a replay on the next day" in in_turn(found)
+
+
+def _four(event: TraceEvent) -> tuple[str, Phase, str, int]:
+    return event.step, event.phase, event.node, event.incarnation

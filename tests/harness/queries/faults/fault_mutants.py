@@ -8,7 +8,7 @@ import os
 import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from bettong.harness.queries.sink.contract import Environment
 from bettong.scenarios.sinks.files import JsonBatchFiles, SqliteOneTransaction
@@ -153,6 +153,63 @@ class AsksThenReads(JsonBatchFiles):
 
         writer = rows.writeStream.foreachBatch(apply)
         return writer.option("checkpointLocation", env.checkpoint).start()
+
+
+class AppendsLines(JsonBatchFiles):
+    """A line for each batch, the first of which counts: what is torn has no end, so that the line
+    of the replay is a part of it."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            found = [json.loads(line) for line in batch.toJSON().collect()]
+            line = json.dumps({"batch": batch_id, "rows": found})
+            with (env.workdir / "log").open("a+") as log:
+                self.end(log)
+                log.write(f"{line}\n")
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def end(self, log: TextIO) -> None:
+        """Make ready what is there for a line to be appended."""
+
+    def read(self, env: Environment) -> list[Any]:
+        lines: dict[int, list[Any]] = {}
+        for line in (env.workdir / "log").read_text().splitlines():
+            with contextlib.suppress(ValueError):
+                batch = json.loads(line)
+                lines.setdefault(batch["batch"], batch["rows"])
+        return [row for rows in lines.values() for row in rows]
+
+
+class CutsOff(AppendsLines):
+    """The same, and right: what has no end is cut off first."""
+
+    def end(self, log: TextIO) -> None:
+        log.seek(0)
+        log.truncate(log.read().rfind("\n") + 1)
+
+
+class AsksTwice(SqliteOneTransaction):
+    """Asks whether the batch is there, then for a version that is set with the rows if it is still
+    the same: of what another driver has done in between it knows nothing."""
+
+    def setup(self, env: Environment) -> None:
+        with self._connect(env) as db:
+            db.execute("CREATE TABLE rows (id TEXT, key TEXT, seq INTEGER, value INTEGER)")
+            db.execute("CREATE TABLE versions (version INTEGER)")
+            db.execute("INSERT INTO versions VALUES (0)")
+        db.close()
+
+    def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        known = db.execute("SELECT 1 FROM rows WHERE id = ?", (rows[0][0],)).fetchall()
+        (version,) = db.execute("SELECT version FROM versions").fetchone()
+        if known:
+            return
+        with db:
+            set_to = "UPDATE versions SET version = ? WHERE version = ?"
+            if db.execute(set_to, (version + 1, version)).rowcount:
+                db.executemany("INSERT INTO rows VALUES (?, ?, ?, ?)", rows)
 
 
 class AsksThenInserts(SqliteOneTransaction):

@@ -34,6 +34,8 @@ MIDDLE = "batch=1/p=0/a=0/source.middle"
 TWICE = f"lost-executor(before {MIDDLE}, goes on)"
 LOST = f"lost-executor(before {MIDDLE})"
 LOST_AT_END = "lost-executor(after batch=1/stage=0/p=0/a=0/task)"
+AMID = "crash(driver, amid batch=1/sink.file=2.write)"
+FULL = "storage(ENOSPC, before batch=1/sink.file=2.write)"
 LATE = "pause(driver, from batch=1/sink.file={} until after batch=3/commits)"
 ZOMBIE = "pause(driver, from batch=1/commits until after batch=3/commits)"
 
@@ -41,6 +43,11 @@ ZOMBIE = "pause(driver, from batch=1/commits until after batch=3/commits)"
 def nightly(target: str, fault: str, seen: set[str], evidence: str) -> ParameterSet:
     """A right sink under a fault that a broken one shows at every change."""
     return pytest.param(target, fault, seen, evidence, marks=pytest.mark.slow)
+
+
+def later(fault: str) -> str:
+    """The same, where the file is cut before it is written."""
+    return fault.replace("=2.write", "=3.write")
 
 
 @pytest.mark.parametrize(
@@ -73,8 +80,13 @@ def nightly(target: str, fault: str, seen: set[str], evidence: str) -> Parameter
             {"Loss"},
             "incarnation 1 ends here",
         ),
+        (f"{MUTANTS}:AppendsLines", AMID, {"Loss"}, "state was kept as it was"),
+        (f"{MUTANTS}:AppendsLines", FULL, {"Loss"}, "the step failed with ENOSPC"),
+        nightly(f"{MUTANTS}:CutsOff", later(AMID), set(), "state was kept as it was"),
+        nightly(f"{MUTANTS}:CutsOff", later(FULL), set(), "the step failed with ENOSPC"),
         (f"{MUTANTS}:AsksThenInserts", LATE.format("1.insert"), {"Duplicate"}, "went on"),
         (f"{MUTANTS}:AsksThenReads", LATE.format("3.look"), {"Loss"}, "went on"),
+        (f"{MUTANTS}:AsksTwice", LATE.format("2.look"), {"Duplicate"}, "went on"),
         (f"{MUTANTS}:AsksThenConnects", LATE.format("2.connect"), {"Duplicate"}, "went on"),
         (f"{FILES}:SqliteInsert", ZOMBIE, {"Duplicate"}, "driver(s) went on"),
         nightly(f"{FILES}:SqliteOneTransaction", ZOMBIE, set(), "driver(s) went on"),

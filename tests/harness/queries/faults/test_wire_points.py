@@ -167,6 +167,21 @@ def test_commands_of_redis_that_only_read_change_nothing(label: str, changes: bo
     )
 
 
+def test_a_driver_stands_still_at_the_last_of_what_it_asks_before_it_writes() -> None:
+    """But not at the first: it knows nothing yet. In Redis, where the others are no moments."""
+    asked = [(1, label, "") for label in ("PING", "GET", "HGET", "GET", "WATCH", "MULTI", "EXEC")]
+    late = [id for id in ids(placed(asked)) if id.startswith("pause(driver") and "until" not in id]
+    places = ("3 HGET", "4 GET", "5 WATCH", "7 EXEC")
+    assert sorted(late) == [f"pause(driver, before db/conn=1/request={place})" for place in places]
+
+
+def test_of_many_kinds_of_what_is_asked_the_last_are_such_moments() -> None:
+    kinds = ("GET", "HGET", "LLEN", "EXISTS", "TTL", "XLEN", "ZCARD", "SCARD")
+    found = ids(placed([(1, label, "") for label in kinds]))
+    late = [id.split()[-1].rstrip(")") for id in found if id.startswith("pause(driver")]
+    assert sorted(late) == sorted(kinds[-6:])
+
+
 def test_of_requests_that_are_alike_the_first_and_the_last_stand_for_all() -> None:
     asked = [(1, "BEGIN", "")] + [(1, "INSERT", str(n)) for n in range(5)] + [(1, "COMMIT", "")]
     assert numbers(placed(asked)) == [1, 2, 6, 7]
