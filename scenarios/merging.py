@@ -42,6 +42,38 @@ QUIET_BY_HAND = {
 """What they lead to: windows that end with an amount, and by a tick those of bob, ann and eve, in
 the order of their hashes."""
 
+
+def visits_again() -> bytes:
+    """Visits of a user who comes again when she is forgotten, among others. What says that she is
+    gone is merged with what is known of "bob", whose hash is beside hers, while a file that was
+    written for one state partition still has her."""
+    return (
+        b"1,ann\n2,cid\n20,bob\n21,cid\n30,cid\n31,cid\n32,cid\n33,cid\n34,ann\n34,cid\n35,ann\n"
+        b"36,cid"
+    )
+
+
+AGAIN_BY_HAND = {
+    "visits/0.0.0@counts": "ann was here 1 times",
+    "visits/1.0.0@counts": "cid was here 1 times",
+    "visits/2.0.0@counts": "bob was here 1 times",
+    "visits/2.1.1070017934.1889350135.0.0@ended": "1 pages from 1 to 11",
+    "visits/2.1.1669005907.635947456.1610612736.0@ended": "1 pages from 2 to 12",
+    "visits/3.0.0@counts": "cid was here 2 times",
+    "visits/4.0.0@counts": "cid was here 3 times",
+    "visits/5.0.0@counts": "cid was here 4 times",
+    "visits/5.1.368341355.1757475340.1610612736.0@ended": "1 pages from 20 to 30",
+    "visits/5.1.1070017934.1889350135.0.0@counts": "1 are forgotten",
+    "visits/6.0.0@counts": "cid was here 5 times",
+    "visits/7.0.0@counts": "cid was here 6 times",
+    "visits/8.0.0@counts": "ann was here 1 times",
+    "visits/9.0.0@counts": "cid was here 7 times",
+    "visits/10.0.0@counts": "ann was here 2 times",
+    "visits/11.0.0@counts": "cid was here 8 times",
+}
+"""What they lead to: a session ends ten seconds after its last visit, by a tick at each third one;
+who has been away for more than 25 seconds is forgotten by the next tick."""
+
 MERGING = replace(
     COUNTING,
     name="counting_merging",
@@ -91,12 +123,26 @@ FORGETTING = replace(
     rows=QUIET_BY_HAND,
 )
 
+FORGETTING_APART = replace(
+    MERGING_APART,
+    name="forgetting_merging_apart",
+    title="visits of users who are forgotten, in 6 batches, with state files that are merged when "
+    "the next batch's are written, and one state partition more after each restart",
+    application="bettong.scenarios.applications.visits:app",
+    stream="visits",
+    input=visits_again,
+    partitions=1,
+    batches=2,
+    rows=AGAIN_BY_HAND,
+)
+
 SCENARIOS: Sequence[Scenario] = (
     MERGING,
     MERGING_BESIDE,
     MERGING_APART,
     COLLIDED,
     FORGETTING,
+    FORGETTING_APART,
 )
 
 

@@ -132,9 +132,14 @@ class Housekeeper:
                 for state, old in chosen.items():
                     if old:
                         name = self.merged_name(state, manifest.batch, partition)
-                        oldest = len(old) == len(files[state])
+                        oldest = self.is_all(old, files[state])
                         done[old] = merge(state, self._store, old, name, oldest)
         return done
+
+    def is_all(self, old: Sequence[FileEntry], files: Sequence[FileEntry]) -> bool:
+        """Whether the files that are merged are all that hold rows of their partition, so that what
+        is forgotten needs to be known no more."""
+        return len(old) == len(files)
 
     def merged_name(self, state: State, batch: int, partition: int) -> str:
         """Of a file that is made of others after a batch."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from bettong.engine.storage.disk import OS_DISK, Disk
+from bettong.engine.storage.disk import OS_DISK, Disk, removed_if_it_fails
 from bettong.lineage.errors import BettongError
 
 
@@ -73,22 +73,16 @@ class LocalStore:
     def publish(self, name: str, data: bytes) -> None:
         path = self._path(name)
         temporary = _temporary(path)
-        try:
+        with removed_if_it_fails(temporary, self.disk):
             self._write(temporary, data)
             self.disk.rename(temporary, path)
-        except OSError:
-            self._give_up(temporary)
-            raise
         self.disk.sync_directory(path.parent)
 
     def create(self, name: str, data: bytes) -> bool:
         path = self._path(name)
         temporary = _temporary(path)
-        try:
+        with removed_if_it_fails(temporary, self.disk):
             self._write(temporary, data)
-        except OSError:
-            self._give_up(temporary)
-            raise
         try:
             self.disk.link(temporary, path)
             made = True
@@ -127,11 +121,6 @@ class LocalStore:
         path = self.root / name
         self.disk.make_directory(path.parent)
         return path
-
-    def _give_up(self, temporary: Path) -> None:
-        """A full disk is not made fuller each time that it is tried again."""
-        with contextlib.suppress(OSError):
-            self.disk.remove(temporary)
 
     def _write(self, path: Path, data: bytes | memoryview) -> None:
         file = self.disk.append_to(path)

@@ -176,11 +176,24 @@ def replace_file(path: Path, content: Buffer, disk: Disk = OS_DISK) -> None:
     unfinished = path.with_name(f"{path.name}.new")
     with contextlib.suppress(FileNotFoundError):
         disk.remove(unfinished)
-    file = disk.append_to(unfinished)
-    try:
-        file.write(content)
-        file.sync()
-    finally:
-        file.close()
-    disk.rename(unfinished, path)
+    with removed_if_it_fails(unfinished, disk):
+        file = disk.append_to(unfinished)
+        try:
+            file.write(content)
+            file.sync()
+        finally:
+            file.close()
+        disk.rename(unfinished, path)
     disk.sync_directory(path.parent)
+
+
+@contextlib.contextmanager
+def removed_if_it_fails(unfinished: Path, disk: Disk) -> Iterator[None]:
+    """Write a file, or fail without it: a full disk is not made fuller each time that it is tried
+    again."""
+    try:
+        yield
+    except OSError:
+        with contextlib.suppress(OSError):
+            disk.remove(unfinished)
+        raise

@@ -321,7 +321,7 @@ class Carried:
         if not disturbed and not self._closed_as_told():
             found.append(stuck("no batch was closed by time", expected="batches that time closes"))
         if not power_was_cut:  # what was removed may be back, for nobody waits for that
-            found += left_over(layout, scenario.versions, faults)
+            found += left_over(layout, scenario.versions, faults, self.first.evidence.values())
         self.left_behind.append(found)
 
     def _closed_as_told(self) -> bool:

@@ -3,14 +3,15 @@ output shows it, and a system that runs for long fills its disks with it.
 
 What a crash has left is often removed only when the next batch is done. So while faults may have
 fired, only what more than one batch has had the occasion to remove counts; in an undisturbed run
-everything does.
+everything does, and where no more than a call to the disk has failed: whoever is told of that
+removes what it has begun.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from bettong.engine.state.housekeeping import FOLDER as FILES
 from bettong.engine.state.manifest import read_version, stored
@@ -18,6 +19,7 @@ from bettong.engine.state.planned import all_noted
 from bettong.engine.state.store import LocalStore
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.kinds import Storage
 from bettong.harness.runs.left_logs import leak
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import PAUSE
@@ -31,7 +33,10 @@ _SHOWN = 5
 
 
 def left_over(
-    layout: Layout, versions: int | None = None, faults: Sequence[Fault] = ()
+    layout: Layout,
+    versions: int | None = None,
+    faults: Sequence[Fault] = (),
+    evidence: Iterable[str] = (),
 ) -> tuple[Anomaly, ...]:
     """A Leak for each kind of thing that is left over where all messages are done with.
 
@@ -40,12 +45,13 @@ def left_over(
         versions: of the state that are to be kept at most; None where that is not judged. Where a
             driver was held back it is not: what it writes when it goes on, nobody removes yet.
         faults: that were to fire.
+        evidence: of those that have: what the disk did not remove when it was asked to is left.
     """
     found: list[Anomaly] = []
     if versions is not None and not any(fault.bound == PAUSE for fault in faults):
         found += _state(layout, versions)
-    if not faults:
-        found += _unfinished(layout)
+    if all(isinstance(fault, Storage) and not fault.lasting for fault in faults):
+        found += _unfinished(layout, set(map(Storage.left_by, evidence)))
     return tuple(found)
 
 
@@ -88,13 +94,15 @@ def _batch(file: str) -> float:
     return int(found["batch"]) if found else math.inf
 
 
-def _unfinished(layout: Layout) -> Iterator[Anomaly]:
+def _unfinished(layout: Layout, excused: Collection[str | None]) -> Iterator[Anomaly]:
     """Files that were to have another name, and outputs that wait to be committed."""
     folders = [layout.gateway, layout.receiver, layout.files, layout.checkpoint / STATE]
     found = {path for top in folders for pattern in _UNFINISHED for path in top.rglob(pattern)}
     found |= set(layout.files.glob("*/_staged/*"))
-    if found:
-        names = sorted(path.relative_to(layout.folder).as_posix() for path in found)
+    names = sorted(
+        path.relative_to(layout.folder).as_posix() for path in found if path.name not in excused
+    )
+    if names:
         yield leak(
             "only files that are whole and in use",
             f"{', '.join(names[:_SHOWN])} and {len(names)} such files in all",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bettong.harness.scenario import Scenario
 from bettong.scenarios.corners import ROLLING, VISITS
 from bettong.scenarios.counting import COUNTING
-from bettong.scenarios.merging import MERGING
+from bettong.scenarios.merging import FORGETTING_APART, MERGING
 from bettong.scenarios.mutants.definition import mutant
 from bettong.scenarios.showcase import ALERTS
 from bettong.scenarios.word_count import WORD_COUNT
@@ -165,5 +165,13 @@ MUTANTS: Sequence[Scenario] = (
         "protocol",
         "protocols:DropsMergedFiles",
         "Remove a state file when no version of the state that may be read again names it.",
+    ),
+    mutant(
+        FORGETTING_APART,
+        "forgotten_come_back",
+        "what says that an entity is forgotten is dropped while an older file has it",
+        "protocol",
+        "protocols:ForgetsTombstones",
+        "Keep what says that an entity is gone until all files that may hold it are merged.",
     ),
 )

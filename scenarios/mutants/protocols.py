@@ -21,6 +21,7 @@ from bettong.engine.batch.tasks import LevelTask, Moved, ReadTask
 from bettong.engine.endpoints import TcpSink
 from bettong.engine.errors import FencedError
 from bettong.engine.functions import State
+from bettong.engine.keys import bounds
 from bettong.engine.net.client import Patience
 from bettong.engine.net.errors import ConnectionLostError
 from bettong.engine.sources.base import StreamSource
@@ -37,7 +38,7 @@ from bettong.engine.state.manifest import (
     stored,
 )
 from bettong.lineage.trace import MessageRange
-from bettong.scenarios.beside import MergingFiles
+from bettong.scenarios.beside import MergingApart, MergingFiles
 
 
 class _Unchecked(BatchProtocol):
@@ -129,6 +130,23 @@ class DropsMergedFiles(MergingFiles):
     """Removes files once they are merged, while the version before is made of them."""
 
     housekeeper = _Hasty
+
+
+class _OwnPartition(Housekeeper):
+    def is_all(self, old: Sequence[FileEntry], files: Sequence[FileEntry]) -> bool:
+        for partition in range(self._partitions):
+            low, high = bounds(partition, self._partitions)
+            own = [file for file in files if low <= file.low and file.high < high]
+            if {*old} <= {*own}:
+                return len(old) == len(own)
+        return False
+
+
+class ForgetsTombstones(MergingApart):
+    """Takes what is forgotten for known by all when its own partition's files are merged, though a
+    file that was written for a larger partition still has it."""
+
+    housekeeper = _OwnPartition
 
 
 class NotesReplaysEarly(BatchProtocol):

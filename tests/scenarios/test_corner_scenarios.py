@@ -49,6 +49,10 @@ CORNERS = {
         ("engine/expiry.py", "given = list(on_expiry(kept.value))"),
         ("engine/windows.py", "yield from self._fire(entity)"),
     ],
+    "forgetting_merging_apart": [
+        ("engine/state/compaction.py", "return write_rows(store, name, state.name, rows,"),
+        ("engine/expiry.py", "given = list(on_expiry(kept.value))"),
+    ],
     "switches_on_arrays": [("engine/state/columns.py", "f.name: column.field(i).to_numpy(")],
     "counting_ahead": [("engine/ingest/gateway.py", "causes.append(following.cause)")],
     "counting_collided": [

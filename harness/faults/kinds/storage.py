@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno as errno_codes
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -18,6 +19,7 @@ from bettong.lineage.faults import STORAGE
 from bettong.lineage.trace import Phase, TraceEvent
 
 SHORT = "SHORT"
+_NOT_REMOVED = re.compile(r"call \d+, remove of (.+): \w+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,13 @@ class Storage(Fault):
             return None
         operation, path = event.detail.get("operation"), event.detail.get("path")
         return Begun(f"call {self.call}, {operation} of {path}: {self.errno}", done=True)
+
+    @staticmethod
+    def left_by(evidence: str) -> str | None:
+        """The name of the file that was to be removed when this was the evidence of such a fault;
+        None where it was another call."""
+        found = _NOT_REMOVED.match(evidence)
+        return found[1] if found else None
 
     @classmethod
     def singles(cls, event: TraceEvent, topology: Topology, occurrence: int) -> Iterable[Storage]:

@@ -38,6 +38,7 @@ SCENARIOS = (
     "counting_merging_beside",
     "counting_merging_apart",
     "forgetting_merging",
+    "forgetting_merging_apart",
     "counting_collided",
     "counting_on_arrays",
     "switches_on_arrays",

@@ -19,6 +19,12 @@ from bettong.harness.runs.left_over import left_over
 CRASH = Schedule.from_dict(
     {"faults": [{"crash": {"node": "driver", "before": "batch=1/sink.commit"}}]}
 ).faults
+FULL, FULL_FROM_THEN_ON = (
+    Schedule.from_dict(
+        {"faults": [{"storage": {"before": "batch=1/state.manifest", "call": 1, **more}}]}
+    ).faults
+    for more in ({}, {"lasting": True})
+)
 PAUSE = Schedule.from_dict(
     {"faults": [{"pause": {"node": "driver", "from": "batch=1/sink.commit", "replace": True}}]}
 ).faults
@@ -92,6 +98,12 @@ def test_what_is_unfinished_is_left_over_unless_a_crash_may_have_left_it(
     (leak,) = left_over(layout)
     assert str(leak.seen).startswith(name)
     assert left_over(layout, faults=CRASH) == ()
+    assert left_over(layout, faults=FULL) == (leak,)
+    base = name.rpartition("/")[2]
+    told = [f"call 3, append of {base}: EIO", f"call 3, remove of other-{base}: EIO"]
+    assert left_over(layout, faults=FULL, evidence=told) == (leak,)
+    assert left_over(layout, faults=FULL, evidence=[f"call 11, remove of {base}: EIO"]) == ()
+    assert left_over(layout, faults=FULL_FROM_THEN_ON) == ()
 
 
 def test_what_cannot_be_read_is_left_to_who_has_to_read_it(tmp_path: Path) -> None:
