@@ -38,6 +38,7 @@ IN_PROCESS_ONLY = frozenset(
         "batch_goes_by_no_note",
         "batch_planned_twice",
         "fenced_commit_passed_over",
+        "forgotten_come_back",
         "full_batch_not_noted",
         "merged_files_dropped_early",
         "silent_end_forgotten",
@@ -46,8 +47,8 @@ IN_PROCESS_ONLY = frozenset(
     }
 )
 """On Spark its own log of offsets keeps what a batch takes a second time, state files are of the
-workers' disks, a batch whose messages are released is not done again, and the crash that shows a
-forgotten end fires without harm."""
+workers' disks, a batch whose messages are released is not done again, and the crashes that show a
+forgotten end, or entities that come back, fire without harm."""
 
 
 def entries() -> list[CatalogEntry]:
