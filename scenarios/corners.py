@@ -116,6 +116,16 @@ BOOKINGS_BY_HAND = {
 }
 """What becomes of the accounts; what is refused has changed nothing."""
 
+STATEMENTS_BY_HAND = {
+    "amounts/2.0.6@refused": "one: ValueError: one would have -15",
+    "amounts/2.1.1221701134.2109318424.1073741824@statements": "5 after 1",
+    "amounts/2.1.1960057050.252731888.0@statements": "10 after 1",
+    "amounts/4.0.6@refused": "two: ValueError: two would have -5",
+    "amounts/5.1.1221701134.2109318424.1073741824@statements": "0 after 2",
+    "amounts/5.1.1960057050.252731888.0@statements": "0 after 2",
+}
+"""The same, as told to both by a tick with each third booking."""
+
 
 def large() -> bytes:
     """Four messages of some millions of bytes."""
@@ -322,6 +332,15 @@ ACCOUNTS = replace(
     rows=BOOKINGS_BY_HAND,
 )
 
+STATEMENTS = replace(
+    ACCOUNTS,
+    name="statements",
+    title="accounts in 2 batches, all of which are told of time, where a step fails when it has "
+    "changed one",
+    application="bettong.scenarios.applications.statements:app",
+    rows=STATEMENTS_BY_HAND,
+)
+
 BETWEEN_FOLDERS = replace(
     COUNTING,
     name="counting_between_folders",
@@ -358,6 +377,7 @@ SCENARIOS: Sequence[Scenario] = (
     VISITS,
     READINGS,
     ACCOUNTS,
+    STATEMENTS,
     BETWEEN_FOLDERS,
     LARGE,
 )

@@ -25,7 +25,7 @@ class Measured(NamedTuple):
 MEASURED = {
     "files:Parquet": Measured("effectively-once", 93, 111),
     "files:ParquetFiles": Measured("none", 47, 112),
-    "files:JsonAppend": Measured("at-least-once", 22, 32),
+    "files:JsonAppend": Measured("none", 33, 125),
     "files:JsonBatchFiles": Measured("effectively-once", 44, 59),
     "files:SqliteInsert": Measured("at-least-once", 24, 46),
     "files:SqliteOneTransaction": Measured("effectively-once", 39, 51),

@@ -52,9 +52,9 @@ SHIPPED = [
         (
             "JsonAppend",
             "foreachBatch appends to a file",
-            "at-least-once",
+            "none",
             _REPLAYED,
-            _AGAIN,
+            f"{_AGAIN}, and what is appended to a line that was written by half cannot be read",
         ),
         (
             "JsonBatchFiles",

@@ -19,8 +19,8 @@ from bettong.harness.search.bounds import bounds_of
 from bettong.scenarios import corners, full, merging
 from bettong.scenarios.benchmarks.mutants.executed import Executed
 from bettong.scenarios.benchmarks.mutants.overlay import source_of
-from bettong.scenarios.corners import ACCOUNTS, READINGS, VISITS
-from bettong.scenarios.merging import COLLIDING, FORGETTING
+from bettong.scenarios.corners import ACCOUNTS, READINGS, STATEMENTS, VISITS
+from bettong.scenarios.merging import COLLIDING, FORGETTING, FORGETTING_APART
 
 SCENARIOS = (*corners.SCENARIOS, *merging.SCENARIOS, *full.SCENARIOS)
 
@@ -59,6 +59,7 @@ CORNERS = {
         ("engine/state/files.py", "rows[place] = self._after_collision("),
         ("engine/state/compaction.py", "return np.array([newest[row] for row in sorted(newest)]"),
     ],
+    "statements": [("engine/batch/visits.py", "self._entities[code] = before")],
     "accounts": [("engine/batch/stateful.py", "entities[code] = before")],
     "counting_on_arrays": [("engine/batch/stateful.py", "return from_columns(function.name,")],
     "readings": [
@@ -120,7 +121,9 @@ def test_the_right_ones_hold_without_faults(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "scenario", [VISITS, READINGS, ACCOUNTS, FORGETTING], ids=lambda scenario: str(scenario.name)
+    "scenario",
+    [VISITS, READINGS, ACCOUNTS, STATEMENTS, FORGETTING, FORGETTING_APART],
+    ids=lambda scenario: str(scenario.name),
 )
 def test_the_interpreter_gives_what_was_worked_out_by_hand(scenario: Scenario) -> None:
     messages = scenario.messages()

@@ -52,6 +52,7 @@ SCENARIOS = (
     "counting_rescaled",
     "counting_full",
     "accounts",
+    "statements",
     "live_stall",
     "large_messages",
     "counting_into_kafka",
