@@ -5,11 +5,16 @@ It is made once (:mod:`bettong.harness.spark.archive_maker`); until it is there,
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
+import time
 from pathlib import Path
 
 from bettong.harness.spark import jar
 from bettong.harness.spark.cache import cache_directory
+
+_UNUSED_S = 30 * 24 * 3600
 
 
 def archive_path() -> Path:
@@ -21,9 +26,22 @@ def archive_path() -> Path:
 
 
 def current_archive() -> Path | None:
-    """The archive when it is there."""
+    """The archive when it is there: it is about to be used."""
     path = archive_path()
-    return path if path.exists() else None
+    try:
+        os.utime(path)
+    except OSError:
+        return path if path.exists() else None
+    return path
+
+
+def forget_unused() -> None:
+    """Remove the archives that nobody has used for so long: each Java, Spark and version of
+    Bettong has one of its own, of 180 MB."""
+    for path in cache_directory().glob("classes-*.jsa"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _UNUSED_S:
+                path.unlink()
 
 
 def short_lived() -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from bettong.harness.spark.archive import archive_path
+from bettong.harness.spark.archive import archive_path, forget_unused
 from bettong.harness.spark.cache import made_whole
 from bettong.harness.spark.host import start_session
 from bettong.harness.spark.session import SessionConfig
@@ -47,6 +47,7 @@ def make_in_background() -> subprocess.Popen[bytes] | None:
 def make() -> Path:
     """Make the archive and return its path."""
     path = archive_path()
+    forget_unused()
     with (
         tempfile.TemporaryDirectory(prefix="bettong-") as name,
         made_whole(path) as temporary,
