@@ -38,7 +38,7 @@ MEASURED = {
     "mutants:KeyedByPlace": Measured("at-least-once", 24, 57),
     "mutants:OwnIdentity": Measured("at-least-once", 27, 50),
     "mutants:AcknowledgesEarly": Measured("at-most-once", 23, 39),
-    "mutants:WritesInPlace": Measured("at-most-once", 28, 48),
+    "mutants:WritesInPlace": Measured("none", 41, 135),
     "mutants:MarksBeforeArrow": Measured("at-most-once", 24, 45),
     "mutants:MergesThirds": Measured("at-most-once", 66, 86),
     "mutants:OneNameAside": Measured("none", 51, 209),

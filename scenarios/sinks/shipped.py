@@ -137,7 +137,7 @@ SHIPPED = [
         (
             "WritesInPlace",
             "a file for each batch under its name, left alone when it is there",
-            "at-most-once",
+            "none",
             "crash in the midst of writing",
             "the replay takes a file that was begun for the whole batch",
         ),
