@@ -164,8 +164,8 @@ def difference(first: QueryRun, second: QueryRun) -> str:
 
 def dated(events: Iterable[TraceEvent], today: datetime) -> set[str]:
     """Of files whose names hold the day on which they are written one, as what makes a verdict
-    unsure; none if there are none."""
-    days = {(today - timedelta(days=n)).strftime(f) for n in (0, 1) for f in _DAYS}
+    unsure; none if there are none. By another clock it may be the day before, or after."""
+    days = {(today - timedelta(days=n)).strftime(f) for n in (-1, 0, 1) for f in _DAYS}
     for event in events:
         path = str(event.detail.get("path", "")) if event.detail.get("op") else ""
         if day := next((day for day in days if day in path), ""):

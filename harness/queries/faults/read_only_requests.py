@@ -6,19 +6,8 @@ from __future__ import annotations
 _SQL = {"BEGIN", "SET SESSION", "SHOW", "ping"}
 _REDIS = {"PING", "ECHO", "TIME", "INFO", "MULTI", "UNWATCH", "DISCARD"}
 _REDIS_READS = {
-    *(
-        "WATCH",
-        "DBSIZE",
-        "EXISTS",
-        "TYPE",
-        "TTL",
-        "PTTL",
-        "EXPIRETIME",
-        "PEXPIRETIME",
-        "KEYS",
-        "SCAN",
-        "RANDOMKEY",
-    ),
+    *("WATCH", "DBSIZE", "RANDOMKEY", "KEYS", "SCAN"),
+    *("EXISTS", "TYPE", "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME"),
     *("GET", "MGET", "GETRANGE", "STRLEN", "GETBIT", "BITCOUNT", "BITPOS", "LCS"),
     *("HGET", "HMGET", "HGETALL", "HEXISTS", "HKEYS", "HVALS", "HLEN", "HSTRLEN", "HSCAN"),
     *("LRANGE", "LLEN", "LINDEX", "LPOS"),

@@ -24,6 +24,7 @@ for word do
   esac
   set -- "$@" "$word"
 done
+export JAVA_HOME={home}
 exec {java} ${{archive:+"-XX:SharedArchiveFile=$archive" -Xshare:auto}} "$@"
 """
 
@@ -51,6 +52,7 @@ def java_home(folder: Path, configuration: Path) -> Path:
             "archive": str(archive),
             "configuration": str(configuration),
             "java": str(java),
+            "home": str(java.parent.parent),
         }
         text = _JAVA.format(**{name: shlex.quote(word) for name, word in words.items()})
         program = home / "bin" / "java"

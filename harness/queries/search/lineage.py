@@ -450,7 +450,7 @@ def _operation(crash_point: CrashPoint) -> tuple[object, ...]:
 
 def _kind_of_many(crash_point: CrashPoint) -> str:
     file = StepId.parse(crash_point.point.step).file
-    many = file is not None and file[1] in {"write", CHANGED, *STATEMENTS}
+    many = file is not None and file[1] in {WRITE, CHANGED, *STATEMENTS}
     return file[1] if file is not None and many else ""
 
 

@@ -294,12 +294,13 @@ class Probe:
             first = verb(sql)
             if (mode := journal_mode(sql)) is not None:
                 unsafe = mode
-            sets = first == PRAGMA and _SETS_NUMBER.search(sql)
-            alone = (first in CHANGING_SQL or sets) and not connection.in_transaction
+            changes = first in CHANGING_SQL or (first == PRAGMA and _SETS_NUMBER.search(sql))
+            reads = first in READING_SQL or (first == PRAGMA and _READS_NUMBER.search(sql))
+            alone = changes and not connection.in_transaction
             shown = " ".join(sql.split())[:_SHOWN]
             if first in (*_DURABLE_SQL, "BEGIN", BACKUP) or alone:
                 self._happens(first.lower(), path, sql=shown, who=unsafe)
-            elif first in READING_SQL or (first == PRAGMA and _READS_NUMBER.search(sql)):
+            elif reads and not connection.in_transaction:  # within one it has locked the others out
                 self._looks(path, sql=shown)
 
         self._lines.seen_otherwise.update(whole(path) + more for more in _BESIDE_SQLITE)

@@ -364,7 +364,7 @@ def test_duckdb_asks_where_it_connects_to_a_file(
                 "db.execute('SELECT 2')",
                 "db.close()",
             ],
-            ["look a", "look a", "begin a", "look a"],
+            ["look a", "look a", "begin a"],
         ),
         (
             ["os.path.exists(a)", "folder.joinpath('b').exists()", "os.access('/', os.R_OK)"],

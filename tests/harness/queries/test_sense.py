@@ -69,12 +69,13 @@ def test_a_task_that_connects_past_the_link_is_refused() -> None:
         ("dt=2026-03-01/batch-1.jsonl", "2026-03-01"),
         ("2026/02/28/part-0", "2026/02/28"),
         ("rows-20260301.csv", "20260301"),
+        ("2026_03_02.csv", "2026_03_02"),
         ("dt=2026-02-27/batch-1.jsonl", ""),
         ("batch-1.jsonl", ""),
     ],
 )
 def test_files_that_are_named_by_the_day_make_a_verdict_unsure(path: str, day: str) -> None:
-    """That of the run, or the one before: it may have begun before midnight."""
+    """That of the run, or the one beside it: it may be past midnight elsewhere."""
     event = TraceEvent("batch=0/sink.file=1.open", "before", "driver", 1)
     today = datetime(2026, 3, 1, 0, 1, tzinfo=UTC)
     by_sink, by_spark = ({"op": "open", "path": path}, {"path": path})

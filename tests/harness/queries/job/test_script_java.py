@@ -26,7 +26,7 @@ def asked(
     own.parent.mkdir(parents=True)
     (own.parent / "keytool").touch()
     (own.parent.parent / "release").write_text("17")
-    own.write_text('#!/bin/sh\nprintf "%s\\0" "$@"\n')
+    own.write_text('#!/bin/sh\nprintf "%s\\0" "$@" "$JAVA_HOME"\n')
     own.chmod(0o755)
     monkeypatch.setattr(jar, "java", lambda: str(own))
     monkeypatch.setattr(jar, "hooks", lambda: jar.Hooks(HOOKS, ()))
@@ -35,8 +35,12 @@ def asked(
     assert java_home(folder, CONFIGURATION) == home
     assert (home / "release").read_text() == "17"
     assert (home / "bin" / "keytool").exists()
-    done = subprocess.run([home / "bin" / "java", *words], capture_output=True, check=True)
-    return done.stdout.decode().split("\0")[:-1]
+    of_script = {"JAVA_HOME": str(home)}
+    command = [home / "bin" / "java", *words]
+    done = subprocess.run(command, capture_output=True, check=True, env=of_script)
+    *asked, sees = done.stdout.decode().split("\0")[:-1]
+    assert sees == str(own.parent.parent)
+    return asked
 
 
 def test_a_driver_shares_class_data_and_its_configuration_comes_last(
