@@ -18,9 +18,12 @@ _UNUSED_S = 30 * 24 * 3600
 
 
 def archive_path() -> Path:
-    """Where this machine's archive is, or will be: one for each Java, Spark and hook jar."""
+    """Where this machine's archive is, or will be: one for each Java, Spark and hook jar. A JVM
+    takes none that was made when any of its jars was another file."""
     java = Path(jar.java()).resolve()
-    made_from = (str(jar.hooks().path), str(java), java.stat().st_mtime, *jar.class_path())
+    jars = sorted((jar.spark_home() / "jars").glob("*.jar"))
+    files = [(str(path), path.stat().st_mtime_ns) for path in (jar.hooks().path, java, *jars)]
+    made_from = (files, jar.class_path())
     digest = hashlib.sha256(repr(made_from).encode()).hexdigest()[:16]
     return cache_directory() / f"classes-{digest}.jsa"
 
