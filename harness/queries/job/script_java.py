@@ -2,7 +2,8 @@
 
 An archive is used only by a JVM whose class path begins like that of the one that has made it.
 Spark's launcher names the folder of the configuration, another one for each run, before Spark's own
-jars; no jar has files of those names, so that it can as well come last.
+jars; no jar has files of those names, so that it can as well come last. The launcher is started with
+the same ``java``, by whose home it names that of the driver; that one has the machine's own.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ for word do
   test "$begun" || set --
   begun=yes
   case $word in
-    "$first"*) archive={archive} word={before}${{word#"$first"}}:{configuration}/ ;;
+    "$first"*)
+      archive={archive} word={before}${{word#"$first"}}:{configuration}/
+      export JAVA_HOME={home}
+      ;;
   esac
   set -- "$@" "$word"
 done
-export JAVA_HOME={home}
 exec {java} ${{archive:+"-XX:SharedArchiveFile=$archive" -Xshare:auto}} "$@"
 """
 
