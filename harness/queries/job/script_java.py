@@ -2,8 +2,8 @@
 
 An archive is used only by a JVM whose class path begins like that of the one that has made it.
 Spark's launcher names the folder of the configuration, another one for each run, before Spark's own
-jars; no jar has files of those names, so that it can as well come last. The launcher is started with
-the same ``java``, by whose home it names that of the driver; that one has the machine's own.
+jars; no jar has files of those names, so that it can as well come last. The launcher is started
+with the same ``java``, by whose home it names that of the driver; that one has the machine's own.
 """
 
 from __future__ import annotations
