@@ -55,8 +55,9 @@ class FailedStep(QueryFault):
         return "loss"
 
     @property
-    def recovers_from(self) -> Point:
-        return self.at
+    def recovers_from(self) -> Point | None:
+        """A disk that is full is met by no second fault; other errors are."""
+        return None if self.error == FULL else self.at
 
     def left(self, crash_point: CrashPoint, nothing_yet: bool) -> str:
         if nothing_yet:
