@@ -220,7 +220,8 @@ def takes_ticks(function: StateFunction) -> StateFunction:
 def state_computation(
     *, state: type | State
 ) -> Callable[[Callable[[Any, Any], Any]], StateFunction]:
-    """(message, entity) → one message; None gives no output."""
+    """(message, entity) → one message; None gives no output. A message that is the entity itself,
+    or holds a part of it that changes, tells of later messages of the same batch: give a copy."""
     return _state_marker("state_computation", state)
 
 
