@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bettong.harness.queries.faults.half_written import HALF_WRITTEN
 from bettong.harness.queries.faults.query_fault import QueryFault
 
 _PLACE = (
@@ -115,7 +116,7 @@ def advise(
         return _ZOMBIE
     if "StateDivergence" in kinds:
         return _CHECKPOINT
-    if any(x.mechanism == "half written" for x in faults):
+    if any(x.mechanism == HALF_WRITTEN for x in faults):
         return _HALF_WRITTEN
     if "Violation" in kinds:
         return _UNFINISHED

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.faults.step_ids import StepId
+from bettong.harness.queries.faults.half_written import HALF_WRITTEN
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.judge import ids_in_words
 from bettong.lineage.results import Anomaly
@@ -94,7 +95,7 @@ def _replayed_without(
 ) -> str:
     """What a replay did that lacks rows: only where they are the whole batch that it was to write
     is it sure that the batch was skipped."""
-    if fault.mechanism == "half written":
+    if fault.mechanism == HALF_WRITTEN:
         return "met that half and did not write what is missing"
     at = fault.recovers_from
     own = None if at is None else StepId.parse(at.step).batch

@@ -5,18 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bettong.harness.faults.fault import Fault
-from bettong.harness.faults.kinds import Crash, Storage
+from bettong.harness.faults.kinds import Crash
 from bettong.harness.faults.point import DRIVER, Point
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wording import point_in_words
-from bettong.harness.queries.sink.file_steps import HALF, WRITE
 
 _ID = re.compile(r"crash\(driver, (?!amid )(.+)\)$")
-_AMID = re.compile(r"crash\(driver, amid (.+)\)$")
-_FILE = re.compile(rf"(sink\.file)=\d+\.{WRITE}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,45 +71,3 @@ class DriverCrash(QueryFault):
     @property
     def between_batches(self) -> bool:
         return self.at.phase == "after" and StepId.parse(self.at.step).ends_batch
-
-
-@dataclass(frozen=True, slots=True)
-class CrashAmidWrite(QueryFault):
-    """The driver dies when the system has taken half of a write, which is what is left of a large
-    one, and of any whose power fails.
-
-    Attributes:
-        at: right before the write.
-    """
-
-    at: Point
-
-    @property
-    def id(self) -> str:
-        return f"crash({DRIVER}, amid {self.at.place})"
-
-    @property
-    def placed(self) -> tuple[Fault, ...]:
-        half = Point(_FILE.sub(rf"\1=1.{HALF}", self.at.step))
-        return (Storage(self.at, "EINTR"), Crash(DRIVER, half))
-
-    @classmethod
-    def parse(cls, id: str) -> CrashAmidWrite | None:
-        found = _AMID.match(id)
-        return None if found is None else cls(Point.parse(f"before {found[1]}"))
-
-    def describe(self) -> str:
-        write = point_in_words(self.at).removeprefix("right before ")
-        return f"The driver died amid {write}, half of it was taken; the query was started again."
-
-    @property
-    def bound(self) -> str:
-        return "crash"
-
-    @property
-    def mechanism(self) -> str:
-        return "half written"
-
-    @property
-    def crashes(self) -> bool:
-        return True

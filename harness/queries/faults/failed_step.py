@@ -13,10 +13,9 @@ from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wording import point_in_words
 
-_ID = re.compile(r"storage\((EIO|ENOSPC), (.+)\)$")
+_ID = re.compile(r"storage\(EIO, (.+)\)$")
 _EACH_TIME = re.compile(r"storage\(EIO, (.+), each time\)$")
 _EACH = re.compile(r"storage\(EIO, (.+), each attempt\)$")
-FULL = "ENOSPC"
 _ATTEMPTS = 4
 """Spark gives a task up after so many, unless it is told otherwise."""
 
@@ -24,26 +23,22 @@ _ATTEMPTS = 4
 @dataclass(frozen=True, slots=True)
 class FailedStep(QueryFault):
     """An input/output error: of a task, which Spark tries again, of a call of the sink's own, or of
-    one of Spark's files. Or the disk is full: of a write half is taken, and the next one fails."""
+    one of Spark's files."""
 
     at: Point
-    error: str = "EIO"
 
     @property
     def placed(self) -> tuple[Storage]:
-        return (Storage(self.at, self.error),)
+        return (Storage(self.at, "EIO"),)
 
     @classmethod
     def parse(cls, id: str) -> FailedStep | None:
         found = _ID.match(id)
-        return None if found is None else cls(Point.parse(found[2]), found[1])
+        return None if found is None else cls(Point.parse(found[1]))
 
     def describe(self) -> str:
         when = point_in_words(self.at)
         step = StepId.parse(self.at.step)
-        if self.error == FULL:
-            write = when.removeprefix("right before ")
-            return f"The disk was full amid {write}: half of it was taken."
         if step.file is not None:
             return f"An input/output error was the answer to {when.removeprefix('right before ')}."
         if step.is_checkpoint_file:
@@ -55,9 +50,8 @@ class FailedStep(QueryFault):
         return "loss"
 
     @property
-    def recovers_from(self) -> Point | None:
-        """A disk that is full is met by no second fault; other errors are."""
-        return None if self.error == FULL else self.at
+    def recovers_from(self) -> Point:
+        return self.at
 
     def left(self, crash_point: CrashPoint, nothing_yet: bool) -> str:
         if nothing_yet:
@@ -71,8 +65,6 @@ class FailedStep(QueryFault):
     def mechanism(self) -> str:
         """Outside of tasks, a call of the sink's own fails the batch, one of Spark's own logs the
         query."""
-        if self.error == FULL:
-            return "half written"
         return "attempt" if StepId.parse(self.at.step).partition is not None else "error"
 
     @property

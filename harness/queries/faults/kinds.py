@@ -8,8 +8,9 @@ from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint
-from bettong.harness.queries.faults.driver_crash import CrashAmidWrite, DriverCrash
-from bettong.harness.queries.faults.failed_step import FULL, FailedEachTime, FailedStep, FailedTask
+from bettong.harness.queries.faults.driver_crash import DriverCrash
+from bettong.harness.queries.faults.failed_step import FailedEachTime, FailedStep, FailedTask
+from bettong.harness.queries.faults.half_written import CrashAmidWrite, FullDisk
 from bettong.harness.queries.faults.lost_executor import LostExecutor
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.faults.query_fault import QueryFault
@@ -21,6 +22,7 @@ KINDS: tuple[type[QueryFault], ...] = (
     OperationalEvent,
     WireFault,
     CrashAmidWrite,
+    FullDisk,
     DriverCrash,
     FailedTask,
     FailedEachTime,
@@ -63,12 +65,6 @@ def refuses(point: Point) -> bool:
     """Whether an error at this point is one that the sink's own call raises."""
     step = StepId.parse(point.step)
     return step.batch is not None and step.file is not None and step.file[1] in _RAISING
-
-
-def half_written(write: Point) -> Iterator[QueryFault]:
-    """What can become of a write of which half is taken."""
-    yield FailedStep(write, FULL)
-    yield CrashAmidWrite(write)
 
 
 def zombie(start: Point, last_batch: int) -> Zombie:

@@ -18,10 +18,10 @@ from bettong.harness.queries.faults.alike import MOST_AGAIN, MOST_SHAPES, repeat
 from bettong.harness.queries.faults.crash_points import CrashPoint, lines_of_changes, looks
 from bettong.harness.queries.faults.driver_crash import DriverCrash
 from bettong.harness.queries.faults.failed_step import FailedEachTime, FailedTask
+from bettong.harness.queries.faults.half_written import half_written
 from bettong.harness.queries.faults.kinds import (
     fails_attempt,
     faults_at,
-    half_written,
     refused,
     refused_once,
     refuses,

@@ -34,8 +34,9 @@ class HalfWrites:
         """Write ``data`` by ``call``, unless what is asked for says otherwise; how many bytes were
         taken. Raises what was the answer, or what a full disk says."""
         if self._full is not None:
-            (era, full), still = self._full, self._stays_full
-            self._full = self._full if still else None
+            era, full = self._full
+            if not self._stays_full:
+                self._full = None
             if era == self._era():
                 raise full
         try:

@@ -95,9 +95,9 @@ _PAST_PYTHON = "_USE_CP_SENDFILE"
 """By this ``shutil`` copies a file within the kernel, of which no write is seen."""
 _OPEN = io.open
 _WRITE = os.write
-_READS_NUMBER = re.compile(r"\bPRAGMA\s+(?:\w+\.)?(?:user_version|application_id)\b", re.I)
-_SETS_NUMBER = re.compile(r"\bPRAGMA\s+(?:\w+\.)?(?:user_version|application_id)\s*[=(]", re.I)
+_NUMBER = r"\bPRAGMA\s+(?:\w+\.)?(?:user_version|application_id)\b"
 """Of what a pragma sets, these numbers are the user's own, such as that of the last batch."""
+_READS_NUMBER, _SETS_NUMBER = (re.compile(_NUMBER + more, re.I) for more in ("", r"\s*[=(]"))
 
 
 class _SeenFile(io.FileIO):
@@ -400,9 +400,8 @@ class Probe:
         self, operation: str, path: Any, sql: str = "", who: str = "", line: Line | None = None
     ) -> None:
         """Ask the conductor; raises what it answers, in the midst of the sink's own call.
-        ``sql``: the statement, if it is one; ``who``: has worked beside the batch's thread, or
-        does what may be done in part;
-        ``line``: the one that begins, or has made the change."""
+        ``sql``: the statement, if it is one; ``who``: has worked beside the batch's thread, or does
+        what may be done in part; ``line``: the one that begins, or has made the change."""
         concerns = self._concerns(path)
         self._note(path)
         if not concerns or self._recorder is None or self._folder is None:
