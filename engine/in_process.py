@@ -85,7 +85,7 @@ class _Runner:
             return 0, start
         before = start | self._offsets(done - 1)
         known = self._planner.known(done)
-        ends = start | (self._offsets(done) if known is None else dict(known.ends))
+        ends = before | (self._offsets(done) if known is None else dict(known.ends))
         if not self._is_gone(before, ends):
             try:
                 self._batch(done, before, ends)

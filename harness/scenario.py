@@ -50,6 +50,8 @@ class Scenario:
 
     Attributes:
         application: ``module:attribute`` of the application.
+        earlier: those of earlier versions of it, each of which is run until its streams have ended
+            before the next one is started; who is started again after a crash is the next one.
         input: gives the messages: lines of text, all of ``stream``, or those of each stream.
         stream: the stream that is sent when the input is text.
         batch: messages of each stream in a micro-batch; the last one may have fewer.
@@ -97,6 +99,7 @@ class Scenario:
     expect: Literal["valid", "invalid"] = "valid"
     schedule: Resource | None = None
     advice: str = ""
+    earlier: Sequence[str] = ()
 
     def load_application(self) -> Application:
         """The application itself; raises UsageError."""

@@ -95,8 +95,10 @@ class Planner:
         return self._noted(PlannedBatch(batch, dict(ends), dict(ends)))
 
     def known(self, batch: int) -> PlannedBatch | None:
-        """What has been noted of a batch."""
-        return noted(self.store, batch)
+        """What has been noted of a batch; raises PlannedError for messages of a stream that this
+        version of the application does not read."""
+        found = noted(self.store, batch)
+        return None if found is None else self._of_ours(found)
 
     def note(self, planned: PlannedBatch) -> PlannedBatch:
         """Note what a batch takes, or learn what another driver has noted."""
@@ -106,7 +108,22 @@ class Planner:
         batch, ranges = planned.batch, planned.ranges
         steps = [self.step_id(batch, "source.plan", part.stream) for part in ranges]
         with step(f"batch={batch}/source.note", causes=steps, carries=ranges):
-            return dict(self.note(planned).ends)
+            # Another driver's version of the application may have fewer streams, or more.
+            return {**planned.starts, **self._of_ours(self.note(planned)).ends}
+
+    def _of_ours(self, planned: PlannedBatch) -> PlannedBatch:
+        """A note without the streams that are not read here, of which it takes nothing."""
+        strange = [part.stream for part in planned.ranges if part.stream not in self.sources]
+        if strange:
+            raise PlannedError(
+                f"batch {planned.batch} was planned with messages of {', '.join(strange)}, which "
+                "this version of the application does not read: start the one that does"
+            )
+        starts, ends = (
+            {stream: at for stream, at in each.items() if stream in self.sources}
+            for each in (planned.starts, planned.ends)
+        )
+        return PlannedBatch(planned.batch, starts, ends)
 
     def step_id(self, batch: int, name: str, stream: str) -> str:
         """Step id of what is done for a stream of a batch."""

@@ -6,7 +6,7 @@ others than before; what has been counted must still be there to be counted on.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from bettong.engine.graph import Application
 from bettong.engine.state.entities import as_today
 from bettong.engine.state.files import FileEntry, StateFileError, open_rows, read_rows
 from bettong.engine.state.manifest import Manifest, read_version, stored
+from bettong.engine.state.planned import noted
 from bettong.engine.state.store import Store
 from bettong.lineage.errors import BettongError, UsageError
 
@@ -29,6 +30,7 @@ def check_compatible(app: Application, store: Store, topics: Collection[str] = (
     """
     versions = stored(store)
     if not versions:
+        _expect_no(list(_planned(app, store, 0, topics)), app, "")
         return
     manifest = read_version(store, *versions[-1])
     if manifest.application != app.name:
@@ -36,18 +38,42 @@ def check_compatible(app: Application, store: Store, topics: Collection[str] = (
             f"the state log is of application {manifest.application}, not of {app.name}: give each "
             "application a checkpoint of its own"
         )
-    wrong = [*_sources(app, manifest, topics), *_states(app, manifest, store)]
+    wrong = [
+        *_sources(app, manifest, topics),
+        *_planned(app, store, manifest.batch + 1, topics),
+        *_states(app, manifest, store),
+    ]
+    _expect_no(wrong, app, f" with its state after batch {manifest.batch}")
+
+
+def _expect_no(wrong: Sequence[str], app: Application, where: str) -> None:
     if wrong:
         raise UsageError(
-            f"application {app.name} cannot go on with its state after batch {manifest.batch}, "
-            "nothing has been touched: " + "; ".join(wrong)
+            f"application {app.name} cannot go on{where}, nothing has been touched: "
+            + "; ".join(wrong)
         )
 
 
-def _sources(app: Application, manifest: Manifest, topics: Collection[str]) -> Iterator[str]:
+def _is_read(stream: str, app: Application, topics: Collection[str]) -> bool:
     names = {source.name for source in app.sources}
+    return stream in names or stream.rpartition("-")[0] in topics
+
+
+def _planned(app: Application, store: Store, batch: int, topics: Collection[str]) -> Iterator[str]:
+    """What keeps the batches from being done that were noted since the state."""
+    while (planned := noted(store, batch)) is not None:
+        for part in planned.ranges:
+            if not _is_read(part.stream, app, topics):
+                yield (
+                    f"batch {batch} was planned with messages of source {part.stream}, and there "
+                    "is no such source any more: keep it, it may be silent"
+                )
+        batch += 1
+
+
+def _sources(app: Application, manifest: Manifest, topics: Collection[str]) -> Iterator[str]:
     for stream, end in manifest.offsets.items():
-        if end and stream not in names and stream.rpartition("-")[0] not in topics:
+        if end and not _is_read(stream, app, topics):
             yield (
                 f"{end} messages of source {stream} are in the state, and there is no such source "
                 "any more: keep it, it may be silent"

@@ -55,7 +55,8 @@ def as_noted(
 ) -> Sequence[Mapping[str, int]]:
     """The boundaries of batches as the engine has noted them before it read any. They decide in
     which order streams meet, and nothing else: every accepted message is expected once, whatever
-    was noted; of one stream alone the notes change nothing.
+    was noted; of one stream alone the notes change nothing. A note that does not name a stream, as
+    there was none of it yet, takes nothing of it.
 
     Raises:
         OracleError: the notes do not follow on each other, so that they tell no order.
@@ -66,12 +67,12 @@ def as_noted(
     ends = dict.fromkeys(messages, 0)
     boundaries = []
     for number, planned in enumerate(notes):
-        if planned.batch != number or dict(planned.starts) != ends:
+        if planned.batch != number or {**ends, **planned.starts} != ends:
             raise OracleError(
                 f"the note of batch {planned.batch} begins at {dict(planned.starts)} where {ends} "
                 "was left: the streams' order is not known"
             )
-        ends = dict(planned.ends)
+        ends = {**ends, **planned.ends}
         boundaries.append({s: min(end, whole[s]) for s, end in ends.items()})
     return [*boundaries, whole]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bettong.engine import Application
 from bettong.engine.address import Address
@@ -20,12 +21,27 @@ from bettong.engine.sinks.files import FileSink
 from bettong.engine.sinks.kafka import KafkaSink
 from bettong.engine.sources.directory import DirectorySource
 from bettong.engine.sources.kafka import KafkaSource
+from bettong.engine.state.manifest import current_epoch
 from bettong.harness.scenario import Inputs, Outputs
 
 _ALL = 1_000_000
 INDEX = "index"
 """The folder of a checkpoint that has the numbers of messages in files."""
 """Versions of the state, and notes of batches, which the oracle of a live run reads."""
+
+
+def configurations(versions: Sequence[str], **job: Any) -> Sequence[tuple[Application, RunConfig]]:
+    """The versions of an application that are left, each to be run until its streams have ended,
+    before the next one is: a driver that is started again goes on with the one after that which
+    was begun last.
+
+    Args:
+        versions: ``module:attribute`` of each.
+        job: what else :func:`configure` is told.
+    """
+    every = [configure(application, **job) for application in versions]
+    begun = current_epoch(every[-1][1].store)
+    return every[min(begun, len(every) - 1) :]
 
 
 def configure(

@@ -14,7 +14,7 @@ from bettong.engine.config import RunConfig
 from bettong.engine.sinks.base import Noted, Row
 from bettong.engine.sources.base import FileSource
 from bettong.engine.spark.runner import run
-from bettong.harness.cluster.driver_config import configure
+from bettong.harness.cluster.driver_config import configurations
 from bettong.harness.cluster.warm_application import app
 from bettong.harness.spark.planner_python import PLANNER, PLANNER_FORKS
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def run_query(spark: SparkSession, **job: Any) -> None:
     """Run the query from where its checkpoint is until its stream has ended and everything of it
     is committed; raises QueryError when it fails."""
-    wanted, config = configure(**job)
-    run(wanted, spark, config).await_drained()
+    for wanted, config in configurations(**job):
+        run(wanted, spark, config).await_drained()
 
 
 class _NoSink:

@@ -1,7 +1,7 @@
 """The driver without Spark: a process that runs the in-process runner.
 
 ``python -m bettong.harness.cluster.driver_process JSON``, the arguments of
-:func:`bettong.harness.cluster.driver_config.configure`.
+:func:`bettong.harness.cluster.driver_config.configurations`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import pyspark.cloudpickle  # noqa: F401
 from bettong.engine import steps
 from bettong.engine.in_process import run_in_process
 from bettong.engine.steps import Instrumentation
-from bettong.harness.cluster.driver_config import configure
+from bettong.harness.cluster.driver_config import configurations
 
 
 def main() -> None:
     """Run until the stream has ended and everything of it is committed."""
     steps.install(Instrumentation.from_env())
-    run_in_process(*configure(**json.loads(sys.argv[1])))
+    for application, config in configurations(**json.loads(sys.argv[1])):
+        run_in_process(application, config)
 
 
 if __name__ == "__main__":

@@ -188,7 +188,7 @@ class RunCluster(Cluster):
     def _driver(self, instrumentation: Instrumentation) -> Node:
         scenario = self._scenario
         job = {
-            "application": scenario.application,
+            "versions": [*scenario.earlier, scenario.application],
             "inputs": scenario.inputs,
             "outputs": scenario.outputs,
             "servers": {s: self._way(DRIVER, s) for s in scenario.servers},

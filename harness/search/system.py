@@ -51,7 +51,7 @@ def _engine() -> Iterator[Path]:
 def _named(scenario: Scenario) -> Iterator[Path]:
     """The modules that the scenario names, with those beside them, which they may import when
     they run."""
-    for named in (scenario.application, *scenario.classes.values()):
+    for named in (scenario.application, *scenario.earlier, *scenario.classes.values()):
         module = named.partition(":")[0]
         try:
             spec = find_spec(module)

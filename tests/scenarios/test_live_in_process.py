@@ -20,7 +20,7 @@ from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.trace_lineage import lineage_of
 from bettong.lineage.trace import TraceEvent
-from bettong.scenarios.live import BURST, SCENARIOS, SILENT, STALL, TRICKLE
+from bettong.scenarios.live import BURST, EXTENDED, SCENARIOS, SILENT, STALL, TRICKLE
 
 
 def sizes(events: Sequence[TraceEvent], stream: str) -> list[int]:
@@ -28,7 +28,7 @@ def sizes(events: Sequence[TraceEvent], stream: str) -> list[int]:
     return [
         carried.stop - carried.start
         for event in events
-        if event.phase == "after" and event.step.endswith("/sink.commit")
+        if event.phase == "after" and event.step.endswith(("/sink.commit", "/sink.commit/sums"))
         for carried in event.carries
         if carried.stream == stream
     ]
@@ -51,6 +51,8 @@ def test_a_clean_run_is_good_and_its_trace_names_every_cause(
         (BURST, {"amounts": [1, 4, 4, 1, 1, 1]}),
         (SILENT, {"amounts": [1, 2, 2], "corrections": []}),
         (STALL, {"amounts": [1, 2, 2, 1], "corrections": [1, 1, 1]}),
+        # The second version does the last batch of the first one again.
+        (EXTENDED, {"amounts": [1, 1, 1], "corrections": [1, 1], "gifts": [1]}),
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
@@ -78,6 +80,13 @@ def test_batches_that_are_full_are_noted_too(backend: LocalBackend, tmp_path: Pa
         (STALL, "late: {at: batch=1/source.wait}"),
         (STALL, "crash: {node: sender-corrections, after: sender.send/corrections/0}"),
         (SILENT, "crash: {node: driver, after: batch=0/sink.commit}"),
+        (EXTENDED, "crash: {node: driver, after: batch=1/source.note}"),
+        (EXTENDED, "pause: {node: driver, from: batch=1/source.note, replace: true}"),
+        (
+            EXTENDED,
+            "pause: {node: driver, from: batch=1/source.note, replace: true, "
+            "until: after batch=1/source.wait#2}",
+        ),
         (BURST, "crash: {node: driver, before: batch=1/state.manifest}"),
         (BURST, "pause: {node: driver, from: batch=0/source.note, replace: true}"),
         (BURST, "pause: {node: driver, from: batch=1/source.note, replace: true}"),

@@ -99,6 +99,30 @@ def test_of_two_drivers_both_go_by_the_first_note(tmp_path: Path) -> None:
     assert planner(tmp_path, feeds, Batching(10, 0.0)).plan(0, {"a": 0}) == {"a": 2}
 
 
+def test_of_a_stream_that_a_note_does_not_name_nothing_is_taken(tmp_path: Path) -> None:
+    """The note is that of a version that did not have it, whether it came before or meanwhile."""
+
+    class Late(Planner):
+        def note(self, planned: PlannedBatch) -> PlannedBatch:
+            note(self.store, PlannedBatch(1, {"a": 2}, {"a": 4}))
+            return super().note(planned)
+
+    feeds = {"a": Feed(6), "b": Feed(3)}
+    ends = {"a": 2, "b": 0}
+    late = Late(feeds, LocalStore(tmp_path), Batching(10, 0.0), 0.0)
+    assert late.plan(1, ends) == {"a": 4, "b": 0}
+    assert planner(tmp_path, feeds, Batching(10, 0.0)).plan(1, ends) == {"a": 4, "b": 0}
+
+
+def test_a_note_of_a_version_with_more_streams_is_gone_by_or_refused(tmp_path: Path) -> None:
+    note(LocalStore(tmp_path), PlannedBatch(0, {"a": 0, "b": 0}, {"a": 3, "b": 0}))
+    note(LocalStore(tmp_path), PlannedBatch(1, {"a": 3, "b": 0}, {"a": 3, "b": 2}))
+    older = planner(tmp_path, {"a": Feed(9)}, Batching(10, 0.0))
+    assert older.plan(0, {"a": 0}) == {"a": 3}
+    with pytest.raises(PlannedError, match="with messages of b, which this version"):
+        older.plan(1, {"a": 3})
+
+
 def test_a_driver_that_has_found_less_goes_by_the_full_batch_of_its_successor(
     tmp_path: Path,
 ) -> None:

@@ -31,7 +31,8 @@ from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
 from bettong.engine.sources.base import FileSource
 from bettong.engine.sources.directory import DirectorySource
-from bettong.engine.state.manifest import Manifest
+from bettong.engine.state.manifest import Manifest, newest_batch
+from bettong.engine.state.planned import PlannedBatch, note
 from bettong.engine.state.savepoint import SavepointError, export, restore
 from bettong.engine.storage.simulated import SimulatedDisk
 from bettong.harness.cli.state_command import command
@@ -230,6 +231,23 @@ def test_what_is_incompatible_is_refused_by_name_and_nothing_is_touched(
     contents = _contents(tmp_path)
     with pytest.raises(UsageError, match=why):
         run_in_process(after, changed)
+    assert _contents(tmp_path) == contents
+
+
+@pytest.mark.parametrize("has_state", [True, False])
+def test_a_planned_batch_of_a_source_that_is_gone_is_refused(
+    tmp_path: Path, has_state: bool
+) -> None:
+    app = totals(Total)
+    started = config(tmp_path, 10, app)
+    if has_state:
+        run_in_process(app, started)
+    batch, ends = (newest_batch(started.store) + 1, {"lines": 10 if has_state else 0})
+    note(started.store, PlannedBatch(batch, {**ends, "gifts": 0}, {**ends, "gifts": 2}))
+    changed = config(tmp_path, 20, app)
+    contents = _contents(tmp_path)
+    with pytest.raises(UsageError, match=f"batch {batch} was planned with messages of source gif"):
+        run_in_process(app, changed)
     assert _contents(tmp_path) == contents
 
 
