@@ -13,11 +13,11 @@ from types import ModuleType
 from typing import Any
 
 from bettong.engine.address import Address
-from bettong.harness.catalog import current_name
+from bettong.harness.catalog import current_name, entries
 from bettong.harness.queries.sink.contract import Sink, format_sink
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of
-from bettong.lineage.user_code import guarded, is_installed
+from bettong.lineage.user_code import UserCodeError, guarded, is_installed
 
 _FILE_FORMATS = ("parquet", "json", "orc", "csv", "delta")
 _METHODS = ("write", "read")
@@ -194,8 +194,14 @@ def _module(name: str, fresh: bool) -> ModuleType:
     if fresh:
         _forget_beside(Path.cwd())
         sys.modules.pop(name, None)
-    with guarded(name):
-        return importlib.import_module(name)
+    try:
+        with guarded(name):
+            return importlib.import_module(name)
+    except UserCodeError as e:
+        whole = {entry.name.rpartition(":")[0] for entry in entries()}
+        for module in sorted(m for m in whole if m.endswith(f".{name}")):
+            raise UsageError(f"{e}; did you mean {module}?") from e
+        raise
 
 
 def _forget_beside(folder: Path) -> None:

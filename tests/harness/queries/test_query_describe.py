@@ -129,6 +129,7 @@ def test_files_that_are_called_alike_are_told_apart_and_what_stands_beside_them(
         ("{file}:Heir", "has no method write"),
         ("nowhere.py:Sink", "there is no such Python file"),
         ("no.such.module:Sink", "cannot be loaded: ModuleNotFoundError"),
+        ("files:Parquet", "did you mean bettong.scenarios.sinks.files?"),
         ("format:parqet", "did you mean parquet"),
         ("{file}:NamesAServer", "the server db is 'postgres': write a class"),
         ("{file}:ListsEndpoints", "endpoints is "),
