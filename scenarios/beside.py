@@ -13,6 +13,7 @@ from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.net.connection import Connection
 from bettong.engine.state.inline import InlineExecutor
 from bettong.engine.state.manifest import Manifest, current_epoch
+from bettong.scenarios.applications import rescaled_sum
 
 
 class GathersThree(Gateway):
@@ -35,6 +36,15 @@ class MergingFiles(BatchProtocol):
     def __init__(self, settings: Settings, executor: Executor | None = None) -> None:
         own = executor or InlineExecutor()
         super().__init__(replace(settings, keep_versions=2, fan_in=2, housekeeping=own))
+
+
+class RescaledMerging(MergingFiles):
+    """The same, with code to which the fields of state mean something else after the first
+    restart: what each version has written is merged with what the other one has."""
+
+    def __init__(self, settings: Settings) -> None:
+        started = current_epoch(settings.store) > 0
+        super().__init__(replace(settings, app=rescaled_sum.versions[started]))
 
 
 class Later(Executor):

@@ -41,8 +41,11 @@ def _numbers(*values: int) -> str | dict[str, str]:
 def visits() -> bytes:
     """Two users with a silence between, and a line that is none. One silence is just not too long
     for what is remembered, another one is just too long for a session. One visit is just too late,
-    by all that a session takes up; and a third user's visit tells the time to all."""
-    return b"1,ann\n3,bob\n5,ann\nnot a visit\n28,bob\n42,ann\n38,bob\n90,ann\n80,ann\n71,eve"
+    by all that a session takes up; and a third user's visit tells the time to all. The last one comes
+    too late after the visit that came before it, and in time after the latest one."""
+    return (
+        b"1,ann\n3,bob\n5,ann\nnot a visit\n28,bob\n42,ann\n38,bob\n90,ann\n80,ann\n71,eve\n110,ann"
+    )
 
 
 def readings() -> bytes:
@@ -71,9 +74,11 @@ VISITS_BY_HAND = {
     "visits/9.1.368341355.1757475340.1610612736.0@ended": "1 pages from 38 to 48",
     "visits/9.1.556715632.966238044.1073741824.0@ended": "1 pages from 71 to 81",
     "visits/9.1.368341355.1757475340.1610612736.0@counts": "3 are forgotten",
+    "visits/10.0.0@ended": "1 pages from 90 to 100",
+    "visits/10.0.0@counts": "ann was here 3 times",
 }
-"""What the visits lead to, worked out with pencil and paper; the last three by a tick, for bob and
-for eve. Of the one that is late no session knows."""
+"""What the visits lead to, worked out with pencil and paper; three by a tick, for bob and for eve.
+Of the one that is late no session knows."""
 
 READINGS_BY_HAND = {
     "readings/0@latest": _numbers(1),
@@ -300,13 +305,13 @@ RESCALED = replace(
 
 VISITS = Scenario(
     "visits",
-    "sessions, ticks, state that is forgotten and a dead letter: 10 lines in 2 batches, with one "
+    "sessions, ticks, state that is forgotten and a dead letter: 11 lines in 2 batches, with one "
     "state partition more after each restart",
     "bettong.scenarios.applications.visits:app",
     visits,
     stream="visits",
-    batch=5,
-    frame=5,
+    batch=6,
+    frame=6,
     classes={"protocol": "bettong.scenarios.corners:OtherPartitions"},
     rows=VISITS_BY_HAND,
 )

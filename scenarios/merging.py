@@ -104,6 +104,19 @@ MERGING_APART = replace(
     classes={"protocol": "bettong.scenarios.beside:MergingApart"},
 )
 
+MERGING_RESCALED = replace(
+    MERGING,
+    name="counting_merging_rescaled",
+    title="sums in 4 batches, with state files that are merged two at a time, and with sums in "
+    "hundredths after the first restart",
+    application="bettong.scenarios.applications.rescaled_sum:app",
+    # "two" is in the file of the first version alone that is merged with those of the second
+    input=lambda: b"two,5\none,10\none,15\none,5\none,1\none,2\ntwo,20\none,3",
+    partitions=1,
+    classes={"protocol": "bettong.scenarios.beside:RescaledMerging"},
+    batches=2,
+)
+
 COLLIDED = replace(
     MERGING,
     name="counting_collided",
@@ -140,6 +153,7 @@ SCENARIOS: Sequence[Scenario] = (
     MERGING,
     MERGING_BESIDE,
     MERGING_APART,
+    MERGING_RESCALED,
     COLLIDED,
     FORGETTING,
     FORGETTING_APART,

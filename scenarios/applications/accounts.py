@@ -4,7 +4,7 @@ it was before, although the step has changed it by then."""
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bettong.engine import DeadLetter, application, encoder, sink, source, state_computation
 from bettong.scenarios.applications.running_sum import amount, name
@@ -13,16 +13,16 @@ from bettong.scenarios.applications.running_sum import amount, name
 @dataclass
 class Account:
     balance: int = 0
-    bookings: int = 0
+    bookings: list[int] = field(default_factory=list)
 
 
 @state_computation(state=Account)
 def book(message: tuple[str, int], account: Account) -> tuple[str, int, int]:
     account.balance += message[1]
-    account.bookings += 1
+    account.bookings.append(message[1])
     if account.balance < 0:
         raise ValueError(f"{message[0]} would have {account.balance}")
-    return message[0], account.balance, account.bookings
+    return message[0], account.balance, len(account.bookings)
 
 
 @encoder

@@ -17,9 +17,9 @@ EVERY = 3
 @state_computation(state=Account)
 def book(given: tuple[str, int] | Tick, account: Account) -> tuple[int, int] | None:
     if isinstance(given, Tick):
-        return account.balance, account.bookings
+        return account.balance, len(account.bookings)
     account.balance += given[1]
-    account.bookings += 1
+    account.bookings.append(given[1])
     if account.balance < 0:
         raise ValueError(f"{given[0]} would have {account.balance}")
     return None
