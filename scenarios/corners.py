@@ -41,7 +41,7 @@ def _numbers(*values: int) -> str | dict[str, str]:
 def visits() -> bytes:
     """Two users with a silence between, and a line that is none. One silence is just not too long
     for what is remembered, another one is just too long for a session. One visit is just too late,
-    by all that a session takes up; and a third user's visit tells the time to all. The last one comes
+    by all that a session takes up; and a third user's visit tells the time to all. The last one is
     too late after the visit that came before it, and in time after the latest one."""
     return (
         b"1,ann\n3,bob\n5,ann\nnot a visit\n28,bob\n42,ann\n38,bob\n90,ann\n80,ann\n71,eve\n110,ann"
