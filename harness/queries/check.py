@@ -21,7 +21,7 @@ from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner, SinkRunner
 from bettong.harness.queries.search.executor import SinkExecutor
-from bettong.harness.queries.search.later_batches import later_batches
+from bettong.harness.queries.search.later_batches import earlier_batches, later_batches
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.search.search import search
 from bettong.harness.queries.sense import (
@@ -239,6 +239,7 @@ class _Check:
             )
         other, window = executor.last, self._request.window
         executor.why.tail = tail = later_batches(run, other, window)
+        executor.why.head = earlier_batches(run, other, window)
         found = placeable(run.recording, run.events, other.recording, other.events)
         servers = self._lanes.links.servers
         wire = wire_points(run.recording, found.points, run.events, window, run.id, servers, tail)

@@ -93,15 +93,15 @@ def _how(
 def _replayed_without(
     fault: QueryFault, anomalies: Sequence[Anomaly], rows_per_batch: int, batches: Sequence[int]
 ) -> str:
-    """What a replay did that lacks rows: only where they are the whole batch that it was to write
-    is it sure that the batch was skipped."""
+    """What a replay did that lacks rows: whether it has skipped its batch, or has written what
+    nobody can read, is not known."""
     if fault.mechanism == HALF_WRITTEN:
         return "met that half and did not write what is missing"
     at = fault.recovers_from
     own = None if at is None else StepId.parse(at.step).batch
     missing = sum(len(a.messages) for a in anomalies)
     if len(batches) == 1 and missing == rows_per_batch and own in (None, batches[0]):
-        return f"took batch {batches[0]} for done and skipped it"
+        return f"left out all rows of batch {batches[0]}"
     return "did not write what is missing"
 
 

@@ -72,10 +72,10 @@ def wire_points(
 ) -> list[WirePoint]:
     """The places for faults on the wire within the first ``window`` batches: in the last of them,
     and in the others at requests that do what none of the last one does, such as those that make
-    a table or write to one that is written to once only. Those of the batches of the ``tail`` are
-    hit as those of the last one are. In the first of these that asks for anything, and so does the
-    batch after it, a driver that stands still may wake amid the latter. Requests of HTTP are
-    refused as well.
+    a table or write to one that is written to once only: these may be lost, or late. Those of the
+    batches of the ``tail`` are hit as those of the last one are. In the first of these that asks
+    for anything, and so does the batch after it, a driver that stands still may wake amid the
+    latter. Requests of HTTP are refused as well.
 
     Of a batch's requests that are alike those of :func:`~.alike.telling` stand for all; between
     the first and the last of many a driver dies once.
@@ -128,9 +128,10 @@ def wire_points(
         if request.id in told.all:
             files, after = files_at(request.order, events), request_digest(reported, run)
             faults = tuple(_faults(request, points, f"{files} {before}", f"{files} {after}"))
-            if in_full and changes(request):
+            if changes(request):
                 arrives_late = [p for p in points if p.kind == "omit"]
-                faults += tuple(_own(WireFault(p, "always lost")) for p in arrives_late)
+                if in_full:
+                    faults += tuple(_own(WireFault(p, "always lost")) for p in arrives_late)
                 faults += tuple(_own(WireFault(p, "late")) for p in arrives_late)
             if in_full and (request.endpoint, request.connection) in http:
                 never = (p for p in points if p.kind == "omit")

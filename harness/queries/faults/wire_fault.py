@@ -178,8 +178,9 @@ class WireFault(QueryFault):
                 )
             case "late":
                 return (
-                    f"The driver stood still when it had sent {what}, a new one took over and "
-                    "ended the work; then the request arrived and the old one went on."
+                    f"The driver stood still when it had sent {what}, and a new one took over; "
+                    "when that had ended the work, or waited for what the old one had locked, the "
+                    "request arrived and the old one went on."
                 )
             case "amid":
                 assert self.until is not None

@@ -44,8 +44,9 @@ class Zombie(QueryFault):
 
     def describe(self) -> str:
         return (
-            f"The driver stood still {point_in_words(self.start)}, a new one took over and ended "
-            "the work; then the old one went on."
+            f"The driver stood still {point_in_words(self.start)}, and a new one took over; when "
+            "that had ended the work, or waited for what the old one had locked, the old one went "
+            "on."
         )
 
     @property

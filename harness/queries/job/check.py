@@ -52,7 +52,7 @@ from bettong.harness.queries.run.runner import QueryRunner
 from bettong.harness.queries.run.state import last_without_data
 from bettong.harness.queries.script import KAFKA
 from bettong.harness.queries.search.executor import QueryExecutor
-from bettong.harness.queries.search.later_batches import later_batches
+from bettong.harness.queries.search.later_batches import earlier_batches, later_batches
 from bettong.harness.queries.search.search import search
 from bettong.harness.queries.sense import (
     VacuousError,
@@ -354,6 +354,7 @@ class _Check:
         window, servers = self._request.window, self._lanes.links.servers
         self._why.batches = _batches(run)
         self._why.tail = tail = later_batches(run, other, window) | self._ends(facts)
+        self._why.head = earlier_batches(run, other, window)
         self._why.without_data = last_without_data(run.cut)
         points = placeable(run.recording, run.events, other.recording, other.events)
         wire = wire_points(run.recording, points.points, run.events, window, run.id, servers, tail)

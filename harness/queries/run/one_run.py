@@ -54,6 +54,8 @@ a batch."""
 _LOCKED_S = 20.0
 """A driver that has taken over, begun and then taken no step for so long waits for what the one
 that stands still has locked."""
+_ASKED_S = 5.0
+"""So does one that has asked a server, and gets no answer for so long."""
 
 
 class OneRun:
@@ -305,11 +307,15 @@ class OneRun:
         """The next signal; None when drivers do nothing more. One that stands still goes on when
         the one that took over waits for it."""
         signals, patience_s = self._driver.signals, self._workload.patience_s
-        if self._driver.paused and not self._waited:
-            happened = signals.next(min(patience(_LOCKED_S), patience_s))
+        quiet_s, asked = 0.0, frozenset[int]()
+        while self._driver.paused and not self._waited and quiet_s < _LOCKED_S:
+            happened = signals.next(min(patience(_ASKED_S), patience_s))
             if happened is not None:
                 return happened
-            if self._control.has_spoken(DRIVER, self._driver.incarnation):
+            quiet_s += _ASKED_S
+            before, asked = asked, self._proxies.unanswered(self._result.starts[-1])
+            has_begun = self._control.has_spoken(DRIVER, self._driver.incarnation)
+            if before & asked or (has_begun and quiet_s >= _LOCKED_S):
                 self._lets_go_on()
         return signals.next(patience_s)
 

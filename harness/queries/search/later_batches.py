@@ -1,8 +1,10 @@
 """Which batches after the window do what none before them does, such as those that merge what the
-others have written: faults fire in them too."""
+others have written, and which of those before its last one do what that one does not, such as a
+first one that empties its target: faults fire in them too."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterator, Set
 
 from bettong.harness.faults.step_ids import StepId
@@ -10,10 +12,12 @@ from bettong.harness.queries.faults.alike import shape, shapes_that_tell
 from bettong.harness.queries.faults.read_only_requests import harmless
 from bettong.harness.queries.faults.wire import batch_at
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.queries.sink.file_steps import is_look
+from bettong.harness.queries.sink.file_steps import CHANGED, is_look
 
 _Done = Iterator[tuple[int, Hashable]]
 """What is done in which batch."""
+
+_MAKES_FOLDER = "mkdir"
 
 
 def later_batches(run: QueryRun, other: QueryRun, window: int) -> frozenset[int]:
@@ -24,6 +28,35 @@ def later_batches(run: QueryRun, other: QueryRun, window: int) -> frozenset[int]
     for done in (_steps, _names, _requests):
         found |= _unlike(done(run), window, {what for _, what in done(other)})
     return frozenset(found)
+
+
+def earlier_batches(run: QueryRun, other: QueryRun, window: int) -> frozenset[int]:
+    """Those before the window's last with a stage, a file operation or a kind of request that this
+    one does not have, or more often. A folder that is made once is nothing of its own."""
+    found: set[int] = set()
+    folders = [what[1] for _, what in _names(run) if what[0] == _MAKES_FOLDER]
+    made = {(op, folder) for folder in folders for op in (_MAKES_FOLDER, CHANGED)}
+    for done in (_stages, _names, _requests):
+        by_batch: dict[int, Counter[Hashable]] = {}
+        for batch, what in done(run):
+            if what not in made:
+                by_batch.setdefault(batch, Counter())[what] += 1
+        last = by_batch.get(window - 1, Counter())
+        common = {what for _, what in done(other)}
+        for batch, counts in by_batch.items():
+            if batch < window - 1 and (counts - last).keys() & common:
+                found.add(batch)
+    return frozenset(found)
+
+
+def _stages(run: QueryRun) -> _Done:
+    for event in run.events:
+        step = StepId.parse(event.step)
+        if step.is_task and not step.is_concurrent and event.phase == "before":
+            assert step.task is not None
+            batch, partition, _ = step.task
+            if partition == 0:
+                yield batch, step.stage
 
 
 def _unlike(done: _Done, window: int, common: Set[Hashable]) -> set[int]:
@@ -46,7 +79,7 @@ def _steps(run: QueryRun) -> _Done:
         yield step.batch, (step.shape, step.stage) if step.file is None else step.within_batch
 
 
-def _names(run: QueryRun) -> _Done:
+def _names(run: QueryRun) -> Iterator[tuple[int, tuple[str, str]]]:
     for event in run.events:
         step = StepId.parse(event.step)
         if step.file is not None and step.batch is not None and not is_look(event):

@@ -61,6 +61,8 @@ class Why:
         in_tasks: whether the sink's tasks leave anything behind themselves.
         tail: batches after the window in which faults fire too: those that close what is open, and
             those that do with files or servers what no earlier batch does.
+        head: batches before the window's last that do what that one does not: drivers stand still
+            in them too, and what they write can be left by half.
         seen: whether what the query keeps is seen; if not, nothing is known of which faults leave
             the same behind, and whether tasks leave anything.
         elsewhere: whether what the query's code changes where it is not seen to be is a step.
@@ -83,6 +85,7 @@ class Why:
         self.not_placeable: list[str] = []
         self.in_tasks = False
         self.tail: frozenset[int] = frozenset()
+        self.head: frozenset[int] = frozenset()
         self.times: dict[str, int] = {}
         self.known: set[FaultSet] = set()
         self._lost_in = window - 1
@@ -121,7 +124,9 @@ class Why:
             for later in way:
                 if later >= batch:
                     way[later].append(leaf)
-        for batch in sorted(way.keys() & _recorded(run.crash_points)):
+        # Who rightly stands still has come to no harm in the batches that follow either.
+        reached = way.keys() & _recorded(run.crash_points) if run.drained else way.keys()
+        for batch in sorted(reached):
             goal = lineage.fact(f"batch {batch} is visible and recorded", goal=True)
             lineage.firing(goal, way[batch], "write")
         return lineage
@@ -197,20 +202,23 @@ class Why:
         yield from self._events()
         if self.in_tasks:
             yield CORES
-        last = self.window - 1
-        moments = (*self._in_tasks(last), f"batch={last}/commits")
-        held = (step for batch in self._in_full for step in self._held_at(batch))
+        once = (self.window - 1, *sorted(self.head))
+        moments = [
+            step for batch in once for step in (*self._in_tasks(batch), f"batch={batch}/commits")
+        ]
+        held = (step for batch in self._held_in for step in self._held_at(batch))
         for step in (*moments, *held):
             start = next((m.point for m in self._at(step)), None)
             if start is not None:
                 yield zombie(start, self.batches - 1)
-        for batch in self._in_full:
+        for batch in self._held_in:
             for point in (*self._begun_past_python(batch), *self._looks.get(batch, ())):
                 yield zombie(point, self.batches - 1)
         yield from next(filter(None, map(self._amid, self._in_full)), ())
-        for batch in self._in_full:
+        for batch in self._held_in:
             for write in self._writes(batch):
                 yield from half_written(write)
+        for batch in self._in_full:
             yield from (FailedTask(point) for point in self._first_attempts(batch))
             yield from map(FailedEachTime, self._last_own_call(batch))
         for endpoint, batch in self.endpoints.items():
@@ -382,8 +390,8 @@ class Why:
         """Take in the clean run: what may be hit, and whether tasks leave anything."""
         self.wire, self.clean_crash_points = wire, run.crash_points
         self._many = one_of_many(run.crash_points)
-        self._lines = {n: lines_of_changes(run.events, n) for n in self._in_full}
-        self._looks = {n: looks(run.events, n) for n in self._in_full}
+        self._lines = {n: lines_of_changes(run.events, n) for n in self._held_in}
+        self._looks = {n: looks(run.events, n) for n in self._held_in}
         for batch in self._in_full:
             for endpoint in endpoints_asked(run.recording, run.events, batch):
                 self.endpoints.setdefault(endpoint, batch)
@@ -401,6 +409,11 @@ class Why:
     def _in_full(self) -> Sequence[int]:
         """The batches in which all kinds of faults are tried."""
         return (self.window - 1, *sorted(self.tail))
+
+    @property
+    def _held_in(self) -> Sequence[int]:
+        """The batches in which a driver stands still, or leaves half of what it writes."""
+        return (*self._in_full, *sorted(self.head))
 
 
 def one_of_many(crash_points: Sequence[CrashPoint]) -> set[int]:

@@ -390,7 +390,7 @@ def test_what_a_new_driver_does_not_remember_is_no_replay(
 @pytest.mark.parametrize(
     ("at", "there", "reported"),
     [
-        (1, (0, 2, 3), "The replay took batch 1 for done and skipped it."),
+        (1, (0, 2, 3), "The replay left out all rows of batch 1."),
         (2, (0, 2, 3), "The replay did not write what is missing."),
         (2, (0, 3), "The replay did not write what is missing."),
     ],
@@ -408,7 +408,11 @@ def test_a_batch_was_skipped_where_it_is_the_one_that_was_replayed(
     ("failed", "reported", "advised"),
     [
         (False, "The error was swallowed", "caught and forgotten"),
-        (True, "failed and was started again, and its replay took batch 1 for", "one transaction"),
+        (
+            True,
+            "failed and was started again, and its replay left out all rows of batch 1",
+            "one transaction",
+        ),
     ],
 )
 def test_rows_that_an_error_cost_were_swallowed_or_skipped(
@@ -461,7 +465,9 @@ def test_a_request_told_by_its_number_is_named_so(number: int, reported: str) ->
     lost = WireFault(point, "lost").describe()
     assert lost == f"The {reported} PUB to mq was lost with its connection before it arrived."
     late = WireFault(point, "late").describe()
-    assert late.startswith(f"The driver stood still when it had sent the {reported} PUB to mq, a ")
+    assert late.startswith(
+        f"The driver stood still when it had sent the {reported} PUB to mq, and "
+    )
 
 
 def test_rows_that_a_server_forgot_were_not_skipped() -> None:

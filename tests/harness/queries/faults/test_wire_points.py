@@ -324,10 +324,11 @@ def test_of_each_size_of_what_cannot_be_read_there_is_one_that_stands_for_it(
     assert {sent[place] for place in hit} == set(sent)
 
 
-def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_only() -> None:
-    points = placed([(0, "CREATE", ""), (1, "BEGIN", ""), (1, "INSERT", "a"), (1, "COMMIT", "")])
+def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_or_only_before_it() -> None:
+    first = [(0, "TRUNCATE", ""), (0, "INSERT", "a"), (0, "COMMIT", "")]
+    points = placed([*first, (1, "BEGIN", ""), (1, "INSERT", "a"), (1, "COMMIT", "")])
     held = [fault for point in points for fault, _ in point.faults if fault.takes_over]
-    assert [fault.label for fault in held] == ["INSERT", "COMMIT"]
+    assert [fault.label for fault in held] == ["TRUNCATE", "INSERT", "COMMIT"]
     assert {(fault.bound, fault.mechanism, fault.crashes) for fault in held} == {
         ("pause", "zombie", False)
     }

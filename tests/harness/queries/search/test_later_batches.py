@@ -10,7 +10,7 @@ from bettong.harness.queries.faults.crash_points import DURABLE, crash_points
 from bettong.harness.queries.faults.kinds import refused, refused_once
 from bettong.harness.queries.faults.wire import CLOCK
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.queries.search.later_batches import later_batches
+from bettong.harness.queries.search.later_batches import earlier_batches, later_batches
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.wire import Keys, Recording, Request
 from bettong.harness.wire.conversation import Conversation
@@ -46,12 +46,44 @@ def found(
     return set(later_batches(one, one, 2))
 
 
+def earlier(
+    files: Sequence[tuple[int, str, str]] = (), asked: Sequence[tuple[int, str, str]] = ()
+) -> set[int]:
+    one = run(files, asked)
+    return set(earlier_batches(one, one, 2))
+
+
 PARTS = [(batch, "open", f"out/part-{batch}-f00d.json") for batch in range(4)]
 INSERTS = [(batch, "INSERT", f"INSERT INTO rows VALUES ({batch})") for batch in range(4)]
 
 
 def test_what_every_batch_does_is_nothing_new() -> None:
     assert found(PARTS, INSERTS) == set()
+
+
+def test_a_first_batch_may_do_what_the_next_one_does_not() -> None:
+    assert earlier(PARTS, INSERTS) == set()
+    assert earlier([(0, "remove", "out/old.json"), *PARTS]) == {0}
+    assert earlier([(0, "open", "out/part-0-f00d.json"), *PARTS]) == {0}  # once more
+    assert earlier(asked=[(0, "TRUNCATE", "TRUNCATE rows"), *INSERTS]) == {0}
+
+
+def test_a_folder_that_is_made_once_is_no_work_of_its_own() -> None:
+    assert earlier([(0, "mkdir", "out"), *PARTS]) == set()
+
+
+def test_what_only_the_window_s_last_batch_does_is_no_work_of_those_before_it() -> None:
+    assert earlier([*PARTS, (1, "remove", "out/part-0-f00d.json")]) == set()
+
+
+def test_in_a_batch_that_does_what_the_next_one_does_not_a_driver_stands_still() -> None:
+    one = run([(0, "remove", "out/old.json"), *PARTS])
+    why = Why(2, 4, 1)
+    why.head = earlier_batches(one, one, 2)
+    why.read_clean(one, [])
+    why.lineage([], one)
+    held = {id for faults in why.known for id in faults if id.startswith("pause(")}
+    assert "pause(driver, from batch=0/sink.file=2.open until after batch=3/commits)" in held
 
 
 def test_a_file_of_another_name_is_new() -> None:

@@ -88,6 +88,39 @@ def test_all_that_a_run_puts_up_is_tried(most: int) -> None:
     assert frozenset({refused, _SECOND}) in found
 
 
+def test_who_stands_still_at_a_row_that_is_refused_meets_no_recovery_of_others() -> None:
+    """The batch of the row is never recorded, and that is good: what would hit the recovery from
+    another fault is no reason to run both, for it would not fire."""
+    odd = "odd-row(batch=2)"
+
+    def of_three_batches(schedule: FaultSet) -> QueryRun:
+        points = list(ran(schedule - {odd}).crash_points)
+        is_odd = odd in schedule
+        for batch in (1,) if is_odd else (1, 2):
+            points.append(CrashPoint(Point(f"batch={batch}/commits", "after"), 1, f"{batch}"))
+        return QueryRun(crash_points=points, drained=not is_odd)
+
+    why = Why(1, 3, 2)
+
+    def attempt(schedule: FaultSet) -> Execution:
+        faults = [parse_fault(id) for id in sorted(schedule)]
+        return Execution(schedule, "good", why.lineage(faults, of_three_batches(schedule)))
+
+    why.read_clean(of_three_batches(frozenset()), [])
+    findings = loop.search(
+        SideBySide(attempt, lambda: 1),
+        Bounds({}, 2),
+        suggest=why.likely,
+        at_a_time=lambda faults: 3,
+        find_all=True,
+        smallest_first=True,
+    )
+    assert findings.complete
+    with_it = [e.schedule for e in findings.executions if odd in e.schedule]
+    assert frozenset({odd}) in with_it
+    assert not [schedule for schedule in with_it if any("#2" in id for id in schedule)]
+
+
 def test_what_was_put_up_is_known_to_a_search_that_goes_on() -> None:
     before, after = Why(1, 1, 2), Why(1, 1, 2)
     searched(before, 2)
