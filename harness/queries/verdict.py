@@ -35,6 +35,10 @@ from bettong.lineage.search.findings import Findings
 _ANOMALIES_SHOWN = 50
 _ANOMALIES_OF_A_RUN = 5
 _SOME = 5
+_SECOND = (
+    "; a second one fires while the first is recovered from, in the first task if in any, at the "
+    "last request that changes something if at any"
+)
 _IN_THE_MIDST = "crashes were tried where Python's open() and sqlite3 change it, not in the midst "
 
 
@@ -259,9 +263,8 @@ class QueryVerdict:
         folded = executor.why.equivalence.folded
         reported = [
             f"at most {request.faults} faults together, in the first {request.window} of "
-            f"{self.subject.batches} batches{_besides(executor.why.tail)}; a second one fires "
-            "while the first is recovered from, in the first task if in any, at the last request "
-            "that changes something if at any",
+            f"{self.subject.batches} batches{_besides(executor.why.tail)}"
+            + (_SECOND if request.faults > 1 else ""),
             f"a crash is {'SIGKILL' if executor.real else kept}",
             "what the sink keeps is in env.workdir or behind its endpoints; crashes in the midst "
             "of writing a file were tried where Python's open() writes it; what other libraries "
@@ -279,6 +282,10 @@ class QueryVerdict:
                 f"no further fault was tried beside one of the {describe.fault_sets(alone)} that "
                 "lower the level by themselves: together they may lower it more"
             )
+        reported.append(
+            "a replay comes on the day of what it replays, and by the same clock: no key may be "
+            "made of the time, such as by CURRENT_DATE"
+        )
         reported += taken_for_granted(executor.why.wire)
         reported += self.subject.more
         if folded:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bettong.harness.events import Handler, RunJudged, ignore, search_progress
+from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.step_ids import CONCURRENT
 from bettong.harness.queries.faults.crash_points import is_change
 from bettong.harness.queries.faults.kinds import parse_fault
@@ -35,6 +36,7 @@ from bettong.harness.queries.sink.rows import Input, judged_fields
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
+from bettong.lineage.nearest import did_you_mean
 from bettong.lineage.results import Guarantee, Outcome
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
@@ -344,8 +346,19 @@ class QueryExecutor:
 
     def fault(self, id: str) -> QueryFault:
         """The fault of an id; raises ScheduleError."""
-        on_wire = (fault for point in self.why.wire for fault, _ in point.faults)
-        return next((fault for fault in on_wire if fault.id == id), None) or parse_fault(id)
+        on_wire = {fault.id: fault for point in self.why.wire for fault, _ in point.faults}
+        if id in on_wire:
+            return on_wire[id]
+        try:
+            return parse_fault(id)
+        except ScheduleError as e:
+            at = [f"{x.point.endpoint}/" for x in on_wire.values()]
+            if not any(endpoint in id for endpoint in at):
+                raise
+            hint = did_you_mean(id, on_wire) or f"there are: {', '.join(list(on_wire)[:6])}, …"
+            raise ScheduleError(
+                f"{id!r}: without faults there is no such request, or it is hit otherwise; {hint}"
+            ) from e
 
     def chosen(self, ids: Iterable[str]) -> FaultSet:
         """The one fault set that is asked for; raises ScheduleError, and UsageError for events of

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
 
+from bettong.harness.faults.errors import ScheduleError
+from bettong.harness.queries.faults.wire import WirePoint
+from bettong.harness.queries.faults.wire_fault import WireFault
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.confirmation import DisturbedError
 from bettong.harness.queries.search.executor import SinkExecutor
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.rows import Input
+from bettong.harness.wire import CutPoint
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Guarantee
 from bettong.lineage.search.executor import Execution
@@ -209,6 +214,19 @@ def test_of_events_a_run_takes_one() -> None:
     assert executor.chosen([CRASH, "empty(batch=2)"]) == {CRASH, "empty(batch=2)"}
     with pytest.raises(UsageError, match=r"takes one of empty\(batch=2\) and odd-row\(batch=2\)"):
         executor.chosen(["empty(batch=2)", "odd-row(batch=2)"])
+
+
+def test_a_request_that_there_is_not_is_told_with_those_that_there_are() -> None:
+    why = Why(2, SOURCE.batches, 1)
+    point = CutPoint("omit", "db", "db/conn=2/request=5 INSERT", "labels", "x", 1, "INSERT")
+    fault = WireFault(point, "late")
+    why.wire = [WirePoint(1, ((fault, ""),), 1)]
+    executor = SinkExecutor(Runs(), SOURCE, False, why)  # type: ignore[arg-type]
+    assert executor.fault(fault.id) == fault
+    with pytest.raises(ScheduleError, match=f"no such request.*did you mean {re.escape(fault.id)}"):
+        executor.fault("pause(driver, before db/conn=2/request=4 INSERT)")
+    with pytest.raises(ScheduleError, match="is not a step"):
+        executor.fault("crash(driver, before nowhere at all)")
 
 
 def test_runs_go_on_alone_until_further_runners_are_there() -> None:
