@@ -14,6 +14,7 @@ from redis.retry import Retry
 from bettong.harness.queries.sink.contract import Environment
 from bettong.harness.servers import RedisServer
 from bettong.scenarios.sinks.http import PostWithKey
+from bettong.scenarios.sinks.postgres import OnConflict
 from bettong.scenarios.sinks.redis import Push, Set
 
 if TYPE_CHECKING:
@@ -96,6 +97,29 @@ class ArchivesThirds(Set):
         with self._connect(env) as db:
             archived = [json.loads(text) for text in db.lrange("archive", 0, -1)]
         return [*archived, *super().read(env)]
+
+
+class TruncatesFirst(OnConflict):
+    """Empties its target with the first batch, in the transaction of its rows."""
+
+    def apply(self, db: Any, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        if batch_id == 0:
+            db.execute("TRUNCATE sink_rows")
+        super().apply(db, batch_id, rows)
+
+
+class LocksFirst(OnConflict):
+    """Locks its table before it has its rows made: right, and whoever stands still in the midst of
+    that keeps its successor waiting."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            with self._connect(env) as db:
+                db.execute("LOCK TABLE sink_rows")
+                self.apply(db, batch_id, [(r.id, r.key, r.seq, r.value) for r in batch.collect()])
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
 
 
 class _Posting(PostWithKey):

@@ -15,13 +15,14 @@ from bettong.harness.queries.check import check_one
 from bettong.harness.queries.faults.kinds import refused, refused_once
 from bettong.harness.queries.faults.wire import placeable, wire_points
 from bettong.harness.queries.faults.wire_fault import How
+from bettong.harness.queries.faults.zombie import WAITED
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import SparkEnvironments
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.runner import SinkRunner
 from bettong.harness.queries.search.executor import SinkExecutor
-from bettong.harness.queries.search.later_batches import later_batches
+from bettong.harness.queries.search.later_batches import earlier_batches, later_batches
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.loading import load_target
 from bettong.harness.queries.sink.rows import Input
@@ -67,6 +68,7 @@ def executor_on(
     other = executor.last
     pinned = placeable(clean.recording, clean.events, other.recording, other.events).points
     executor.why.tail = tail = later_batches(clean, other, 2)
+    executor.why.head = earlier_batches(clean, other, 2)
     found = wire_points(clean.recording, pinned, clean.events, 2, clean.id, servers, tail)
     executor.why.read_clean(clean, found)
     yield executor
@@ -211,6 +213,22 @@ def test_what_only_a_later_batch_asks_is_hit(environments: SparkEnvironments) ->
     with executor_of(environments, f"{HERE}:ArchivesThirds") as executor:
         assert executor.why.tail == {2}
         assert kinds(executor, "DEL", "omit", "crash") == {"Duplicate"}
+
+
+def test_what_only_the_first_batch_asks_is_late_too(environments: SparkEnvironments) -> None:
+    with executor_of(environments, f"{HERE}:TruncatesFirst") as executor:
+        assert executor.why.head == {0}
+        assert kinds(executor, "TRUNCATE", "omit", "late") == {"Loss"}
+
+
+def test_who_waits_for_what_a_driver_has_locked_is_not_waited_for(
+    environments: SparkEnvironments,
+) -> None:
+    with executor_of(environments, f"{HERE}:LocksFirst") as executor:
+        held = "pause(driver, from batch=1/p=0/a=0/source.middle until after batch=3/commits)"
+        execution = executor.run(frozenset({held}))
+        assert (execution.outcome, execution.not_fired) == ("good", ())
+        assert WAITED in execution.evidence[held]
 
 
 def test_a_failed_attempt_copies_twice(environments: SparkEnvironments) -> None:
