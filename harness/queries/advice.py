@@ -13,7 +13,9 @@ _PLACE = (
 )
 _ZOMBIE = (
     "An old driver can write after its successor: let the target refuse it, by a unique constraint "
-    "on the batch or the row's id that stays for good, or by a fencing token that only grows."
+    "on the batch or the row's id that stays for good, or by a fencing token that only grows; of "
+    "files, give each batch a name of its own, which nobody replaces or takes away (os.link, or a "
+    "new folder, fails where it is there)."
 )
 _DAILY = (
     "This is no fault but every day's work: make the sink take a batch without rows, and a new "
