@@ -44,8 +44,10 @@ class Findings:
         self.reason = reason
 
     def execution(self, schedule: FaultSet) -> Execution:
-        """The run of a schedule that was run."""
-        return next(e for e in self.executions if e.schedule == schedule)
+        """The run of a schedule that was run; of several that which breaks the goal, if one does:
+        it may come and go."""
+        runs = [e for e in self.executions if e.schedule == schedule]
+        return next((e for e in runs if e.outcome == "violation"), runs[0])
 
     def result(
         self,

@@ -274,6 +274,15 @@ def _searched(work: _Search) -> Findings:
     if baseline.fingerprint:
         again = work.settled(work.executor.run(CLEAN))
         work.done.append(again)
+        if again.outcome == "violation":
+            work.to_first = len(work.done)
+            findings.conclude(
+                "invalid",
+                "the second clean run breaks the goal, which the first one did not: it comes and "
+                "goes, and no fault is needed",
+            )
+            findings.minimal = [CLEAN]
+            return findings
         if again.fingerprint != baseline.fingerprint or again.outcome != "good":
             why = again.note or "their outputs or steps differ"
             findings.conclude("unknown", f"two clean runs are not alike: {why}")

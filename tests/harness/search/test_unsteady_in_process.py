@@ -10,12 +10,14 @@ import pytest
 
 from bettong.harness.api import load_scenario
 from bettong.harness.backends.local import LocalBackend
+from bettong.harness.cli.output import exit_code
 from bettong.harness.conductor.order import FiringOrder
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.record import RunRecord
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.ldfi import search_scenario
+from bettong.lineage.results import Anomaly
 
 
 class _Campaign(Campaign):
@@ -51,3 +53,31 @@ def test_a_counterexample_that_does_not_show_again_says_so(
     (example,) = result.counterexamples
     assert campaign.times[example.faults] == times
     assert ("more runs with the same faults nothing was wrong" in example.words) != steady
+
+
+class _BreaksOnce(_Campaign):
+    """One whose second run without a fault is broken."""
+
+    def run(
+        self, schedule: Schedule, name: str | None = None, order: FiringOrder | None = None
+    ) -> RunRecord:
+        seen = super().run(schedule, name, order)
+        if not schedule.ids and self.times[()] == 2:
+            lost = Anomaly("Loss", messages=("lines/2",))
+            judged = replace(seen.judgement, anomalies=(lost,))
+            seen = self.observed[-1] = replace(seen, outcome="violation", judgement=judged)
+        return seen
+
+
+def test_what_breaks_the_second_run_without_a_fault_is_the_answer(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    scenario = load_scenario("counting_two")
+    campaign = _BreaksOnce(backend, scenario, tmp_path, scenario.messages())
+    result = search_scenario(campaign, SearchBounds(crashes=1, losses=0, batches=1))
+    assert (result.verdict, exit_code([result])) == ("invalid", 1)
+    (example,) = result.counterexamples
+    assert (example.faults, result.guarantee) == ((), "at-most-once")
+    assert [a.messages for a in (*example.anomalies, *result.anomalies)] == [("lines/2",)] * 2
+    assert example.words == "No fault fired. Afterwards lines/2 is missing."
+    assert example.trace is not None and (tmp_path / example.trace).exists()

@@ -157,6 +157,28 @@ def test_clean_runs_that_differ_are_no_pass() -> None:
     assert search(Paths(fingerprints=["x", "x"]), Bounds({"loss": 1})).verdict == "valid"
 
 
+class ComesAndGoes(Paths):
+    """Breaks its goal in its second run, without a fault."""
+
+    def run(self, schedule: FaultSet = CLEAN) -> Execution:
+        found = super().run(schedule)
+        if len(self.ran) != 2:
+            return found
+        return replace(found, outcome="violation", anomalies=(Anomaly("Loss", messages=("m",)),))
+
+
+@pytest.mark.parametrize("fingerprints", [["x", "x"], ["x", "y"]])
+def test_a_second_clean_run_that_is_broken_needs_no_fault(fingerprints: list[str]) -> None:
+    found = search(ComesAndGoes(fingerprints=fingerprints), Bounds({"loss": 1}))
+    assert (found.verdict, found.minimal) == ("invalid", [CLEAN])
+    assert "the second clean run breaks the goal" in found.reason
+    assert (found.baseline.outcome, found.coverage.to_first) == ("good", 2)
+    result = found.result(scenario="two", kind="protocol")
+    (example,) = result.counterexamples
+    assert (example.faults, example.anomalies) == ((), found.executions[1].anomalies)
+    assert result.coverage.violated == 1
+
+
 def test_a_fault_that_did_not_fire_is_no_pass() -> None:
     missed = frozenset({"cut(0)"})
     found = search(Paths({missed: "not-injected"}), Bounds({"loss": 2}))
