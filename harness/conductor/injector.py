@@ -12,7 +12,7 @@ from bettong.harness.conductor.event_log import OpenStep
 from bettong.harness.conductor.fault_status import Planned, PlannedFaults
 from bettong.harness.conductor.run_actuator import AdmittingActuator
 from bettong.harness.faults.actuator import Actuator
-from bettong.harness.faults.fault import Begun, Go
+from bettong.harness.faults.fault import Begun, Ended, Go
 from bettong.harness.faults.registry import to_entry
 from bettong.harness.faults.step_ids import FAULT
 from bettong.lineage.trace import TraceEvent
@@ -224,11 +224,11 @@ class Injection:
         if link is not None and not step_failed:
             self._gate.open_link_pair(link)  # what is lost may be another step's: a reply
         run = AdmittingActuator(self._actuator, self._gate)
-        ended = fault.end(run, planned.met, step_failed)
+        has_begun = not fault.holds_thread or bool(planned.evidence)
+        ended = fault.end(run, planned.met, step_failed) if has_begun else Ended(fired=False)
         if link is not None:
             self._gate.open_link_pair(link)
-        has_held = not fault.holds_thread or bool(planned.evidence)
-        planned.done = done and ended.fired and has_held
+        planned.done = done and ended.fired
         planned.evidence += [text for text in (seen, *ended.evidence) if text]
         self._note_fault(planned, "; ".join(planned.evidence[1:]) or "healed")
 

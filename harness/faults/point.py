@@ -63,9 +63,9 @@ class Point:
         return cls(found["step"], phase, int(found["n"] or 1))
 
 
-def span(start: Point, until: Point | None) -> str:
-    """From one moment until another, as ids have it."""
-    return f"from {start.short}" + ("" if until is None else f" until {until.short}")
+def span(start: Point, until: Point | None, within: str = "") -> str:
+    """From one moment, or from ``within`` its step, until another, as ids have it."""
+    return f"from {start.short}{within}" + ("" if until is None else f" until {until.short}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ _STEPS: Mapping[str, str] = {
     "epoch=N/sink.open": "epoch {epoch} of the query was opened",
     "receiver.open/epoch=N": "the receiver knew epoch {epoch}",
     "batch=N/source.plan": "the messages of batch {batch} were chosen",
+    "batch=N/source.note": "it was noted what batch {batch} takes",
     "batch=N/offsets": "Spark had noted the offsets of batch {batch}",
     "batch=N/stage=N/p=N/a=N/task": "task {part} of stage {stage} of batch {batch} ran",
     "batch=N/p=N/a=N/source.read": "part {part} of batch {batch} was read",

@@ -144,6 +144,14 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         COUNTING,
+        "epoch_taken_by_rename",
+        "a driver looks whether its epoch is taken, and then renames a file to it",
+        "protocol",
+        "disks:TakesEpochByRename",
+        "Give the epoch's file its name by what fails when it is there, such as a link.",
+    ),
+    mutant(
+        COUNTING,
         "last_state_left_out",
         "a batch that is done again has its outputs, and leaves the state as it was before it",
         "protocol",

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from bettong.engine.steps import DISK_STALL
 from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
 from bettong.harness.faults.errors import ScheduleError
-from bettong.harness.faults.fault import Begun, Ended, Fault, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.fault import Begun, Ended, Fault, Go, Premise, TakenStep, TakenSteps
 from bettong.harness.faults.point import DRIVER, Point, Topology, span
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.faults.wording import moment
+from bettong.harness.faults.wording import moment, ordinal
 from bettong.lineage.faults import PAUSE
 from bettong.lineage.trace import TraceEvent
 
@@ -29,6 +30,9 @@ _SHARED = frozenset(
 _FENCED = _SHARED - {"batch=N/source.commit"}
 """Of these what is refused once another driver has begun: its process is to end."""
 
+_MADE_ONCE = frozenset({"epoch=N/take", "batch=N/source.note"})
+"""What is made only where there is none, by whatever call."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pause(Fault):
@@ -39,41 +43,52 @@ class Pause(Fault):
         replace: whether a supervisor takes the node for dead meanwhile and starts another one of
             its name; what goes on late is a zombie then, at the latest when all others have done
             their work.
+        call: it begins within the step, right before the so-manieth call to the disk there; 0: at
+            its edge.
     """
 
     kind: ClassVar[str] = "pause"
     bound: ClassVar[str] = PAUSE
     needed: ClassVar[tuple[str, ...]] = ("node", "from")
-    optional: ClassVar[tuple[str, ...]] = ("until", "replace")
-    premises: ClassVar[tuple[Premise, ...]] = ("lives before", "ends")
+    optional: ClassVar[tuple[str, ...]] = ("call", "until", "replace")
+    premises: ClassVar[tuple[Premise, ...]] = ("lives before", "lives after", "ends")
+    reports: ClassVar[str] = DISK_STALL
 
     node: str
     start: Point
     until: Point | None = None
     replace: bool = False
+    call: int = 0
 
     @property
     def id(self) -> str:
+        which = f", call {self.call}" if self.call else ""
         replaced = ", replaced" if self.replace else ""
-        return f"pause({self.node}, {span(self.start, self.until)}{replaced})"
+        return f"pause({self.node}, {span(self.start, self.until, which)}{replaced})"
 
     @classmethod
     def parse(cls, entry: Entry) -> Pause:
         replace = entry.flag("replace", False)
-        start = entry.point("from")
+        call = entry.count("call") if "call" in entry else 0
+        start = entry.place("from") if call else entry.point("from")
         until = entry.end("until", start)
-        return cls(entry.text("node"), start, until, replace)
+        return cls(entry.text("node"), start, until, replace, call)
 
     def to_dict(self) -> dict[str, Any]:
         until = {} if self.until is None else {"until": self.until.short}
+        which = {"call": self.call} if self.call else {}
         last = {"replace": True} if self.replace else {}
-        return {"node": self.node, "from": self.start.short, **until, **last}
+        return {"node": self.node, "from": self.start.short, **which, **until, **last}
 
     def describe(self) -> str:
         beside = ", while another one took its place" if self.replace else ""
         idle = "all others had done their work" if self.replace else "all others waited for it"
         last = moment(self.until) if self.until else idle
-        return f"the {self.node} stood still from {moment(self.start)} until {last}{beside}"
+        first = f"from {moment(self.start)}"
+        if self.call:
+            while_ = moment(self.start).partition(" ")[2]
+            first = f"while {while_}, before its {ordinal(self.call)} call to the disk there,"
+        return f"the {self.node} stood still {first} until {last}{beside}"
 
     @property
     def points(self) -> tuple[Point, ...]:
@@ -93,6 +108,8 @@ class Pause(Fault):
 
     @property
     def variety(self) -> str:
+        if self.call:
+            return "within"
         return "beside" if self.replace and self.until is not None else ""
 
     @property
@@ -111,6 +128,10 @@ class Pause(Fault):
         return self.until is None and not self.replace
 
     @property
+    def holds_thread(self) -> bool:
+        return self.call > 0
+
+    @property
     def leaves_step(self) -> bool:
         return self.until_still
 
@@ -123,8 +144,19 @@ class Pause(Fault):
         return self.replace
 
     def begin(self, run: RunActuator) -> Begun | None:
+        if self.call:
+            # None where another node takes this step
+            return Begun("", answer=Go(hold=self.call)) if self.node == run.node else None
         outcome = run.pause(self.node, self.replace)
         return Begun(outcome.evidence) if outcome.fired else None
+
+    def reported(self, event: TraceEvent, run: RunActuator) -> Begun | None:
+        if not self.call or event.step != f"{self.reports}{self.start.step}":
+            return None
+        outcome = run.pause(self.node, self.replace)
+        operation, path = event.detail.get("operation"), event.detail.get("path")
+        evidence = f"{outcome.evidence} before call {self.call}, {operation} of {path}"
+        return Begun(evidence) if outcome.fired else None
 
     def end(self, run: RunActuator, met: int, step_failed: bool) -> Ended:
         return Ended([run.resume(self.node)])
@@ -141,9 +173,14 @@ class Pause(Fault):
         """All others get ahead of the node, which goes on where it was. Or it is taken for dead:
         the driver is replaced meanwhile, by one that has done all its work when it goes on, or is
         amid it; a server goes on when the client that has asked for this step is about to ask
-        again."""
+        again. Amid a step the driver has looked whether something is there, and makes it when its
+        successor has."""
         start = Point(step.step, "before", step.number)
-        if premise == "ends":
+        if premise == "lives after":
+            made, call = Point(step.step, "after", step.number + 1), _making(step)
+            if step.node == DRIVER and call:
+                yield cls(step.node, start, made, replace=True, call=call)
+        elif premise == "ends":
             yield cls(step.node, start)
         elif step.node == DRIVER:
             yield cls(step.node, start, replace=True)
@@ -171,3 +208,10 @@ def _met_at(step: StepId, number: int) -> Iterable[Point]:
     if step.shape == "epoch=N/sink.open" and step.epoch == 1:
         name = f"/{step.name}" if step.name else ""
         yield Point(f"batch=0/sink.commit{name}", "before")
+
+
+def _making(step: TakenStep) -> int:
+    """Of a step's calls to the disk the one by which it makes what nobody else may have made; 0 for
+    none."""
+    makes = {"link", "rename"} if StepId.parse(step.step).shape in _MADE_ONCE else {"link"}
+    return next((call.number for call in step.calls if call.operation in makes), 0)

@@ -25,6 +25,9 @@ class Nodes:
 
     def __init__(self) -> None:
         self.cuts: list[Keep] = []
+        self.paused: list[str] = []
+        self.resumed: list[str] = []
+        self.restarted: list[str] = []
 
     def crash(self, node: str) -> tuple[int, InjectionOutcome]:
         return 1, InjectionOutcome(True, "killed")
@@ -33,11 +36,15 @@ class Nodes:
         self.cuts.append(keep)
         return 1, InjectionOutcome(True, "cut")
 
-    def restart(self, node: str) -> None: ...
+    def restart(self, node: str) -> None:
+        self.restarted.append(node)
+
     def pause(self, node: str) -> InjectionOutcome:
+        self.paused.append(node)
         return InjectionOutcome(True, "stopped")
 
     def resume(self, node: str) -> str:
+        self.resumed.append(node)
         return "resumed"
 
     def disturb(self, fault: str, link: str, disturbance: Disturbance) -> str:
@@ -193,6 +200,44 @@ def test_nobody_has_stalled_who_did_not_come_to_the_call() -> None:
     run.at("write")
     run.take("write", thread=2)
     run.at("write", "after")
+    assert run.fired()
+
+
+WITHIN = Pause("a", Point("write"), Point("write", "after", 2), replace=True, call=4)
+
+
+def test_who_stands_still_within_a_step_goes_on_when_its_successor_has_taken_it() -> None:
+    run = Run(WITHIN)
+    assert run.at("write") == Go(hold=4)
+    assert not run.nodes.paused
+    comes = threading.Thread(target=run.call, args=("write", 4, "disk-stall"), daemon=True)
+    comes.start()
+    while not run.nodes.restarted:
+        comes.join(0.001)
+    assert run.nodes.paused == ["a"]
+    for phase in ("before", "after"):
+        assert comes.is_alive() and run.fired()
+        run.control.notify(2, TraceEvent("write", phase, "a", 2))
+    comes.join(60)
+    assert not comes.is_alive() and run.nodes.resumed == ["a"]
+    assert run.at("write", "after") == GO, "it outlives its successor"
+    assert run.fired(WITHIN)
+    evidence = run.control.evidence[WITHIN.id]
+    assert evidence == "stopped before call 4, append of f; resumed"
+
+
+def test_nobody_has_stood_still_who_did_not_come_to_the_call() -> None:
+    run = Run(WITHIN)
+    run.at("write")
+    run.call("write", 4, thread=2)  # what others say of their faults is not of this one
+    run.take("write", thread=2)
+    run.at("write", "after")
+    assert run.fired() and not run.nodes.paused and not run.nodes.resumed
+
+
+def test_another_node_does_not_stand_still_within_that_step() -> None:
+    run = Run(Pause("b", Point("write"), call=4))
+    assert run.at("write") == GO
     assert run.fired()
 
 

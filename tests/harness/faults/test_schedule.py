@@ -41,6 +41,12 @@ faults = st.one_of(
     st.builds(f.Late, places),
     st.builds(lambda node, span: f.Pause(node, *span), nodes, spans),
     st.builds(lambda span: f.Pause("driver", *span, replace=True), spans),
+    st.builds(
+        lambda at, until, call: f.Pause("driver", at, until, True, call),
+        places,
+        moments.filter(lambda until: until.phase == "after"),
+        st.integers(1, 9),
+    ),
     st.builds(f.PowerCut, nodes, places, st.integers(1, 9), keeps),
     st.builds(f.PowerCut, nodes, moments, st.just(0), keeps),
     st.builds(f.CrashWriting, nodes, places, st.integers(1, 9)),
@@ -135,6 +141,8 @@ def test_the_ids_are_stable() -> None:
           - omit-reply: {link: driver->receiver, at: batch=1/sink.commit#2}
           - cut: {between: [[w1], [w2, driver]], from: metadata, until: after batch=1/commits}
           - pause: {node: driver, from: batch=1/commits, until: batch=2/commits}
+          - pause: {node: driver, from: epoch=1/take, call: 10, replace: true}
+          - pause: {node: w1, from: batch=1/commits, call: 2, until: batch=2/commits}
           - delay: {link: driver->receiver, at: batch=1/sink.commit, latency_ms: 200}
           - storage: {after: batch=1/offsets}
         """
@@ -146,6 +154,8 @@ def test_the_ids_are_stable() -> None:
         "omit-reply(driver->receiver, batch=1/sink.commit#2)",
         "cut(w1|w2+driver, from metadata until after batch=1/commits)",
         "pause(driver, from batch=1/commits until batch=2/commits)",
+        "pause(driver, from epoch=1/take, call 10, replaced)",
+        "pause(w1, from batch=1/commits, call 2 until batch=2/commits)",
         "delay(driver->receiver, batch=1/sink.commit, 200 ms)",
         "storage(ENOSPC, after batch=1/offsets)",
     )
@@ -244,6 +254,10 @@ def test_every_shape_is_a_step() -> None:
     ("fault", "message"),
     [
         ("pause: {node: driver}", "from is missing"),
+        (
+            "pause: {node: driver, from: after batch=1/commits, call: 2}",
+            "from: name the step alone, without 'after'",
+        ),
         (
             "cut: {between: [[driver], [receiver]], from: batch=1/commits, until: batch=2/commits, "
             "tries: 2}",

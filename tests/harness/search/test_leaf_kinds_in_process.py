@@ -19,6 +19,7 @@ from bettong.scenarios.mutants.shipped import MUTANTS
 NONE = {"crashes": 0, "losses": 0, "batches": 1}
 KINDS = [
     ("pauses", "sink_fences_nobody", "pause(driver, from batch=0/"),
+    ("pauses", "epoch_taken_by_rename", "pause(driver, from epoch=1/take, call "),
     ("pauses", "commit_awaited_for_good", "silence(driver->receiver, batch=0/sink.commit"),
     ("storage", "gateway_acks_early", "storage(ENOSPC, gateway, before gateway.append/"),
     ("duplicates", "gateway_takes_stale_frames", "duplicate(sender->gateway, sender.send/lines/"),

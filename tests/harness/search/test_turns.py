@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 
 import pytest
 
+from bettong.harness.faults.fault import DiskCall
 from bettong.harness.faults.kinds import Crash, Fault, Omit, Pause, PowerCut, Storage
 from bettong.harness.faults.point import Point
 from bettong.harness.search.turns import in_turn, sort_of
@@ -68,6 +70,32 @@ def test_a_driver_goes_on_beside_another_where_both_change_something(
     assert [pause.id for pause in beside] == [
         f"pause(driver, from {step} until {moment}, replaced)" for moment in until
     ]
+
+
+APPENDED_NEW = [DiskCall(1, "open"), DiskCall(2, "append"), DiskCall(3, "sync")]
+LINKED = [*APPENDED_NEW, DiskCall(4, "link"), DiskCall(5, "remove"), DiskCall(6, "link")]
+RENAMED = [*APPENDED_NEW, DiskCall(4, "rename"), DiskCall(5, "sync-directory")]
+
+
+@pytest.mark.parametrize(
+    ("step", "node", "calls", "call"),
+    [
+        ("epoch=1/take", "driver", LINKED, 4),
+        ("epoch=2/take", "driver", RENAMED, 4),
+        ("batch=1/source.note", "driver", RENAMED, 4),
+        ("batch=1/sink.commit/sums", "driver", LINKED, 4),
+        ("batch=1/state.manifest", "driver", RENAMED, 0),
+        ("batch=1/source.note", "driver", APPENDED_NEW, 0),
+        ("receiver.commit/batch=1", "receiver", LINKED, 0),
+    ],
+)
+def test_a_driver_has_looked_and_makes_what_its_successor_has_made_meanwhile(
+    step: str, node: str, calls: Sequence[DiskCall], call: int
+) -> None:
+    taken = SimpleNamespace(step=step, number=2, node=node, calls=calls)
+    found = list(Pause.leaves("lives after", taken, SimpleNamespace()))  # type: ignore[arg-type]
+    within = f"from {step}#2, call {call} until after {step}#3"
+    assert [pause.id for pause in found] == [f"pause({node}, {within}, replaced)"][: bool(call)]
 
 
 @pytest.mark.parametrize(
