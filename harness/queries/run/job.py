@@ -16,6 +16,7 @@ from bettong.harness.queries.run.failure import Failures
 from bettong.harness.queries.sink import aiming
 from bettong.harness.queries.sink.contract import Environment, Sink
 from bettong.harness.queries.sink.loading import load_target
+from bettong.harness.queries.sink.ran_lines import noted_in
 from bettong.harness.queries.sink.rows import Input, read_back
 
 if TYPE_CHECKING:
@@ -89,7 +90,8 @@ def incarnation(
     if "look" in parts:
         done["looked"] = _read(sink, env, tolerant=True)
     if "write" in parts:
-        aiming.aim(workdir, steps.installed(), elsewhere=wanted.elsewhere, lines=lines)
+        ran = noted_in(Path(directory))
+        aiming.aim(workdir, steps.installed(), elsewhere=wanted.elsewhere, lines=lines, ran=ran)
         try:
             done["error"] = _write(sink, Input(**source), env)
         finally:

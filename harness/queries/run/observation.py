@@ -10,6 +10,7 @@ from typing import Any
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.sink.file_steps import CHANGED
+from bettong.harness.queries.sink.ran_lines import RanLine
 from bettong.harness.wire import Recording
 from bettong.lineage.trace import TraceEvent, write_trace
 
@@ -37,6 +38,7 @@ class QueryRun:
         facts: what each incarnation that ended reports of its query.
         outside: files that the sink's Python code wrote elsewhere than in its workdir.
         processes: that the query's code has started, in batches and tasks.
+        ran: lines of the user's code that began, in batches and tasks.
         cut: how its input was cut into batches, one part a batch.
         concurrent: what was done beside the thread of a batch, at the same time or later on.
         anew: the incarnation that was given an empty checkpoint; 0 for none.
@@ -61,6 +63,7 @@ class QueryRun:
     facts: list[dict[str, Any]] = field(default_factory=list)
     outside: set[str] = field(default_factory=set)
     processes: set[str] = field(default_factory=set)
+    ran: set[RanLine] = field(default_factory=set)
     cut: tuple[str, ...] = ()
     concurrent: set[str] = field(default_factory=set)
     anew: int = 0

@@ -41,6 +41,7 @@ from bettong.harness.queries.run.standing import stands
 from bettong.harness.queries.run.state import Moments, batches_as_cut
 from bettong.harness.queries.run.takeover import own
 from bettong.harness.queries.run.workload import Workload
+from bettong.harness.queries.sink.ran_lines import noted
 from bettong.harness.spark.driver import DriverDiedError, JobError
 from bettong.lineage.errors import BettongError
 from bettong.lineage.search.executor import BudgetSpentError
@@ -185,7 +186,7 @@ class OneRun:
             self._injector.arm()
             self._until_drained()
             self._end_pauses()
-            if self._operational_event.anew is not None:
+            if self._operational_event.anew:
                 self._start_anew()
             self._injector.let_go()
             for number in self._incarnations.unended():
@@ -224,6 +225,7 @@ class OneRun:
             # A host that has lost sight of itself holds tasks for ever.
             self._incarnations.release(spoilt=self._loses or self._deadline.passed)
             self._workload.end()
+            self._result.ran = noted(self._state)
             shutil.rmtree(self._state, ignore_errors=True)
 
     # --- what happens while the query runs

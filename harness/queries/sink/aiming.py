@@ -21,6 +21,7 @@ def aim(
     home: Path | None = None,
     elsewhere: bool = False,
     lines: Iterable[int] = (),
+    ran: Path | None = None,
 ) -> None:
     """Have the probes report what happens below ``folder``; None turns them off.
 
@@ -30,12 +31,14 @@ def aim(
         elsewhere: what the code changes in other places is a step as well.
         lines: before each line of the user's code, in batches and tasks, with one of these numbers
             is a step.
+        ran: where each line of it that begins is noted, if anywhere.
     """
     value = {
         "folder": folder and f"{folder}/",
         "instrumentation": asdict(instrumentation),
         "elsewhere": elsewhere,
         "lines": sorted(lines),
+        "ran": ran and str(ran),
     }
     file = aim_file() if home is None else home / _AIM
     temporary = file.with_suffix(".new")

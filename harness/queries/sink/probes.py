@@ -59,6 +59,7 @@ from bettong.harness.queries.sink.imports import when_imported
 from bettong.harness.queries.sink.lines import Line
 from bettong.harness.queries.sink.paths import is_file, open_as, path_of, regular, whole
 from bettong.harness.queries.sink.processes import FORKS, PROCESSES, command_of
+from bettong.harness.queries.sink.ran_lines import RanLines
 from bettong.harness.queries.sink.task_moments import CAPTURES, WAITS, TaskMoments
 from bettong.harness.queries.sink.unseen import LineMoments
 from bettong.lineage.trace import TraceEvent
@@ -126,10 +127,10 @@ class Probe:
         self._incarnation = 1
         self._recorder: Recorder | None = None
         self._busy = threading.local()
-        self._lines = LineMoments(self._aimed_at, self._changed, self._line_begins)
-        self._tasks = TaskMoments(
-            self._aimed_at, self._changed, self._line_begins, self._lines.seen_otherwise
-        )
+        self._ran = RanLines(self._write_note)
+        line_moments = self._changed, self._line_begins, self._ran.begins
+        self._lines = LineMoments(self._aimed_at, *line_moments)
+        self._tasks = TaskMoments(self._aimed_at, *line_moments, self._lines.seen_otherwise)
         self._is_tied = False
         self._half_writes = HalfWrites(self._era, stays_full=False)
 
@@ -174,7 +175,7 @@ class Probe:
     def _starts_process(self, command: str) -> None:
         in_batch, in_task = self._lines.process_starts(command), self._tasks.starts(command)
         if in_batch or in_task:
-            self._write_note(NOTED_PROCESSES, " ".join(command.split()))
+            self._write_note(self._file.with_name(NOTED_PROCESSES), " ".join(command.split()))
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "socket.connect" and not self._is_tied:
@@ -386,6 +387,7 @@ class Probe:
             value: Mapping[str, Any] = json.load(file)
         self._folder, self._elsewhere = value["folder"], value["elsewhere"]
         self._lines.asked = self._tasks.asked = frozenset(value["lines"])
+        self._ran.to(value["ran"])
         instrumentation = Instrumentation(**value["instrumentation"])
         self._node, self._incarnation = instrumentation.node, instrumentation.incarnation
         self._recorder = instrumentation.recorder()
@@ -453,12 +455,12 @@ class Probe:
             return
         full = self._is_elsewhere(path)
         if full is not None:
-            self._write_note(NOTES, full)
+            self._write_note(self._file.with_name(NOTES), full)
 
-    def _write_note(self, name: str, note: str) -> None:
+    def _write_note(self, notes: Path, note: str) -> None:
         self._busy.now = True
         try:
-            with (self._file.parent / name).open("a", encoding="utf-8") as file:
+            with notes.open("a", encoding="utf-8") as file:
                 file.write(f"{note}\n")
         except OSError:  # the host is being put away
             pass

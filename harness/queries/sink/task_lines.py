@@ -31,14 +31,16 @@ class TaskLines:
 
     Args:
         line: is given its number.
+        runs: is given its frame, when nothing more comes before it.
 
     Attributes:
         on: whether the lines of what is under way are places to look at the folder of the run.
         traced: whether they may be.
     """
 
-    def __init__(self, line: Callable[[int], None]) -> None:
+    def __init__(self, line: Callable[[int], None], runs: Callable[[FrameType], None]) -> None:
         self._line = line
+        self._runs = runs
         self._home = ""
         self._before: Any = None
         self._of_memory = False
@@ -91,6 +93,7 @@ class TaskLines:
     def _before_line(self, frame: FrameType, event: str, _: Any) -> Any:
         if event == "line":
             self._line(frame.f_lineno)
+            self._runs(frame)
         return self._before_line
 
 

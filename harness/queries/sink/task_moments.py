@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import wraps
+from types import FrameType
 from typing import Any
 
 from bettong.harness.queries.sink.folder_watch import FolderWatch
@@ -41,6 +42,7 @@ class TaskMoments:
         happens: is given the path that was changed; who has worked beside the task meanwhile, if
             anybody did; and the line that has changed it, if nothing else has told of that.
         begins: is given a path of the run, and a line that is about to begin.
+        runs: is given the frame of each line, when nothing more comes before it.
         seen_otherwise: paths whose changes are not told.
 
     Attributes:
@@ -52,6 +54,7 @@ class TaskMoments:
         folder: Callable[[], str | None],
         happens: Callable[[str, str, Line | None], None],
         begins: Callable[[str, Line], None],
+        runs: Callable[[FrameType], None],
         seen_otherwise: Collection[str],
     ) -> None:
         self._folder = folder
@@ -63,7 +66,7 @@ class TaskMoments:
         self._work: _Work | None = None
         self._waits = threading.local()
         self._mapped = MappedFiles()
-        self._lines = TaskLines(self._line)
+        self._lines = TaskLines(self._line, runs)
 
     def around(self, captures: Callable[..., AbstractContextManager[None]]) -> Callable[..., Any]:
         """The context in which workers run what is the user's."""

@@ -36,6 +36,7 @@ class LineMoments:
             meanwhile, if anybody did; and the line that has changed it, if nothing else has told
             of that.
         begins: is given a path of the run, and a line that is about to begin.
+        runs: is given the frame of each line, when nothing more comes before it.
 
     Attributes:
         asked: the numbers of the lines before which it asks, whatever has changed.
@@ -46,10 +47,12 @@ class LineMoments:
         folder: Callable[[], str | None],
         happens: Callable[[str, str, Line | None], None],
         begins: Callable[[str, Line], None],
+        runs: Callable[[FrameType], None],
     ) -> None:
         self._folder = folder
         self._happens = happens
         self._begins = begins
+        self._runs = runs
         self.asked: Collection[int] = ()
         self._calls: dict[int, _Call] = {}
         self._threads: weakref.WeakSet[threading.Thread] = weakref.WeakSet()
@@ -193,6 +196,7 @@ class LineMoments:
             line = call.lines.begins(frame.f_lineno)
             if frame.f_lineno in self.asked:
                 self._begins(call.any_file, line)
+            self._runs(frame)
         return partial(self._line, call)
 
     def _look(self) -> None:
