@@ -82,6 +82,8 @@ def _anomaly(anomaly: Anomaly) -> str:
 
 def _query(result: Result) -> Iterator[Line]:
     yield Line(f"  {result.reason}")
+    if (never_ran := result.details.get("never_ran")) and "never ran" not in result.reason:
+        yield Line(f"  {never_ran}")
     if result.ordering == "per-key":
         yield Line("  order per key is kept")
     if result.details.get("atomic") == "torn":

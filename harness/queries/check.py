@@ -37,7 +37,7 @@ from bettong.harness.queries.sense import (
     unasked,
 )
 from bettong.harness.queries.sink.contract import Sink
-from bettong.harness.queries.sink.loading import expect_endpoint, load_target
+from bettong.harness.queries.sink.loading import expect_endpoint, file_of, load_target
 from bettong.harness.queries.sink.rows import Input
 from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
@@ -83,20 +83,22 @@ def unusable(request: Request, error: BettongError, on_event: Handler = ignore) 
 
 def _checked(request: Request, environments: SparkEnvironments, on_event: Handler) -> Result:
     verdict = _before_it_is_loaded(request)
-    expect_within(request, Input())
     with contextlib.ExitStack() as stack:
         try:
             sink = load_target(request.target, request.options)
-            verdict = QueryVerdict(request, _subject(sink.name, bool(sink.ordered)))
+            source = source_of(sink)
+            expect_within(request, source)
+            subject = _subject(sink.name, source, bool(sink.ordered), file_of(request.target))
+            verdict = QueryVerdict(request, subject)
             deadline = Deadline.after(request.budget.seconds)
             for name in request.endpoints:
                 expect_endpoint(name, request.target)
             given = {**sink.endpoints, **request.endpoints}
-            runner = partial(_runner, request, sink, environments, on_event, deadline)
+            runner = partial(_runner, request, sink, source, environments, on_event, deadline)
             lanes = Lanes(request, sink.servers, given, runner, stack, on_event)
 
             def judge(asked: Request, in_sight: bool) -> Result:
-                check = _Check(asked, sink, verdict, lanes, deadline, on_event, in_sight)
+                check = _Check(asked, sink, source, verdict, lanes, deadline, on_event, in_sight)
                 return check.result()
 
             return undisturbed(request, lanes, judge)
@@ -120,6 +122,7 @@ def expect_within(request: Request, source: Input) -> None:
 def _runner(
     request: Request,
     sink: Sink,
+    source: Input,
     environments: SparkEnvironments,
     on_event: Handler,
     deadline: Deadline,
@@ -129,7 +132,7 @@ def _runner(
     return SinkRunner(
         environments(sink.spark_config, beside=lane),
         Target(request.target, dict(request.options), (str(Path.cwd()),)),
-        Input(),
+        source,
         links.proxies,
         partial(environments, sink.spark_config, 2, lane),
         on_event,
@@ -138,13 +141,17 @@ def _runner(
 
 
 def _before_it_is_loaded(request: Request) -> QueryVerdict:
-    return QueryVerdict(request, _subject(request.target.rpartition(":")[2], False))
+    return QueryVerdict(request, _subject(request.target.rpartition(":")[2], Input()))
 
 
-def _subject(name: str, ordered: bool) -> Subject:
-    source = Input()
+def source_of(sink: Sink) -> Input:
+    """The rows that a sink is given: as many as it asks for."""
+    return Input(sink.batches, sink.rows)
+
+
+def _subject(name: str, source: Input, ordered: bool = False, file: Path | None = None) -> Subject:
     dealt = "replays deal the same rows to other partitions, in another order across keys"
-    return Subject(name, "sink", ordered, source.rows, source.batches, more=(dealt,))
+    return Subject(name, "sink", ordered, source.rows, source.batches, file=file, more=(dealt,))
 
 
 class _Check:
@@ -154,6 +161,7 @@ class _Check:
         self,
         request: Request,
         sink: Sink,
+        source: Input,
         answer: QueryVerdict,
         lanes: Lanes,
         deadline: Deadline,
@@ -167,7 +175,6 @@ class _Check:
         self._lanes = lanes
         self._deadline = deadline
         self._clean = QueryRun()
-        source = Input()
         self._executor = SinkExecutor(
             lanes.first,
             source,

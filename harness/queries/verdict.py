@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal
 
 from bettong.harness.checkers import guarantee_of, satisfies
@@ -20,6 +21,7 @@ from bettong.harness.queries.search.confirmation import named
 from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.harness.queries.search.search import shows_more
 from bettong.harness.queries.sense import in_turn
+from bettong.harness.queries.sink.never_ran import NeverRan, in_words, never_ran
 from bettong.lineage.results import (
     Counterexample,
     Coverage,
@@ -39,6 +41,7 @@ _SECOND = (
     "; a second one fires while the first is recovered from, in the first task if in any, at the "
     "last request that changes something if at any"
 )
+_REACH = "give the sink `batches` or `rows` that reach them, or check it without them"
 _IN_THE_MIDST = "crashes were tried where Python's open() and sqlite3 change it, not in the midst "
 
 
@@ -52,6 +55,7 @@ class Subject:
         batches: of a run.
         oracle: what says which output is right, where the job does.
         envelope: what of its output depends on how batches are cut, a sentence each.
+        file: the user's own, where lines that never ran are told.
         own_session: whether its Spark session is its own, as a script's is.
         more: what the verdict takes for granted beside what all verdicts do.
     """
@@ -63,6 +67,7 @@ class Subject:
     batches: int = 0
     oracle: str = ""
     envelope: tuple[str, ...] = ()
+    file: Path | None = None
     own_session: bool = False
     more: tuple[str, ...] = ()
 
@@ -129,7 +134,9 @@ class QueryVerdict:
         verdict: Verdict = "valid" if held else "invalid"
         left = not (findings.complete or self.request.only or violations == [findings.baseline])
         beside = {who for e in executions for who in e.details.get(CONCURRENT, ())}
-        if verdict == "valid" and (unsure or missed or left or beside):
+        unreached = self._unreached(executor)
+        untried = in_words([x for x in unreached if x.matter], _REACH)
+        if verdict == "valid" and (unsure or missed or left or beside or untried):
             verdict = "unknown"
         if verdict == "unknown":
             guarantee = guarantee_of(kinds | {a.kind for e in missed for a in e.anomalies})
@@ -143,6 +150,7 @@ class QueryVerdict:
                 left,
                 disordered,
                 beside,
+                untried,
             )
             if verdict != "unknown" or not missed
             else _unconfirmed(self.subject.name, missed),
@@ -152,12 +160,16 @@ class QueryVerdict:
             counterexamples=tuple(reported for _, reported in shown),
             coverage=_coverage(executor, findings),
             runs=tuple(_line(e) for e in executions),
-            assumptions=self._assumptions(executor, sampled, violations),
+            assumptions=(
+                *filter(None, [said := in_words(unreached, _REACH)]),
+                *self._assumptions(executor, sampled, violations),
+            ),
             details={
                 "atomic": "torn" if torn else "no part of a batch was seen",
                 "torn": torn[:3],
                 **({"unconfirmed": [sorted(e.schedule) for e in missed]} if missed else {}),
                 **({CONCURRENT: sorted(beside)} if beside else {}),
+                **({"never_ran": said} if said else {}),
                 "folded": _folded(executor),
                 "folded_and_run": [named(e.schedule) for e in sampled],
                 **self._anew(anew),
@@ -220,6 +232,7 @@ class QueryVerdict:
         left: bool,
         disordered: bool,
         beside: Collection[str],
+        untried: str,
     ) -> str:
         level = f"is {guarantee}" if guarantee != "none" else "gives no guarantee"
         reported = f"{self.subject.name} {level}"
@@ -237,7 +250,7 @@ class QueryVerdict:
                 return f"{reported}; it may be less: {in_turn(beside)}"
             if unsure:
                 return f"{reported}; {_unclear(unsure)}, and it may be less"
-            return reported
+            return f"{reported}; it may be less: {untried}" if untried else reported
         if beside:
             return f"{reported} as far as seen; {in_turn(beside)}"
         if unsure:
@@ -246,7 +259,16 @@ class QueryVerdict:
             return f"{reported} as far as this one fault set shows"
         if left:
             return f"{reported} as far as seen; the budget ended before all fault sets were tried"
+        if untried:
+            return f"{reported} as far as seen; {untried}"
         return f"{reported} under every fault set within the bounds"
+
+    def _unreached(self, executor: QueryExecutor) -> list[NeverRan]:
+        """What no run has reached of the code that ran; one fault set alone reaches little, and
+        says nothing of the rest."""
+        if self.subject.file is None or self.request.only:
+            return []
+        return never_ran(executor.ran, self.subject.file)
 
     def _assumptions(
         self,
@@ -263,7 +285,7 @@ class QueryVerdict:
         folded = executor.why.equivalence.folded
         reported = [
             f"at most {request.faults} faults together, in the first {request.window} of "
-            f"{self.subject.batches} batches{_besides(executor.why.tail)}"
+            f"{self.subject.batches} batches{self._of_rows()}{_besides(executor.why.tail)}"
             + (_SECOND if request.faults > 1 else ""),
             f"a crash is {'SIGKILL' if executor.real else kept}",
             "what the sink keeps is in env.workdir or behind its endpoints; crashes in the midst "
@@ -321,6 +343,9 @@ class QueryVerdict:
                 "lost executors and more cores were not tried"
             )
         return tuple(reported)
+
+    def _of_rows(self) -> str:
+        return f" of {self.subject.rows} rows" if self.subject.rows else ""
 
     def _ways(self, executor: QueryExecutor, violations: Sequence[Execution]) -> list[Execution]:
         """One violation for each way of failing, the same ones every time: kinds of anomalies, and

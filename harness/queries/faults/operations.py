@@ -21,8 +21,9 @@ class OperationalEvent(QueryFault):
         sentence: what happens.
         always: what it changes of the input.
         at_first: what it changes of the input of the first incarnation only.
-        anew: what it changes of the input when all was written and the checkpoint was lost; None:
-            it is not lost.
+        anew: the checkpoint is lost when all was written.
+        new_rows: what is written then are rows that follow all others.
+        odd: the batch that has a row that many a target refuses.
         crash: the driver dies there.
         more_cores: from the first restart on Spark has two cores instead of one.
         repeat: the step of a job's input that its source sends once more, with the next one.
@@ -37,7 +38,9 @@ class OperationalEvent(QueryFault):
     sentence: str
     always: Mapping[str, int] = field(default_factory=dict)
     at_first: Mapping[str, int] = field(default_factory=dict)
-    anew: Mapping[str, int] | None = None
+    anew: bool = False
+    new_rows: bool = False
+    odd: int | None = None
     crash: Point | None = None
     more_cores: bool = False
     more_partitions: bool = False
@@ -46,17 +49,23 @@ class OperationalEvent(QueryFault):
 
     def input(self, source: Input, incarnation: int) -> Input:
         """The rows of an incarnation."""
-        changed = {**self.always, **(self.at_first if incarnation == 1 else {})}
-        return replace(source, **changed)
+        changed = self.at_first if incarnation == 1 else {}
+        return replace(self._always(source), **changed)
 
     def again(self, source: Input) -> Input:
         """The rows that are written with a new checkpoint."""
-        return replace(source, **{**self.always, **(self.anew or {})})
+        return replace(self._always(source), first=self._first(source))
 
     def expected(self, source: Input) -> Input:
         """All rows that are to be there in the end."""
-        first = (self.anew or {}).get("first", 0)
-        return replace(source, **{**self.always, "batches": source.batches + first})
+        return replace(self._always(source), batches=source.batches + self._first(source))
+
+    def _always(self, source: Input) -> Input:
+        odd = {} if self.odd is None else {"odd": self.odd * source.rows + _AMID_BATCH}
+        return replace(source, **self.always, **odd)
+
+    def _first(self, source: Input) -> int:
+        return source.batches if self.new_rows else 0
 
     @property
     def id(self) -> str:
@@ -107,6 +116,7 @@ def event_of(faults: Iterable[QueryFault]) -> OperationalEvent:
     return next((fault for fault in faults if isinstance(fault, OperationalEvent)), ORDINARY)
 
 
+_AMID_BATCH = 5
 _REPLAYED = Point("batch=1/commits")
 
 STOPPED = OperationalEvent(
@@ -126,7 +136,7 @@ EMPTY = OperationalEvent("empty(batch=2)", "Batch 2 had no rows.", always={"empt
 ODD = OperationalEvent(
     "odd-row(batch=2)",
     "A row of batch 2 had a key of 70,000 characters with a NUL among them.",
-    always={"odd": 45},
+    odd=2,
     refusable=True,
 )
 CORES = OperationalEvent(
@@ -140,13 +150,14 @@ NEW_CHECKPOINT = OperationalEvent(
     "new-checkpoint",
     "When all was written, the checkpoint was lost, and the query was started again without one, "
     "from the first row.",
-    anew={},
+    anew=True,
 )
 NEW_ROWS = OperationalEvent(
     "new-checkpoint(new rows)",
     "When all was written, the checkpoint was lost, and the query was started again without one, "
     "on new rows only.",
-    anew={"first": 4},
+    anew=True,
+    new_rows=True,
 )
 REPEATED = OperationalEvent(
     "repeat(step=1)", "The source sent the rows of step 1 once more, with step 2.", repeat=1

@@ -32,6 +32,7 @@ from bettong.harness.queries.search.confirmation import (
 from bettong.harness.queries.search.free_runners import FreeRunners
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sense import dated
+from bettong.harness.queries.sink.ran_lines import RanLine
 from bettong.harness.queries.sink.rows import Input, judged_fields
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CLEAN, FaultSet
@@ -44,6 +45,9 @@ from bettong.lineage.search.findings import Findings
 
 T = TypeVar("T")
 
+_RAN = "ran"
+"""Of an execution, the lines that ran as they do in no run without faults: it may come from the log
+of the search."""
 _ALONE = 3
 """So many fault sets are run before others go on beside them: the likeliest, which the start of
 further drivers is not to slow down."""
@@ -73,6 +77,7 @@ class QueryExecutor:
         runs: how many were judged.
         kept: the run of ``keep``, a fault set, once there was one.
         confirmations: of violations.
+        ran: lines of the user's code that any run has begun.
     """
 
     runner: QueryRunner
@@ -90,11 +95,13 @@ class QueryExecutor:
     keep: FaultSet = CLEAN
     kept: QueryRun | None = None
     parallel: int = 1
+    ran: set[RanLine] = field(default_factory=set)
     _more: Callable[[], Sequence[QueryRunner] | None] | None = None
     _alone: int = _ALONE
     confirmations: Confirmations = field(init=False)
     _free: FreeRunners = field(init=False)
     _tried: set[FaultSet] = field(default_factory=set)
+    _ran_clean: set[RanLine] = field(default_factory=set)
     _broken: list[FaultSet] = field(default_factory=list)
     _runs: dict[FaultSet, QueryRun] = field(default_factory=dict)
 
@@ -191,6 +198,10 @@ class QueryExecutor:
             run, unread = self._read_again(faults, run)
         verdict = self.judge(faults, run)
         self._runs[schedule] = run
+        self.ran |= run.ran
+        if not schedule:
+            self._ran_clean |= run.ran
+        more = run.ran - self._ran_clean
         anomalies, outcome = verdict.anomalies, _outcome(verdict)
         beside = run.concurrent if self.why.seen else run.concurrent | _unseen(run.processes)
         if not schedule:
@@ -213,6 +224,7 @@ class QueryExecutor:
                 "failed": bool(run.errors),
                 **({"outside": sorted(run.outside)} if run.outside else {}),
                 **({CONCURRENT: sorted(beside)} if beside else {}),
+                **({_RAN: sorted(more)} if more else {}),
             },
         )
 
@@ -274,7 +286,9 @@ class QueryExecutor:
         self, faults: Sequence[QueryFault], *, replay_layout: int, real: bool
     ) -> QueryRun:
         with self._free.taken_for(faults) as runner:
-            return runner.run(faults, replay_layout=replay_layout, real=real)
+            run = runner.run(faults, replay_layout=replay_layout, real=real)
+        self.ran |= run.ran
+        return run
 
     def on_event(self, event: SearchEvent) -> None:
         """Take in what the search has run, and pass on how far it has come."""
@@ -293,6 +307,7 @@ class QueryExecutor:
         faults have made the query write where no run without them does: what it keeps there
         outlives the run, and nobody has looked at it."""
         self.why.learn(execution.details.get("equivalence", {}))
+        self.ran.update(RanLine(*line) for line in execution.details.get(_RAN, ()))
         outside = execution.details.get("outside")
         if execution.schedule and outside and self.why.seen:
             raise DisturbedError(

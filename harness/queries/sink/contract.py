@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 SCHEMA = "id STRING, key STRING, seq BIGINT, value BIGINT, ts TIMESTAMP"
 """The rows that a sink under test is given."""
+BATCHES, ROWS = 4, 20
+"""How many batches a run has unless the sink asks for more, and rows each of them."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Sink:
             ``bettong.harness.servers``), for endpoints whose address is not given.
         spark_config: session settings that it needs (jars, extensions).
         ordered: whether the order in which ``read`` returns rows of one key is to be judged.
+        batches: how many a run has: as many as it takes until all of the sink's code has run.
+        rows: in each batch.
     """
 
     name: str = ""
@@ -63,6 +67,8 @@ class Sink:
     servers: Mapping[str, Callable[[], Any]] = {}
     spark_config: Mapping[str, str] = {}
     ordered: bool = False
+    batches: int = BATCHES
+    rows: int = ROWS
 
     def setup(self, env: Environment) -> None:
         """Before every run: make an empty target (fresh table, folder, topic)."""
@@ -136,6 +142,8 @@ def foreach_batch_sink(
     setup: Step | None = None,
     teardown: Step | None = None,
     ordered: bool = False,
+    batches: int = BATCHES,
+    rows: int = ROWS,
 ) -> Sink:
     """A sink out of a ``foreachBatch`` function, called as ``function(batch, batch_id)`` or
     ``function(batch, batch_id, env)``, and a function that reads back."""
@@ -144,6 +152,7 @@ def foreach_batch_sink(
     sink.endpoints = endpoints or {}
     sink.spark_config = spark_config or {}
     sink.ordered = ordered
+    sink.batches, sink.rows = batches, rows
     return sink
 
 

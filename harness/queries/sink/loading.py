@@ -14,13 +14,14 @@ from typing import Any
 
 from bettong.engine.address import Address
 from bettong.harness.catalog import current_name, entries
-from bettong.harness.queries.sink.contract import Sink, format_sink
+from bettong.harness.queries.sink.contract import BATCHES, ROWS, Sink, format_sink
 from bettong.lineage.errors import UsageError
 from bettong.lineage.nearest import one_of
 from bettong.lineage.user_code import UserCodeError, guarded, is_installed
 
 _FILE_FORMATS = ("parquet", "json", "orc", "csv", "delta")
 _METHODS = ("write", "read")
+_MOST_BATCHES, _MOST_ROWS = 50, 5000
 _ENDPOINT = re.compile(r"[\w.-]+")
 _FILE_MODULE = "bettong_target_"
 _folders: list[str] = []
@@ -54,6 +55,7 @@ def load_target(target: str, options: Mapping[str, str], *, fresh: bool = False)
         if not callable(own) or getattr(own, "__func__", None) is getattr(Sink, method):
             raise UsageError(f"{target}: has no method {method}: see bettong.harness.Sink")
     expect_attributes(_named(sink, name), target)
+    _expect_input(sink, target)
     return sink
 
 
@@ -98,6 +100,16 @@ def expect_attributes(found: Any, target: str) -> None:
             )
 
 
+def _expect_input(sink: Sink, target: str) -> None:
+    """Raises UsageError for so many batches or rows that a check shows less, or has no end."""
+    for name, least, most in (("batches", BATCHES, _MOST_BATCHES), ("rows", ROWS, _MOST_ROWS)):
+        value = getattr(sink, name)
+        if type(value) is not int or not least <= value <= most:
+            raise UsageError(
+                f"{target}: {name} is {value!r}: give a whole number from {least} to {most}"
+            )
+
+
 def expect_endpoint(name: object, target: str) -> None:
     """Raises UsageError for a name of an endpoint that faults could not be called by."""
     if not (isinstance(name, str) and _ENDPOINT.fullmatch(name)):
@@ -125,6 +137,8 @@ def _named(sink: Sink, name: str) -> Sink:
         ("servers", {}),
         ("spark_config", {}),
         ("ordered", False),
+        ("batches", BATCHES),
+        ("rows", ROWS),
         ("setup", lambda env: None),
         ("teardown", lambda env: None),
     ):

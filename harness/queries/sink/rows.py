@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from bettong.harness.checkers import Record
+from bettong.harness.queries.sink.contract import BATCHES, ROWS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,8 +36,8 @@ class Input:
         first: so many batches of rows are left out before batch 0.
     """
 
-    batches: int = 4
-    rows: int = 20
+    batches: int = BATCHES
+    rows: int = ROWS
     keys: int = 5
     partitions: int = 2
     layout: int = 0

@@ -1,0 +1,202 @@
+"""Which statements of the functions that ran never did: of these a check has shown nothing.
+
+What handles an error, or does nothing but raise one, is left out: an error that never came is no
+part of what was to be shown. A statement counts as one that matters where it calls anything other
+than what has no effect.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from bettong.harness.queries.sink.ran_lines import RanLine
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_NOTHING = (
+    *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Pass, ast.Global, ast.Nonlocal),
+    *(ast.Import, ast.ImportFrom, ast.Raise, ast.Assert),
+)
+"""Statements that are no work."""
+_HARMLESS = (
+    *("abs", "all", "any", "bool", "bytes", "dict", "divmod", "enumerate", "filter", "float"),
+    *("frozenset", "getattr", "hasattr", "hash", "int", "isinstance", "iter", "len", "list", "map"),
+    *("max", "min", "next", "print", "range", "repr", "reversed", "round", "set", "sleep"),
+    *("sorted", "str", "sum", "tuple", "type", "warn", "zip"),
+)
+"""Functions that leave nothing behind."""
+_LOGS = ("debug", "info", "warning", "warn", "error", "exception", "critical", "log")
+_AFTER_AN_ERROR = "abort"
+"""What Spark calls of a data source's writer when a write has failed."""
+_PACKAGES = ("site-packages", "dist-packages")
+
+
+@dataclass(frozen=True, slots=True)
+class NeverRan:
+    """Lines of a file that never ran, though their function did.
+
+    Attributes:
+        lines: their numbers, with those of the functions that only they call.
+        matter: whether they do anything that may have an effect.
+    """
+
+    file: str
+    lines: tuple[int, ...]
+    matter: bool
+
+    def __str__(self) -> str:
+        return f"{Path(self.file).name} line{'s' * (len(self.lines) > 1)} {_ranges(self.lines)}"
+
+
+def never_ran(ran: Iterable[RanLine], target: Path) -> list[NeverRan]:
+    """What never ran of each file of which anything did; packages that are installed are not the
+    user's, unless the target is one."""
+    found = []
+    by_file = groupby(sorted(ran), key=lambda line: line.file)
+    for file, lines in by_file:
+        if not _is_users(Path(file), target):
+            continue
+        try:
+            source = Path(file).read_text("utf-8")
+            missing = never_ran_of(source, lines)
+        except (OSError, SyntaxError, ValueError):  # it is no file, or has changed meanwhile
+            continue
+        if missing:
+            matter = any(missing.values())
+            found.append(NeverRan(file, tuple(sorted(missing)), matter))
+    return found
+
+
+def never_ran_of(source: str, ran: Iterable[RanLine]) -> dict[int, bool]:
+    """The lines of this source that never ran though their function did, and whether each belongs
+    to what matters. Raises SyntaxError, ValueError."""
+    of_functions: dict[tuple[str, int], set[int]] = {}
+    for line in ran:
+        of_functions.setdefault((line.function, line.first), set()).add(line.number)
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, _Function)]
+    entered = {_key(f): of_functions[_key(f)] for f in functions if _key(f) in of_functions}
+    found: dict[int, bool] = {}
+    left = [
+        statement
+        for function in functions
+        if _key(function) in entered and function.name != _AFTER_AN_ERROR
+        for statement in _missing(function.body, entered[_key(function)])
+    ]
+    others = {f.name: f for f in functions if _key(f) not in entered}
+    while left:
+        statement = left.pop()
+        matters = any(map(_matters, _calls(statement)))
+        for number in _lines(statement):
+            found[number] = found.get(number, False) or matters
+        for call in _calls(statement):
+            called = others.pop(_own(call), None)
+            left += called.body if called is not None else []
+    return found
+
+
+def _missing(block: Sequence[ast.stmt], ran: Collection[int]) -> Iterator[ast.stmt]:
+    """Those of a block, and of the blocks in it, that never ran; the outermost ones."""
+    missing = [x for x in block if not _has_run(x, ran)]
+    if not (missing and isinstance(block[-1], ast.Raise)):
+        yield from (x for x in missing if not _is_nothing(x))
+    for statement in block:
+        if _has_run(statement, ran):
+            for within in _blocks(statement):
+                yield from _missing(within, ran)
+
+
+def _has_run(statement: ast.stmt, ran: Collection[int]) -> bool:
+    return any(number in ran for number in _lines(statement))
+
+
+def _lines(statement: ast.stmt) -> range:
+    return range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+
+
+def _is_nothing(statement: ast.stmt) -> bool:
+    is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    is_note = isinstance(statement, ast.AnnAssign) and statement.value is None
+    return is_text or is_note or isinstance(statement, _NOTHING)
+
+
+def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
+    """The blocks of a statement that are no handlers of errors; definitions have blocks of their
+    own."""
+    if isinstance(statement, _Function | ast.ClassDef):
+        return
+    for name in ("body", "orelse"):
+        if block := getattr(statement, name, None):
+            yield block
+    if isinstance(statement, ast.Match):
+        yield from (case.body for case in statement.cases)
+
+
+def _calls(statement: ast.stmt) -> Iterator[ast.Call]:
+    """What a statement calls, but to raise it."""
+    left: list[ast.AST] = [statement]
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.Call):
+            yield node
+        left += [] if isinstance(node, ast.Raise | ast.Assert) else ast.iter_child_nodes(node)
+
+
+def _matters(call: ast.Call) -> bool:
+    function, name = call.func, _name(call)
+    if isinstance(function, ast.Name):
+        return name not in _HARMLESS
+    if not isinstance(function, ast.Attribute):
+        return True
+    owner = ast.unparse(function.value).lower().rpartition(".")[2]
+    sleeps = (owner, name) == ("time", "sleep")
+    return not (sleeps or owner == "warnings" or ("log" in owner and name in _LOGS))
+
+
+def _own(call: ast.Call) -> str:
+    """The name of a function of the file, or of the same object, that is called; else empty."""
+    function = call.func
+    whose = function.value if isinstance(function, ast.Attribute) else function
+    of_object = whose is function or (isinstance(whose, ast.Name) and whose.id in ("self", "cls"))
+    return _name(call) if of_object else ""
+
+
+def _name(call: ast.Call) -> str:
+    """Of what is called, without whose it is."""
+    function = call.func
+    if isinstance(function, ast.Name):
+        return function.id
+    return function.attr if isinstance(function, ast.Attribute) else ""
+
+
+def _key(function: _Function) -> tuple[str, int]:
+    """As its code is known by: it begins with its decorators."""
+    return function.name, min(x.lineno for x in (function, *function.decorator_list))
+
+
+def _is_users(file: Path, target: Path) -> bool:
+    if target.parent.name in _PACKAGES:
+        return file == target
+    parts = set(file.parts) - set(target.parent.parts)
+    return not parts.intersection(_PACKAGES)
+
+
+def _ranges(numbers: Collection[int]) -> str:
+    """Such as ``14, 16-20``."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in found)
+
+
+def in_words(missing: Sequence[NeverRan], remedy: str) -> str:
+    """Of which lines nothing is said; empty where there are none."""
+    if not missing:
+        return ""
+    named = " and ".join(map(str, missing))
+    return f"{named} never ran in any run, so nothing is said about them: {remedy}"
