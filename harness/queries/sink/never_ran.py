@@ -8,7 +8,7 @@ than what has no effect.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -78,22 +78,21 @@ def never_ran_of(source: str, ran: Iterable[RanLine]) -> dict[int, bool]:
         of_functions.setdefault((line.function, line.first), set()).add(line.number)
     functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, _Function)]
     entered = {_key(f): of_functions[_key(f)] for f in functions if _key(f) in of_functions}
+    judged = [f for f in functions if _key(f) in entered and f.name != _AFTER_AN_ERROR]
+    names = {f.name for f in functions if _key(f) in entered}
+    others = {f.name: f for f in functions if f.name not in names}
+    left = [x for f in judged for x in _missing(f.body, entered[_key(f)])]
+    called = {x for f in judged for x in _passed_over(f.body, entered[_key(f)], others)}
+    left += [x for name in called for x in _missing(others[name].body, ())]
     found: dict[int, bool] = {}
-    left = [
-        statement
-        for function in functions
-        if _key(function) in entered and function.name != _AFTER_AN_ERROR
-        for statement in _missing(function.body, entered[_key(function)])
-    ]
-    others = {f.name: f for f in functions if _key(f) not in entered}
     while left:
         statement = left.pop()
-        matters = any(map(_matters, _calls(statement)))
+        own = {_own(call) for call in _calls(statement)} & others.keys()
+        matters = any(_matters(call) for call in _calls(statement) if _own(call) not in own)
         for number in _lines(statement):
             found[number] = found.get(number, False) or matters
-        for call in _calls(statement):
-            called = others.pop(_own(call), None)
-            left += called.body if called is not None else []
+        left += [x for name in own - called for x in _missing(others[name].body, ())]
+        called |= own
     return found
 
 
@@ -106,6 +105,28 @@ def _missing(block: Sequence[ast.stmt], ran: Collection[int]) -> Iterator[ast.st
         if _has_run(statement, ran):
             for within in _blocks(statement):
                 yield from _missing(within, ran)
+
+
+def _passed_over(
+    block: Sequence[ast.stmt], ran: Collection[int], others: Mapping[str, _Function]
+) -> Iterator[str]:
+    """Of these functions, which never ran, those that statements call that did: within one line a
+    branch may not have been taken."""
+    for statement in block:
+        if not _has_run(statement, ran):
+            continue
+        for call in _calls(statement, ast.stmt, ast.Lambda):
+            function = others.get(call.func.id) if isinstance(call.func, ast.Name) else None
+            if function is not None and _runs_when_called(function):
+                yield function.name
+        for within in _blocks(statement):
+            yield from _passed_over(within, ran, others)
+
+
+def _runs_when_called(function: _Function) -> bool:
+    lazy = (ast.Yield, ast.YieldFrom)
+    is_lazy = any(isinstance(node, lazy) for node in ast.walk(function))
+    return not (is_lazy or function.decorator_list or isinstance(function, ast.AsyncFunctionDef))
 
 
 def _has_run(statement: ast.stmt, ran: Collection[int]) -> bool:
@@ -134,14 +155,18 @@ def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
         yield from (case.body for case in statement.cases)
 
 
-def _calls(statement: ast.stmt) -> Iterator[ast.Call]:
-    """What a statement calls, but to raise it."""
+def _calls(statement: ast.stmt, *besides: type[ast.AST]) -> Iterator[ast.Call]:
+    """What a statement calls, but to raise it, and but for what is within these."""
+    if isinstance(statement, ast.Raise | ast.Assert):
+        return
     left: list[ast.AST] = [statement]
     while left:
         node = left.pop()
         if isinstance(node, ast.Call):
             yield node
-        left += [] if isinstance(node, ast.Raise | ast.Assert) else ast.iter_child_nodes(node)
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, (ast.Raise, ast.Assert, *besides)):
+                left.append(child)
 
 
 def _matters(call: ast.Call) -> bool:
@@ -199,4 +224,4 @@ def in_words(missing: Sequence[NeverRan], remedy: str) -> str:
     if not missing:
         return ""
     named = " and ".join(map(str, missing))
-    return f"{named} never ran in any run, so nothing is said about them: {remedy}"
+    return f"{named} never ran in any run, so nothing is said of what is there: {remedy}"

@@ -84,7 +84,10 @@ def missing(body: str, *batches: int) -> dict[str, bool]:
         ("if n == 9:\n    put(\n        n,\n        1,\n    )", {
             "put(": True, "n,": True, "1,": True, ")": True,
         }),
-        ("if n == 9:\n    merge()", {"merge()": True, "return put(1)": True}),
+        ("if n == 9:\n    merge()", {"merge()": False, "return put(1)": True}),
+        ("if n == 9: merge()", {"return put(1)": True}),
+        ("x = merge() if n == 9 else n", {"return put(1)": True}),
+        ("n == 9 and merge()", {"return put(1)": True}),
         ("put((lambda: 1)) if n == 9 else 0", {}),
         ("x = [put(i) for i in range(n)]", {}),
     ],
@@ -124,6 +127,9 @@ def test_what_leaves_nothing_behind_is_told_and_does_not_matter(body: str, line:
         "for x in range(3):\n    try:\n        return put(n)\n"
         "    except ValueError:\n        if x == 2:\n            raise\n        time.sleep(put(x))",
         "if n == 9:\n    pass",
+        "put(lambda: merge())",
+        "def later():\n    yield put(n)\nput(later())",
+        "def fails():\n    raise ValueError(n)\nif n == 9: fails()",
         "def later():\n    put(n)\nput(later)",
         "class Mine:\n    def put(self):\n        put(n)",
         "assert n < 9, put(n)",
@@ -157,7 +163,7 @@ def test_what_only_such_lines_call_is_told_with_them() -> None:
         "def each(n):\n    def merge():\n        n.a()\n        tidy()\n"
         "    def tidy():\n        n.b()\n    if n == 9:\n        merge()\n"
     )
-    assert never_ran_of(source, ran_by(source, 1)) == dict.fromkeys((3, 4, 6, 8), True)
+    assert never_ran_of(source, ran_by(source, 1)) == {3: True, 4: False, 6: True, 8: False}
 
 
 def test_a_method_of_something_else_is_not_the_one_of_that_name() -> None:
@@ -166,7 +172,7 @@ def test_a_method_of_something_else_is_not_the_one_of_that_name() -> None:
         "    def f(self, n):\n        if n == 9:\n            n.close()\n            self.tidy()\n"
         "def each(n): A().f(n)\n"
     )
-    assert never_ran_of(source, ran_by(source, 1)) == dict.fromkeys((5, 8, 9), True)
+    assert never_ran_of(source, ran_by(source, 1)) == {5: True, 8: True, 9: False}
 
 
 def at(file: Path, *numbers: int) -> list[RanLine]:
@@ -181,8 +187,8 @@ def test_it_is_told_by_file_in_ranges(tmp_path: Path) -> None:
     found = never_ran([*at(file, 2, 5), *at(other, 2), *at(gone, 2)], file)
     assert [x.matter for x in found] == [False, True]
     assert in_words(found, "do this") == (
-        "o.py line 3 and s.py lines 3-4, 6 never ran in any run, so nothing is said about them: "
-        "do this"
+        "o.py line 3 and s.py lines 3-4, 6 never ran in any run, so nothing is said of what is "
+        "there: do this"
     )
     assert in_words([], "do this") == ""
 
@@ -249,7 +255,7 @@ REST = "give the sink `batches` or `rows` that reach them, or check it without t
 def test_what_matters_and_never_ran_is_no_pass(tmp_path: Path) -> None:
     file = tmp_path / "s.py"
     file.write_text("def each(n):\n    if n == 9:\n        n.merge()\n")
-    told = f"s.py line 3 never ran in any run, so nothing is said about them: {REST}"
+    told = f"s.py line 3 never ran in any run, so nothing is said of what is there: {REST}"
     result = concluded(file, [2], [2])
     assert (result.verdict, result.guarantee) == ("unknown", "effectively-once")
     assert result.reason == f"S is effectively-once as far as seen; {told}"
