@@ -146,7 +146,7 @@ def _before_it_is_loaded(request: Request) -> QueryVerdict:
 
 def source_of(sink: Sink) -> Input:
     """The rows that a sink is given: as many as it asks for."""
-    return Input(sink.batches, sink.rows)
+    return Input(sink.batches, sink.batch_rows)
 
 
 def _subject(name: str, source: Input, ordered: bool = False, file: Path | None = None) -> Subject:

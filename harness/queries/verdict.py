@@ -41,7 +41,7 @@ _SECOND = (
     "; a second one fires while the first is recovered from, in the first task if in any, at the "
     "last request that changes something if at any"
 )
-_REACH = "give the sink `batches` or `rows` that reach them, or check it without them"
+_REACH = "give the sink `batches` or `batch_rows` that reach them, or check it without them"
 _IN_THE_MIDST = "crashes were tried where Python's open() and sqlite3 change it, not in the midst "
 
 

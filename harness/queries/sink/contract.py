@@ -59,7 +59,7 @@ class Sink:
         spark_config: session settings that it needs (jars, extensions).
         ordered: whether the order in which ``read`` returns rows of one key is to be judged.
         batches: how many a run has: as many as it takes until all of the sink's code has run.
-        rows: in each batch.
+        batch_rows: how many rows each of them has.
     """
 
     name: str = ""
@@ -68,7 +68,7 @@ class Sink:
     spark_config: Mapping[str, str] = {}
     ordered: bool = False
     batches: int = BATCHES
-    rows: int = ROWS
+    batch_rows: int = ROWS
 
     def setup(self, env: Environment) -> None:
         """Before every run: make an empty target (fresh table, folder, topic)."""
@@ -143,7 +143,7 @@ def foreach_batch_sink(
     teardown: Step | None = None,
     ordered: bool = False,
     batches: int = BATCHES,
-    rows: int = ROWS,
+    batch_rows: int = ROWS,
 ) -> Sink:
     """A sink out of a ``foreachBatch`` function, called as ``function(batch, batch_id)`` or
     ``function(batch, batch_id, env)``, and a function that reads back."""
@@ -152,7 +152,7 @@ def foreach_batch_sink(
     sink.endpoints = endpoints or {}
     sink.spark_config = spark_config or {}
     sink.ordered = ordered
-    sink.batches, sink.rows = batches, rows
+    sink.batches, sink.batch_rows = batches, batch_rows
     return sink
 
 

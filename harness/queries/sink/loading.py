@@ -102,7 +102,8 @@ def expect_attributes(found: Any, target: str) -> None:
 
 def _expect_input(sink: Sink, target: str) -> None:
     """Raises UsageError for so many batches or rows that a check shows less, or has no end."""
-    for name, least, most in (("batches", BATCHES, _MOST_BATCHES), ("rows", ROWS, _MOST_ROWS)):
+    limits = ("batches", BATCHES, _MOST_BATCHES), ("batch_rows", ROWS, _MOST_ROWS)
+    for name, least, most in limits:
         value = getattr(sink, name)
         if type(value) is not int or not least <= value <= most:
             raise UsageError(
@@ -138,7 +139,7 @@ def _named(sink: Sink, name: str) -> Sink:
         ("spark_config", {}),
         ("ordered", False),
         ("batches", BATCHES),
-        ("rows", ROWS),
+        ("batch_rows", ROWS),
         ("setup", lambda env: None),
         ("teardown", lambda env: None),
     ):

@@ -249,7 +249,7 @@ def concluded(file: Path, *numbers: Sequence[int], request: Request | None = Non
     return QueryVerdict(request, subject).conclude(executor, findings)
 
 
-REST = "give the sink `batches` or `rows` that reach them, or check it without them"
+REST = "give the sink `batches` or `batch_rows` that reach them, or check it without them"
 
 
 def test_what_matters_and_never_ran_is_no_pass(tmp_path: Path) -> None:

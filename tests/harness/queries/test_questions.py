@@ -57,7 +57,7 @@ def test_what_is_right_is_asked(tmp_path: Path) -> None:
     assert (asked.faults, asked.out, asked.also) == (1, tmp_path, ("new-checkpoint",))
 
 
-@pytest.mark.parametrize("name", ["batches", "rows"])
+@pytest.mark.parametrize("name", ["batches", "batch_rows"])
 @pytest.mark.parametrize("value", [3, 0, True, 10**6, "12", 12.0, None])
 def test_so_many_batches_and_rows_as_a_check_can_have(
     tmp_path: Path, name: str, value: object
@@ -76,10 +76,10 @@ def test_a_sink_is_given_as_much_as_it_asks_for(tmp_path: Path) -> None:
     path = tmp_path / "s.py"
     path.write_text(
         "from bettong.harness import Sink, foreach_batch_sink\n"
-        "class S(Sink):\n    batches, rows = 12, 1000\n"
+        "class S(Sink):\n    batches, batch_rows = 12, 1000\n"
         "    def write(self, rows, env): ...\n    def read(self, env): ...\n"
         "class Bare:\n    def write(self, rows, env): ...\n    def read(self, env): ...\n"
-        "made = foreach_batch_sink(print, read=print, batches=5, rows=30)\n"
+        "made = foreach_batch_sink(print, read=print, batches=5, batch_rows=30)\n"
     )
     made = [source_of(load_target(f"{path}:{name}", {})) for name in ("S", "Bare", "made")]
     assert made == [Input(12, 1000), Input(), Input(5, 30)]
