@@ -43,8 +43,8 @@ class Pause(Fault):
         replace: whether a supervisor takes the node for dead meanwhile and starts another one of
             its name; what goes on late is a zombie then, at the latest when all others have done
             their work.
-        call: it begins within the step, right before the so-manieth call to the disk there; 0: at
-            its edge.
+        call: it begins within the step, right before the call of this number to the disk there; 0:
+            at its edge.
     """
 
     kind: ClassVar[str] = "pause"
