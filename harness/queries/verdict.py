@@ -41,7 +41,10 @@ _SECOND = (
     "; a second one fires while the first is recovered from, in the first task if in any, at the "
     "last request that changes something if at any"
 )
-_REACH = "give the sink `batches` or `batch_rows` that reach them, or check it without them"
+_REACH = {
+    "sink": "give the sink `batches` or `batch_rows` that reach them, or check it without them",
+    "job": "give its inputs rows or steps that reach them, or check it without them",
+}
 _IN_THE_MIDST = "crashes were tried where Python's open() and sqlite3 change it, not in the midst "
 
 
@@ -135,7 +138,7 @@ class QueryVerdict:
         left = not (findings.complete or self.request.only or violations == [findings.baseline])
         beside = {who for e in executions for who in e.details.get(CONCURRENT, ())}
         unreached = self._unreached(executor)
-        untried = in_words([x for x in unreached if x.matter], _REACH)
+        untried = in_words([x for x in unreached if x.matter], _REACH[self.subject.kind])
         if verdict == "valid" and (unsure or missed or left or beside or untried):
             verdict = "unknown"
         if verdict == "unknown":
@@ -161,7 +164,7 @@ class QueryVerdict:
             coverage=_coverage(executor, findings),
             runs=tuple(_line(e) for e in executions),
             assumptions=(
-                *filter(None, [said := in_words(unreached, _REACH)]),
+                *filter(None, [said := in_words(unreached, _REACH[self.subject.kind])]),
                 *self._assumptions(executor, sampled, violations),
             ),
             details={

@@ -61,6 +61,7 @@ from bettong.harness.queries.sense import (
     expect_empty,
     expect_sense,
 )
+from bettong.harness.queries.sink.loading import file_of
 from bettong.harness.queries.verdict import QueryVerdict, Subject
 from bettong.harness.servers import ServerMissingError
 from bettong.harness.servers.kafka import kafka_connector
@@ -118,7 +119,10 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
         try:
             job = load_script(request) if request.script else load_job(request.target)
             verdict.subject = replace(
-                verdict.subject, name=job.name, own_session=request.script is not None
+                verdict.subject,
+                name=job.name,
+                own_session=request.script is not None,
+                file=None if request.script else file_of(request.target),
             )
             deadline = Deadline.after(request.budget.seconds)
             given = {**job.endpoints, **request.endpoints}
@@ -390,6 +394,7 @@ class _Check:
             return runner.of(replace(runner.workload, variant=variant)).run()
 
     def _varied(self, variant: Variant, run: QueryRun) -> list[Row]:
+        self._executor.ran |= run.ran
         try:
             self._expect_sense(run)
         except VacuousError as e:

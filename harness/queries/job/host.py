@@ -25,6 +25,7 @@ from bettong.harness.queries.job.values import number_of
 from bettong.harness.queries.run.failure import Failures
 from bettong.harness.queries.run.job import NoQueryError
 from bettong.harness.queries.sink import aiming
+from bettong.harness.queries.sink.ran_lines import noted_in
 from bettong.harness.queries.sink.rows import read_back, rows_of
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ def incarnation(
     if {"look", "teardown"} <= set(parts):  # not at each restart: nobody asks what is there then
         done["looked"] = _looked(job, env)
     if "write" in parts:
-        aiming.aim(workdir, steps.installed(), elsewhere=target["elsewhere"], lines=lines)
+        ran, wider = noted_in(Path(directory)), target["elsewhere"]
+        aiming.aim(workdir, steps.installed(), elsewhere=wider, lines=lines, ran=ran)
         try:
             done["error"], done["facts"] = _write(job, env)
         finally:

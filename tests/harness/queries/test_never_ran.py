@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from probed import BATCH, TASK, moments
@@ -237,14 +237,19 @@ class Shows:
         return self.left.pop(0)
 
 
-def concluded(file: Path, *numbers: Sequence[int], request: Request | None = None) -> Result:
+def concluded(
+    file: Path,
+    *numbers: Sequence[int],
+    request: Request | None = None,
+    kind: Literal["sink", "job"] = "sink",
+) -> Result:
     """What is concluded where runs, the first of them without a fault, have begun these lines."""
     runner: Any = Shows(*(QueryRun(rows=ROWS, drained=True, ran={*at(file, *n)}) for n in numbers))
     executor = SinkExecutor(runner, Input(), False, Why(2, 4, 1))
     executed = [executor.run(CLEAN)]
     executed += [executor.run(frozenset({CRASH})) for _ in numbers[1:]]
     request = request or Request("s.py:S")
-    subject = Subject("S", "sink", file=file)
+    subject = Subject("S", kind, file=file)
     findings = Findings(executed[0], executed, complete=True)
     return QueryVerdict(request, subject).conclude(executor, findings)
 
@@ -262,6 +267,9 @@ def test_what_matters_and_never_ran_is_no_pass(tmp_path: Path) -> None:
     assert (result.assumptions[0], result.details["never_ran"]) == (told, told)
     reached = concluded(file, [2], [2, 3])
     assert (reached.verdict, "never_ran" in reached.details) == ("valid", False)
+    of_job = concluded(file, [2], [2], kind="job")
+    assert of_job.verdict == "unknown"
+    assert "give its inputs rows or steps that reach them" in of_job.reason
     only = concluded(file, [2], [2], request=Request("s.py:S", only=(CRASH,)))
     assert only.verdict == "valid"
 
