@@ -51,7 +51,9 @@ class Scenario:
     Attributes:
         application: ``module:attribute`` of the application.
         earlier: those of earlier versions of it, each of which is run until its streams have ended
-            before the next one is started; who is started again after a crash is the next one.
+            before the next one is started; who is started again after a crash is the next one. For
+            given schedules: in a search, an old version that starts late beside a newer one ends
+            with an error that nothing excuses.
         input: gives the messages: lines of text, all of ``stream``, or those of each stream.
         stream: the stream that is sent when the input is text.
         batch: messages of each stream in a micro-batch; the last one may have fewer.

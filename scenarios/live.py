@@ -78,20 +78,7 @@ STALL = Scenario(
     partitions=1,
 )
 
-EXTENDED = Scenario(
-    "live_extended",
-    "two streams, and from the next start on a third one and a sink more",
-    "bettong.scenarios.applications.extended_sum:app",
-    lambda: {**of_one_key(2, 1), "gifts": [b"all,5"]},
-    batch=2,
-    moments=({"amounts": 1},),
-    frame=1,
-    partitions=1,
-    outputs="files",
-    earlier=("bettong.scenarios.applications.extended_sum:before",),
-)
-
-SCENARIOS: Sequence[Scenario] = (TRICKLE, SILENT, BURST, STALL, EXTENDED)
+SCENARIOS: Sequence[Scenario] = (TRICKLE, SILENT, BURST, STALL)
 
 
 def entries() -> list[CatalogEntry]:

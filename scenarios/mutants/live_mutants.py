@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.scenario import Scenario
-from bettong.scenarios.live import BURST, EXTENDED, SILENT, STALL, TRICKLE
+from bettong.scenarios.live import BURST, SILENT, STALL, TRICKLE
 from bettong.scenarios.mutants.definition import mutant
 
 MUTANTS: Sequence[Scenario] = (
@@ -48,13 +48,5 @@ MUTANTS: Sequence[Scenario] = (
         "protocol",
         "planners:ForgetsSilentEnds",
         "Ask every stream whether it has ended, also those of which no message ever came.",
-    ),
-    mutant(
-        EXTENDED,
-        "added_stream_forgotten",
-        "a driver that reads a stream more goes by a note of the version before it, and by no more",
-        "protocol",
-        "planners:ForgetsNewStreams",
-        "Of a stream that a note does not name take nothing, and go on from where it was.",
     ),
 )

@@ -12,7 +12,7 @@ import pyarrow as pa
 from bettong.engine.batch.planning import Ends, Planner
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.sources.base import Extent, StreamSource
-from bettong.engine.state.planned import FOLDER, PlannedBatch, noted
+from bettong.engine.state.planned import FOLDER, PlannedBatch
 from bettong.lineage.trace import MessageRange
 
 
@@ -56,19 +56,6 @@ class KeepsItsOwnEnds(BatchProtocol):
     """Leaves another driver's note as it is, and does what it has planned itself."""
 
     planner = _KeepsItsOwnEnds
-
-
-class _ForgetsNewStreams(Planner):
-    def plan(self, batch: int, ends: Ends) -> dict[str, int] | None:
-        found = super().plan(batch, ends)
-        known = noted(self.store, batch)
-        return found if known is None else dict(known.ends)
-
-
-class ForgetsNewStreams(BatchProtocol):
-    """Goes by another driver's note alone, also for streams of which that one did not know."""
-
-    planner = _ForgetsNewStreams
 
 
 class _NotesShortBatches(Planner):

@@ -35,7 +35,6 @@ that are released when the next one is planned."""
 
 IN_PROCESS_ONLY = frozenset(
     {
-        "added_stream_forgotten",
         "batch_goes_by_no_note",
         "batch_planned_twice",
         "fenced_commit_passed_over",

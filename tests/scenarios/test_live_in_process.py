@@ -20,7 +20,20 @@ from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.trace_lineage import lineage_of
 from bettong.lineage.trace import TraceEvent
-from bettong.scenarios.live import BURST, EXTENDED, SCENARIOS, SILENT, STALL, TRICKLE
+from bettong.scenarios.live import BURST, SCENARIOS, SILENT, STALL, TRICKLE, of_one_key
+
+EXTENDED = Scenario(
+    "live_extended",
+    "two streams, and from the next start on a third one and a sink more",
+    "bettong.scenarios.applications.extended_sum:app",
+    lambda: {**of_one_key(2, 1), "gifts": [b"all,5"]},
+    batch=2,
+    moments=({"amounts": 1},),
+    frame=1,
+    partitions=1,
+    outputs="files",
+    earlier=("bettong.scenarios.applications.extended_sum:before",),
+)
 
 
 def sizes(events: Sequence[TraceEvent], stream: str) -> list[int]:
@@ -34,7 +47,7 @@ def sizes(events: Sequence[TraceEvent], stream: str) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
+@pytest.mark.parametrize("scenario", [*SCENARIOS, EXTENDED], ids=lambda s: s.name)
 def test_a_clean_run_is_good_and_its_trace_names_every_cause(
     backend: LocalBackend, tmp_path: Path, scenario: Scenario
 ) -> None:
