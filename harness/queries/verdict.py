@@ -137,8 +137,9 @@ class QueryVerdict:
         verdict: Verdict = "valid" if held else "invalid"
         left = not (findings.complete or self.request.only or violations == [findings.baseline])
         beside = {who for e in executions for who in e.details.get(CONCURRENT, ())}
-        unreached = self._unreached(executor)
-        untried = in_words([x for x in unreached if x.matter], _REACH[self.subject.kind])
+        unreached, reach = self._unreached(executor), _REACH[self.subject.kind]
+        untried = in_words([x for x in unreached if x.matter], reach)
+        never = in_words(unreached, reach)
         if verdict == "valid" and (unsure or missed or left or beside or untried):
             verdict = "unknown"
         if verdict == "unknown":
@@ -164,7 +165,7 @@ class QueryVerdict:
             coverage=_coverage(executor, findings),
             runs=tuple(_line(e) for e in executions),
             assumptions=(
-                *filter(None, [said := in_words(unreached, _REACH[self.subject.kind])]),
+                *([never] if never else []),
                 *self._assumptions(executor, sampled, violations),
             ),
             details={
@@ -172,7 +173,7 @@ class QueryVerdict:
                 "torn": torn[:3],
                 **({"unconfirmed": [sorted(e.schedule) for e in missed]} if missed else {}),
                 **({CONCURRENT: sorted(beside)} if beside else {}),
-                **({"never_ran": said} if said else {}),
+                **({"never_ran": never} if never else {}),
                 "folded": _folded(executor),
                 "folded_and_run": [named(e.schedule) for e in sampled],
                 **self._anew(anew),

@@ -3,9 +3,7 @@ into the same sums, and a sink, which is told of these alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from bettong.engine import Application, application, computation, sink, source
+from bettong.engine import application, computation, sink, source
 from bettong.scenarios.applications import running_sum_merged
 from bettong.scenarios.applications.running_sum import add, amount, line, name
 
@@ -30,7 +28,6 @@ app = application(
     _numbers.to(as_they_are).to_sink(sink("copies", line)),
     _gifts.to(as_they_are, name="thanks").to_sink(sink("given", line)),
 )
-versions: Sequence[Application] = (before, app)
 
 
 def messages(count: int, seed: int = 0) -> dict[str, list[bytes]]:
