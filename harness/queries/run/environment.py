@@ -29,6 +29,7 @@ _SETTINGS = {
     # Spark (4.1 to 4.3) leaves a temporary file when it dies while it writes offsets/0, and then
     # refuses to start again because of that file. It is no fault of the sink.
     "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
+    "spark.python.daemon.module": "bettong.harness.queries.run.worker_daemon",
 }
 
 
