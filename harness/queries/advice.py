@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.queries.faults.half_written import HALF_WRITTEN
+from bettong.harness.queries.faults.operations import LATER
 from bettong.harness.queries.faults.query_fault import QueryFault
 
 _PLACE = (
@@ -92,6 +93,10 @@ _BROKEN_OFF = (
     "count by itself. Have each attempt write aside and publish once at the batch's commit, or "
     "write by key (upsert by id)."
 )
+_LATER = (
+    "A replay may come on another day: name files and identify rows by the batch's id, or by what "
+    "is in the rows, never by the time at which they are written."
+)
 _MEMORY = (
     "Nothing was replayed: what the driver keeps in its memory (a number, what it has seen, rows "
     "not sent yet) is gone with it. Make names and numbers from the batch's id, and keep what has "
@@ -112,6 +117,8 @@ def advise(
     restarted = any(x.operational and x.replays for x in faults)
     if not faults:
         return _without_faults(kinds)
+    if LATER in faults:
+        return _LATER
     if layout:
         return _PLACE
     if any(x.mechanism == "zombie" for x in faults):

@@ -16,6 +16,8 @@ from bettong.lineage.trace import TraceEvent
 
 _DAYS = ("%Y-%m-%d", "%Y%m%d", "%Y/%m/%d", "%Y_%m_%d")
 _DATED = "files are named by the day ("
+DATED_ANEW = "dated_anew"
+"""Of an execution: what becomes of files that are named by the day was seen in it."""
 
 
 class VacuousError(BettongError):
@@ -165,12 +167,31 @@ def difference(first: QueryRun, second: QueryRun) -> str:
 def dated(events: Iterable[TraceEvent], today: datetime) -> set[str]:
     """Of files whose names hold the day on which they are written one, as what makes a verdict
     unsure; none if there are none. By another clock it may be the day before, or after."""
-    days = {(today - timedelta(days=n)).strftime(f) for n in (-1, 0, 1) for f in _DAYS}
+    found = _days_named(events, today)
+    return {f"{_DATED}{min(found)}"} if found else set()
+
+
+def dated_anew(events: Iterable[TraceEvent], today: datetime) -> bool:
+    """Whether files that were written after a restart are named by a day by which those before it
+    are not."""
+    before: list[TraceEvent] = []
+    after: list[TraceEvent] = []
     for event in events:
-        path = str(event.detail.get("path", "")) if event.detail.get("op") else ""
-        if day := next((day for day in days if day in path), ""):
-            return {f"{_DATED}{day}"}
-    return set()
+        (before if event.incarnation == 1 else after).append(event)
+    return bool(_days_named(after, today) - _days_named(before, today))
+
+
+def undated(beside: Iterable[str]) -> set[str]:
+    """What makes a verdict unsure, where it was tried what becomes of files that are named by the
+    day."""
+    return {each for each in beside if not each.startswith(_DATED)}
+
+
+def _days_named(events: Iterable[TraceEvent], today: datetime) -> set[str]:
+    """The days around this one that names of files hold, as they are written there."""
+    paths = {str(e.detail.get("path", "")) for e in events if e.detail.get("op")}
+    days = {(today + timedelta(days=n)).strftime(f) for n in range(-1, 3) for f in _DAYS}
+    return {day for day in days if any(day in path for path in paths)}
 
 
 def in_turn(beside: Collection[str]) -> str:

@@ -20,7 +20,7 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.search.confirmation import named
 from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.harness.queries.search.search import shows_more
-from bettong.harness.queries.sense import in_turn
+from bettong.harness.queries.sense import DATED_ANEW, in_turn, undated
 from bettong.harness.queries.sink.never_ran import NeverRan, in_words, never_ran
 from bettong.lineage.results import (
     Counterexample,
@@ -137,6 +137,8 @@ class QueryVerdict:
         verdict: Verdict = "valid" if held else "invalid"
         left = not (findings.complete or self.request.only or violations == [findings.baseline])
         beside = {who for e in executions for who in e.details.get(CONCURRENT, ())}
+        if any(e.details.get(DATED_ANEW) for e in executions):
+            beside = undated(beside)
         unreached, reach = self._unreached(executor), _REACH[self.subject.kind]
         untried = in_words([x for x in unreached if x.matter], reach)
         never = in_words(unreached, reach)
@@ -309,8 +311,8 @@ class QueryVerdict:
                 "lower the level by themselves: together they may lower it more"
             )
         reported.append(
-            "a replay comes on the day of what it replays, and by the same clock: no key may be "
-            "made of the time, such as by CURRENT_DATE"
+            "a replay was made 25 hours later by Python's clock, not by that of Spark or of a "
+            "server: no key may be made of the time there, such as by CURRENT_DATE"
         )
         reported += taken_for_granted(executor.why.wire)
         reported += self.subject.more

@@ -25,6 +25,7 @@ class OperationalEvent(QueryFault):
         new_rows: what is written then are rows that follow all others.
         odd: the batch that has a row that many a target refuses.
         crash: the driver dies there.
+        ahead_s: from the first restart on Python's clock is so far ahead.
         more_cores: from the first restart on Spark has two cores instead of one.
         repeat: the step of a job's input that its source sends once more, with the next one.
         more_partitions: the topics that a job reads get one partition more: at the restart or,
@@ -42,6 +43,7 @@ class OperationalEvent(QueryFault):
     new_rows: bool = False
     odd: int | None = None
     crash: Point | None = None
+    ahead_s: float = 0.0
     more_cores: bool = False
     more_partitions: bool = False
     refusable: bool = False
@@ -132,6 +134,14 @@ MORE = OperationalEvent(
     at_first={"batches": 2},
     crash=_REPLAYED,
 )
+LATER = OperationalEvent(
+    "crash-and-later(driver, before batch=1/commits)",
+    "The driver died after batch 1 was written, before Spark recorded that (commits/1); the query "
+    "was started again 25 hours later, by Python's clock.",
+    crash=_REPLAYED,
+    ahead_s=25 * 3600 + 60,
+    refusable=True,
+)
 EMPTY = OperationalEvent("empty(batch=2)", "Batch 2 had no rows.", always={"empty": 2})
 ODD = OperationalEvent(
     "odd-row(batch=2)",
@@ -174,7 +184,7 @@ REPLAYED_PARTITIONS = OperationalEvent(
     crash=_REPLAYED,
     more_partitions=True,
 )
-OPERATIONAL_EVENTS = (STOPPED, MORE, EMPTY, ODD)
+OPERATIONAL_EVENTS = (STOPPED, MORE, LATER, EMPTY, ODD)
 KNOWN = {
     event.id: event
     for event in (

@@ -50,9 +50,11 @@ def incarnation(
     settings: Mapping[str, str],
     parts: Iterable[str],
     lines: Iterable[int] = (),
+    ahead_s: float = 0.0,
 ) -> dict[str, Any]:
-    """Do some of ``setup``, ``write``, ``read``, ``teardown``, in that order. ``lines``: as for
-    :func:`aiming.aim`.
+    """Do some of ``setup``, ``write``, ``read``, ``teardown``, in that order.
+
+    ``lines``, ``ahead_s``: as for :func:`aiming.aim`.
 
     Returns ``error``: why the query failed, or None; ``facts``: what its plan and progress show;
     ``rows``: what a reader sees at the end.
@@ -81,7 +83,9 @@ def incarnation(
         done["looked"] = _looked(job, env)
     if "write" in parts:
         ran, wider = noted_in(Path(directory)), target["elsewhere"]
-        aiming.aim(workdir, steps.installed(), elsewhere=wider, lines=lines, ran=ran)
+        aiming.aim(
+            workdir, steps.installed(), elsewhere=wider, lines=lines, ran=ran, ahead_s=ahead_s
+        )
         try:
             done["error"], done["facts"] = _write(job, env)
         finally:

@@ -8,6 +8,7 @@ from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.failed_step import FailedStep
 from bettong.harness.queries.faults.operations import (
+    LATER,
     MORE,
     PARTITIONS,
     REPEATED,
@@ -80,6 +81,8 @@ class JobWhy(Why):
         if self.fed:
             yield STOPPED
             yield MORE
+        if any(m.point == LATER.crash for m in self.clean_crash_points):
+            yield LATER
         if self.topics:
             yield PARTITIONS
             yield REPLAYED_PARTITIONS

@@ -30,7 +30,7 @@ from bettong.harness.spark.driver import START_S, DriverDiedError, Stack
 from bettong.harness.spark.session import merged
 
 READ = "bettong.harness.queries.job.host:read_script"
-_OF_PROBES = ("elsewhere", "lines")
+_OF_PROBES = ("elsewhere", "lines", "ahead_s")
 """Arguments that nobody but the probes needs."""
 _LOG_BYTES = 1 << 18
 _POLL_S = 0.05
@@ -93,7 +93,14 @@ class ScriptHost:
         instrumentation = instrumentation or Instrumentation()
         work = Path(args["directory"]) / "work"
         work.mkdir(parents=True, exist_ok=True)
-        aiming.aim(work, instrumentation, self.home, args["elsewhere"], args["lines"])
+        aiming.aim(
+            work,
+            instrumentation,
+            self.home,
+            args["elsewhere"],
+            args["lines"],
+            ahead_s=args["ahead_s"],
+        )
         session = ProcessSession.start(
             self._command(args, work),
             env=self._environment(args, work, instrumentation),

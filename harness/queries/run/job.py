@@ -63,10 +63,11 @@ def incarnation(
     source: Mapping[str, int],
     parts: Iterable[str],
     lines: Iterable[int] = (),
+    ahead_s: float = 0.0,
 ) -> dict[str, Any]:
     """Do some of ``setup``, ``look``, ``write``, ``read``, ``teardown``, in that order.
 
-    ``lines``: as for :func:`aiming.aim`.
+    ``lines``, ``ahead_s``: as for :func:`aiming.aim`.
 
     Returns ``looked``: the rows that a reader sees before the query is started, or None;
     ``error``: why the query failed, or None; ``rows``: what a reader sees at the end;
@@ -91,7 +92,14 @@ def incarnation(
         done["looked"] = _read(sink, env, tolerant=True)
     if "write" in parts:
         ran = noted_in(Path(directory))
-        aiming.aim(workdir, steps.installed(), elsewhere=wanted.elsewhere, lines=lines, ran=ran)
+        aiming.aim(
+            workdir,
+            steps.installed(),
+            elsewhere=wanted.elsewhere,
+            lines=lines,
+            ran=ran,
+            ahead_s=ahead_s,
+        )
         try:
             done["error"] = _write(sink, Input(**source), env)
         finally:

@@ -386,7 +386,8 @@ class OneRun:
         def arguments(number: int) -> dict[str, Any]:
             self._addresses = self._proxies.open(self._id, number)
             layout = 0 if number <= 1 else self._replay_layout
-            return self._arguments(["write"], number, layout)
+            ahead_s = 0.0 if number <= 1 else self._operational_event.ahead_s
+            return self._arguments(["write"], number, layout, ahead_s)
 
         return self._incarnations.start(arguments)
 
@@ -397,13 +398,16 @@ class OneRun:
         self._injector.starts()
         self._result.starts.append(self._proxies.clock())
 
-    def _arguments(self, parts: Sequence[str], number: int, layout: int) -> dict[str, Any]:
+    def _arguments(
+        self, parts: Sequence[str], number: int, layout: int, ahead_s: float = 0.0
+    ) -> dict[str, Any]:
         return {
             "directory": str(self._state),
             "run_id": self._id,
             "addresses": self._addresses,
             "parts": list(parts),
             "lines": self._lines,
+            "ahead_s": ahead_s,
             **self._workload.arguments(number, layout, self._anew),
         }
 

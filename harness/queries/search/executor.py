@@ -16,7 +16,7 @@ from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.step_ids import CONCURRENT
 from bettong.harness.queries.faults.crash_points import is_change
 from bettong.harness.queries.faults.kinds import parse_fault
-from bettong.harness.queries.faults.operations import event_of
+from bettong.harness.queries.faults.operations import LATER, event_of
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.judge import SinkVerdict, fingerprint, judge_run
 from bettong.harness.queries.raised import cause
@@ -31,7 +31,7 @@ from bettong.harness.queries.search.confirmation import (
 )
 from bettong.harness.queries.search.free_runners import FreeRunners
 from bettong.harness.queries.search.lineage import Why
-from bettong.harness.queries.sense import dated
+from bettong.harness.queries.sense import DATED_ANEW, dated, dated_anew
 from bettong.harness.queries.sink.ran_lines import RanLine
 from bettong.harness.queries.sink.rows import Input, judged_fields
 from bettong.lineage.errors import UsageError
@@ -206,6 +206,7 @@ class QueryExecutor:
         beside = run.concurrent if self.why.seen else run.concurrent | _unseen(run.processes)
         if not schedule:
             beside = beside | dated(run.events, datetime.now().astimezone())
+        later = schedule == {LATER.id} and dated_anew(run.events, datetime.now().astimezone())
         if run.not_fired:
             outcome, note = "not-injected", cause(run.errors[-1]) if run.errors else ""
         elif verdict.malformed or unread:
@@ -224,6 +225,7 @@ class QueryExecutor:
                 "failed": bool(run.errors),
                 **({"outside": sorted(run.outside)} if run.outside else {}),
                 **({CONCURRENT: sorted(beside)} if beside else {}),
+                **({DATED_ANEW: True} if later else {}),
                 **({_RAN: sorted(more)} if more else {}),
             },
         )

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bettong.engine.steps import Instrumentation
+from bettong.harness.queries.sink import clock_ahead
 
 _AIM = "bettong-probe.json"
 NOTES = "bettong-outside.txt"
@@ -22,6 +23,7 @@ def aim(
     elsewhere: bool = False,
     lines: Iterable[int] = (),
     ran: Path | None = None,
+    ahead_s: float = 0.0,
 ) -> None:
     """Have the probes report what happens below ``folder``; None turns them off.
 
@@ -32,6 +34,7 @@ def aim(
         lines: before each line of the user's code, in batches and tasks, with one of these numbers
             is a step.
         ran: where each line of it that begins is noted, if anywhere.
+        ahead_s: so far ahead is the clock of the processes concerned.
     """
     value = {
         "folder": folder and f"{folder}/",
@@ -39,11 +42,14 @@ def aim(
         "elsewhere": elsewhere,
         "lines": sorted(lines),
         "ran": ran and str(ran),
+        "ahead_s": ahead_s,
     }
     file = aim_file() if home is None else home / _AIM
     temporary = file.with_suffix(".new")
     temporary.write_text(json.dumps(value))
     temporary.replace(file)
+    if home is None:
+        clock_ahead.set_ahead(ahead_s)  # before anything happens of which the probe is told
 
 
 def forget_notes() -> None:

@@ -34,6 +34,7 @@ from urllib.parse import unquote, urlsplit
 
 from bettong.engine.steps import Instrumentation, Recorder
 from bettong.harness.faults.step_ids import CONCURRENT
+from bettong.harness.queries.sink import clock_ahead
 from bettong.harness.queries.sink.aiming import NOTED_PROCESSES, NOTES, aim_file
 from bettong.harness.queries.sink.commits import (
     BACKUP,
@@ -158,6 +159,9 @@ class Probe:
         )
         spawn = _posixsubprocess.fork_exec
         _posixsubprocess.fork_exec = self._spawning(spawn)
+        # What asks for the time need not have done anything before of which the probe is told.
+        os.register_at_fork(after_in_child=self._aimed_at)
+        self._aimed_at()
 
     def _watch_workers(self, module: ModuleType) -> None:
         """See what a Python worker begins and ends of the user's code."""
@@ -388,6 +392,7 @@ class Probe:
         self._folder, self._elsewhere = value["folder"], value["elsewhere"]
         self._lines.asked = self._tasks.asked = frozenset(value["lines"])
         self._ran.to(value["ran"])
+        clock_ahead.set_ahead(value["ahead_s"])
         instrumentation = Instrumentation(**value["instrumentation"])
         self._node, self._incarnation = instrumentation.node, instrumentation.incarnation
         self._recorder = instrumentation.recorder()
