@@ -311,8 +311,8 @@ class QueryVerdict:
                 "lower the level by themselves: together they may lower it more"
             )
         reported.append(
-            "a replay was made 25 hours later by Python's clock, not by that of Spark or of a "
-            "server: no key may be made of the time there, such as by CURRENT_DATE"
+            "a replay was made 25 hours later by the clock of Python and of Spark's SQL, not by a "
+            "server's: no key may be made of the time there, such as by DEFAULT CURRENT_DATE"
         )
         reported += taken_for_granted(executor.why.wire)
         reported += self.subject.more

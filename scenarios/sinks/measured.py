@@ -40,6 +40,7 @@ MEASURED = {
     "mutants:AcknowledgesEarly": Measured("at-most-once", 23, 39),
     "mutants:WritesInPlace": Measured("none", 41, 135),
     "mutants:MarksBeforeArrow": Measured("at-most-once", 24, 45),
+    "mutants:NamedByDay": Measured("at-least-once", 59, 201),
     "mutants:MergesThirds": Measured("at-most-once", 66, 86),
     "mutants:OneNameAside": Measured("none", 51, 209),
     "mutants:AsksOutside": Measured("at-least-once", 26, 49),

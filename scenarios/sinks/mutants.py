@@ -6,6 +6,7 @@ import json
 import random
 import sqlite3
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,6 +142,25 @@ class MarksBeforeArrow(JsonBatchFiles):
             for file in sorted(env.workdir.glob("batch-*/rows.parquet"))
             for row in pyarrow.parquet.read_table(file).to_pylist()
         ]
+
+
+class NamedByDay(JsonBatchFiles):
+    """A file for each batch, renamed into place under the batch's id and the day: a replay after
+    midnight has another name."""
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        folder = env.workdir / "out"
+
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            folder.mkdir(exist_ok=True)
+            temporary = folder / f".{batch_id}"
+            with temporary.open("w") as out:
+                for row in batch.collect():
+                    print(json.dumps(row.asDict(), default=str), file=out)
+            temporary.rename(folder / f"{date.today()}-{batch_id}.jsonl")
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
 
 
 class MergesThirds(JsonBatchFiles):

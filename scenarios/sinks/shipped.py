@@ -149,6 +149,13 @@ SHIPPED = [
             "the replay takes a folder without its file for the batch",
         ),
         (
+            "NamedByDay",
+            "a file for each batch and day, renamed",
+            "at-least-once",
+            "crash before `commits/N`, replayed a day later",
+            "the same batch has another name in the replay",
+        ),
+        (
             "MergesThirds",
             "a file for each batch, and each third batch merges them",
             "at-most-once",

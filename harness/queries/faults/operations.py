@@ -25,7 +25,7 @@ class OperationalEvent(QueryFault):
         new_rows: what is written then are rows that follow all others.
         odd: the batch that has a row that many a target refuses.
         crash: the driver dies there.
-        ahead_s: from the first restart on Python's clock is so far ahead.
+        ahead_s: from the first restart on the clock of Python and of SQL is so far ahead.
         more_cores: from the first restart on Spark has two cores instead of one.
         repeat: the step of a job's input that its source sends once more, with the next one.
         more_partitions: the topics that a job reads get one partition more: at the restart or,
@@ -43,7 +43,7 @@ class OperationalEvent(QueryFault):
     new_rows: bool = False
     odd: int | None = None
     crash: Point | None = None
-    ahead_s: float = 0.0
+    ahead_s: int = 0
     more_cores: bool = False
     more_partitions: bool = False
     refusable: bool = False
@@ -137,7 +137,7 @@ MORE = OperationalEvent(
 LATER = OperationalEvent(
     "crash-and-later(driver, before batch=1/commits)",
     "The driver died after batch 1 was written, before Spark recorded that (commits/1); the query "
-    "was started again 25 hours later, by Python's clock.",
+    "was started again 25 hours later, by the clock of Python and of Spark's SQL.",
     crash=_REPLAYED,
     ahead_s=25 * 3600 + 60,
     refusable=True,

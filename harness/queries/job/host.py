@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bettong.engine import steps
-from bettong.engine.steps import Instrumentation
 from bettong.harness.queries.job.contract import Job, JobEnvironment
 from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
@@ -22,10 +20,10 @@ from bettong.harness.queries.job.plan import EMPTY_BATCHES, has_timers, marked_b
 from bettong.harness.queries.job.script import load_reader
 from bettong.harness.queries.job.typed import typed_bytes, typed_map
 from bettong.harness.queries.job.values import number_of
+from bettong.harness.queries.run.aimed import aimed
 from bettong.harness.queries.run.failure import Failures
 from bettong.harness.queries.run.job import NoQueryError
 from bettong.harness.queries.sink import aiming
-from bettong.harness.queries.sink.ran_lines import noted_in
 from bettong.harness.queries.sink.rows import read_back, rows_of
 
 if TYPE_CHECKING:
@@ -50,11 +48,11 @@ def incarnation(
     settings: Mapping[str, str],
     parts: Iterable[str],
     lines: Iterable[int] = (),
-    ahead_s: float = 0.0,
+    ahead_s: int = 0,
 ) -> dict[str, Any]:
     """Do some of ``setup``, ``write``, ``read``, ``teardown``, in that order.
 
-    ``lines``, ``ahead_s``: as for :func:`aiming.aim`.
+    ``lines``, ``ahead_s``: as for :func:`aimed`.
 
     Returns ``error``: why the query failed, or None; ``facts``: what its plan and progress show;
     ``rows``: what a reader sees at the end.
@@ -82,14 +80,9 @@ def incarnation(
     if {"look", "teardown"} <= set(parts):  # not at each restart: nobody asks what is there then
         done["looked"] = _looked(job, env)
     if "write" in parts:
-        ran, wider = noted_in(Path(directory)), target["elsewhere"]
-        aiming.aim(
-            workdir, steps.installed(), elsewhere=wider, lines=lines, ran=ran, ahead_s=ahead_s
-        )
-        try:
+        wider = target["elsewhere"]
+        with aimed(spark, Path(directory), elsewhere=wider, lines=lines, ahead_s=ahead_s):
             done["error"], done["facts"] = _write(job, env)
-        finally:
-            aiming.aim(None, Instrumentation())
     if "read" in parts:
         done["rows"] = [plain(row) for row in read_back(job.read(env))]
     if "teardown" in parts:

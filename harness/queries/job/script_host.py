@@ -49,6 +49,7 @@ def hook_settings() -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.extraJavaOptions": _FAST,
+        "spark.sql.extensions": jar.CLOCK_AHEAD,
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
         "spark.driver.extraClassPath": path,
@@ -177,7 +178,7 @@ class ScriptHost:
         self, args: Mapping[str, Any], work: Path, who: Instrumentation
     ) -> dict[str, str]:
         self._temporary.mkdir(exist_ok=True)
-        configuration = self._configuration(args["settings"])
+        configuration = self._configuration(args["settings"], args["ahead_s"])
         return {
             **os.environ,
             "JAVA_HOME": str(java_home(self.home, configuration)),
@@ -195,7 +196,7 @@ class ScriptHost:
             **self._script.environment(work, args["addresses"]),
         }
 
-    def _configuration(self, settings: Mapping[str, str]) -> Path:
+    def _configuration(self, settings: Mapping[str, str], ahead_s: int) -> Path:
         """The user's own configuration folder, with our settings at the end of its defaults."""
         folder = self.home / "conf"
         shutil.rmtree(folder, ignore_errors=True)
@@ -211,7 +212,9 @@ class ScriptHost:
             if name and not name.startswith("#"):
                 theirs[name] = value.strip()
         connector = kafka_connector() if KAFKA in self._script.endpoints else {}
-        aside = {"spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={self._temporary}"}
+        properties = {"java.io.tmpdir": self._temporary, jar.AHEAD_PROPERTY: ahead_s}
+        options = " ".join(f"-D{name}={value}" for name, value in properties.items())
+        aside = {"spark.driver.extraJavaOptions": options}
         everything = merged(theirs, connector, hook_settings(), aside, settings)
         lines = [f"{name} {value}\n" for name, value in everything.items()]
         file.write_text("".join(lines), encoding="utf-8")

@@ -16,9 +16,10 @@ from bettong.harness.processes.folders import temporary_folder
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.host import HostPool
 from bettong.harness.queries.run.incarnations import INCARNATION_S
+from bettong.harness.spark import jar
 from bettong.harness.spark.driver import START_S, DriverError
 from bettong.harness.spark.pool import DriverPool
-from bettong.harness.spark.session import SessionConfig
+from bettong.harness.spark.session import SessionConfig, merged
 from bettong.lineage.search.executor import BudgetSpentError
 
 _MASTER = "local[{cores},4]"
@@ -29,6 +30,7 @@ _SETTINGS = {
     # Spark (4.1 to 4.3) leaves a temporary file when it dies while it writes offsets/0, and then
     # refuses to start again because of that file. It is no fault of the sink.
     "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
+    "spark.sql.extensions": jar.CLOCK_AHEAD,
     "spark.python.daemon.module": "bettong.harness.queries.run.worker_daemon",
 }
 
@@ -107,7 +109,7 @@ def spark_environments(on_event: Handler) -> Iterator[SparkEnvironments]:
                 if key not in known:
                     on_event(Preparing("Spark"))
                     master = _MASTER.format(cores=cores)
-                    config = SessionConfig(master, {**_SETTINGS, **settings})
+                    config = SessionConfig(master, merged(_SETTINGS, settings))
                     home = folder / str(len(known))
                     home.mkdir()
                     # Spark gives Python the local time, and an hour of it may come twice.

@@ -10,13 +10,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bettong.engine import steps
-from bettong.engine.steps import Instrumentation
+from bettong.harness.queries.run.aimed import aimed
 from bettong.harness.queries.run.failure import Failures
 from bettong.harness.queries.sink import aiming
 from bettong.harness.queries.sink.contract import Environment, Sink
 from bettong.harness.queries.sink.loading import load_target
-from bettong.harness.queries.sink.ran_lines import noted_in
 from bettong.harness.queries.sink.rows import Input, read_back
 
 if TYPE_CHECKING:
@@ -63,11 +61,11 @@ def incarnation(
     source: Mapping[str, int],
     parts: Iterable[str],
     lines: Iterable[int] = (),
-    ahead_s: float = 0.0,
+    ahead_s: int = 0,
 ) -> dict[str, Any]:
     """Do some of ``setup``, ``look``, ``write``, ``read``, ``teardown``, in that order.
 
-    ``lines``, ``ahead_s``: as for :func:`aiming.aim`.
+    ``lines``, ``ahead_s``: as for :func:`aimed`.
 
     Returns ``looked``: the rows that a reader sees before the query is started, or None;
     ``error``: why the query failed, or None; ``rows``: what a reader sees at the end;
@@ -91,19 +89,9 @@ def incarnation(
     if "look" in parts:
         done["looked"] = _read(sink, env, tolerant=True)
     if "write" in parts:
-        ran = noted_in(Path(directory))
-        aiming.aim(
-            workdir,
-            steps.installed(),
-            elsewhere=wanted.elsewhere,
-            lines=lines,
-            ran=ran,
-            ahead_s=ahead_s,
-        )
-        try:
+        wider = wanted.elsewhere
+        with aimed(spark, Path(directory), elsewhere=wider, lines=lines, ahead_s=ahead_s):
             done["error"] = _write(sink, Input(**source), env)
-        finally:
-            aiming.aim(None, Instrumentation())
     if "read" in parts:
         done["rows"] = _read(sink, env)
     if "teardown" in parts:

@@ -386,7 +386,7 @@ class OneRun:
         def arguments(number: int) -> dict[str, Any]:
             self._addresses = self._proxies.open(self._id, number)
             layout = 0 if number <= 1 else self._replay_layout
-            ahead_s = 0.0 if number <= 1 else self._operational_event.ahead_s
+            ahead_s = 0 if number <= 1 else self._operational_event.ahead_s
             return self._arguments(["write"], number, layout, ahead_s)
 
         return self._incarnations.start(arguments)
@@ -399,7 +399,7 @@ class OneRun:
         self._result.starts.append(self._proxies.clock())
 
     def _arguments(
-        self, parts: Sequence[str], number: int, layout: int, ahead_s: float = 0.0
+        self, parts: Sequence[str], number: int, layout: int, ahead_s: int = 0
     ) -> dict[str, Any]:
         return {
             "directory": str(self._state),

@@ -23,7 +23,7 @@ def aim(
     elsewhere: bool = False,
     lines: Iterable[int] = (),
     ran: Path | None = None,
-    ahead_s: float = 0.0,
+    ahead_s: int = 0,
 ) -> None:
     """Have the probes report what happens below ``folder``; None turns them off.
 
@@ -34,7 +34,7 @@ def aim(
         lines: before each line of the user's code, in batches and tasks, with one of these numbers
             is a step.
         ran: where each line of it that begins is noted, if anywhere.
-        ahead_s: so far ahead is the clock of the processes concerned.
+        ahead_s: so far ahead is the clock of Python in the processes concerned.
     """
     value = {
         "folder": folder and f"{folder}/",

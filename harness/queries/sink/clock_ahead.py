@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from time_machine import travel
 
-_travels: tuple[float, travel] | None = None
+_travels: tuple[int, travel] | None = None
 
 
-def set_ahead(seconds: float) -> None:
+def set_ahead(seconds: int) -> None:
     """From now on the clock of this process is so far ahead; 0 sets it right."""
     global _travels
-    ahead = 0.0 if _travels is None else _travels[0]
+    ahead = 0 if _travels is None else _travels[0]
     if seconds == ahead:
         return
     if _travels is not None:

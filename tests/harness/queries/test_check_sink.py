@@ -136,6 +136,7 @@ def test_kept_crashes_show_what_kills_show(
             {"Loss"},
             marks=pytest.mark.slow,
         ),
+        ("NamedByDay", "crash-and-later(driver, before batch=1/commits)", {"Duplicate"}),
         pytest.param(
             "MergesThirds",
             "crash(driver, before batch=2/sink.file=9.remove)",

@@ -9,7 +9,15 @@ import pytest
 from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.queries.sense import dated, expect_asked, expect_over_links, in_turn, unasked
+from bettong.harness.queries.sense import (
+    dated,
+    dated_anew,
+    expect_asked,
+    expect_over_links,
+    in_turn,
+    unasked,
+    undated,
+)
 from bettong.harness.wire import Recording
 from bettong.harness.wire.conversation import Conversation, History, Ledger, Request
 from bettong.harness.wire.framing.base import Info
@@ -84,6 +92,29 @@ def test_files_that_are_named_by_the_day_make_a_verdict_unsure(path: str, day: s
     assert dated([TraceEvent(*_four(event), detail=by_spark)], today) == set()
     if found:
         assert f"the day ({day}): a replay on the next day" in in_turn(found)
+
+
+@pytest.mark.parametrize(
+    ("first", "replay", "moved"),
+    [
+        ("out/2026-03-01/a", "out/2026-03-02/a", True),
+        ("out/20260301/a", "out/20260303/a", True),
+        ("out/2026-03-01/a", "out/2026-03-01/a", False),
+        ("out/2026-03-01/a", "out/a", False),
+        ("out/a", "out/a", False),
+    ],
+)
+def test_it_is_known_what_becomes_of_the_day_where_a_replay_has_another_one(
+    first: str, replay: str, moved: bool
+) -> None:
+    events = [
+        TraceEvent("batch=1/sink.file=1.open", "before", "driver", n, detail={"op": "o", "path": p})
+        for n, p in ((1, first), (2, replay))
+    ]
+    today = datetime(2026, 3, 1, 23, 1, tzinfo=UTC)
+    assert dated_anew(events, today) == moved
+    assert undated(dated(events, today)) == set()
+    assert undated({"a thread"}) == {"a thread"}
 
 
 def _four(event: TraceEvent) -> tuple[str, Phase, str, int]:

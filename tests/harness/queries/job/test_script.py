@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -161,6 +162,7 @@ def test_what_a_killed_process_has_put_aside_is_gone_when_the_next_one_starts(
         "addresses": {},
         "elsewhere": False,
         "lines": [],
+        "ahead_s": 0,
     }
     host.submit("", arguments).result(60)
     aside = host.home / "spark"
@@ -189,6 +191,7 @@ def test_a_script_is_given_its_command_line(tmp_path: Path) -> None:
         "settings": {},
         "elsewhere": False,
         "lines": [],
+        "ahead_s": 0,
         "addresses": {"kafka": ("127.0.0.1", 9)},
     }
     ended = host.submit("", arguments, Instrumentation()).result(60)
@@ -233,6 +236,7 @@ def test_what_a_script_changes_outside_of_the_runs_folder_is_noted_and_may_be_a_
         "addresses": {},
         "elsewhere": elsewhere,
         "lines": [],
+        "ahead_s": 0,
     }
     trace = tmp_path / "trace.jsonl"
     ended = host.submit("", arguments, Instrumentation(trace=str(trace))).result(60)
@@ -240,3 +244,28 @@ def test_what_a_script_changes_outside_of_the_runs_folder_is_noted_and_may_be_a_
     opened = [event.detail["path"] for event in read_trace(trace)]
     assert opened == (["a", str(outside)] if elsewhere else ["a"])
     host.close()
+
+
+@pytest.mark.parametrize(("ahead_s", "days"), [(0, {0, 1}), (90060, {1, 2})])
+def test_a_script_may_be_started_a_day_later(tmp_path: Path, ahead_s: int, days: set[int]) -> None:
+    """Midnight may come between the two looks at the day."""
+    main = tmp_path / "main.py"
+    told = tmp_path / "told"
+    main.write_text(f"import datetime\nprint(datetime.date.today(), file=open({str(told)!r}, 'w'))")
+    host = ScriptHost(Script(str(main)), Mock(), lambda: False)
+    arguments = {
+        "directory": str(tmp_path / "run"),
+        "settings": {},
+        "addresses": {},
+        "elsewhere": False,
+        "lines": [],
+        "ahead_s": ahead_s,
+    }
+    today = date.today()
+    ended = host.submit("", arguments, Instrumentation()).result(60)
+    defaults = (host.home / "conf" / "spark-defaults.conf").read_text()
+    host.close()
+    assert ended["error"] is None
+    later = date.fromisoformat(told.read_text().strip()) - today
+    assert later.days in days
+    assert f"-Dbettong.ahead_s={ahead_s}" in defaults
