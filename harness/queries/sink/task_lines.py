@@ -1,8 +1,8 @@
 """The lines of the user's code in a Python worker, each of which is a place to look at files.
 
-Only where nothing else writes meanwhile: a task that hands its rows on, as a UDF does, is at work
-at the same time as whoever in the JVM takes them. That one does not write to the task's memory:
-where this is a file the lines are places to look at it in any task.
+A UDF hands its rows on, and whoever in the JVM takes them is at work at the same time: what Spark
+itself writes is known by its name and left out. Where a data source is read there is nothing to
+look at, unless the task's memory is a file.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from bettong.harness.queries.sink.users_code import is_users
 _WORKER = "/pyspark/worker.py"
 _COMMITS = "/pyspark/sql/worker/python_streaming_sink_runner.py"
 _WRITES = "/pyspark/sql/worker/write_into_data_source.py"
+_READS = "/pyspark/sql/worker/plan_data_source_read.py"
 _KIND = "eval_type"
-_OF_RDDS, _OF_ARROW = 0, 207
-"""What a task of ``foreachPartition`` or ``foreach`` is for a worker, and that of a data source,
-which any other function of Arrow's is as well."""
+_OF_RDDS, _OF_ARROW, _READER = 0, 207, -1
+"""What a task of ``foreachPartition`` or ``foreach`` is for a worker, and that of ``mapInArrow``,
+which one that writes or reads a data source is as well, as its first frame tells."""
+_OF_VALUES = frozenset((100, 101, 200, 202, 203, 204, 217, *range(250, 255)))
+"""UDFs of columns: they are there for what they return."""
 _GIVE_ROWS = ("pyarrow.", "pandas.", "numpy.")
 _INSTALLED = "site-packages"
 
@@ -44,12 +47,14 @@ class TaskLines:
         self._home = ""
         self._before: Any = None
         self._of_memory = False
+        self._kind: int | None = None
         self.on = self.traced = False
 
     def begins(self) -> None:
         """The user's code is about to begin, if it is one whose lines are asked for."""
-        kind, self._home = _kind(), ""
-        self.on, self.traced = kind is True, kind is not None
+        self._kind, self._home = _kind(), ""
+        self.traced = self._kind is not None
+        self.on = self.traced and self._kind != _OF_ARROW
         if self.traced:
             self._trace()
 
@@ -76,7 +81,12 @@ class TaskLines:
         self.on = self.traced = self._of_memory = False
 
     def _entered(self, frame: FrameType, _event: str, _: Any) -> Any:
-        self.on = self.on or frame.f_code.co_filename.endswith(_WRITES)
+        if self._kind == _OF_ARROW and not self.on:
+            file = frame.f_code.co_filename
+            if file.endswith(_READS):
+                self._kind = _READER
+            else:
+                self.on = file.endswith(_WRITES) or is_users(frame)
         return self._traced(frame) if self.on or self._of_memory else None
 
     def _traced(self, frame: FrameType) -> Any:
@@ -93,20 +103,20 @@ class TaskLines:
     def _before_line(self, frame: FrameType, event: str, _: Any) -> Any:
         if event == "line":
             self._line(frame.f_lineno)
-            self._runs(frame)
+            if self._kind not in _OF_VALUES:
+                self._runs(frame)
         return self._before_line
 
 
-def _kind() -> bool | None:
-    """Whether this is work whose lines are asked for: True, or False where only that of a data
-    source is, which its first frame tells; None where it is neither."""
+def _kind() -> int | None:
+    """What the worker's task is; None where it is none, nor the commit of a data source."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         file = frame.f_code.co_filename
         if file.endswith(_COMMITS):
-            return True
+            return _OF_RDDS
         if file.endswith(_WORKER) and _KIND in frame.f_locals:
-            kind = frame.f_locals[_KIND]
-            return True if kind == _OF_RDDS else False if kind == _OF_ARROW else None
+            kind: int = frame.f_locals[_KIND]
+            return kind
         frame = frame.f_back
     return None
