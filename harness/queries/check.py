@@ -210,7 +210,7 @@ class _Check:
     def _clean_runs(self) -> Execution:
         """Two runs without faults, which must be alike; the search takes them as its own."""
         executor = self._executor
-        first = executor.run()
+        first = executor.run_clean()
         run = self._clean = executor.last
         expect_sense(self._sink.name, run)
         if not run.outside:
@@ -238,7 +238,7 @@ class _Check:
         if run.outside or not self._in_sight:
             first = executor.look_elsewhere(first)
             run = self._clean = executor.last
-        again = executor.run()
+        again = executor.run_clean()
         if again.fingerprint != first.fingerprint:
             raise VacuousError(
                 f"{self._sink.name}: two runs without faults differ: "

@@ -70,6 +70,10 @@ def _how(
         return "No batch had to be replayed."
     one = f"batch {batches[0]}" if len(batches) == 1 else "the batch"
     if kinds == {"Duplicate"}:
+        if fault.replays and not batches:
+            return "After the restart rows were written that were there."
+        if fault.replays and _own_batch(fault) not in (None, *batches):
+            return f"After the restart rows of {one} were written again."
         if fault.replays:
             return f"The replay of {one} wrote its rows again."
         if failed:
@@ -97,12 +101,16 @@ def _replayed_without(
     nobody can read, is not known."""
     if fault.mechanism == HALF_WRITTEN:
         return "met that half and did not write what is missing"
-    at = fault.recovers_from
-    own = None if at is None else StepId.parse(at.step).batch
+    own = _own_batch(fault)
     missing = sum(len(a.messages) for a in anomalies)
     if len(batches) == 1 and missing == rows_per_batch and own in (None, batches[0]):
         return f"left out all rows of batch {batches[0]}"
     return "did not write what is missing"
+
+
+def _own_batch(fault: QueryFault) -> int | None:
+    at = fault.recovers_from
+    return None if at is None else StepId.parse(at.step).batch
 
 
 def _batches(anomalies: Sequence[Anomaly], rows_per_batch: int, kind: str = "") -> list[int]:

@@ -264,7 +264,8 @@ class QueryVerdict:
         if self.request.only:
             return f"{reported} as far as this one fault set shows"
         if left:
-            return f"{reported} as far as seen; the budget ended before all fault sets were tried"
+            ended = "the budget ended before all fault sets were tried (the same call goes on)"
+            return f"{reported} as far as seen; {ended}"
         if untried:
             return f"{reported} as far as seen; {untried}"
         return f"{reported} under every fault set within the bounds"
@@ -296,7 +297,7 @@ class QueryVerdict:
             f"a crash is {'SIGKILL' if executor.real else kept}",
             "what the sink keeps is in env.workdir or behind its endpoints; crashes in the midst "
             "of writing a file were tried where Python's open() writes it; what other libraries "
-            "write was hit between the lines of a foreachBatch function, not within one"
+            "write was hit between the lines of the query's own code, not within one"
             if executor.why.seen
             else "what the sink keeps was not followed: it is outside of env.workdir, or runs "
             "beside each other disturbed it; "

@@ -303,7 +303,7 @@ class WireFault(QueryFault):
     @property
     def doubled(self) -> str:
         if self.takes_over:
-            return "Both drivers wrote them."
+            return "Both drivers wrote the same rows."
         if self.how == "unavailable":
             return "Whoever was refused took that for another answer."
         return "Whoever did not see the reply sent its rows again."

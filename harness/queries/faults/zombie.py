@@ -63,7 +63,7 @@ class Zombie(QueryFault):
 
     @property
     def doubled(self) -> str:
-        return "Both drivers wrote them."
+        return "Both drivers wrote the same rows."
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,4 +120,4 @@ class Amid(QueryFault):
 
     @property
     def doubled(self) -> str:
-        return "Both drivers wrote them."
+        return "Both drivers wrote the same rows."

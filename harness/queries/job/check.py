@@ -296,7 +296,7 @@ class _Check:
         """Runs without faults: what they have in common is what later runs are held against."""
         executor, name = self._executor, self._job.name
         self._expect_the_same_rows()
-        first = executor.run()
+        first = executor.run_clean()
         run = executor.last
         self._expect_sense(run)
         self._left = self._lanes.first.left_by_setup()
@@ -313,7 +313,7 @@ class _Check:
         # What is kept elsewhere cannot be put back as it was at a crash.
         executor.real = executor.real or not executor.why.seen
         self._lanes.begin()
-        again = executor.run()
+        again = executor.run_clean()
         other = executor.last
         self._expect_sense(other)
         if again.fingerprint != first.fingerprint:

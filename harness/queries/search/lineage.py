@@ -492,10 +492,10 @@ def _fired(run: QueryRun, fault: QueryFault) -> int:
     if fault.recovers_from is None:
         return 0
     fired = (i for i, m in enumerate(run.crash_points) if m.point == fault.recovers_from)
-    return next(fired, next(iter(_tried_again(run)), 0))
+    return next(fired, next(iter(tried_again(run)), 0))
 
 
-def _tried_again(run: QueryRun) -> list[int]:
+def tried_again(run: QueryRun) -> list[int]:
     """The places of the moments of second attempts at tasks."""
     steps = (StepId.parse(m.point.step) for m in run.crash_points)
     return [place for place, step in enumerate(steps) if step.attempt == 1]
@@ -508,7 +508,7 @@ def _follows(crash_point: CrashPoint, first: QueryFault, run: QueryRun) -> bool:
         dead = run.crash_points[fired[0]].incarnation if fired else 1
         return crash_point.incarnation > dead
     # A step that failed after its work is no moment; the attempt that follows it is.
-    begun = min([*fired, *_tried_again(run)], default=len(run.crash_points))
+    begun = min([*fired, *tried_again(run)], default=len(run.crash_points))
     return run.crash_points.index(crash_point) > begun
 
 

@@ -376,6 +376,26 @@ def test_a_duplicate_is_described_in_words() -> None:
     assert "never from its place" in advise([crash], verdict.kinds, layout=True)
 
 
+@pytest.mark.parametrize(
+    ("rows_per_batch", "told"),
+    [
+        (SOURCE.rows, "After the restart rows of batch 2 were written again."),
+        (0, "After the restart rows were written that were there."),
+    ],
+)
+def test_rows_are_not_said_to_be_of_the_batch_that_was_replayed_where_nobody_knows(
+    rows_per_batch: int, told: str
+) -> None:
+    """What is kept in memory is gone with the driver, whichever batch is replayed; of a job's rows
+    nobody knows the batch."""
+    rows = [*SOURCE.all(), *SOURCE.batch(2)]
+    verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
+    crash = DriverCrash(Point("batch=1/commits"))
+    words = describe.explain([crash], verdict.anomalies, rows_per_batch, layout=False)
+    assert told in words
+    assert "The replay of" not in words
+
+
 @pytest.mark.parametrize("rows", [[*SOURCE.all(), *SOURCE.batch(0)], SOURCE.all()[20:]])
 @pytest.mark.parametrize("fault", [DriverCrash(Point("batch=1/commits", "after")), STOPPED])
 def test_what_a_new_driver_does_not_remember_is_no_replay(

@@ -57,6 +57,18 @@ class MarksBeforeArrow(Moves):
         files = env.workdir.glob("rows-*")
         return [row for file in files for row in parquet.read_table(file).to_pylist()]
 
+class MarksInUdf(MarksBeforeArrow):
+    def write(self, rows, env):
+        def each(batch, batch_id):
+            def task(frames):
+                for frame in frames:
+                    text = frame[["id"]].to_json(orient="records", lines=True)
+                    self.put(env.workdir, batch_id, text)
+                    yield frame[["id"]]
+            batch.coalesce(1).mapInPandas(task, "id STRING").count()
+        return rows.writeStream.foreachBatch(each).option(
+            "checkpointLocation", env.checkpoint).start()
+
 def scripted(folder, name, text):
     # The same in one process.
     done, rows = folder / f"done-{name}", folder / f"rows-{name}"
@@ -110,6 +122,7 @@ def theirs(tmp_path: Path) -> str:
         ("Moves", 2, "valid", set()),
         ("Marks", 2, "invalid", {"Loss"}),
         ("MarksBeforeArrow", 1, "invalid", {"Loss"}),
+        ("MarksInUdf", 1, "invalid", {"Loss"}),
     ],
 )
 def test_a_driver_dies_right_after_what_a_task_changes_past_python(

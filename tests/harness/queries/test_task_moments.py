@@ -40,6 +40,10 @@ def main(eval_type, function, *arguments):
 def write(function):
     return lambda *arguments: function(*arguments)
 """,
+    "sql/worker/plan_data_source_read.py": """
+def read(function):
+    return lambda *arguments: function(*arguments)
+""",
 }
 RDD = "import pyspark.worker; pyspark.worker.main(0, users.each, folder, 0)"
 SOURCE = """
@@ -48,6 +52,11 @@ import pyspark.worker; pyspark.worker.main(207, write(users.each), folder, 0)
 """
 ARROW = "import pyspark.worker; pyspark.worker.main(207, users.each, folder, 0)"
 PANDAS = "import pyspark.worker; pyspark.worker.main(205, users.each, folder, 0)"
+READER = """
+from pyspark.sql.worker.plan_data_source_read import read
+import pyspark.worker; pyspark.worker.main(207, read(users.each), folder, 0)
+"""
+VALUES = "import pyspark.worker; pyspark.worker.main(200, users.each, folder, 0)"
 STEPS = "changed files in more than one step"
 LEFT = "was still at work when the task ended"
 AT_ONCE = "worked while files changed"
@@ -138,18 +147,33 @@ def test_a_process_that_is_left_at_work_is_told(tmp_path: Path, starts: str, nam
     assert found == [f"change *: the process {name!r} {LEFT}"]
 
 
-@pytest.mark.parametrize(("task", "seen"), [(RDD, 1), (SOURCE, 1), (ARROW, 0), (PANDAS, 0)])
+@pytest.mark.parametrize(
+    ("task", "seen"),
+    [(RDD, 1), (SOURCE, 1), (ARROW, 1), (PANDAS, 1), (VALUES, 1), (READER, 0)],
+)
 def test_after_each_change_there_is_a_moment_before_the_next_line(
     tmp_path: Path, task: str, seen: int
 ) -> None:
-    """Where rows are handed on whoever takes them in the JVM works at the same time."""
+    """Who reads a data source does not write."""
     lines = ("Path(a).touch()", "os.mkfifo(b)", "shell(f'mv {b} {a}')", "x = 1")
     change = ["change a"], ["change b"]
     found = told(tmp_path, *lines, task=TASK.partition("with")[0] + task)
     assert found == ["open a", *change[0] * seen, *change[1] * seen, "change a"]
 
 
-@pytest.mark.parametrize("task", [RDD, ARROW, PANDAS])
+@pytest.mark.parametrize(("task", "lines"), [(RDD, 3), (PANDAS, 3), (VALUES, 0), (READER, 0)])
+def test_the_lines_that_ran_are_noted_of_what_is_not_there_for_a_value(
+    tmp_path: Path, task: str, lines: int
+) -> None:
+    ran = tmp_path / "ran"
+    aims = f"aiming.aim(folder, Instrumentation(), ran=Path({str(ran)!r}))"
+    whole = f"{aims}\n{TASK.partition('with')[0]}{task}"
+    told(tmp_path, "x = 1", "y = 2", task=whole)
+    noted = ran.read_text().splitlines() if ran.exists() else []
+    assert len([line for line in noted if " each " in line]) == lines
+
+
+@pytest.mark.parametrize("task", [RDD, ARROW, PANDAS, READER])
 def test_what_is_changed_in_memory_that_is_a_file_is_a_moment(tmp_path: Path, task: str) -> None:
     lines = (
         "Path(a).write_bytes(b'xyz')",
@@ -160,7 +184,7 @@ def test_what_is_changed_in_memory_that_is_a_file_is_a_moment(tmp_path: Path, ta
     )
     found = told(tmp_path, *lines, task=TASK.partition("with")[0] + task)
     end = found[found.index("open b") - 1 :]
-    assert end == ["change a", "open b", *["change b"] * (task == RDD), *["change a"] * 2]
+    assert end == ["change a", "open b", *["change b"] * (task != READER), *["change a"] * 2]
 
 
 @pytest.mark.parametrize("task", [RDD, SOURCE])
