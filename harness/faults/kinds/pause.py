@@ -33,6 +33,10 @@ _FENCED = _SHARED - {"batch=N/source.commit"}
 _MADE_ONCE = frozenset({"epoch=N/take", "batch=N/source.note"})
 """What is made only where there is none, by whatever call."""
 
+_UNDER_OWN_NAME = frozenset({"batch=N/state.manifest"})
+"""What a driver makes, when it has looked whether it was replaced, under a name that nobody else
+gives: what its successor made stays, and the two stand beside each other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pause(Fault):
@@ -174,12 +178,14 @@ class Pause(Fault):
         the driver is replaced meanwhile, by one that has done all its work when it goes on, or is
         amid it; a server goes on when the client that has asked for this step is about to ask
         again. Amid a step the driver has looked whether something is there, and makes it when its
-        successor has."""
+        successor has; or whether it has a successor, and makes what that one goes without when it
+        has done all its work."""
         start = Point(step.step, "before", step.number)
         if premise == "lives after":
             made, call = Point(step.step, "after", step.number + 1), _making(step)
             if step.node == DRIVER and call:
-                yield cls(step.node, start, made, replace=True, call=call)
+                own = StepId.parse(step.step).shape in _UNDER_OWN_NAME
+                yield cls(step.node, start, None if own else made, replace=True, call=call)
         elif premise == "ends":
             yield cls(step.node, start)
         elif step.node == DRIVER:
@@ -211,7 +217,8 @@ def _met_at(step: StepId, number: int) -> Iterable[Point]:
 
 
 def _making(step: TakenStep) -> int:
-    """Of a step's calls to the disk the one by which it makes what nobody else may have made; 0 for
+    """Of a step's calls to the disk the one by which it makes what it has looked for before; 0 for
     none."""
-    makes = {"link", "rename"} if StepId.parse(step.step).shape in _MADE_ONCE else {"link"}
+    by_rename = _MADE_ONCE | _UNDER_OWN_NAME
+    makes = {"link", "rename"} if StepId.parse(step.step).shape in by_rename else {"link"}
     return next((call.number for call in step.calls if call.operation in makes), 0)

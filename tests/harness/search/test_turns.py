@@ -84,7 +84,6 @@ RENAMED = [*APPENDED_NEW, DiskCall(4, "rename"), DiskCall(5, "sync-directory")]
         ("epoch=2/take", "driver", RENAMED, 4),
         ("batch=1/source.note", "driver", RENAMED, 4),
         ("batch=1/sink.commit/sums", "driver", LINKED, 4),
-        ("batch=1/state.manifest", "driver", RENAMED, 0),
         ("batch=1/source.note", "driver", APPENDED_NEW, 0),
         ("receiver.commit/batch=1", "receiver", LINKED, 0),
     ],
@@ -96,6 +95,14 @@ def test_a_driver_has_looked_and_makes_what_its_successor_has_made_meanwhile(
     found = list(Pause.leaves("lives after", taken, SimpleNamespace()))  # type: ignore[arg-type]
     within = f"from {step}#2, call {call} until after {step}#3"
     assert [pause.id for pause in found] == [f"pause({node}, {within}, replaced)"][: bool(call)]
+
+
+def test_a_driver_has_looked_whether_it_was_replaced_and_publishes_when_all_is_done() -> None:
+    taken = SimpleNamespace(step="batch=1/state.manifest", number=1, node="driver", calls=RENAMED)
+    found = list(Pause.leaves("lives after", taken, SimpleNamespace()))  # type: ignore[arg-type]
+    assert [pause.id for pause in found] == [
+        "pause(driver, from batch=1/state.manifest, call 4, replaced)"
+    ]
 
 
 @pytest.mark.parametrize(
