@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Report, Settings
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.net.connection import Connection
+from bettong.engine.sources.directory import DirectorySource, NumberedFile
 from bettong.engine.state.inline import InlineExecutor
 from bettong.engine.state.manifest import Manifest, current_epoch
 from bettong.scenarios.applications import rescaled_sum
@@ -101,3 +102,42 @@ class MergingApart(MergingLater):
         """The state after the batch."""
         self._later.work()
         return super().manifest(job, reports)
+
+
+@dataclass(frozen=True)
+class LookedBefore(DirectorySource):
+    """What a driver sees of a folder that has looked right before a file came.
+
+    Attributes:
+        came: the file's name.
+    """
+
+    came: str = ""
+
+    def new_names(self, files: Sequence[NumberedFile]) -> list[str]:
+        """Files to be taken, in order."""
+        return [name for name in super().new_names(files) if name != self.came]
+
+
+class TakenMeanwhile(DirectorySource):
+    """A folder whose files another driver takes too. It has looked before the first of them came,
+    and takes what it has seen right after this one has looked, which has all of them to take."""
+
+    def new_names(self, files: Sequence[NumberedFile]) -> list[str]:
+        """Files to be taken, in order, as long as nobody else does."""
+        found = super().new_names(files)
+        if found and not files:
+            LookedBefore(self.directory, self.index, self.end, found[0]).extent(0, 0.0)
+        return found
+
+
+class FilesTakenMeanwhile(BatchProtocol):
+    """Reads folders whose files another driver takes too."""
+
+    def __init__(self, settings: Settings) -> None:
+        folders = {
+            name: TakenMeanwhile(source.directory, source.index, source.end)
+            for name, source in settings.streams.items()
+            if isinstance(source, DirectorySource)
+        }
+        super().__init__(replace(settings, streams={**settings.streams, **folders}))

@@ -357,6 +357,19 @@ BETWEEN_FOLDERS = replace(
     outputs="arrow",
 )
 
+FOLDER_SHARED = replace(
+    BETWEEN_FOLDERS,
+    name="counting_shared_folder",
+    title="sums in 2 batches, of the lines of a folder's files, which another driver takes when "
+    "this one has looked, but one that came after it had",
+    # which file is the first differs from run to run, and may; that the second is shorter shows
+    # a file that is taken twice
+    input=lambda: b"all,5\nall,5\nall,5",
+    frame=2,
+    partitions=1,
+    classes={"protocol": "bettong.scenarios.beside:FilesTakenMeanwhile"},
+)
+
 LARGE = Scenario(
     "large_messages",
     "4 messages of 4.3 million bytes in 2 batches, read and prepared in several parts",
@@ -384,6 +397,7 @@ SCENARIOS: Sequence[Scenario] = (
     ACCOUNTS,
     STATEMENTS,
     BETWEEN_FOLDERS,
+    FOLDER_SHARED,
     LARGE,
 )
 

@@ -49,7 +49,7 @@ class NumberedFile(NamedTuple):
 class DirectorySource(PreparedSource):
     """The lines of a folder's files. Files must be whole when they get their name: write them
     elsewhere on the same file system and rename them. Names that begin with ``.`` or ``_`` are
-    left alone.
+    left alone. Subclasses may replace :meth:`new_names`.
 
     Attributes:
         directory: the folder; files stay in it.
@@ -102,6 +102,18 @@ class DirectorySource(PreparedSource):
             upto += file.lines
         return files
 
+    def new_names(self, files: Sequence[NumberedFile]) -> list[str]:
+        """Files to be taken, in order; none after the one that ends the stream."""
+        known = {file.name for file in files}
+        if self.end in known:
+            return []
+        try:
+            names = {p.name for p in self.directory.iterdir() if p.is_file()}
+        except OSError as e:
+            raise UsageError(f"source {self.directory} cannot be read: {e.strerror}") from e
+        new = [n for n in names - known if not n.startswith((".", "_"))]
+        return sorted(new, key=lambda name: (name == self.end, name))
+
     def _entry(self, content: bytes, name: str) -> NumberedFile:
         path = str(self.index / name)
         value = unsealed(content, path, _REMEDY)
@@ -114,7 +126,7 @@ class DirectorySource(PreparedSource):
         store, files = LocalStore(self.index), self.taken()
         if len(files) > _settled.get(self.index, 0):
             store.settle("")  # who made them may have been killed before they were durable
-        for name in self._new(files):
+        for name in self.new_names(files):
             lines = index_of(self.directory / name)
             lines.refresh()
             entry = NumberedFile(name, lines.size, _end(files), lines.lines)
@@ -124,18 +136,6 @@ class DirectorySource(PreparedSource):
         _settled[self.index] = len(files)
         over = bool(files) and self.end in (None, files[-1].name)
         return Extent(_end(files), over)
-
-    def _new(self, files: Sequence[NumberedFile]) -> list[str]:
-        """Files to be taken, in order; none after the one that ends the stream."""
-        known = {file.name for file in files}
-        if self.end in known:
-            return []
-        try:
-            names = {p.name for p in self.directory.iterdir() if p.is_file()}
-        except OSError as e:
-            raise UsageError(f"source {self.directory} cannot be read: {e.strerror}") from e
-        new = [n for n in names - known if not n.startswith((".", "_"))]
-        return sorted(new, key=lambda name: (name == self.end, name))
 
     def _lines(self, file: NumberedFile) -> LineIndex:
         lines = index_of(self.directory / file.name)
