@@ -23,8 +23,9 @@ from bettong.harness.search.occurrences import read_occurrences
 from bettong.harness.search.read_run import CleanRun, Moment, ReadRun, RunReader, moments
 from bettong.harness.search.reading_process import ReadingProcess
 from bettong.harness.search.recovery import CleanRecords
-from bettong.harness.search.turns import in_turn
-from bettong.lineage.faults import CLASSIC, CLEAN, FaultSet
+from bettong.harness.search.repairs import RepairTurns
+from bettong.harness.search.turns import in_turn, sort_of
+from bettong.lineage.faults import CLEAN, CRASH, LOSS, Bounds, FaultSet
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
 
@@ -84,7 +85,7 @@ class ScenarioExecutor:
 
     Attributes:
         batches: faults are placed in the first so many batches; None for all of them.
-        kinds: of the faults that are asked for.
+        bounds: within which faults are combined.
         likely: gives fault sets that are suggested before others, once the clean run is known.
         equivalence: what runs have shown of which faults are alike.
         starts_again: whether the clean run is as good when every node is started again at its end.
@@ -94,20 +95,23 @@ class ScenarioExecutor:
 
     campaign: Campaign
     batches: int | None
-    kinds: AbstractSet[str] = CLASSIC
+    bounds: Bounds = Bounds({CRASH: 1, LOSS: 1})  # noqa: RUF009 - immutable
     likely: Likely = lambda _: ()
     equivalence: FaultEquivalence = field(default_factory=FaultEquivalence)
     starts_again: bool = True
     lineage_seconds: float = 0.0
     _first: Sequence[FaultSet] = ()
     _turns: Iterator[str] | None = None
+    _until_pairs: int = 0
+    _repairs: RepairTurns = field(init=False)
     _reader: RunReader = field(init=False)
     _beside: ReadingProcess | None = None
     _runs: dict[FaultSet, _Ended] = field(default_factory=dict)
     _came: dict[FaultSet, _Came] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._reader = RunReader(self.batches, self.kinds)
+        self._reader = RunReader(self.batches, frozenset(self.bounds.at_most))
+        self._repairs = RepairTurns(self.equivalence.faults, self.bounds)
 
     def close(self) -> None:
         """End the process that reads runs, if there is one."""
@@ -285,9 +289,17 @@ class ScenarioExecutor:
             known = self.equivalence.faults
             clean = [fault for id, fault in known.items() if id in self.equivalence.clean]
             self._first = self.likely(clean)
-            self._turns = iter(in_turn(fault for fault in clean if fault.bound not in CLASSIC))
-        turns = (frozenset({id}) for id in islice(self._turns, _TURNS))
+            self._turns = iter(in_turn(clean))
+            self._until_pairs = len({sort_of(fault) for fault in clean})
+        turns = [frozenset({id}) for id in islice(self._turns, _TURNS)]
+        self._until_pairs -= _TURNS
         return [*self._first, *self.equivalence.again(), *turns]
+
+    def suggest_pairs(self) -> Iterator[FaultSet]:
+        """Pairs that are likely to break something although single faults are left: as soon as as
+        many single faults were suggested as there are sorts of them."""
+        if self._until_pairs <= 0:
+            yield from self._repairs.in_turn()
 
     def on_event(self, event: SearchEvent) -> None:
         """Take in what the search has run, and pass on how far it has come."""
@@ -308,7 +320,9 @@ class ScenarioExecutor:
         recovery = execution.details.get("recovery")
         if recovery is not None and len(execution.schedule) == 1:
             (fault_id,) = execution.schedule
-            self.equivalence.learn(fault_id, Recovery(**recovery))
+            shown = Recovery(**recovery)
+            self.equivalence.learn(fault_id, shown)
+            self._repairs.learn(fault_id, shown, self.equivalence.clean)
 
     def _learn_clean(self, execution: Execution, faults: frozenset[str]) -> None:
         if not execution.details.get("starts_again", True):

@@ -67,8 +67,7 @@ def search_scenario(
     """
     reach = reach.over(campaign.scenario)
     set_ending(campaign, reach)
-    kinds = frozenset(reach.bounds.at_most)
-    executor = ScenarioExecutor(campaign, reach.batches, kinds, likely)
+    executor = ScenarioExecutor(campaign, reach.batches, reach.bounds, likely)
     with closing(executor), lasting() as learned:
 
         def on_event(event: SearchEvent) -> None:
@@ -89,6 +88,7 @@ def search_scenario(
             alike=executor.equivalence.alike,
             smallest_first=True,
             suggest=executor.suggest,
+            ahead=executor.suggest_pairs,
             settle=executor.settled,
             enough=lambda: not executor.starts_again and len(campaign.runs) >= _TO_BLAME,
             once_more=_ONCE_MORE,

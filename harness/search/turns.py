@@ -1,6 +1,7 @@
 """Which single faults to try early: of each sort one, before a second one of any.
 
-Calls to a disk, and what a power cut leaves, make hundreds of faults, most of them much alike.
+Calls to a disk, and what a power cut leaves, make hundreds of faults, most of them much alike, and
+few of the others are crashes and losses, which break the most.
 The search takes sets of the smallest size in any order; so between those come faults of one kind
 after the other, of each kind those that hit one node or link after the other, and of these one sort
 after the other, a sort being a kind of fault at a kind of step of a node; and where it can hit in

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from time import monotonic
 
@@ -37,6 +38,8 @@ _AHEAD = (16, 3)
 """Of schedules of one fault, and of several, that are put up one by one, so many are under way for
 each run that can go on at a time: later ones run while the oldest takes its time. Single faults
 teach little about one another."""
+_EARLY = 2
+"""So many sets are put up ahead of smaller ones at a time."""
 _BUDGET = re.compile(r"(\d+)(s|m|h)?$")
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
@@ -92,6 +95,7 @@ class _Search:
     alike: Callable[[FaultSet], Iterable[FaultSet]] | None
     smallest_first: bool
     suggest: Callable[[], Iterable[FaultSet]] | None
+    ahead: Callable[[], Iterable[FaultSet]] | None
     settle: Callable[[Execution], Execution] | None
     enough: Callable[[], bool] | None
     at_a_time: Callable[[int], int] | None
@@ -105,6 +109,8 @@ class _Search:
     drawn: int = 0
     pruned: int = 0
     suggested: set[FaultSet] = field(default_factory=set)
+    early: set[FaultSet] = field(default_factory=set)
+    """What was put up ahead of smaller sets."""
     size: int = 1
     """Of how many faults the smallest hypothesis was last."""
 
@@ -183,6 +189,7 @@ def search(
     alike: Callable[[FaultSet], Iterable[FaultSet]] | None = None,
     smallest_first: bool = False,
     suggest: Callable[[], Iterable[FaultSet]] | None = None,
+    ahead: Callable[[], Iterable[FaultSet]] | None = None,
     settle: Callable[[Execution], Execution] | None = None,
     enough: Callable[[], bool] | None = None,
     at_a_time: Callable[[int], int] | None = None,
@@ -207,6 +214,8 @@ def search(
     that single faults teach is learned before two are tried together.
     ``suggest``: gives sets that are likely to break something; those of them that are hypotheses
     are put up before others that are no smaller.
+    ``ahead``: gives sets that are likely too, however large, none of them twice: now and then one
+    of them that is a hypothesis is put up although smaller ones are left.
     ``settle``: completes a fresh execution, in the order in which schedules were put up whichever
     run ended first: for what must not depend on that.
     ``enough``: asked after each execution; the search ends when it says so.
@@ -239,6 +248,7 @@ def search(
         alike,
         smallest_first,
         suggest,
+        ahead,
         settle,
         enough,
         at_a_time,
@@ -373,7 +383,8 @@ def _next(
 ) -> FaultSet | None:
     """The next schedule to start; None when there is none before what is under way has ended."""
     for drawn in source:
-        if work.smallest_first and under_way and len(drawn) > under_way.size:
+        early = drawn in work.early
+        if work.smallest_first and under_way and len(drawn) > under_way.size and not early:
             break  # what the smaller ones teach may rule it out; it can be drawn again
         work.drawn += 1
         hypotheses.exclude(drawn)
@@ -413,6 +424,7 @@ def _draw(work: _Search, hypotheses: Hypotheses) -> Iterator[FaultSet]:
         drawn = False
         for mode in DEAR if work.smallest_first else TURNS:
             yield from _likely(work, hypotheses)
+            yield from _ahead(work, hypotheses)
             schedule = None
             before = work.tried.get(hunted)
             good = before is not None and before.outcome == "good"
@@ -446,6 +458,14 @@ def _likely(work: _Search, hypotheses: Hypotheses) -> Iterator[FaultSet]:
             work.suggested.add(schedule)
             if hypotheses.admits(schedule):
                 yield schedule
+
+
+def _ahead(work: _Search, hypotheses: Hypotheses) -> Iterator[FaultSet]:
+    """The first hypotheses of what is suggested although smaller ones may be left."""
+    likely = (s for s in (work.ahead() if work.ahead else ()) if hypotheses.admits(s))
+    for schedule in islice(likely, _EARLY):
+        work.early.add(schedule)
+        yield schedule
 
 
 def _shrink(work: _Search, hypotheses: Hypotheses) -> None:

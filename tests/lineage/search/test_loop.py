@@ -264,6 +264,37 @@ def test_what_is_suggested_is_tried_first_if_it_is_a_hypothesis() -> None:
     assert left_alone.ran[2] != likely[1]
 
 
+class Needed(Paths):
+    """Each way is needed, and only all of the faults together break anything for good."""
+
+    def run(self, schedule: FaultSet = CLEAN) -> Execution:
+        self.ran.append(schedule)
+        lineage = Lineage()
+        ways = [lineage.leaf(f"way {n}", [Fault(f"cut({n})", "loss")]) for n in range(WAYS)]
+        shown = [lineage.leaf(f"owed to {id}", [Fault(id, "loss")], lost=True) for id in schedule]
+        left = [lineage.leaf(f"again {n}", [Fault(f"cut({n})", "loss")]) for n in range(WAYS)]
+        lineage.firing("goal", [*shown, *left] if schedule else ways, "needed")
+        lineage.fact("goal", goal=True)
+        return Execution(schedule, self.outcomes.get(schedule, "good"), lineage)
+
+
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_what_is_likely_is_put_up_ahead_of_smaller_sets_and_nothing_is_left_out(
+    parallel: int,
+) -> None:
+    first, other = frozenset({"cut(0)", "cut(1)"}), frozenset({"cut(0)", "odd"})
+    given = iter([other, first])
+    bounds = Bounds({"loss": 2})
+    system = Needed(parallel=parallel)
+    ahead = search(system, bounds, smallest_first=True, ahead=lambda: given)
+    assert system.ran.index(first) < 2 * parallel and other not in system.ran
+    plain = Needed()
+    found = search(plain, bounds, smallest_first=True)
+    assert plain.ran.index(first) > WAYS
+    assert set(system.ran) == set(plain.ran)
+    assert (ahead.verdict, ahead.complete) == (found.verdict, found.complete) == ("valid", True)
+
+
 def test_runs_go_on_together_where_the_system_allows() -> None:
     program = Simulation(Retry())
     spec = FailureSpec(program.nodes, 6, 3, 1)
