@@ -124,9 +124,9 @@ class Why:
             for later in way:
                 if later >= batch:
                     way[later].append(leaf)
-        # Who rightly stands still has come to no harm in the batches that follow either.
-        reached = way.keys() & _recorded(run.crash_points) if run.drained else way.keys()
-        for batch in sorted(reached):
+        # Also of one that was never recorded: who rightly stands still has come to no harm in what
+        # follows, and where the query was started again an earlier one may have taken its rows.
+        for batch in sorted(way):
             goal = lineage.fact(f"batch {batch} is visible and recorded", goal=True)
             lineage.firing(goal, way[batch], "write")
         return lineage
@@ -510,13 +510,3 @@ def _follows(crash_point: CrashPoint, first: QueryFault, run: QueryRun) -> bool:
     # A step that failed after its work is no moment; the attempt that follows it is.
     begun = min([*fired, *tried_again(run)], default=len(run.crash_points))
     return run.crash_points.index(crash_point) > begun
-
-
-def _recorded(crash_points: Iterable[CrashPoint]) -> set[int]:
-    return {
-        m.batch
-        for m in crash_points
-        if m.batch is not None
-        and m.point.phase == "after"
-        and StepId.parse(m.point.step).ends_batch
-    }

@@ -88,9 +88,10 @@ def test_all_that_a_run_puts_up_is_tried(most: int) -> None:
     assert frozenset({refused, _SECOND}) in found
 
 
-def test_who_stands_still_at_a_row_that_is_refused_meets_no_recovery_of_others() -> None:
-    """The batch of the row is never recorded, and that is good: what would hit the recovery from
-    another fault is no reason to run both, for it would not fire."""
+@pytest.mark.parametrize("drained", [True, False])
+def test_where_a_batch_is_never_recorded_no_recovery_of_others_is_met(drained: bool) -> None:
+    """Its row is refused, or an earlier batch has taken its rows, and that is good: what would hit
+    the recovery from another fault is no reason to run both, for it would not fire."""
     odd = "odd-row(batch=2)"
 
     def of_three_batches(schedule: FaultSet) -> QueryRun:
@@ -98,7 +99,7 @@ def test_who_stands_still_at_a_row_that_is_refused_meets_no_recovery_of_others()
         is_odd = odd in schedule
         for batch in (1,) if is_odd else (1, 2):
             points.append(CrashPoint(Point(f"batch={batch}/commits", "after"), 1, f"{batch}"))
-        return QueryRun(crash_points=points, drained=not is_odd)
+        return QueryRun(crash_points=points, drained=drained or not is_odd)
 
     why = Why(1, 3, 2)
 
