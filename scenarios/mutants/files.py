@@ -67,6 +67,7 @@ class RecordsLate(_Records):
         if not self._is_committed(batch):
             self.write(epoch, batch, winners, noted)
             self.record(batch, noted)
+        self._staging.forget(batch)
 
 
 class RecordsEarly(_Records):
@@ -77,3 +78,4 @@ class RecordsEarly(_Records):
         if not self._is_committed(batch):
             self.record(batch, noted)
             self.write(epoch, batch, winners, noted)
+        self._staging.forget(batch)

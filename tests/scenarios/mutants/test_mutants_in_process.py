@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bettong.harness.backends.local import LocalBackend
+from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.course import Limits
 from bettong.harness.runs.record import RunRecord
@@ -21,24 +22,30 @@ BROKEN = [mutant for mutant in MUTANTS if mutant.name not in SPARK_ONLY]
 OWN_STEPS = {"sink_commits_by_partition", "sink_records_late"}
 
 
-def run(backend: LocalBackend, folder: Path, mutant: Scenario, scenario: Scenario) -> RunRecord:
+def run(backend: LocalBackend, folder: Path, schedule: Schedule, scenario: Scenario) -> RunRecord:
     limits = Limits(idle_s=10)
-    return run_once(
-        backend, scenario, mutant.shown_by(), folder, Asked(replay=False, limits=limits)
-    )
+    return run_once(backend, scenario, schedule, folder, Asked(replay=False, limits=limits))
 
 
 @pytest.mark.parametrize("mutant", BROKEN, ids=lambda t: t.name)
 def test_a_mutant_is_shown_by_its_schedule_which_the_right_system_withstands(
     backend: LocalBackend, tmp_path: Path, mutant: Scenario
 ) -> None:
-    broken = run(backend, tmp_path / "broken", mutant, mutant)
+    broken = run(backend, tmp_path / "broken", mutant.shown_by(), mutant)
     assert (broken.outcome, broken.not_fired) == ("violation", ())
-    right = run(backend, tmp_path / "right", mutant, mended(mutant))
+    right = run(backend, tmp_path / "right", mutant.shown_by(), mended(mutant))
     if mutant.name in OWN_STEPS:
         assert right.outcome == "not-injected"
     else:
         assert (right.outcome, right.not_fired) == ("good", ()), right.note
+
+
+@pytest.mark.parametrize("mutant", BROKEN, ids=lambda t: t.name)
+def test_without_a_fault_nothing_is_seen_of_a_mutant(
+    backend: LocalBackend, tmp_path: Path, mutant: Scenario
+) -> None:
+    clean = run(backend, tmp_path, Schedule(()), mutant)
+    assert clean.outcome == "good", clean.note
 
 
 def test_every_mutant_has_a_name_a_schedule_and_a_piece_of_advice_of_its_own() -> None:
