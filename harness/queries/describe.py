@@ -83,7 +83,7 @@ def _how(
         if fault.mechanism == "unawaited":
             return f"Spark had recorded {one} as done, and nobody sent it again."
         ended = _replayed_without(fault, anomalies, rows_per_batch, batches)
-        if fault.crashes:
+        if fault.crashes or fault.replays:
             return f"The replay {ended}."
         if fault.forgets_answered:
             return f"It had answered for the rows of {one}, and did not keep them."

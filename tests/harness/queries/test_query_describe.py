@@ -21,7 +21,7 @@ from bettong.harness.queries.faults.driver_crash import DriverCrash
 from bettong.harness.queries.faults.failed_step import FailedStep, FailedTask
 from bettong.harness.queries.faults.kinds import parse_fault, refused, refused_once, zombie
 from bettong.harness.queries.faults.lost_executor import LostExecutor
-from bettong.harness.queries.faults.operations import KNOWN, STOPPED
+from bettong.harness.queries.faults.operations import KNOWN, LATER, STOPPED
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire_fault import WireFault, at_request
 from bettong.harness.queries.judge import ids_in_words, judge_run
@@ -422,6 +422,16 @@ def test_a_batch_was_skipped_where_it_is_the_one_that_was_replayed(
     verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
     crash = DriverCrash(Point(f"batch={at}/sink.file=9.remove"))
     assert reported in describe.explain([crash], verdict.anomalies, SOURCE.rows, layout=False)
+
+
+@pytest.mark.parametrize("rows", [SOURCE.all()[20:], [*SOURCE.all(), *SOURCE.batch(1)]])
+def test_what_a_replay_on_another_day_does_is_the_replays_doing(
+    rows: list[dict[str, object]],
+) -> None:
+    verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
+    words = describe.explain([LATER], verdict.anomalies, SOURCE.rows, layout=False)
+    assert "25 hours later" in words and "The replay " in words
+    assert "another day" in advise([LATER], verdict.kinds, layout=False)
 
 
 @pytest.mark.parametrize(
