@@ -25,7 +25,7 @@ from bettong.harness.search.reading_process import ReadingProcess
 from bettong.harness.search.recovery import CleanRecords
 from bettong.harness.search.repairs import RepairTurns
 from bettong.harness.search.turns import in_turn, sort_of
-from bettong.lineage.faults import CLEAN, CRASH, LOSS, Bounds, FaultSet
+from bettong.lineage.faults import CLASSIC, CLEAN, CRASH, LOSS, Bounds, FaultSet
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
 
@@ -102,7 +102,7 @@ class ScenarioExecutor:
     lineage_seconds: float = 0.0
     _first: Sequence[FaultSet] = ()
     _turns: Iterator[str] | None = None
-    _until_pairs: int = 0
+    _until_pairs: int | None = None
     _repairs: RepairTurns = field(init=False)
     _reader: RunReader = field(init=False)
     _beside: ReadingProcess | None = None
@@ -289,16 +289,19 @@ class ScenarioExecutor:
             known = self.equivalence.faults
             clean = [fault for id, fault in known.items() if id in self.equivalence.clean]
             self._first = self.likely(clean)
-            self._turns = iter(in_turn(clean))
-            self._until_pairs = len({sort_of(fault) for fault in clean})
+            others = [fault for fault in clean if fault.bound not in CLASSIC]
+            if len(others) > len(clean) - len(others):  # crashes and losses would come last
+                others, self._until_pairs = clean, len({sort_of(fault) for fault in clean})
+            self._turns = iter(in_turn(others))
         turns = [frozenset({id}) for id in islice(self._turns, _TURNS)]
-        self._until_pairs -= _TURNS
+        if self._until_pairs is not None:
+            self._until_pairs -= _TURNS
         return [*self._first, *self.equivalence.again(), *turns]
 
     def suggest_pairs(self) -> Iterator[FaultSet]:
-        """Pairs that are likely to break something although single faults are left: as soon as as
-        many single faults were suggested as there are sorts of them."""
-        if self._until_pairs <= 0:
+        """Pairs that are likely to break something although single faults are left, where these
+        are many: as soon as as many of them were suggested as there are sorts of them."""
+        if self._until_pairs is not None and self._until_pairs <= 0:
             yield from self._repairs.in_turn()
 
     def on_event(self, event: SearchEvent) -> None:
