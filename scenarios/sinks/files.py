@@ -67,10 +67,14 @@ class JsonBatchFiles(JsonAppend):
             with temporary.open("w") as out:
                 for row in batch.collect():
                     print(json.dumps(row.asDict(), default=str), file=out)
-            temporary.rename(folder / f"{batch_id}.jsonl")
+            temporary.rename(folder / self.name_of(batch_id))
 
         writer = rows.writeStream.foreachBatch(replace)
         return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def name_of(self, batch_id: int) -> str:
+        """Of a batch's file."""
+        return f"{batch_id}.jsonl"
 
     def read(self, env: Environment) -> Iterable[Any]:
         files = sorted((env.workdir / "out").glob("*.jsonl"))

@@ -148,19 +148,9 @@ class NamedByDay(JsonBatchFiles):
     """A file for each batch, renamed into place under the batch's id and the day: a replay after
     midnight has another name."""
 
-    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
-        folder = env.workdir / "out"
-
-        def apply(batch: DataFrame, batch_id: int) -> None:
-            folder.mkdir(exist_ok=True)
-            temporary = folder / f".{batch_id}"
-            with temporary.open("w") as out:
-                for row in batch.collect():
-                    print(json.dumps(row.asDict(), default=str), file=out)
-            temporary.rename(folder / f"{date.today()}-{batch_id}.jsonl")
-
-        writer = rows.writeStream.foreachBatch(apply)
-        return writer.option("checkpointLocation", env.checkpoint).start()
+    def name_of(self, batch_id: int) -> str:
+        """Of a batch's file."""
+        return f"{date.today()}-{batch_id}.jsonl"
 
 
 class MergesThirds(JsonBatchFiles):
