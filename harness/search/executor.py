@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import BrokenExecutor, Future
@@ -102,7 +103,7 @@ class ScenarioExecutor:
     lineage_seconds: float = 0.0
     _first: Sequence[FaultSet] = ()
     _turns: Iterator[str] | None = None
-    _until_pairs: int | None = None
+    _until_pairs: float = math.inf
     _repairs: RepairTurns = field(init=False)
     _reader: RunReader = field(init=False)
     _beside: ReadingProcess | None = None
@@ -289,19 +290,19 @@ class ScenarioExecutor:
             known = self.equivalence.faults
             clean = [fault for id, fault in known.items() if id in self.equivalence.clean]
             self._first = self.likely(clean)
-            others = [fault for fault in clean if fault.bound not in CLASSIC]
-            if len(others) > len(clean) - len(others):  # crashes and losses would come last
-                others, self._until_pairs = clean, len({sort_of(fault) for fault in clean})
-            self._turns = iter(in_turn(others))
+            taking_turns = [fault for fault in clean if fault.bound not in CLASSIC]
+            if 2 * len(taking_turns) > len(clean):  # crashes and losses would come last
+                taking_turns = clean
+                self._until_pairs = len({sort_of(fault) for fault in clean})
+            self._turns = iter(in_turn(taking_turns))
         turns = [frozenset({id}) for id in islice(self._turns, _TURNS)]
-        if self._until_pairs is not None:
-            self._until_pairs -= _TURNS
+        self._until_pairs -= _TURNS
         return [*self._first, *self.equivalence.again(), *turns]
 
     def suggest_pairs(self) -> Iterator[FaultSet]:
         """Pairs that are likely to break something although single faults are left, where these
         are many: as soon as as many of them were suggested as there are sorts of them."""
-        if self._until_pairs is not None and self._until_pairs <= 0:
+        if self._until_pairs <= 0:
             yield from self._repairs.in_turn()
 
     def on_event(self, event: SearchEvent) -> None:

@@ -3,10 +3,9 @@ that it forks start at once (``spark.python.daemon.module``)."""
 
 from __future__ import annotations
 
-import gc
 import importlib
 
-from pyspark import daemon
+from bettong.harness.spark.worker_forks import fork_workers
 
 for name in (
     "pyarrow",
@@ -17,6 +16,4 @@ for name in (
     importlib.import_module(name)
 
 if __name__ == "__main__":
-    gc.collect()
-    gc.freeze()  # a worker collects garbage after each task, and would look at all of this
-    daemon.manager()
+    fork_workers()

@@ -7,10 +7,9 @@ for the work of most batches.
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib
 
-from pyspark import daemon
+from bettong.harness.spark.worker_forks import fork_workers
 
 _IMPORTED_BY_TASKS = (
     "pyspark.worker",
@@ -24,6 +23,4 @@ if __name__ == "__main__":
     for name in _IMPORTED_BY_TASKS:
         with contextlib.suppress(ImportError):  # who has no pandas has tasks without it
             importlib.import_module(name)
-    gc.collect()
-    gc.freeze()  # a worker collects garbage after each task, and would look at all of this
-    daemon.manager()
+    fork_workers()

@@ -151,20 +151,18 @@ def test_a_scripts_plan_tells_that_it_goes_by_the_clock() -> None:
     assert facts == Facts({}, (), 2, ("filter",))
 
 
+def asked(directory: Path, **more: object) -> dict[str, Any]:
+    """What a run asks of a script's host."""
+    plain = {"settings": {}, "addresses": {}, "elsewhere": False, "lines": [], "ahead_s": 0}
+    return {"directory": str(directory), **plain, **more}
+
+
 def test_what_a_killed_process_has_put_aside_is_gone_when_the_next_one_starts(
     tmp_path: Path,
 ) -> None:
     script = Script("main.py", starter="python")
     host = ScriptHost(script, Mock(), lambda: True)
-    arguments = {
-        "directory": str(tmp_path),
-        "settings": {},
-        "addresses": {},
-        "elsewhere": False,
-        "lines": [],
-        "ahead_s": 0,
-    }
-    host.submit("", arguments).result(60)
+    host.submit("", asked(tmp_path)).result(60)
     aside = host.home / "spark"
     (aside / "blockmgr-1").mkdir()
     defaults = (host.home / "conf" / "spark-defaults.conf").read_text()
@@ -186,14 +184,7 @@ def test_a_script_is_given_its_command_line(tmp_path: Path) -> None:
     main.write_text("import sys, pathlib\npathlib.Path(sys.argv[2]).write_text(repr(sys.argv[3:]))")
     script = replace(ARGUED, path=str(main))
     host = ScriptHost(script, Mock(), lambda: False)
-    arguments = {
-        "directory": str(tmp_path / "run"),
-        "settings": {},
-        "elsewhere": False,
-        "lines": [],
-        "ahead_s": 0,
-        "addresses": {"kafka": ("127.0.0.1", 9)},
-    }
+    arguments = asked(tmp_path / "run", addresses={"kafka": ("127.0.0.1", 9)})
     ended = host.submit("", arguments, Instrumentation()).result(60)
     host.close()
     assert ended["error"] is None
@@ -230,14 +221,7 @@ def test_what_a_script_changes_outside_of_the_runs_folder_is_noted_and_may_be_a_
         f"for path in ({str(inside)!r}, {str(outside)!r}):\n    open(path, 'w').close()"
     )
     host = ScriptHost(Script(str(main)), Mock(), lambda: False)
-    arguments = {
-        "directory": str(tmp_path / "run"),
-        "settings": {},
-        "addresses": {},
-        "elsewhere": elsewhere,
-        "lines": [],
-        "ahead_s": 0,
-    }
+    arguments = asked(tmp_path / "run", elsewhere=elsewhere)
     trace = tmp_path / "trace.jsonl"
     ended = host.submit("", arguments, Instrumentation(trace=str(trace))).result(60)
     assert ended == {"error": None, "outside": [str(outside)], "processes": []}
@@ -253,14 +237,7 @@ def test_a_script_may_be_started_a_day_later(tmp_path: Path, ahead_s: int, days:
     told = tmp_path / "told"
     main.write_text(f"import datetime\nprint(datetime.date.today(), file=open({str(told)!r}, 'w'))")
     host = ScriptHost(Script(str(main)), Mock(), lambda: False)
-    arguments = {
-        "directory": str(tmp_path / "run"),
-        "settings": {},
-        "addresses": {},
-        "elsewhere": False,
-        "lines": [],
-        "ahead_s": ahead_s,
-    }
+    arguments = asked(tmp_path / "run", ahead_s=ahead_s)
     today = date.today()
     ended = host.submit("", arguments, Instrumentation()).result(60)
     defaults = (host.home / "conf" / "spark-defaults.conf").read_text()
