@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, islice
 from typing import Any
 
 from bettong.lineage.faults import CLEAN, FaultSet
@@ -19,6 +20,9 @@ from bettong.lineage.results import Counterexample, Coverage, Result
 from bettong.lineage.search.executor import Execution
 from bettong.lineage.search.findings import Findings
 
+ALSO_PLAYED = 2_000
+"""The smallest schedules that are played beside those of the search, for goals that the clean run
+does not reach: their absence has no lineage, so that the search itself never makes them hold."""
 PICTURES = 20
 NODES = 60
 
@@ -39,7 +43,12 @@ class ProtocolReport:
         """The result of a lineage-driven search."""
         minimal = findings.minimal
         if findings.verdict == "valid" and (
-            open_question := self._open_question(e.schedule for e in findings.executions)
+            open_question := self._open_question(
+                chain(
+                    (e.schedule for e in findings.executions),
+                    islice(self.executor.spec.schedules(), ALSO_PLAYED),
+                )
+            )
         ):
             findings.conclude("unknown", open_question)
         share = findings.solver_seconds / findings.seconds if findings.seconds else 0.0
@@ -47,7 +56,7 @@ class ProtocolReport:
             scenario=self.executor.program.name,
             kind="protocol",
             counterexample=self.counterexample,
-            assumptions=self._assumptions(findings.complete),
+            assumptions=self._assumptions(findings.complete, searched=True),
             details={
                 **self._details(minimal, findings.baseline),
                 "solver_share": round(share, 3),
@@ -186,10 +195,15 @@ class ProtocolReport:
             return reason + "leave out of a goal what differs from run to run"
         return ""
 
-    def _assumptions(self, complete: bool) -> tuple[str, ...]:
+    def _assumptions(self, complete: bool, searched: bool = False) -> tuple[str, ...]:
         spec = self.executor.spec
         model = "the program is deterministic, and rounds are synchronous"
-        return (spec.words(), model) if complete else (spec.words(), model, "not complete")
+        if not complete:
+            return spec.words(), model, "not complete"
+        if searched and spec.size() > ALSO_PLAYED:
+            looked = f"goals that the clean run does not reach: {ALSO_PLAYED} schedules looked at"
+            return spec.words(), model, looked
+        return spec.words(), model
 
     def counterexample(self, baseline: Execution, found: Execution) -> Counterexample:
         """One violation, told and ready to be shown again."""

@@ -82,3 +82,30 @@ def test_a_mistake_in_a_file_is_one_line_with_its_place(
     assert len(run.stderr.strip().splitlines()) == 1
     assert f"broken.ded:{line}: " in run.stderr
     assert words in run.stderr
+
+
+LEASE = """
+lease("a","L")@1;
+watch("b","L",0)@1;
+lease(A,L)@next :- lease(A,L);
+beat("b",L)@async :- lease("a",L);
+watch(B,L,0)@next :- watch(B,L,_), beat(B,L);
+watch(B,L,N+1)@next :- watch(B,L,N), notin beat(B,L);
+lease(B,L) :- watch(B,L,N), N > 1;
+pre("held",L) :- lease("a",L);
+post("held",L) :- lease("a",L);
+pre("split",L) :- lease("a",L), lease("b",L);
+post("split",L) :- lease("a",L), lease("b",L), never("a",L);
+never(A,L) :- lease(A,L), L == "no";
+"""
+
+
+@pytest.mark.parametrize("how", [[], ["--exhaustive"]], ids=["search", "exhaustive"])
+def test_a_goal_that_only_a_fault_asks_for_is_no_guarantee(how: list[str], tmp_path: Path) -> None:
+    (program := tmp_path / "lease.ded").write_text(LEASE)
+    within = ["--eot", "6", "--eff", "5", "--crashes", "0", "--out", str(tmp_path / "out")]
+    run = protocol(str(program), "--nodes", "a,b", *within, *how, "--json")
+    assert run.returncode == 3
+    value = json.loads(run.stdout)
+    assert value["verdict"] == "unknown"
+    assert "pre(split,L) holds and post(split,L) does not" in value["reason"]
