@@ -6,13 +6,12 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain, islice
 from typing import Any
 
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import FIRING, LEAF
 from bettong.lineage.protocols.executor import RoundExecutor, unasked
-from bettong.lineage.protocols.explorer import Exploration
+from bettong.lineage.protocols.explorer import Exploration, explore
 from bettong.lineage.protocols.random_search import Sample
 from bettong.lineage.protocols.repair import advice, words
 from bettong.lineage.queries import cone, frontier, holding
@@ -21,8 +20,8 @@ from bettong.lineage.search.executor import Execution
 from bettong.lineage.search.findings import Findings
 
 ALSO_PLAYED = 2_000
-"""The smallest schedules that are played beside those of the search, for goals that the clean run
-does not reach: their absence has no lineage, so that the search itself never makes them hold."""
+"""So many schedules, those with the fewest losses, are played beside those of a search, for goals
+that the clean run does not reach: without a lineage there, the search never asks for them."""
 PICTURES = 20
 NODES = 60
 
@@ -42,15 +41,12 @@ class ProtocolReport:
     def of_search(self, findings: Findings, seed: int = 0) -> Result:
         """The result of a lineage-driven search."""
         minimal = findings.minimal
-        if findings.verdict == "valid" and (
-            open_question := self._open_question(
-                chain(
-                    (e.schedule for e in findings.executions),
-                    islice(self.executor.spec.schedules(), ALSO_PLAYED),
-                )
-            )
-        ):
-            findings.conclude("unknown", open_question)
+        if findings.verdict == "valid":
+            schedules = [e.schedule for e in findings.executions]
+            if also := explore(self.executor, runs=ALSO_PLAYED).unasked:
+                schedules.append(also[1])
+            if open_question := self._open_question(schedules):
+                findings.conclude("unknown", open_question)
         share = findings.solver_seconds / findings.seconds if findings.seconds else 0.0
         return findings.result(
             scenario=self.executor.program.name,
