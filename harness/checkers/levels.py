@@ -100,7 +100,8 @@ def judge(
         ordering="per-key" if in_order and order != "none" else "none",
         anomalies=tuple(anomalies),
         counts=dict(numbers),
-        reason=f"{reported}: {guarantee}, {expect} was asked for",
+        reason=f"{reported}: {guarantee}, {expect} was asked for"
+        + ("" if in_order or order == "none" else f", in order {order}"),
     )
 
 

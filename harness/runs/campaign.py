@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from difflib import get_close_matches
 from itertools import count, pairwise
 from pathlib import Path
 from queue import SimpleQueue
@@ -54,6 +55,7 @@ from bettong.lineage.search.loop import Budget
 CRASH_MODEL = "crash model: SIGKILL of every process of a node; what was written stays, the \
 node comes back with it unless the fault says otherwise"
 _ANOMALIES_SHOWN = 100
+_STEPS_NAMED = 5
 
 Plan = Callable[[Sequence[RunRecord]], Iterable[Schedule]]
 """Given the clean runs, the schedules to run after them."""
@@ -362,10 +364,21 @@ def run_campaign(
     if unjudged is not None:
         return campaign.result("unknown", unjudged.note, expected, assumptions)
     if failed is not None and (wanted is None or short):
-        what = f"{failed.not_fired[0]} did not fire" if failed.not_fired else failed.note
+        what = _why_not_fired(failed) if failed.not_fired else failed.note
         return campaign.result("unknown", what, expected, assumptions)
     reason = f"it holds under {injected} fault schedules" if injected else "it holds without faults"
     return campaign.result("valid", reason, expected, assumptions, complete=not short)
+
+
+def _why_not_fired(seen: RunRecord) -> str:
+    """Which fault did not, and the steps that it may have meant, if the one it names never came."""
+    fault = next(f for f in seen.schedule.faults if f.id in seen.not_fired)
+    said = f"{fault.id} did not fire"
+    missing = next((p.step for p in fault.points if p.step not in seen.step_ids), None)
+    if missing is None:
+        return said
+    near = get_close_matches(missing, sorted(seen.step_ids), _STEPS_NAMED, cutoff=0.0)
+    return f"{said}: the run had no step {missing}; the nearest that it had: {', '.join(near)}"
 
 
 def _is_unjudged(seen: RunRecord) -> bool:

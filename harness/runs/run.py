@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
-from bettong.engine import Application, interpret
+from bettong.engine import Application
 from bettong.engine.interpreter import Interpretation
 from bettong.harness.backends.base import Backend
 from bettong.harness.checkers import Judgement, Record, check_outputs, judge, undecided
@@ -17,6 +17,7 @@ from bettong.harness.checkers.registry import History, check_history, checkers
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.carried import Asked, Carried
+from bettong.harness.runs.interpreting import interpreted, not_repeatable
 from bettong.harness.runs.left_state import check_left_state
 from bettong.harness.runs.observed import Observed, accepted, boundaries
 from bettong.harness.runs.record import RunRecord
@@ -24,6 +25,9 @@ from bettong.harness.scenario import Messages, Scenario
 from bettong.lineage.errors import BettongError
 from bettong.lineage.results import Anomaly, Outcome
 from bettong.lineage.trace import TraceEvent
+
+_OF_CONTENT = ("Corrupt", "Loss", "Phantom", "Reorder", "StateDivergence")
+"""The anomalies that functions which give other results each time can explain."""
 
 
 def run_once(
@@ -62,6 +66,7 @@ def run_once(
     changed = before.verdict == "valid" and judgement.verdict != "valid"
     carried.lap("judge")
     judged = judgement if schedule.faults or asked.again is not None else before
+    judged = _if_repeatable(judged, scenario, input_)
     if asked.again is not None and carried.left and judged.verdict == "valid":
         asked.again.add(carried.left)
     again_changed = ""
@@ -100,9 +105,9 @@ def _judge_carried(carried: Carried, last: Observed) -> tuple[Judgement, Judgeme
     except BettongError as e:
         also.append(Anomaly("StateDivergence", seen=str(e)))
         ends = [{stream: len(taken) for stream, taken in taken_in.items()}]
-    interpreted = interpret(application, taken_in, ends)
-    expected = _expected(application, scenario, taken_in, interpreted)
-    diverged = (check_left_state(application, interpreted, state) for state in carried.states)
+    right = interpreted(scenario.application, taken_in, ends)
+    expected = _expected(application, scenario, taken_in, right)
+    diverged = (check_left_state(application, right, state) for state in carried.states)
     wrong = [(*a, *b) for a, b in zip_longest(diverged, carried.left_behind, fillvalue=())]
     if carried.blind:
         judgement = undecided(carried.blind)
@@ -130,9 +135,9 @@ def _expected(
     application: Application,
     scenario: Scenario,
     messages: Messages,
-    interpreted: Interpretation,
+    right: Interpretation,
 ) -> list[Record]:
-    expected = expected_outputs(application, interpreted)
+    expected = expected_outputs(application, right)
     if scenario.inputs == "kafka":  # a topic's one partition is a stream of its own
         expected = [replace(r, id=str(r.id).replace("/", "-0/", 1)) for r in expected]
     if scenario.rows and messages == scenario.messages():
@@ -160,6 +165,21 @@ def _all_the_same(judgement: Judgement, unended: tuple[str, ...]) -> Judgement:
     if wrong:
         return judge(wrong)
     return undecided(f"{', '.join(unended)} was still in force when the run ended")
+
+
+def _if_repeatable(judged: Judgement, scenario: Scenario, messages: Messages) -> Judgement:
+    """The judgement, or that there can be none: what is wrong with outputs that are other ones each
+    time that they are worked out cannot be told."""
+    if judged.verdict != "invalid" or any(a.kind not in _OF_CONTENT for a in judged.anomalies):
+        return judged
+    differs = not_repeatable(scenario.application, messages)
+    if not differs:
+        return judged
+    return undecided(
+        f"the functions of {scenario.application} do not give the same results each time "
+        f"({differs}): make them depend on message and state alone, not on a clock, chance or the "
+        "order of a set"
+    )
 
 
 def _outcome(judgement: Judgement, not_fired: tuple[str, ...]) -> Outcome:

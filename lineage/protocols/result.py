@@ -17,7 +17,7 @@ from bettong.lineage.protocols.repair import advice, words
 from bettong.lineage.queries import cone, frontier, holding
 from bettong.lineage.results import Counterexample, Coverage, Result
 from bettong.lineage.search.executor import Execution
-from bettong.lineage.search.findings import Findings
+from bettong.lineage.search.findings import Findings, break_the_goal
 
 ALSO_PLAYED = 2_000
 """So many schedules, those with the fewest losses, are played beside those of a search, for goals
@@ -66,9 +66,7 @@ class ProtocolReport:
         executions = [self.executor.run(s) for s in found.minimal]
         space = self.executor.spec.size()
         if found.minimal:
-            verdict, reason = "invalid", f"{', '.join(sorted(found.minimal[0]))} breaks the goal"
-            if len(found.minimal) > 1:
-                reason += f", and so do {len(found.minimal) - 1} other minimal sets"
+            verdict, reason = "invalid", break_the_goal(found.minimal)
         elif baseline.outcome != "good":
             verdict = "unknown"
             why = baseline.note or "its precondition does not hold"

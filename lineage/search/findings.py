@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from bettong.lineage.faults import FaultSet
 from bettong.lineage.results import Counterexample, Coverage, Guarantee, Result, Verdict
 from bettong.lineage.search.executor import Execution
+
+
+def break_the_goal(minimal: Sequence[FaultSet]) -> str:
+    """That these do, the first of them by name."""
+    said = f"{', '.join(sorted(minimal[0]))} breaks the goal"
+    match len(minimal) - 1:
+        case 0:
+            return said
+        case 1:
+            return f"{said}, and so does 1 other minimal set"
+        case others:
+            return f"{said}, and so do {others} other minimal sets"
 
 
 @dataclass(slots=True)

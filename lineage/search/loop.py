@@ -23,7 +23,7 @@ from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Coverage
 from bettong.lineage.search.events import Advanced, Executed, Handler, ignore
 from bettong.lineage.search.executor import BudgetSpentError, Execution, Executor
-from bettong.lineage.search.findings import Findings
+from bettong.lineage.search.findings import Findings, break_the_goal
 from bettong.lineage.search.hypotheses import Hypotheses, minimal
 from bettong.lineage.search.journal import Journal
 from bettong.lineage.search.modes import Mode
@@ -327,10 +327,7 @@ def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
     blind = [e for e in work.done if e.blind]
     findings.complete = not left and not blind
     if work.violations:
-        reported = f"{', '.join(sorted(findings.minimal[0]))} breaks the goal"
-        if len(findings.minimal) > 1:
-            reported += f", and so do {len(findings.minimal) - 1} other minimal sets"
-        findings.conclude("invalid", reported)
+        findings.conclude("invalid", break_the_goal(findings.minimal))
     elif left:
         findings.conclude("unknown", f"the budget ended after {len(work.done)} executions")
     elif blind:

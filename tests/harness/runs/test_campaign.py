@@ -117,10 +117,18 @@ def test_what_is_wrong_without_a_fault_is_invalid_at_once(bench: Bench) -> None:
     assert len(bench.ran) == 1
 
 
-def test_a_fault_that_never_fires_makes_it_unknown(bench: Bench) -> None:
-    result = bench.run(lambda schedule, _: seen(schedule, fired=A not in schedule.faults), A, B)
+def test_a_fault_that_never_fires_makes_it_unknown_and_the_steps_that_there_were_are_named(
+    bench: Bench,
+) -> None:
+    taken = ("batch=0/sink.commit", "gateway.append/lines/3")
+
+    def behaviour(schedule: Schedule, _: int) -> RunRecord:
+        return seen(schedule, fired=A not in schedule.faults, steps=taken)
+
+    result = bench.run(behaviour, A, B)
     assert result.verdict == "unknown"
-    assert "did not fire" in result.reason
+    assert "did not fire: the run had no step batch=0/commits" in result.reason
+    assert result.reason.endswith("batch=0/sink.commit, gateway.append/lines/3")
     assert result.coverage.not_injected == 1
 
 
