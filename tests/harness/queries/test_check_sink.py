@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chosen_faults import seen
-from users_sinks import USERS
+from users_sinks import USERS, written_to
 
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.faults.kinds import parse_fault
@@ -225,3 +225,29 @@ def test_an_endpoint_that_is_not_used_is_refused(
 ) -> None:
     with pytest.raises(UsageError, match=r"no byte crossed the link to db"):
         check(environments, f"{users}:Direct")
+
+
+def test_what_goes_wrong_in_the_second_run_without_faults_is_no_mere_difference(
+    environments: SparkEnvironments, tmp_path: Path
+) -> None:
+    """The first one is right."""
+    path = written_to(
+        tmp_path,
+        """
+from pathlib import Path
+
+class NowAndThen(Mine):
+    def read(self, env):
+        seen = Path(__file__).with_name("seen")
+        found = super().read(env)
+        runs = json.loads(seen.read_text()) if seen.exists() else []
+        if str(env.workdir) not in runs:
+            runs.append(str(env.workdir))
+            seen.write_text(json.dumps(runs))
+        return found[runs.index(str(env.workdir)):]
+""",
+    )
+    result = check(environments, f"{path}:NowAndThen")
+    assert (result.verdict, result.guarantee) == ("invalid", "at-most-once")
+    assert result.counterexamples[0].faults == ()
+    assert {a.kind for a in result.counterexamples[0].anomalies} == {"Loss"}
