@@ -14,9 +14,13 @@ import pkgutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from datetime import timedelta
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, NamedTuple
+
+import time_machine
 
 from bettong.engine import Application, interpret
 from bettong.engine.interpreter import Interpretation, Output
@@ -26,6 +30,8 @@ from bettong.lineage.errors import BettongError
 
 _KEPT = 64
 """Interpretations: most runs of a scenario have the same input."""
+_LATER = timedelta(days=400, hours=5)
+"""Another year, month, day, weekday and hour."""
 
 
 class _Asked(NamedTuple):
@@ -51,9 +57,9 @@ def interpreted(
 
 
 def not_repeatable(application: str, messages: Messages) -> str:
-    """How two processes that are given the same messages differ; empty where they do not."""
-    asked = _asked(application, messages, None)
-    return _difference(_interpreted(asked), _fresh(asked))
+    """How two processes that are given the same messages differ, one today and one by a clock that
+    is ahead; empty where they do not."""
+    return _not_repeatable(_asked(application, messages, None))
 
 
 def _asked(
@@ -65,14 +71,19 @@ def _asked(
 
 
 @lru_cache(_KEPT)
+def _not_repeatable(asked: _Asked) -> str:
+    return _difference(_interpreted(asked), _fresh(asked, _LATER))
+
+
+@lru_cache(_KEPT)
 def _interpreted(asked: _Asked) -> Interpretation:
     return _fresh(asked)
 
 
-def _fresh(asked: _Asked) -> Interpretation:
+def _fresh(asked: _Asked, ahead: timedelta | None = None) -> Interpretation:
     process = subprocess.run(
         [sys.executable, "-m", __name__],
-        input=pickle.dumps((sys.path, asked)),
+        input=pickle.dumps((sys.path, asked, ahead)),
         capture_output=True,
         check=False,
     )
@@ -102,7 +113,7 @@ def _load(application: str) -> Application:
 def _difference(first: Interpretation, second: Interpretation) -> str:
     for a, b in zip_longest(first.outputs, second.outputs):
         if a != b:
-            return f"{_told(a)} in one process, {_told(b)} in another"
+            return f"{_told(a)} at first, {_told(b)} in another process on another day"
     return "" if first.failed == second.failed else "functions fail on other messages"
 
 
@@ -132,9 +143,8 @@ def main() -> None:
     that of the application's functions."""
     answer = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    path, asked = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this
-    sys.path[:] = path
-    with answer:
+    sys.path[:], asked, ahead = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own process
+    with answer, nullcontext() if ahead is None else time_machine.travel(ahead):
         pickle.dump(_answer(_Asked(*asked)), answer)
 
 

@@ -66,7 +66,8 @@ def run_once(
     changed = before.verdict == "valid" and judgement.verdict != "valid"
     carried.lap("judge")
     judged = judgement if schedule.faults or asked.again is not None else before
-    judged = _if_repeatable(judged, scenario, input_)
+    if _rests_on_functions(judged, schedule):
+        judged = _if_repeatable(judged, scenario, input_)
     if asked.again is not None and carried.left and judged.verdict == "valid":
         asked.again.add(carried.left)
     again_changed = ""
@@ -167,11 +168,15 @@ def _all_the_same(judgement: Judgement, unended: tuple[str, ...]) -> Judgement:
     return undecided(f"{', '.join(unended)} was still in force when the run ended")
 
 
+def _rests_on_functions(judged: Judgement, schedule: Schedule) -> bool:
+    """Whether it would say nothing if the functions gave other results each time: that all is well
+    without faults, and what is wrong with the outputs, if nothing else is."""
+    if judged.verdict == "invalid":
+        return all(a.kind in _OF_CONTENT for a in judged.anomalies)
+    return judged.verdict == "valid" and not schedule.faults
+
+
 def _if_repeatable(judged: Judgement, scenario: Scenario, messages: Messages) -> Judgement:
-    """The judgement, or that there can be none: what is wrong with outputs that are other ones each
-    time that they are worked out cannot be told."""
-    if judged.verdict != "invalid" or any(a.kind not in _OF_CONTENT for a in judged.anomalies):
-        return judged
     differs = not_repeatable(scenario.application, messages)
     if not differs:
         return judged

@@ -3,7 +3,7 @@ such as a table aside."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -17,6 +17,7 @@ _ENDS = frozenset({"COMMIT", "EXEC", "EndTxn", "tx.commit"})
 """What ends a transaction; where there is none each request that changes something is one."""
 _BEGINS = frozenset({"BEGIN", "MULTI", "tx.select"})
 _MOST = 12
+_MOST_OF_ONE = 6
 _READS = "SELECT"
 """It seldom does more, whatever functions it could call: a sink asks by it whether a batch is done,
 and who stands still before that finds that it is."""
@@ -34,23 +35,53 @@ def amid(
 
     ``pinned``: ids of the requests that can be told again.
     """
+    for own, following in _at_each_endpoint(placed, batch, batch + 1):
+        yield from _told(own, following, _pairs, pinned, batch + 1)
+
+
+def amid_replay(
+    placed: Sequence[tuple[Request, int | None]], pinned: Collection[str], batch: int
+) -> Iterator[tuple[Request, CutPoint]]:
+    """The same of one batch, each with the request of its replay at which it wakes: of each
+    transaction but the last the first that changes something, until the last one begins. What the
+    replay has emptied, or found to be empty, is written to once more before it is used."""
+    for own, _ in _at_each_endpoint(placed, batch, batch):
+        yield from _told(own, own, _pairs_of_one, pinned, batch)
+
+
+_Changes = Callable[[Request], bool]
+_Pairs = Callable[
+    [Sequence[Request], Sequence[Request], _Changes], Iterable[tuple[Request, Request]]
+]
+
+
+def _at_each_endpoint(
+    placed: Sequence[tuple[Request, int | None]], *batches: int
+) -> Iterator[Sequence[list[Request]]]:
     for endpoint in dict.fromkeys(request.endpoint for request, _ in placed):
-        own, following = (
-            [r for r, at in placed if r.endpoint == endpoint and at == n]
-            for n in (batch, batch + 1)
-        )
-        pairs = dict.fromkeys(
-            (held, until)
-            for changes in (_writes, _changes)
-            for held, until in _pairs([r for r in own if r.id in pinned], following, changes)
-            if until.id in pinned
-        )
-        for request, until in pairs:
-            name = same_in_each_run(until.label)
-            number = sum(
-                same_in_each_run(r.label) == name for r in following if r.order <= until.order
-            )
-            yield request, in_batch("omit", endpoint, until.id, name, number, batch + 1)
+        at_endpoint = [(r, at) for r, at in placed if r.endpoint == endpoint]
+        yield [[r for r, at in at_endpoint if at == n] for n in batches]
+
+
+def _told(
+    own: Sequence[Request],
+    among: Sequence[Request],
+    pairs_of: _Pairs,
+    pinned: Collection[str],
+    batch: int,
+) -> Iterator[tuple[Request, CutPoint]]:
+    """The pairs that can be told again; of the second request its number in its batch."""
+    held = [request for request in own if request.id in pinned]
+    pairs = dict.fromkeys(
+        (request, until)
+        for changes in (_writes, _changes)
+        for request, until in pairs_of(held, among, changes)
+        if until.id in pinned
+    )
+    for request, until in pairs:
+        name = same_in_each_run(until.label)
+        number = sum(same_in_each_run(r.label) == name for r in among if r.order <= until.order)
+        yield request, in_batch("omit", request.endpoint, until.id, name, number, batch)
 
 
 def _changes(request: Request) -> bool:
@@ -62,7 +93,7 @@ def _writes(request: Request) -> bool:
 
 
 def _pairs(
-    own: Sequence[Request], following: Sequence[Request], changes: Callable[[Request], bool]
+    own: Sequence[Request], following: Sequence[Request], changes: _Changes
 ) -> Iterator[tuple[Request, Request]]:
     """What a driver that goes on amid a transaction has left to do is what it had left when that
     began: so it wakes between them only. Before one that comes earlier in its batch it finds what
@@ -74,9 +105,7 @@ def _pairs(
     yield held[0].change, until
     yield held[0].end, until
 
-    def surely(request: Request) -> bool:
-        return changes(request) and request.label != _READS
-
+    surely = _surely(changes)
     held, wakes = _transactions(own, surely), _transactions(following, surely)
     kinds = list(dict.fromkeys(transaction.kind for transaction in wakes))
     first, latest = {t.kind: t for t in reversed(held)}, {t.kind: t for t in wakes}
@@ -89,6 +118,25 @@ def _pairs(
         )
     )
     yield from islice(pairs, _MOST)
+
+
+def _pairs_of_one(
+    own: Sequence[Request], replay: Sequence[Request], changes: _Changes
+) -> Iterable[tuple[Request, Request]]:
+    surely = _surely(changes)
+    wakes = _transactions(replay, surely)
+    if not wakes:
+        return []
+    until = wakes[-1].begin
+    first: dict[tuple[str, ...], Request] = {}
+    for transaction in _transactions(own, surely):
+        first.setdefault(transaction.kind, transaction.change)
+    pairs = [(change, until) for change in first.values() if change.order < until.order]
+    return pairs[:_MOST_OF_ONE]
+
+
+def _surely(changes: _Changes) -> _Changes:
+    return lambda request: changes(request) and request.label != _READS
 
 
 @dataclass(frozen=True)
@@ -108,9 +156,7 @@ class _Transaction:
     kind: tuple[str, ...]
 
 
-def _transactions(
-    requests: Sequence[Request], changes: Callable[[Request], bool]
-) -> list[_Transaction]:
+def _transactions(requests: Sequence[Request], changes: _Changes) -> list[_Transaction]:
     found: list[_Transaction] = []
     since: list[Request] = []
 

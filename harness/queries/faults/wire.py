@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.alike import Kind, kind_of, telling, telling_shape, what_is_done
-from bettong.harness.queries.faults.amid import amid
+from bettong.harness.queries.faults.amid import amid, amid_replay
 from bettong.harness.queries.faults.crash_points import DURABLE
 from bettong.harness.queries.faults.read_only_requests import (
     asks,
@@ -145,13 +145,14 @@ def wire_points(
     found += _late_looks(looks)
     found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
     latest_first = sorted(ends.values(), key=lambda end: -end[1])
-    for at in (window - 1, *sorted(tail)):
-        for request, until in (woken := list(amid(placed, by_request, at))):
-            held = (p for p in by_request[request.id] if p.kind == "omit")
-            faults = tuple(_own(WireFault(p, "amid", until)) for p in held)
-            found.append(WirePoint(at, faults, request.order))
-        if woken:
-            break
+    for pairs_at in (amid_replay, amid):
+        for at in (window - 1, *sorted(tail)):
+            for request, until in (woken := list(pairs_at(placed, by_request, at))):
+                held = (p for p in by_request[request.id] if p.kind == "omit")
+                faults = tuple(_own(WireFault(p, "amid", until)) for p in held)
+                found.append(WirePoint(at, faults, request.order))
+            if woken:
+                break
     unawaited = {(kind_of(r), telling_shape(r)): (r, b, p) for r, b, p in latest_first}
     for request, batch, points in unawaited.values():
         slow = tuple(_own(WireFault(p, "unawaited")) for p in points if p.kind == "omit")

@@ -13,7 +13,7 @@ from bettong.harness.queries.faults.query_fault import Injection, QueryFault
 from bettong.harness.queries.faults.wording import point_in_words
 from bettong.lineage.trace import TraceEvent
 
-WOKEN = "the one that took over was amid its next batch"
+WOKEN = "the one that took over was amid a batch"
 WAITED = "the one that took over waited for it"
 """The evidence of what a driver that had stood still went on at."""
 _ID = re.compile(r"pause\(driver, from (.+) until (.+)\)$")
@@ -68,9 +68,9 @@ class Zombie(QueryFault):
 
 @dataclass(frozen=True, slots=True)
 class Amid(QueryFault):
-    """The driver stands still, another one takes over, and when that is amid its next batch it
-    waits there until what the first one still does has come to its end: both share what is meant
-    for one, such as a file aside."""
+    """The driver stands still, another one takes over, and when that is amid the same batch or the
+    next one it waits there until what the first one still does has come to its end: both share what
+    is meant for one, such as a file aside."""
 
     beside_steps: ClassVar[bool] = True
 
@@ -107,7 +107,7 @@ class Amid(QueryFault):
             run.wake_now(self.id)
 
     def proven(self, evidence: str) -> bool:
-        """A driver that had to wait for the first one could not come to its next batch."""
+        """A driver that had to wait for the first one could not come so far."""
         return WOKEN in evidence or WAITED in evidence
 
     @property

@@ -3,14 +3,16 @@ share what is meant for one, such as a file aside."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 BEGINS = ("open", "begin", "connect")
 SHOWS = ("rename", "link", "symlink")
 _TRANSACTION = "begin"
+_COMMIT = "commit"
 _MOST = 12
+_MOST_OF_ONE = 6
 Operation = tuple[str, str, str]
 """Its step, its kind, and on what kind of file it is."""
 _Kind = tuple[str, str, int]
@@ -25,25 +27,55 @@ def amid_files(own: Sequence[Operation], following: Sequence[Operation]) -> Iter
     or begin a further transaction. Before one that comes earlier in its batch it would find what it
     finds between batches.
     """
+    first: dict[_Kind, int] = {}
+    for place, (kind, _) in enumerate(_kinds(following)):
+        first.setdefault(kind, place)
+    last = len(following) - 1
+    until = dict.fromkeys((last, *(place for place in _wakes(following) if place)))
+    pairs = (
+        (step, following[place][0])
+        for place in until
+        for kind, step in _held(own).items()
+        if place >= first.get(kind, 0)
+    )
+    return islice(pairs if following else (), _MOST)
+
+
+def amid_replay(own: Sequence[Operation]) -> Iterator[Sequence[str]]:
+    """The same of one batch, before a later operation of which its replay wakes the driver that
+    stands still: what the replay has emptied, or found to be empty, is written to once more before
+    it is used. Before one that comes earlier the other of the two is as far as this one is here;
+    before a commit the replay has locked what it is to be hit in.
+    """
+    places = {step: place for place, (step, _, _) in enumerate(own)}
+    last = (place for place, (_, kind, _) in enumerate(own) if kind != _COMMIT)
+    until = dict.fromkeys((*_wakes(own), *deque(last, 1)))
+    pairs = (
+        (step, own[place][0])
+        for place in until
+        for step in _held(own).values()
+        if place > places[step]
+    )
+    return islice(pairs, _MOST_OF_ONE)
+
+
+def _held(own: Sequence[Operation]) -> dict[_Kind, str]:
+    """Where a driver stands still."""
     held: dict[_Kind, str] = {}
     for kind, step in _kinds(own):
         if kind[0] in (*BEGINS, *SHOWS):
             held.setdefault(kind, step)
-    first: dict[_Kind, int] = {}
+    return held
+
+
+def _wakes(following: Sequence[Operation]) -> Iterable[int]:
+    """The places of what makes something visible, or begins a further transaction; of each kind the
+    last."""
     wakes: dict[_Kind, int] = {}
     for place, (kind, _) in enumerate(_kinds(following)):
-        first.setdefault(kind, place)
         if kind[0] in SHOWS or (kind[0] == _TRANSACTION and kind[2]):
             wakes[kind] = place
-    last = len(following) - 1
-    until = dict.fromkeys((last, *(place for place in wakes.values() if place)))
-    pairs = (
-        (step, following[place][0])
-        for place in until
-        for kind, step in held.items()
-        if place >= first.get(kind, 0)
-    )
-    return islice(pairs if following else (), _MOST)
+    return wakes.values()
 
 
 def _kinds(operations: Sequence[Operation]) -> Iterator[tuple[_Kind, str]]:

@@ -33,7 +33,13 @@ from bettong.harness.queries.faults.wire import WirePoint, endpoints_asked
 from bettong.harness.queries.faults.zombie import Amid
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
-from bettong.harness.queries.search.amid_files import BEGINS, SHOWS, Operation, amid_files
+from bettong.harness.queries.search.amid_files import (
+    BEGINS,
+    SHOWS,
+    Operation,
+    amid_files,
+    amid_replay,
+)
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
 from bettong.harness.queries.sink.file_steps import CHANGED, STATEMENTS, WRITE
 from bettong.lineage.faults import CLEAN, FaultSet
@@ -214,7 +220,8 @@ class Why:
         for batch in self._held_in:
             for point in (*self._begun_past_python(batch), *self._looks.get(batch, ())):
                 yield zombie(point, self.batches - 1)
-        yield from next(filter(None, map(self._amid, self._in_full)), ())
+        for woken in (self._amid_replay, self._amid):
+            yield from next(filter(None, map(woken, self._in_full)), ())
         for batch in self._held_in:
             for write in self._writes(batch):
                 yield from half_written(write)
@@ -285,11 +292,17 @@ class Why:
 
     def _amid(self, batch: int) -> list[QueryFault]:
         """A driver that stood still wakes amid its successor's work on the next batch's files."""
-        own, following = (
-            [operation for operation in self._files_of(n) if operation[1] != CHANGED]
-            for n in (batch, batch + 1)
-        )
-        return [Amid(Point(start), Point(end)) for start, end in amid_files(own, following)]
+        pairs = amid_files(self._seen_ahead(batch), self._seen_ahead(batch + 1))
+        return [Amid(Point(start), Point(end)) for start, end in pairs]
+
+    def _amid_replay(self, batch: int) -> list[QueryFault]:
+        """The same amid its successor's replay of the batch."""
+        pairs = amid_replay(self._seen_ahead(batch))
+        return [Amid(Point(start), Point(end)) for start, end in pairs]
+
+    def _seen_ahead(self, batch: int) -> list[Operation]:
+        """The file operations of a batch that are known before they are done."""
+        return [operation for operation in self._files_of(batch) if operation[1] != CHANGED]
 
     def _files_of(self, batch: int) -> list[Operation]:
         """The file operations of a batch."""

@@ -20,7 +20,7 @@ from bettong.harness.runs.run import run_once
 from bettong.scenarios.counting import COUNTING
 
 APPLICATIONS = """
-import os, random
+import os, random, time
 from dataclasses import dataclass
 from bettong.engine import (
     application, computation, decoder, encoder, key_extractor, sink, source, state_computation
@@ -68,6 +68,10 @@ def by_set(value: int) -> int:
     return int(next(iter({f"{value}{n}" for n in range(64)})))
 
 @computation
+def by_day(value: int) -> int:
+    return value + time.gmtime().tm_year
+
+@computation
 def ends(value: int) -> int:
     os._exit(7)
 
@@ -79,8 +83,8 @@ def with_step(step):
     steps = source("lines", number).to(step).key_by(parity).to(add).to_sink(sink("sums", text))
     return application(step.name, steps)
 
-APPS = {step.name: with_step(step) for step in (right, remembered, by_chance, by_set, ends, fails)}
-globals().update({f"{name}_app": app for name, app in APPS.items()})
+for step in (right, remembered, by_chance, by_set, by_day, ends, fails):
+    globals()[f"{step.name}_app"] = with_step(step)
 """
 MESSAGES = {"lines": [b"1", b"2", b"3", b"4"]}
 ENDS = [{"lines": 4}]
@@ -124,11 +128,11 @@ def test_fresh_processes_agree(module: str, step: str) -> None:
     assert not not_repeatable(f"{module}:{step}_app", MESSAGES)
 
 
-@pytest.mark.parametrize("step", ["by_chance", "by_set"])
-def test_results_by_chance_and_by_the_order_of_a_set_are_not_repeatable(
+@pytest.mark.parametrize("step", ["by_chance", "by_set", "by_day"])
+def test_results_by_chance_by_the_order_of_a_set_and_by_the_day_are_not_repeatable(
     module: str, step: str
 ) -> None:
-    assert "in one process" in not_repeatable(f"{module}:{step}_app", MESSAGES)
+    assert "in another process on another day" in not_repeatable(f"{module}:{step}_app", MESSAGES)
 
 
 @pytest.mark.parametrize(("step", "said"), [("ends", "status 7"), ("fails", "no such value")])
@@ -157,10 +161,11 @@ def run(backend: LocalBackend, folder: Path, application: str, faults: str = "")
     return run_once(backend, scenario, schedule, folder, Asked(replay=False))
 
 
-def test_what_is_wrong_with_outputs_by_chance_cannot_be_told(
-    backend: LocalBackend, tmp_path: Path, module: str
+@pytest.mark.parametrize("step", ["by_chance", "by_day"])
+def test_of_outputs_by_chance_or_by_the_day_nothing_can_be_told(
+    backend: LocalBackend, tmp_path: Path, module: str, step: str
 ) -> None:
-    seen = run(backend, tmp_path / "run", f"{module}:by_chance_app")
+    seen = run(backend, tmp_path / "run", f"{module}:{step}_app")
     assert seen.outcome == "unknown"
     assert "do not give the same results each time" in seen.note
 

@@ -413,15 +413,42 @@ def test_a_driver_wakes_before_the_last_transaction_of_its_successors_next_batch
     batch: list[str], held: list[str]
 ) -> None:
     asked = [(n, label, str(n)) for n in (1, 2) for label in batch]
-    found = [id for id in ids(placed(asked)) if " until " in id]
+    found = [id for id in ids(placed(asked)) if " until db/batch=2" in id]
     assert found == [f"pause(driver, before db/conn=1/{request})" for request in held]
-    assert not [id for id in ids(placed(asked[: len(batch)])) if " until " in id]
+    assert not [id for id in ids(placed(asked[: len(batch)])) if " until db/batch=2" in id]
     later = [(n + 1, label, content) for n, label, content in asked]
-    found = [id for id in ids(placed(later, tail=[2])) if " until " in id]
+    found = [id for id in ids(placed(later, tail=[2])) if " until db/batch=3" in id]
     assert found == [
         f"pause(driver, before db/conn=1/{request.replace('batch=2', 'batch=3')})"
         for request in held
     ]
+
+
+@pytest.mark.parametrize(
+    ("batch", "held"),
+    [
+        (  # What is put aside is emptied, filled by tasks and published.
+            [
+                *("DELETE", "BEGIN", "INSERT", "COMMIT", "BEGIN", "INSERT", "COMMIT"),
+                *("BEGIN", "SELECT", "UPSERT", "COMMIT"),
+            ],
+            [
+                "request=1 DELETE until db/batch=1/BEGIN=3",
+                "request=3 INSERT until db/batch=1/BEGIN=3",
+            ],
+        ),
+        (["BEGIN", "DELETE", "INSERT", "COMMIT"], []),
+        (["SELECT", "INSERT"], []),
+        (["HSET", "HSET", "PUBLISH"], ["request=1 HSET until db/batch=1/PUBLISH=1"]),
+        (["GET /rows"], []),
+    ],
+)
+def test_a_driver_wakes_before_the_last_transaction_of_the_replay_of_its_batch(
+    batch: list[str], held: list[str]
+) -> None:
+    asked = [(1, label, "1") for label in batch]
+    found = [id for id in ids(placed(asked)) if " until " in id]
+    assert found == [f"pause(driver, before db/conn=1/{request})" for request in held]
 
 
 def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:

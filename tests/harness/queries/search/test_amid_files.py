@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bettong.harness.queries.search.amid_files import BEGINS, SHOWS, Operation, amid_files
+from bettong.harness.queries.search.amid_files import (
+    BEGINS,
+    SHOWS,
+    Operation,
+    amid_files,
+    amid_replay,
+)
 
 
 def batch(number: int, *operations: str) -> list[Operation]:
@@ -72,3 +78,36 @@ def test_there_are_few_and_each_wakes_after_the_first_operation(
     for start, until in pairs:
         assert start in [step for step, kind, _ in first if kind in (*BEGINS, *SHOWS)]
         assert until in [step for step, _, _ in second[min(1, len(second) - 1) :]]
+
+
+@pytest.mark.parametrize(
+    ("operations", "found"),
+    [
+        (("open rows", "write rows"), [("1.open", "2.write")]),
+        (("open rows",), []),
+        (("begin db", "commit db"), []),
+        ((), []),
+        (
+            STAGED,
+            [
+                *((f"{n}", "3.rename") for n in ("1.open", "2.open")),
+                *((f"{n}", "4.remove") for n in ("1.open", "2.open", "3.rename")),
+            ],
+        ),
+        (TWO, [("1.begin", "3.begin")]),
+    ],
+    ids=["one", "nothing later", "a lock", "no files", "a file aside", "transactions"],
+)
+def test_in_one_batch_it_wakes_later_than_it_stood_still(
+    operations: tuple[str, ...], found: list[tuple[str, str]]
+) -> None:
+    pairs = amid_replay(batch(1, *operations))
+    assert [(a.removeprefix("batch=1/"), b.removeprefix("batch=1/")) for a, b in pairs] == found
+
+
+@given(operations)
+def test_in_one_batch_there_are_fewer_pairs(own: list[str]) -> None:
+    steps = [step for step, _, _ in batch(1, *own)]
+    pairs = list(amid_replay(batch(1, *own)))
+    assert len(set(pairs)) == len(pairs) <= 6
+    assert all(steps.index(start) < steps.index(until) for start, until in pairs)

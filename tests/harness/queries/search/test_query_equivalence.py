@@ -168,7 +168,7 @@ def test_a_driver_is_held_where_it_begins_to_write_and_makes_visible(
         for n in at
     }
     found = found_in(seen)
-    assert {id for id in found if "sink.file" in id and id.startswith("pause")} == held
+    assert {id for id in found if "sink.file" in id and "until after" in id} == held
     why = Why(1, 1, 2)
     why.read_clean(seen, [])
     why.lineage([], seen)
@@ -258,7 +258,7 @@ def test_a_later_batch_is_hit_too() -> None:
     assert last == {"crash(driver, before batch=3/commits)"}, "it is done again, and no more"
 
 
-def test_another_driver_takes_over_where_later_batches_write_too_and_amid_the_next_one() -> None:
+def test_another_driver_takes_over_where_later_batches_write_too_and_amid_a_batch() -> None:
     steps = ("sink.file=1.open", "sink.file=2.write", "sink.file=3.rename", "commits")
     seen = QueryRun(
         crash_points=[
@@ -278,6 +278,7 @@ def test_another_driver_takes_over_where_later_batches_write_too_and_amid_the_ne
     assert found == {
         *ended,
         *amid,
+        f"pause(driver, from {held[0]} until {held[1]})",
         "pause(driver, from batch=1/commits until after batch=3/commits)",
     }
 
