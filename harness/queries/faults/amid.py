@@ -9,7 +9,7 @@ from itertools import islice
 
 from bettong.harness.queries.faults.alike import shape
 from bettong.harness.queries.faults.read_only_requests import harmless, meant_to_read
-from bettong.harness.queries.faults.wire_fault import in_batch
+from bettong.harness.queries.faults.wire_fault import at_request, in_batch
 from bettong.harness.wire import CutPoint, Request
 from bettong.harness.wire.cutpoints import same_in_each_run
 
@@ -36,7 +36,10 @@ def amid(
     ``pinned``: ids of the requests that can be told again.
     """
     for own, following in _at_each_endpoint(placed, batch, batch + 1):
-        yield from _told(own, following, _pairs, pinned, batch + 1)
+        for request, until in _pinned(own, following, _pairs, pinned):
+            number, endpoint = _number(until, following), until.endpoint
+            name = same_in_each_run(until.label)
+            yield request, in_batch("omit", endpoint, until.id, name, number, batch + 1)
 
 
 def amid_replay(
@@ -44,44 +47,44 @@ def amid_replay(
 ) -> Iterator[tuple[Request, CutPoint]]:
     """The same of one batch, each with the request of its replay at which it wakes: of each
     transaction but the last the first that changes something, until the last one begins. What the
-    replay has emptied, or found to be empty, is written to once more before it is used."""
-    for own, _ in _at_each_endpoint(placed, batch, batch):
-        yield from _told(own, own, _pairs_of_one, pinned, batch)
+    replay has emptied, or found to be empty, is written to once more before it is used. With that
+    batch the one that takes over begins, after what it asks before any."""
+    for ahead, own in _at_each_endpoint(placed, None, batch):
+        for request, until in _pinned(own, own, _pairs_of_one, pinned):
+            number = _number(until, [*ahead, *own])
+            yield request, at_request("omit", until.endpoint, same_in_each_run(until.label), number)
 
 
 _Changes = Callable[[Request], bool]
-_Pairs = Callable[
-    [Sequence[Request], Sequence[Request], _Changes], Iterable[tuple[Request, Request]]
-]
+_Requests = Sequence[Request]
+_Pairs = Callable[[_Requests, _Requests, _Changes], Iterable[tuple[Request, Request]]]
 
 
 def _at_each_endpoint(
-    placed: Sequence[tuple[Request, int | None]], *batches: int
+    placed: Sequence[tuple[Request, int | None]], *batches: int | None
 ) -> Iterator[Sequence[list[Request]]]:
     for endpoint in dict.fromkeys(request.endpoint for request, _ in placed):
         at_endpoint = [(r, at) for r, at in placed if r.endpoint == endpoint]
         yield [[r for r, at in at_endpoint if at == n] for n in batches]
 
 
-def _told(
-    own: Sequence[Request],
-    among: Sequence[Request],
-    pairs_of: _Pairs,
-    pinned: Collection[str],
-    batch: int,
-) -> Iterator[tuple[Request, CutPoint]]:
-    """The pairs that can be told again; of the second request its number in its batch."""
+def _pinned(
+    own: _Requests, among: _Requests, pairs_of: _Pairs, pinned: Collection[str]
+) -> Iterable[tuple[Request, Request]]:
+    """The pairs of which both can be told again."""
     held = [request for request in own if request.id in pinned]
-    pairs = dict.fromkeys(
+    return dict.fromkeys(
         (request, until)
         for changes in (_writes, _changes)
         for request, until in pairs_of(held, among, changes)
         if until.id in pinned
     )
-    for request, until in pairs:
-        name = same_in_each_run(until.label)
-        number = sum(same_in_each_run(r.label) == name for r in among if r.order <= until.order)
-        yield request, in_batch("omit", request.endpoint, until.id, name, number, batch)
+
+
+def _number(until: Request, among: _Requests) -> int:
+    """Which one of these it is of all that are called like it, from 1."""
+    name = same_in_each_run(until.label)
+    return sum(same_in_each_run(r.label) == name for r in among if r.order <= until.order)
 
 
 def _changes(request: Request) -> bool:

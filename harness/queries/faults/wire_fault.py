@@ -54,7 +54,9 @@ _NUMBERED = re.compile(
     r"\((?:(driver|server), (before|after|answered|awaiting) )?"
     r"([^/=]+)/(?:(restarted)/|batch=(\d+)/)?(.+)=(\d+)\)( and each time again)?$"
 )
-_AMID = re.compile(r"(pause\(driver, before .+) until ([^/=]+)/batch=(\d+)/(.+)=(\d+)\)$")
+_AMID = re.compile(
+    r"(pause\(driver, before .+) until ([^/=]+)/(?:restarted|batch=(\d+))/(.+)=(\d+)\)$"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,9 @@ class WireFault(QueryFault):
             ``answered``: the same, but its reply arrives: what it kept in memory alone is lost;
             ``paused``: it stands still there until the client gives up; ``late``: the driver
             stands still there, and its request is on its way until another driver has ended the
-            work; ``amid``: the same until that one is about to make a request of a later batch, and
-            waits there until what the first one does has come to its end; ``unavailable``: the
-            answer is 503 of HTTP, and the server knows of nothing.
+            work; ``amid``: the same until that one is about to make a later request, and waits
+            there until what the first one does has come to its end; ``unavailable``: the answer is
+            503 of HTTP, and the server knows of nothing.
         until: the later request, of ``amid``.
     """
 
@@ -111,7 +113,9 @@ class WireFault(QueryFault):
         if (amid := _AMID.match(id)) is not None:
             held, endpoint, batch, label, number = amid.groups()
             late = cls.parse(f"{held})")
-            until = in_batch("omit", endpoint, "", label, int(number), int(batch))
+            until = at_request("omit", endpoint, label, int(number))
+            if batch:
+                until = in_batch("omit", endpoint, "", label, int(number), int(batch))
             return None if late is None else cls(late.point, "amid", until)
         found = _NUMBERED.match(id)
         if found is None:
@@ -184,11 +188,13 @@ class WireFault(QueryFault):
                 )
             case "amid":
                 assert self.until is not None
-                nth = ordinal(self.until.occurrence)
+                later = f"its {ordinal(self.until.occurrence)} {self.until.key}"
+                if self.until.batch is not None:
+                    later += f" of batch {self.until.batch}"
                 return (
                     f"The driver stood still when it had sent {what}, and a new one took over; "
-                    f"when that was about to send the {nth} {self.until.key} of batch "
-                    f"{self.until.batch} the request arrived, and the old one went on."
+                    f"when that was about to send {later} the request arrived, and the old one "
+                    "went on."
                 )
             case "unavailable":
                 return f"{what} was answered with 503 (Service Unavailable) and not carried out."
@@ -225,12 +231,15 @@ class WireFault(QueryFault):
         within a batch until it begins."""
         if again == (self.point.match == "since") and self.point.batch is None:
             self._hit(run)
+        if again and self.until is not None and self.until.batch is None:
+            run.wake_amid(self.id, self.until)
 
     def met(self, event: TraceEvent, run: Injection) -> None:
         if self.point.batch is not None and _begins(self.point.batch).is_of(event):
             self._hit(run)
-        if self.until is not None and _begins(self.until.batch).is_of(event):
-            run.wake_amid(self.id, self.until)
+        later = self.until
+        if later is not None and later.batch is not None and _begins(later.batch).is_of(event):
+            run.wake_amid(self.id, later)
 
     def proven(self, evidence: str) -> bool:
         """A driver that had to wait for the first one could not come to its next batch."""

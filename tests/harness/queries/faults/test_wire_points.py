@@ -23,7 +23,7 @@ from bettong.harness.queries.faults.wire import (
     taken_for_granted,
     wire_points,
 )
-from bettong.harness.queries.faults.wire_fault import How, WireFault, in_batch
+from bettong.harness.queries.faults.wire_fault import How, WireFault, at_request, in_batch
 from bettong.harness.wire import CutPoint, Recording, cut_points
 from bettong.harness.wire.armed import ArmedCut
 from bettong.harness.wire.conversation import Conversation, History, Ledger, Request, RequestId
@@ -433,13 +433,13 @@ def test_a_driver_wakes_before_the_last_transaction_of_its_successors_next_batch
                 *("BEGIN", "SELECT", "UPSERT", "COMMIT"),
             ],
             [
-                "request=1 DELETE until db/batch=1/BEGIN=3",
-                "request=3 INSERT until db/batch=1/BEGIN=3",
+                "request=1 DELETE until db/restarted/BEGIN=3",
+                "request=3 INSERT until db/restarted/BEGIN=3",
             ],
         ),
         (["BEGIN", "DELETE", "INSERT", "COMMIT"], []),
         (["SELECT", "INSERT"], []),
-        (["HSET", "HSET", "PUBLISH"], ["request=1 HSET until db/batch=1/PUBLISH=1"]),
+        (["HSET", "HSET", "PUBLISH"], ["request=1 HSET until db/restarted/PUBLISH=1"]),
         (["GET /rows"], []),
     ],
 )
@@ -659,6 +659,8 @@ def test_faults_told_by_number_are_known_by_their_ids(
 ) -> None:
     over_the_run = CutPoint(kind, "db", "db/conn=1/request=1", "nth", label, number, label)
     until = in_batch("omit", "api", "", "POST /marks", 2, 2) if how == "amid" else None
+    if until and number % 2:
+        until = at_request("omit", "api", "POST /marks", 2)
     for point in (over_the_run, in_batch(kind, "db", "db/conn=1/request=1", label, number, 1)):
         fault = WireFault(point, how, until)
         found = parse_fault(fault.id)
