@@ -44,6 +44,7 @@ MEASURED = {
     "mutants:MergesThirds": Measured("at-most-once", 66, 86),
     "mutants:OneNameAside": Measured("none", 51, 209),
     "mutants:AsksOutside": Measured("at-least-once", 26, 49),
+    "mutants:StagesByPartition": Measured("none", 181, 378),
     "postgres:PlainInsert": Measured("at-least-once", 40, 88),
     "postgres:OnConflict": Measured("effectively-once", 46, 115),
     "postgres:OneTransaction": Measured("effectively-once", 90, 112),

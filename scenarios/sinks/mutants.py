@@ -6,6 +6,7 @@ import json
 import random
 import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -211,6 +212,51 @@ class AsksOutside(SqliteOneTransaction):
             db.execute("CREATE TABLE rows (id TEXT, key TEXT, seq INTEGER, value INTEGER)")
             db.execute("CREATE TABLE applied (batch INTEGER)")
         db.close()
+
+
+class StagesByPartition(SqliteOneTransaction):
+    """Tasks stage their rows under batch and partition, in place of what was there under the same;
+    the driver empties the batch's stage before that, and in the end moves what it holds. A task
+    that comes late, in between, stages rows that the replay has in other partitions."""
+
+    def setup(self, env: Environment) -> None:
+        super().setup(env)
+        with self._connect(env) as db:
+            db.execute(
+                "CREATE TABLE stage "
+                "(batch INTEGER, part INTEGER, id TEXT, key TEXT, seq INTEGER, value INTEGER)"
+            )
+        db.close()
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        path = env.workdir / "sink.db"
+
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            with closing(sqlite3.connect(path)) as db, db:
+                db.execute("DELETE FROM stage WHERE batch = ?", (batch_id,))
+            batch.foreachPartition(lambda part: _stage(path, batch_id, part))
+            with closing(sqlite3.connect(path)) as db, db:
+                new = db.execute("INSERT OR IGNORE INTO applied VALUES (?)", (batch_id,)).rowcount
+                if new:
+                    db.execute(
+                        "INSERT INTO rows SELECT id, key, seq, value FROM stage WHERE batch = ?",
+                        (batch_id,),
+                    )
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+
+def _stage(path: Path, batch_id: int, rows: Iterable[Any]) -> None:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    assert context is not None
+    place = (batch_id, context.partitionId())
+    found = [(*place, r.id, r.key, r.seq, r.value) for r in rows]
+    with closing(sqlite3.connect(path, timeout=60)) as db, db:
+        db.execute("DELETE FROM stage WHERE batch = ? AND part = ?", place)
+        db.executemany("INSERT INTO stage VALUES (?, ?, ?, ?, ?, ?)", found)
 
 
 def _lines(rows: Iterable[Any]) -> str:

@@ -176,6 +176,13 @@ SHIPPED = [
             "two drivers at once",
             "both ask before either of them writes, and find nothing",
         ),
+        (
+            "StagesByPartition",
+            "SQLite, tasks stage rows by batch and partition, the driver moves them in the end",
+            "none",
+            "a late driver amid its successor's replay",
+            "it stages rows once more that the replay has in other partitions",
+        ),
     ),
     *_of(
         "postgres",

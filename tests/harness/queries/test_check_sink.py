@@ -148,6 +148,11 @@ def test_kept_crashes_show_what_kills_show(
             "pause(driver, from batch=1/sink.file=1.begin until after batch=3/commits)",
             {"Duplicate"},
         ),
+        (
+            "StagesByPartition",
+            "pause(driver, from batch=1/p=0/a=0/sink.file=1.begin until batch=1/sink.file=3.begin)",
+            {"Duplicate"},
+        ),
         pytest.param(
             "OneNameAside",
             "pause(driver, from batch=1/sink.file=3.rename until batch=2/sink.file=3.rename)",
