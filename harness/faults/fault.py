@@ -116,6 +116,10 @@ class TakenSteps(Protocol):
     def tried_again(self, step: TakenStep) -> Point | None:
         """When whoever has asked for this step, and gets no answer, begins to ask again."""
 
+    def opened_next(self, step: TakenStep) -> Point | None:
+        """When the driver that follows the one of this step has its epoch, and is about to begin it
+        at its first sink; None where this one has begun its own at none."""
+
     def power_losses(self, step: TakenStep) -> Iterable[PowerLoss]:
         """The power cuts that take away something of what this step has written."""
 

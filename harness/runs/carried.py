@@ -36,10 +36,9 @@ from bettong.harness.runs.left_state import LeftState, left_state
 from bettong.harness.runs.looks import Looks
 from bettong.harness.runs.observed import Observed, visible
 from bettong.harness.runs.remains import remains
-from bettong.harness.runs.sent import check_sent
+from bettong.harness.runs.sent import check_sent, to_be_noted
 from bettong.harness.runs.standing import standing
 from bettong.harness.scenario import Messages, Scenario
-from bettong.lineage.faults import STORAGE
 from bettong.lineage.results import Anomaly
 from bettong.lineage.trace import TraceEvent
 
@@ -305,11 +304,8 @@ class Carried:
         scenario, layout, faults = self.scenario, self.layout, self._schedule.faults
         if scenario.judges_state:
             self.states.append(left_state(self.application, layout))
-        # A sender waits for no note to be durable, and none that has ended makes it again.
-        hit = {node for f in faults if f.bound == STORAGE for node in f.nodes}
         sent = {stream: len(self.messages[stream]) for stream in scenario.senders}
-        senders = scenario.senders.items()
-        noted = {stream: sent[stream] for stream, node in senders if node not in hit}
+        noted = {stream: sent[stream] for stream in to_be_noted(scenario.senders, faults)}
         disturbed = power_was_cut or bool(faults)
         found = [
             *check_sent(layout, noted),

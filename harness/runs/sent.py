@@ -3,12 +3,28 @@ again, and all that tells anybody of a gateway that has lost what it had acknowl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from bettong.engine.ingest.acked import read_acked
 from bettong.harness.cluster.layout import Layout
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.kinds import PowerCut
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Anomaly
+
+
+def to_be_noted(senders: Mapping[str, str], faults: Iterable[Fault]) -> frozenset[str]:
+    """The streams whose senders have it noted in the end that all is safe, whatever has failed: who
+    is told that a note was not written gives up, and makes it when it is started again. But nobody
+    waits for a note to be durable, and a sender that has ended makes none again that a power cut
+    has taken.
+
+    Args:
+        senders: the node of each stream.
+        faults: of the run.
+    """
+    cut = {node for fault in faults if isinstance(fault, PowerCut) for node in fault.nodes}
+    return frozenset(stream for stream, node in senders.items() if node not in cut)
 
 
 def check_sent(layout: Layout, sent: Mapping[str, int]) -> tuple[Anomaly, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import takewhile
+from operator import itemgetter
 
 from bettong.harness.faults.fault import PowerLoss, TakenStep
 from bettong.harness.faults.point import Point
@@ -24,6 +26,15 @@ class WholeRun:
 
     def tried_again(self, step: TakenStep) -> Point | None:
         return self._partitions.tried_again(step)
+
+    def opened_next(self, step: TakenStep) -> Point | None:
+        own = step.step, step.number
+        before = takewhile(lambda o: (o.step, o.number) != own, self._reading.occurrences)
+        opened = [(o.id.epoch or 0, o.id) for o in before if o.id.shape == "epoch=N/sink.open"]
+        if not opened:
+            return None
+        newest, first = max(opened, key=itemgetter(0))  # of several sinks the first
+        return Point(str(first.with_number("epoch", newest + 1)), "before")
 
     def power_losses(self, step: TakenStep) -> Iterable[PowerLoss]:
         return self._not_durable.of(step)

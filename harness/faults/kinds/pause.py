@@ -113,7 +113,8 @@ class Pause(Fault):
     @property
     def variety(self) -> str:
         if self.call:
-            return "within"
+            again = self.until is None or self.until.step == self.start.step
+            return "within" if again else "within, beside"
         return "beside" if self.replace and self.until is not None else ""
 
     @property
@@ -179,13 +180,15 @@ class Pause(Fault):
         amid it; a server goes on when the client that has asked for this step is about to ask
         again. Amid a step the driver has looked whether something is there, and makes it when its
         successor has; or whether it has a successor, and makes what that one goes without when it
-        has done all its work."""
+        has done all its work, or when it has looked what there is and is about to begin."""
         start = Point(step.step, "before", step.number)
         if premise == "lives after":
             made, call = Point(step.step, "after", step.number + 1), _making(step)
             if step.node == DRIVER and call:
                 own = StepId.parse(step.step).shape in _UNDER_OWN_NAME
                 yield cls(step.node, start, None if own else made, replace=True, call=call)
+                if own and (opened := run.opened_next(step)) is not None:
+                    yield cls(step.node, start, opened, replace=True, call=call)
         elif premise == "ends":
             yield cls(step.node, start)
         elif step.node == DRIVER:

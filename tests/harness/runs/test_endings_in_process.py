@@ -210,6 +210,16 @@ def test_a_sender_that_has_lost_its_notes_with_its_disk_is_not_blamed(
     assert kinds(seen) == set()
 
 
+@pytest.mark.parametrize("errno", ["ENOSPC", "SHORT"])
+def test_a_sender_that_is_told_that_a_note_failed_makes_it_again(
+    backend: LocalBackend, tmp_path: Path, errno: str
+) -> None:
+    after = "sender.send/amounts/end"
+    fault = f"{{storage: {{errno: {errno}, node: sender, after: {after}, call: 1}}}}"
+    seen = run(backend, tmp_path / "run", "counting", fault)
+    assert (seen.outcome, seen.not_fired) == ("good", ())
+
+
 def test_a_sender_that_cannot_note_how_it_ended_gives_up_and_is_started_again(
     backend: LocalBackend, tmp_path: Path
 ) -> None:

@@ -10,7 +10,9 @@ import pytest
 from bettong.harness.faults.fault import DiskCall
 from bettong.harness.faults.kinds import Crash, Fault, Omit, Pause, PowerCut, Storage
 from bettong.harness.faults.point import Point
+from bettong.harness.search.occurrences import Occurrence, Reading
 from bettong.harness.search.turns import in_turn, sort_of
+from bettong.harness.search.whole_run import WholeRun
 
 
 def at(step: str) -> Point:
@@ -99,10 +101,32 @@ def test_a_driver_has_looked_and_makes_what_its_successor_has_made_meanwhile(
 
 def test_a_driver_has_looked_whether_it_was_replaced_and_publishes_when_all_is_done() -> None:
     taken = SimpleNamespace(step="batch=1/state.manifest", number=1, node="driver", calls=RENAMED)
-    found = list(Pause.leaves("lives after", taken, SimpleNamespace()))  # type: ignore[arg-type]
+    run = SimpleNamespace(opened_next=lambda step: None)
+    found = list(Pause.leaves("lives after", taken, run))  # type: ignore[arg-type]
     assert [pause.id for pause in found] == [
         "pause(driver, from batch=1/state.manifest, call 4, replaced)"
     ]
+
+
+@pytest.mark.parametrize("sinks", [("",), ("/shown", "/counted")])
+def test_it_publishes_and_commits_when_its_successor_has_looked_and_is_about_to_begin(
+    sinks: Sequence[str],
+) -> None:
+    taken = ["epoch=1/take", *(f"epoch=1/sink.open{sink}" for sink in sinks)]
+    taken += ["batch=1/state.manifest", "epoch=2/take", f"epoch=2/sink.open{sinks[0]}"]
+    reading = Reading([Occurrence(s, 1, "driver", 1, None, at) for at, s in enumerate(taken)])
+    manifest = next(o for o in reading.occurrences if o.step == "batch=1/state.manifest")
+    manifest.calls.extend(RENAMED)
+    whole_run = WholeRun(reading)
+    when_all_is_done, amid = Pause.leaves("lives after", manifest, whole_run)
+    assert when_all_is_done.until is None
+    assert amid.id == (
+        "pause(driver, from batch=1/state.manifest, call 4 "
+        f"until epoch=2/sink.open{sinks[0]}, replaced)"
+    )
+    assert amid.steps_first == 2  # the manifest, and the first commit
+    assert amid.variety != when_all_is_done.variety  # each has a turn of its own
+    assert whole_run.opened_next(reading.occurrences[0]) is None
 
 
 @pytest.mark.parametrize(
