@@ -68,6 +68,16 @@ def test_the_nearest_file_above_counts(tmp_path: Path) -> None:
     assert list(find_suites(inner)) == ["nearer"]
 
 
+def test_a_suite_in_two_files_is_refused(tmp_path: Path) -> None:
+    own = suites(tmp_path, GOOD)
+    text = GOOD.replace("[suite", "[tool.bettong.suite").replace("[[suite", "[[tool.bettong.suite")
+    project = suites(tmp_path, text, "pyproject.toml")
+    with pytest.raises(UsageError, match=f"suite nightly is in {own} and in {project}"):
+        find_suites(tmp_path)
+    suites(tmp_path, GOOD.replace("nightly", "daily"))
+    assert set(find_suites(tmp_path)) == {"nightly", "daily"}
+
+
 @pytest.mark.parametrize(
     ("change", "reported"),
     [
