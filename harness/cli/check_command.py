@@ -15,7 +15,13 @@ from bettong.harness.checkers.levels import Judgement, Order, undecided
 from bettong.harness.cli.output import Output
 from bettong.harness.events import Finished, Handler, Started
 from bettong.harness.histories import StoredCheck, StoredHistory
-from bettong.harness.histories.columns import chosen_columns, names_in, not_compared, of_folders
+from bettong.harness.histories.columns import (
+    Columns,
+    chosen_columns,
+    names_in,
+    not_compared,
+    of_folders,
+)
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import GUARANTEES, Guarantee, Result, begin_answer
 
@@ -82,6 +88,10 @@ def command(
         begin_answer(out)
     if not names_in(ids):
         raise UsageError("--id: name at least one column")
+    if compare is not None and not names_in(compare):
+        raise UsageError(
+            f"--compare: name at least one column; --compare {names_in(ids)[0]} compares ids alone"
+        )
     left, right = StoredHistory.at(expected, "expected"), StoredHistory.at(observed, "observed")
 
     def prepared() -> StoredCheck:
@@ -110,10 +120,18 @@ def command(
             if folders := of_folders(left, names_in(ignore)):
                 what = f"{', '.join(folders)} in the names of folders was not compared"
                 result = replace(result, reason=f"{result.reason}; {what}")
+        result = _with_what_counted(result, check.columns)
         if out is not None:
             result.write(out)
         output(Finished(result, out))
     ctx.exit(output.exit_code())
+
+
+def _with_what_counted(result: Result, columns: Columns) -> Result:
+    if result.verdict == "unknown" or {*columns.compare} - {*columns.id, columns.key}:
+        return result
+    what = "ids alone" if columns.key is None else "ids and keys alone"
+    return replace(result, reason=f"{result.reason}; {what} were compared, no other contents")
 
 
 def _with_absent(result: Result, absent: tuple[str, ...], observed: Path) -> Result:

@@ -13,6 +13,7 @@ from bettong.harness.cli.console import ToReader, unless_gone
 from bettong.harness.cli.printing import plain
 from bettong.harness.cli.progress import ProgressLine
 from bettong.harness.cli.standing import ProgressLines
+from bettong.harness.cli.supervisor import EXIT_USAGE
 from bettong.harness.cli.verdict_text import Line, lines_of
 from bettong.harness.events import Event, Finished, Handler, ignore
 from bettong.lineage.results import EXIT_CODES, Result
@@ -26,12 +27,15 @@ def exit_code(results: Sequence[Result], counted: Select = lambda results: resul
     """The exit code for all of them together: the only place that gives 0 or 1.
 
     1 needs an anomaly that a reader can be shown, 0 a result at all, also when it is one that does
-    not count: a suite of which all is in quarantine fails nothing.
+    not count: a suite of which all is in quarantine fails nothing. Where nothing is violated, one
+    that could not be run for a mistake makes it 2.
     """
     verdict = overall(counted(results))
     shown = any(_has_anomaly(result) for result in counted(results))
     if not results or (verdict == "invalid" and not shown):
         return EXIT_CODES["unknown"]
+    if verdict == "unknown" and any("error" in result.details for result in counted(results)):
+        return EXIT_USAGE
     return EXIT_CODES[verdict]
 
 

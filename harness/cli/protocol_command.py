@@ -137,6 +137,12 @@ def command(
         duplicates,
         delays,
     )
+    for name, most in (("duplicates", duplicates), ("delays", delays)):
+        if most and spec.eff < 2:
+            raise UsageError(
+                f"--{name} {most}: only what is sent in rounds below EFF is met, and with EFF at "
+                f"{spec.eff} that is nothing: give --eff 2 or more, or leave it out"
+            )
     executor = RoundExecutor(loaded.program, spec)
     log = out / "search.jsonl" if out is not None else None
     ask = _Ask(

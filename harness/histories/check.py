@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -37,7 +37,7 @@ from bettong.harness.histories.readers import StoredHistory
 from bettong.harness.histories.spill import Buckets, Log, Rows, repeated
 from bettong.harness.histories.witnesses import anomalies_of, named_rows
 from bettong.harness.processes.folders import temporary_folder
-from bettong.lineage.results import Guarantee
+from bettong.lineage.results import Anomaly, AnomalyKind, Guarantee
 
 Mask = npt.NDArray[np.bool_]
 
@@ -96,17 +96,27 @@ class StoredCheck:
             anomalies = anomalies_of(
                 findings, matcher, self.expected, self.observed, self.columns, self.ordering
             )
-        keyless = self.ordering == "per-key" and not expected.counts[1:].any()
-        judged = judge(
-            anomalies,
-            expect=self.expect,
-            order="none" if keyless else self.ordering,
-            counts=findings.counts,
-        )
-        if keyless:
-            why = f"{judged.reason}; nothing expected has a key: no order was checked"
-            judged = replace(judged, reason=why)
-        return judged
+        keyless = int(expected.counts[0]) if self.ordering == "per-key" else 0
+        return self.judged(anomalies, findings.counts, keyless)
+
+    def judged(
+        self, anomalies: Sequence[Anomaly], counts: Mapping[AnomalyKind, int], keyless: int
+    ) -> Judgement:
+        """The verdict on anomalies, which says so where expected records have no key, and thus no
+        order: so many."""
+        per_key = self.ordering == "per-key"
+        no_order = per_key and keyless == self.rows["expected"]
+        order = "none" if no_order else self.ordering
+        judged = judge(anomalies, expect=self.expect, order=order, counts=counts)
+        if no_order:
+            why = "nothing expected has a key: no order was checked"
+        elif per_key and keyless:
+            one = keyless == 1
+            have, its = ("record has", "its") if one else ("records have", "their")
+            why = f"{keyless:,} expected {have} no key: {its} order was not checked"
+        else:
+            return judged
+        return replace(judged, reason=f"{judged.reason}; {why}")
 
     def _match(
         self, logs: tuple[Log, Log], differ: Mask, matcher: Matcher, directory: Path

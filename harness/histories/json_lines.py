@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,8 @@ class _Reader:
             return None
         if any(map(pa.types.is_floating, types)) and not floats_are_exact(block):
             return None
+        if not _is_one_a_line(block, table.num_rows):
+            return None
         return table
 
     def _inferred(self, block: bytes) -> pa.Table:
@@ -119,6 +122,17 @@ class _Reader:
                 raise MalformedHistoryError(
                     f"{self._file}:{number}: nested more than {MAX_NESTING} deep: {line[:100]!r}"
                 )
+
+
+def _is_one_a_line(block: bytes, objects: int) -> bool:
+    """Whether each line is one of the objects that Arrow has read: it also takes several on a
+    line, and one over several lines. None of them holds another object."""
+    block = block.removeprefix(codecs.BOM_UTF8)
+    begun = block.count(b"\n{") + block.startswith(b"{")
+    if begun == objects == block.count(b"\n") + (not block.endswith(b"\n")):
+        return True
+    lines = [line for line in map(bytes.lstrip, block.split(b"\n")) if line]
+    return len(lines) == objects and all(line.startswith(b"{") for line in lines)
 
 
 def _line_blocks(file: Path) -> Iterator[bytes]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from bettong.harness.checkers.levels import Judgement, judge, undecided
+from bettong.harness.checkers.levels import Judgement, undecided
 from bettong.harness.histories.check import StoredCheck
 from bettong.harness.histories.columns import Columns, whole_numbers
 from bettong.harness.histories.json_values import canonical, parse, shown
@@ -130,8 +130,8 @@ class _Job:
         self._take("Corrupt", changed.orderBy("rank"))
         if check.ordering != "none":
             self._reorders(both.where("want is not null and times is not null"))
-        order = check.ordering
-        return judge(self.anomalies, expect=check.expect, order=order, counts=self.counts)
+        keyless = expected.where("key is null").count() if check.ordering == "per-key" else 0
+        return check.judged(self.anomalies, self.counts, keyless)
 
     def forget(self) -> None:
         """A later check of the same files reads them again."""

@@ -116,6 +116,13 @@ def _cases(marker: pytest.Mark, test: pytest.Item) -> dict[str, Case]:
 
 def _check(given: Mapping[str, Any]) -> None:
     """Raise UsageError for an argument that would only be seen when the test runs, or not then."""
+    if not isinstance(scenario := given.get("scenario", ""), str):
+        from bettong.harness.scenario import Scenario  # only those that have made one wait for it
+
+        if not isinstance(scenario, Scenario):
+            raise UsageError(f"scenario={scenario!r}: the name of a scenario is wanted, or one")
+    if not isinstance(job := given.get("job", ""), str):
+        raise UsageError(f"job={job!r}: the target of a job is wanted, such as jobs.py:Job")
     expect = given.get("expect", GUARANTEES[0])
     if expect not in GUARANTEES:
         raise UsageError(f"expect={expect!r}: there are {', '.join(GUARANTEES)}")

@@ -19,6 +19,7 @@ from typing import Any
 
 from bettong.harness.backends.base import Backend
 from bettong.harness.checkers import guarantee_of
+from bettong.harness.checkers.levels import judge
 from bettong.harness.conductor.order import FiringOrder
 from bettong.harness.events import (
     CounterexampleFound,
@@ -232,14 +233,14 @@ class Campaign:
         self.counterexamples.append(found)
         self.on_event(CounterexampleFound(found))
 
-    def shrink(self, seen: RunRecord) -> RunRecord:
-        """The same violation with as few of its faults as will do."""
+    def shrink(self, seen: RunRecord, expected: Guarantee) -> RunRecord:
+        """The same violation of the level asked for with as few of its faults as will do."""
         for fault in seen.schedule.faults:
             fewer = Schedule(tuple(f for f in seen.schedule.faults if f != fault))
             if fewer.faults:
                 again = self.run(fewer)
-                if again.outcome == "violation":
-                    return self.shrink(again)
+                if _falls_short(again, expected):
+                    return self.shrink(again, expected)
         return seen
 
     def result(
@@ -251,13 +252,15 @@ class Campaign:
         complete: bool = False,
     ) -> Result:
         """The answer, with what it rests on."""
-        worst = [s for s in self.observed if s.outcome == "violation"]
-        anomalies = tuple(a for s in worst[:1] for a in s.anomalies)
+        broken = [s for s in self.observed if s.outcome == "violation"]
+        worst = [s for s in broken if _falls_short(s, expected)]
+        anomalies = tuple(a for s in (worst or broken)[:1] for a in s.anomalies)
+        left = {a.kind for s in broken if s not in worst[1:] for a in s.anomalies}
         outcomes = Counter(s.outcome for s in self.observed if s.schedule.faults)
         return Result(
             scenario=self.scenario.name,
             verdict=verdict,
-            guarantee=_guarantee(verdict, anomalies),
+            guarantee="none" if verdict == "unknown" else guarantee_of(left),
             ordering=_ordering(verdict, self.observed),
             anomalies=of_each_kind(anomalies, _ANOMALIES_SHOWN),
             counterexamples=tuple(self.counterexamples),
@@ -267,7 +270,7 @@ class Campaign:
                 not_injected=outcomes["not-injected"],
                 executions=len(self.runs),
                 fault_space=self.planned,
-                violated=len(worst),
+                violated=len(broken),
                 to_first=next(
                     (i for i, s in enumerate(self.observed, 1) if s.outcome == "violation"), None
                 ),
@@ -330,7 +333,7 @@ def run_campaign(
     budget = budget.begun()
     clean = [campaign.run(Schedule(), f"clean-{i}") for i in range(1, clean_runs + 1)]
     for seen in clean:
-        if seen.outcome != "good":
+        if not _holds(seen, expected):
             if seen.outcome == "violation":
                 campaign.add_counterexample(seen)
                 return campaign.result("invalid", "it is wrong without any fault", expected)
@@ -352,13 +355,14 @@ def run_campaign(
             return campaign.result("unknown", reason, expected, assumptions)
         together = campaign.run_all(schedules[first : first + campaign.parallel])
         for seen in together:
-            if seen.outcome == "violation":
-                campaign.add_counterexample(campaign.shrink(seen))
+            if _falls_short(seen, expected):
+                campaign.add_counterexample(campaign.shrink(seen, expected))
                 kinds = ", ".join(sorted({a.kind for a in seen.anomalies}))
                 reason = f"{kinds} under {' and '.join(campaign.counterexamples[-1].faults)}"
                 return campaign.result("invalid", reason, expected, assumptions)
-        injected += sum(seen.outcome == "good" and bool(seen.schedule.faults) for seen in together)
-        failed = failed or next((seen for seen in together if seen.outcome != "good"), None)
+        held = [seen for seen in together if _holds(seen, expected)]
+        injected += sum(bool(seen.schedule.faults) for seen in held)
+        failed = failed or next((seen for seen in together if seen not in held), None)
         unjudged = unjudged or next(filter(_is_unjudged, together), None)
     short = wanted is not None and injected < wanted
     if unjudged is not None:
@@ -367,7 +371,24 @@ def run_campaign(
         what = _why_not_fired(failed) if failed.not_fired else failed.note
         return campaign.result("unknown", what, expected, assumptions)
     reason = f"it holds under {injected} fault schedules" if injected else "it holds without faults"
+    if allowed := sum(seen.outcome == "violation" for seen in campaign.observed):
+        reason += f"; what was wrong in {allowed} of the runs {expected} allows"
     return campaign.result("valid", reason, expected, assumptions, complete=not short)
+
+
+def _falls_short(seen: RunRecord, expected: Guarantee) -> bool:
+    """Whether what was wrong in a run is more than the level asked for allows."""
+    if seen.outcome != "violation":
+        return False
+    judged = judge(seen.anomalies, expect=expected, counts=seen.judgement.counts or None)
+    return judged.verdict == "invalid"
+
+
+def _holds(seen: RunRecord, expected: Guarantee) -> bool:
+    """Whether a run shows that the level asked for holds under its faults."""
+    if seen.outcome == "violation":
+        return not seen.not_fired and not _falls_short(seen, expected)
+    return seen.outcome == "good"
 
 
 def _why_not_fired(seen: RunRecord) -> str:
@@ -396,12 +417,6 @@ def _difference(clean: Sequence[RunRecord]) -> str:
             wrong = sorted(set(first.outputs) ^ set(other.outputs))
             return f"outputs: {', '.join(name for name, _ in wrong[:5])}"
     return ""
-
-
-def _guarantee(verdict: Verdict, anomalies: Sequence[Anomaly]) -> Guarantee:
-    if verdict == "unknown":
-        return "none"
-    return guarantee_of({a.kind for a in anomalies})
 
 
 def _ordering(verdict: Verdict, observed: Sequence[RunRecord]) -> Ordering:

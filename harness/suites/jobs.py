@@ -4,7 +4,7 @@ options, checked before anything is started."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, date, datetime
@@ -16,19 +16,22 @@ from typing import Any
 import psutil
 
 from bettong.harness.api import load_scenario, run_scenario
+from bettong.harness.backends.base import Backend
 from bettong.harness.backends.choice import BackendChoice
 from bettong.harness.catalog import current_name, entries
-from bettong.harness.events import Handler, ignore
+from bettong.harness.events import Finished, Handler, ignore
 from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import BOUNDS, SearchBounds, bounds_of
 from bettong.harness.search.fault_plan import FaultPlan, parse_plan
 from bettong.harness.suites.suite import Shard, Suite, SuiteRun, excused, find_suites
-from bettong.lineage.errors import UsageError
+from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.nearest import one_of
+from bettong.lineage.own_folder import own_folder
 from bettong.lineage.results import Result
 from bettong.lineage.search.loop import Budget
 
 OUT = Path("bettong-out")
+Label = Callable[[Result], Result]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,11 @@ def plan_jobs(
 
 
 def carry_out(jobs: Sequence[Job], shard: Shard, on_event: Handler = ignore) -> list[Result]:
-    """Run the jobs of a shard; jobs with as many workers, one after the other, share a backend."""
+    """Run the jobs of a shard; jobs with as many workers, one after the other, share a backend.
+
+    Where there are several, one that cannot be run has a result that says so, and the others are
+    run. Raises BettongError for a job that is the only one, and where a backend cannot be started.
+    """
     today = datetime.now(UTC).date()
     results = []
     layout = groupby(share(jobs, shard), key=lambda part: part[0].layout)
@@ -113,21 +120,49 @@ def carry_out(jobs: Sequence[Job], shard: Shard, on_event: Handler = ignore) -> 
                 for _ in range(_further(where, workers, [job for job, _ in group]))
             ]
             for job, label in group:
-                result = run_scenario(
-                    job.scenario,
-                    job.plan,
-                    backend=backend,
-                    beside=beside,
-                    out=job.out,
-                    input_file=job.input_file,
-                    seed=job.run.seed,
-                    budget=Budget.parse(job.run.budget),
-                    expected=job.run.expect,
-                    on_event=on_event,
-                    label=partial(_labelled, job, label, today),
-                )
+                result_of = partial(_labelled, job, label, today)
+                try:
+                    result = _carried_out(job, backend, beside, on_event, result_of)
+                except BettongError as e:
+                    if len(jobs) == 1:
+                        raise
+                    result = result_of(_failed(job, e))
+                    with own_folder(job.out):
+                        result.write(job.out)
+                    on_event(Finished(result, job.out))
                 results.append(result)
     return results
+
+
+def _carried_out(
+    job: Job, backend: Backend, beside: Sequence[Backend], on_event: Handler, label: Label
+) -> Result:
+    return run_scenario(
+        job.scenario,
+        job.plan,
+        backend=backend,
+        beside=beside,
+        out=job.out,
+        input_file=job.input_file,
+        seed=job.run.seed,
+        budget=Budget.parse(job.run.budget),
+        expected=job.run.expect,
+        on_event=on_event,
+        label=label,
+    )
+
+
+def _failed(job: Job, error: BettongError) -> Result:
+    """The result of a job that could not be run; by ``error`` in its details the exit code is that
+    of a mistake."""
+    return Result(
+        job.scenario.name,
+        "unknown",
+        reason=f"it could not be run: {error}",
+        expected=job.run.expect,
+        seed=job.run.seed,
+        details={"error": str(error)},
+    )
 
 
 def _labelled(job: Job, label: Mapping[str, Any], today: date, result: Result) -> Result:

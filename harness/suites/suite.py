@@ -111,14 +111,18 @@ class Shard:
 
 
 def find_suites(start: Path) -> dict[str, Suite]:
-    """Suites of the nearest ``bettong.toml`` or ``[tool.bettong]`` at or above a directory."""
+    """Suites of the nearest directory, at or above this one, with a ``bettong.toml`` or a
+    ``[tool.bettong]``: of both, if it has both. Raises SuiteError for a suite that is in both."""
     for directory in (start.resolve(), *start.resolve().parents):
-        own = directory / OWN_FILE
-        if own.is_file():
-            return read_suites(own)
-        project = directory / "pyproject.toml"
-        if project.is_file() and "bettong" in _toml(project).get("tool", {}):
-            return read_suites(project)
+        own, project = directory / OWN_FILE, directory / "pyproject.toml"
+        in_project = project.is_file() and "bettong" in _toml(project).get("tool", {})
+        if not own.is_file() and not in_project:
+            continue
+        suites = read_suites(own) if own.is_file() else {}
+        others = read_suites(project) if in_project else {}
+        for name in suites.keys() & others.keys():
+            raise SuiteError(f"suite {name} is in {own} and in {project}: keep one of the two")
+        return {**suites, **others}
     return {}
 
 

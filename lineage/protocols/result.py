@@ -45,7 +45,7 @@ class ProtocolReport:
             schedules = [e.schedule for e in findings.executions]
             if also := explore(self.executor, runs=ALSO_PLAYED).unasked:
                 schedules.append(also[1])
-            if open_question := self._open_question(schedules):
+            if open_question := self._open_question(schedules) or self._no_fault():
                 findings.conclude("unknown", open_question)
         share = findings.solver_seconds / findings.seconds if findings.seconds else 0.0
         return findings.result(
@@ -73,6 +73,8 @@ class ProtocolReport:
             reason = f"the clean run is {baseline.outcome}: {why}"
         elif found.unasked is not None:
             verdict, reason = "unknown", self._open_question([found.unasked[1]])
+        elif nothing := self._no_fault():
+            verdict, reason = "unknown", nothing
         elif found.complete:
             verdict, reason = "valid", f"each of the {space} schedules was run"
         else:
@@ -188,6 +190,14 @@ class ProtocolReport:
                 return reason + "give it more rounds (--eot), or correct the program or its goals"
             return reason + "leave out of a goal what differs from run to run"
         return ""
+
+    def _no_fault(self) -> str:
+        """Why a search or exploration that had no fault to try says nothing; empty if it had."""
+        if self.executor.spec.faults:
+            return ""
+        return (
+            "no fault is within the bounds, and none was tried: give --eff 2 or more, or --crashes"
+        )
 
     def _assumptions(self, complete: bool, searched: bool = False) -> tuple[str, ...]:
         spec = self.executor.spec

@@ -20,9 +20,7 @@ from bettong.lineage.results import Anomaly
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
 from bettong.lineage.search.lineage_table import LineageTable
-from bettong.lineage.search.question_log import QuestionLog
-
-_END = {"end": True}
+from bettong.lineage.search.question_log import ANSWERED, QuestionLog
 
 
 class Journal:
@@ -31,7 +29,8 @@ class Journal:
     Attributes:
         resumed: how many executions are known from the interrupted search.
 
-    Raises UsageError when the file belongs to another question or cannot be read.
+    Raises UsageError when the file belongs to another question that is not answered, or cannot be
+    read.
     """
 
     def __init__(self, path: Path, question: str, system: str = "") -> None:
@@ -41,7 +40,7 @@ class Journal:
         self.resumed = len(self._known)
 
     def _take(self, value: dict[str, Any]) -> bool:
-        if value == _END:
+        if value == ANSWERED:
             self._known.clear()
             self._table = LineageTable()
             return False
@@ -82,7 +81,7 @@ class Journal:
 
     def end(self) -> None:
         """The question is answered: the next search begins anew."""
-        self._log.add(_END)
+        self._log.add(ANSWERED)
 
     def close(self) -> None:
         """Close the file."""

@@ -12,6 +12,8 @@ from typing import IO, Any
 from bettong.lineage.errors import UsageError
 
 FORMAT = 4
+ANSWERED = {"end": True}
+"""The last value of a question that is answered."""
 
 
 class QuestionLog:
@@ -29,7 +31,8 @@ class QuestionLog:
             if not, the file begins anew. LookupError, TypeError and ValueError of it mean that the
             line is none of such a log.
 
-    Raises UsageError when the file belongs to another question or cannot be read.
+    A file whose question is answered begins anew, whatever the next question is. Raises UsageError
+    when the file belongs to another question that is not, or cannot be read.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class QuestionLog:
 
     def _read(self, path: Path, question: str, take: Callable[[dict[str, Any]], bool]) -> int:
         end = 0
+        other: UsageError | None = None
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
@@ -61,17 +65,20 @@ class QuestionLog:
                     value = self._checked(json.loads(line))
                     if number == 1:
                         if value["format"] != FORMAT or value["question"] != question:
-                            raise UsageError(
+                            other = UsageError(
                                 f"{path} is the log of another question "
                                 f"({value['question']}): remove it or choose another directory"
                             )
-                        if value.get("system", "") != self._system:
+                        elif value.get("system", "") != self._system:
                             return 0
-                    elif not take(value):
+                    elif value == ANSWERED if other else not take(value):
                         return 0
                 except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as e:
-                    raise UsageError(f"{path}:{number}: not a line of a search log: {e}") from e
+                    what = UsageError(f"{path}:{number}: not a line of a search log: {e}")
+                    raise (other or what) from e
                 end += len(line)
+        if other is not None:
+            raise other
         return end
 
     def add(self, value: dict[str, Any]) -> None:

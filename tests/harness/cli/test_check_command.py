@@ -57,7 +57,17 @@ def test_contents_are_compared_unless_told_otherwise(expected: Path, tmp_path: P
     assert "Corrupt in/0 (key k0): the content differs, at place 0" in found.output
     assert "expected 0, seen 7" in found.output
     assert check(expected, observed, "--ignore", "value").exit_code == 0
-    assert check(expected, observed, "--compare", "").exit_code == 0
+    alone = check(expected, observed, "--compare", "id")
+    assert alone.exit_code == 0
+    assert "ids and keys alone were compared, no other contents" in alone.output
+    assert "alone were compared" not in found.output
+
+
+@pytest.mark.parametrize("nothing", ["", " ", ","])
+def test_columns_to_compare_have_to_be_named(expected: Path, nothing: str) -> None:
+    found = check(expected, expected, "--compare", nothing)
+    assert found.exit_code == 2
+    assert "--compare: name at least one column" in found.stderr
 
 
 def test_a_column_that_was_dropped_on_the_way_is_named(expected: Path, tmp_path: Path) -> None:
@@ -66,7 +76,7 @@ def test_a_column_that_was_dropped_on_the_way_is_named(expected: Path, tmp_path:
     assert found.exit_code == 0
     assert "o.jsonl has no column key, value: it was not compared, and no order" in found.output
     assert "not compared" not in check(expected, observed, "--ignore", "key,value").output
-    assert "not compared" not in check(expected, observed, "--compare", "").output
+    assert "not compared" not in check(expected, observed, "--compare", "id").output
     assert check(expected, expected, "--compare", "value", "--ignore", "value").exit_code == 2
 
 

@@ -136,6 +136,20 @@ def test_no_order_is_claimed_where_no_record_has_a_key(tmp_path: Path) -> None:
     assert "nothing expected has a key" in found.output
 
 
+def test_records_without_a_key_are_counted_where_others_have_one(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [{"id": 1, "key": None}, {"id": 2, "key": None}]
+    keyed: list[dict[str, Any]] = [{"id": 3, "key": "a"}, {"id": 4, "key": "a"}]
+    e = lines(tmp_path / "e.jsonl", rows + keyed)
+    o = lines(tmp_path / "o.jsonl", rows[::-1] + keyed)
+    found = check(e, o)
+    assert found.exit_code == 0
+    assert "2 expected records have no key: their order was not checked" in found.output
+    assert "have no key" in json.loads(check(e, o, "--json").stdout)["reason"]
+    assert "no key" not in check(e, o, "--ordering", "none").output
+    one = lines(tmp_path / "one.jsonl", rows[:1] + keyed)
+    assert "1 expected record has no key: its order was not checked" in check(one, one).output
+
+
 def test_names_of_columns_may_stand_apart(tmp_path: Path) -> None:
     e = lines(tmp_path / "e.jsonl", [{"id": 1, "a": 1, "b": 1}])
     o = lines(tmp_path / "o.jsonl", [{"id": 1, "a": 1, "b": 2}])

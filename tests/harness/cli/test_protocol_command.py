@@ -252,6 +252,14 @@ def test_goals_that_fail_without_a_fault_are_no_pass(how: list[str]) -> None:
     assert "--eot" in value["reason"]
 
 
+@pytest.mark.parametrize("how", [[], ["--exhaustive"]])
+def test_bounds_without_any_fault_are_no_pass(how: list[str]) -> None:
+    code, value = asked("retry", "--eff", "0", "--crashes", "0", *how)
+    assert (code, value["verdict"]) == (3, "unknown")
+    assert "no fault is within the bounds, and none was tried" in value["reason"]
+    assert asked("retry", "--eff", "2", "--crashes", "0", *how)[0] == 0
+
+
 def test_a_search_goes_on_only_with_the_same_program(tmp_path: Path) -> None:
     program, library, out = tmp_path / "p.ded", tmp_path / "library.ded", tmp_path / "out"
     program.write_text('include "library.ded";\npre("x") :- log("b", _);\npost("x") :- log(_, 1);')
@@ -273,6 +281,11 @@ def test_a_search_goes_on_only_with_the_same_program(tmp_path: Path) -> None:
         (["simpel"], "did you mean"),
         (["simple", "--eot", "0"], "EOT must be at least 1"),
         (["simple", "--eot", "3", "--eff", "4"], "EFF must lie between"),
+        (
+            ["simple", "--eff", "0", "--duplicates", "1"],
+            "--duplicates 1: only what is sent in rounds",
+        ),
+        (["simple", "--eff", "1", "--delays", "2"], "with EFF at 1 that is nothing: give --eff 2"),
         (["simple", "--crashes", "9"], "crashes must lie between"),
         (["simple", "--crash-model", "full-stopp"], "did you mean 'full-stop'"),
         (["simple", "--budget", "soon"], "--budget soon"),

@@ -17,7 +17,9 @@ from bettong.harness.checkers.levels import Judgement
 from bettong.harness.checkers.records import same
 from bettong.harness.histories import Columns, StoredCheck, StoredHistory
 from bettong.harness.histories.hashing import hash_column
+from bettong.harness.histories.json_lines import json_tables
 from bettong.harness.histories.json_values import canonical, float_of, json_array, parse, shown
+from bettong.harness.histories.malformed import MalformedHistoryError
 
 
 def judged(folder: Path, expected: list[str], observed: list[str]) -> Judgement:
@@ -163,6 +165,22 @@ def test_what_cannot_be_judged_is_named_and_unknown(tmp_path: Path, line: str) -
     judgement = judged(tmp_path, one("1"), [*one("1"), line])
     assert judgement.verdict == "unknown"
     assert "o.jsonl:2: " in judgement.reason
+
+
+@pytest.mark.parametrize("text", ['{"id": 1}{"id": 2}\n', '{"id": 1} {"id": 2}', '{"id":\n1}\n'])
+@pytest.mark.parametrize("blank", ["", "\n"])
+def test_a_line_is_one_object(tmp_path: Path, text: str, blank: str) -> None:
+    history = tmp_path / "h.jsonl"
+    history.write_text(blank + text)
+    with pytest.raises(MalformedHistoryError, match=f"h.jsonl:{len(blank) + 1}: not JSON"):
+        list(json_tables(history, None))
+
+
+@pytest.mark.parametrize("between", ["\n", "\r\n", "\n\n", "\n  "])
+def test_blanks_around_lines_are_passed_over(tmp_path: Path, between: str) -> None:
+    history = tmp_path / "h.jsonl"
+    history.write_bytes(f'\ufeff{{"id": 1}}{between}{{"id": 2}}{between}'.encode())
+    assert [table.num_rows for table in json_tables(history, None)] == [2]
 
 
 def test_text_that_is_no_utf_8_is_unknown(tmp_path: Path) -> None:

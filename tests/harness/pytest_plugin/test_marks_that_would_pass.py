@@ -56,6 +56,23 @@ def test_an_argument_that_cannot_be_meant(pytester: pytest.Pytester, mark: str, 
     found.stdout.no_fnmatch_line("*Traceback*")
 
 
+@pytest.mark.parametrize(
+    ("mark", "told"),
+    [
+        ("scenario=None", "scenario=None: the name of a scenario is wanted"),
+        ("scenario=7, faults='ldfi'", "scenario=7: the name of a scenario is wanted"),
+        ("job=None", "job=None: the target of a job is wanted"),
+    ],
+)
+def test_what_is_no_name_is_told_when_tests_are_collected(
+    pytester: pytest.Pytester, mark: str, told: str
+) -> None:
+    found = run(pytester, f"@bettong({mark})\ndef test_it(): pass\n")
+    assert found.ret != 0
+    found.stdout.fnmatch_lines([f"*test_it: *{told}*"])
+    found.stdout.no_fnmatch_line("*TypeError*")
+
+
 def test_files_of_one_name_in_two_folders_are_both_run(pytester: pytest.Pytester) -> None:
     mark = "@bettong(scenario='word_count', faults=['a/x.yaml', 'b/x.yaml', 'b/x.yaml'])"
     found = run(pytester, f"{mark}\ndef test_it(): pass\n", "-v")

@@ -177,6 +177,25 @@ def test_a_violation_is_shrunk_to_what_is_needed_and_can_be_replayed(bench: Benc
     assert result.anomalies[0].kind == "Loss"
 
 
+def test_what_the_level_asked_for_allows_is_no_violation(bench: Bench) -> None:
+    def behaviour(schedule: Schedule, _: int) -> RunRecord:
+        found = seen(schedule, lost=C in schedule.faults)
+        if A not in schedule.faults:
+            return found
+        return replace(found, outcome="violation", judgement=check_outputs(GOOD, GOOD * 2))
+
+    allowed = bench.run(behaviour, A, B, expected="at-least-once")
+    assert (allowed.verdict, allowed.guarantee) == ("valid", "at-least-once"), allowed.reason
+    assert (allowed.coverage.injected, allowed.coverage.violated) == (2, 1)
+    assert "what was wrong in 1 of the runs at-least-once allows" in allowed.reason
+    assert {a.kind for a in allowed.anomalies} == {"Duplicate"}
+    assert bench.run(behaviour, A, B).verdict == "invalid"
+    lost = bench.run(behaviour, A, B, C, expected="at-least-once")
+    assert (lost.verdict, lost.guarantee) == ("invalid", "none")
+    assert {a.kind for a in lost.anomalies} == {"Loss"}
+    assert [example.faults for example in lost.counterexamples] == [(C.id,)]
+
+
 def test_the_budget_ends_it_unknown_with_what_is_left(bench: Bench) -> None:
     result = bench.run(lambda schedule, _: seen(schedule), A, B, C, budget=Budget(runs=2))
     assert (result.verdict, result.coverage.executions) == ("unknown", 2)

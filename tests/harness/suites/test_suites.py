@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -10,17 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bettong.harness.backends.choice import BackendChoice
+from bettong.harness.cli.output import exit_code
 from bettong.harness.faults.kinds import Crash
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.record import RunRecord
+from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import SearchBounds, bounds_of
 from bettong.harness.search.fault_plan import FaultPlan
 from bettong.harness.strategies.data import WORD_COUNT
-from bettong.harness.suites.jobs import plan_jobs, share
+from bettong.harness.suites.jobs import carry_out, plan_jobs, share
 from bettong.harness.suites.suite import Shard, SuiteRun, counted, excused, find_suites, read_suites
 from bettong.lineage.errors import UsageError
-from bettong.lineage.results import Result
+from bettong.lineage.results import Anomaly, Result, Verdict
 from bettong.reports import join
 
 GOOD = """
@@ -66,6 +70,16 @@ def test_the_nearest_file_above_counts(tmp_path: Path) -> None:
     assert list(find_suites(inner)) == ["nightly"]
     suites(tmp_path / "a", GOOD.replace("nightly", "nearer"))
     assert list(find_suites(inner)) == ["nearer"]
+
+
+def test_a_suite_in_two_files_is_refused(tmp_path: Path) -> None:
+    own = suites(tmp_path, GOOD)
+    text = GOOD.replace("[suite", "[tool.bettong.suite").replace("[[suite", "[[tool.bettong.suite")
+    project = suites(tmp_path, text, "pyproject.toml")
+    with pytest.raises(UsageError, match=f"suite nightly is in {own} and in {project}"):
+        find_suites(tmp_path)
+    suites(tmp_path, GOOD.replace("nightly", "daily"))
+    assert set(find_suites(tmp_path)) == {"nightly", "daily"}
 
 
 @pytest.mark.parametrize(
@@ -180,6 +194,32 @@ def test_what_shards_bring_is_joined_and_what_is_missing_is_reported(
     without = [r for r in brought if r.scenario != "counting"]
     assert [(r.scenario, r.verdict) for r in join(without)][3:] == [("entry 4 of 4", "unknown")]
     assert join(brought[1:])[0].verdict == "unknown"
+
+
+@pytest.mark.parametrize(("others", "code"), [("valid", 2), ("unknown", 2), ("invalid", 1)])
+def test_one_that_cannot_be_run_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: Verdict, code: int
+) -> None:
+    suites(tmp_path, "".join(f'[[suite.s.run]]\nname = "{n}"\n' for n in ("counting", "doubling")))
+    monkeypatch.chdir(tmp_path)
+    jobs = plan_jobs(["s"], SuiteRun(""), SearchBounds(), None)
+
+    def run(scenario: Scenario, *_: object, **options: object) -> Result:
+        if scenario.name == "counting":
+            raise UsageError("step pre failed on message orders/5")
+        loss = (Anomaly("Loss", ("m/0",)),) if others == "invalid" else ()
+        return Result(scenario.name, others, anomalies=loss)
+
+    monkeypatch.setattr("bettong.harness.suites.jobs.run_scenario", run)
+    monkeypatch.setattr(BackendChoice, "backend", lambda *_: nullcontext())
+    failed, other = carry_out(jobs, Shard())
+    assert (failed.scenario, failed.verdict) == ("counting", "unknown")
+    assert failed.reason == "it could not be run: step pre failed on message orders/5"
+    assert Result.read(jobs[0].out / "result.json").reason == failed.reason
+    assert (other.scenario, other.verdict) == ("doubling", others)
+    assert exit_code([failed, other]) == code
+    with pytest.raises(UsageError, match="orders/5"):
+        carry_out(jobs[:1], Shard())
 
 
 def test_one_search_is_not_split() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -445,11 +446,23 @@ def test_a_run_that_showed_nothing_is_run_again(tmp_path: Path) -> None:
     assert CLEAN not in system.ran
 
 
+def test_where_another_question_is_answered_the_log_begins_anew(tmp_path: Path) -> None:
+    log = tmp_path / "search.jsonl"
+    search(Paths(), Bounds({"loss": 2}), log=log, question="paths")
+    system = Paths()
+    search(system, Bounds({"loss": 2}), log=log, question="other")
+    assert CLEAN in system.ran
+    assert json.loads(log.read_text().splitlines()[0])["question"] == "other"
+    search(Paths(), Bounds({"loss": 2}), log=log, question="other", budget=Budget(runs=2))
+
+
 def test_the_log_of_another_question_is_refused(tmp_path: Path) -> None:
     log = tmp_path / "search.jsonl"
-    search(Paths(), Bounds(), log=log, question="paths")
+    search(Paths(), Bounds({"loss": 2}), log=log, question="paths", budget=Budget(runs=2))
+    kept = log.read_bytes()
     with pytest.raises(UsageError, match="another question"):
         search(Paths(), Bounds(), log=log, question="other")
+    assert log.read_bytes() == kept
     log.write_text("rubbish\n")
     with pytest.raises(UsageError, match=r"search\.jsonl:1"):
         search(Paths(), Bounds(), log=log, question="paths")
