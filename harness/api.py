@@ -73,9 +73,9 @@ def run_scenario(
     if isinstance(faults, SearchBounds):
         resume = (out / LOG).exists() or (out / exhaustive.LOG).exists()
         with _campaign(
-            found, backend, out, input_file, seed, limits, on_event, resume, beside, asked
+            found, backend, out, input_file, expected, seed, limits, on_event, resume, beside, asked
         ) as campaign:
-            result = _searched(campaign, faults, asked, expected)
+            result = _searched(campaign, faults, asked)
             return _finished(label(result), out, on_event)
     if isinstance(faults, Schedule):
         faults.check(topology)
@@ -85,13 +85,21 @@ def run_scenario(
     else:
         plan = parse_plan(faults, seed, topology)
     with _campaign(
-        found, backend, out, input_file, seed, limits, on_event, beside=beside, budget=asked
+        found,
+        backend,
+        out,
+        input_file,
+        expected,
+        seed,
+        limits,
+        on_event,
+        beside=beside,
+        budget=asked,
     ) as campaign:
         result = run_campaign(
             campaign,
             lambda clean: plan.schedules(clean[0], topology),
             clean_runs=plan.clean_runs,
-            expected=expected,
             budget=asked,
             wanted=plan.wanted,
             assumptions=plan.assumptions,
@@ -113,7 +121,9 @@ def replay(
     scenario = load_scenario(found.scenario)
     plan = FaultPlan.of(found.schedule)
     on_event(Started(scenario.name, "scenario"))
-    with _campaign(scenario, backend, out, input_file, 0, None, on_event) as campaign:
+    with _campaign(
+        scenario, backend, out, input_file, "effectively-once", 0, None, on_event
+    ) as campaign:
         campaign.spares_jvm = False
         campaign.replay = found.options.get("replay") is not False
         campaign.again = found.options.get("again") is True
@@ -124,16 +134,14 @@ def replay(
         return _finished(result, out, on_event)
 
 
-def _searched(
-    campaign: Campaign, reach: SearchBounds, budget: Budget, expected: Guarantee
-) -> Result:
+def _searched(campaign: Campaign, reach: SearchBounds, budget: Budget) -> Result:
     """What a search found; where every set is to be run as well, that comes first."""
     if not reach.exhaustive:
-        return search_scenario(campaign, reach, budget=budget, expected=expected)
+        return search_scenario(campaign, reach, budget=budget)
     whole = exhaustive.run_everything(campaign, reach, budget)
     if whole.left:
-        return exhaustive.unfinished(campaign, whole, expected)
-    found = search_scenario(campaign, reach, budget=budget, expected=expected)
+        return exhaustive.unfinished(campaign, whole)
+    found = search_scenario(campaign, reach, budget=budget)
     return exhaustive.compare(whole, found)
 
 
@@ -157,6 +165,7 @@ def _campaign(
     backend: Backend,
     out: Path,
     input_file: Path | None,
+    expected: Guarantee,
     seed: int,
     limits: Limits | None,
     on_event: Handler,
@@ -187,6 +196,7 @@ def _campaign(
             scenario,
             out,
             messages,
+            expected,
             seed=seed,
             options=options,
             limits=replace(limits or Limits(), until=budget.ends),

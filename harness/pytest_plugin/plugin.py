@@ -148,8 +148,6 @@ def bettong_result(
         pytest.fail(told, pytrace=False)
     if case.is_search:
         runs.remember()
-    if result.verdict == "valid":
-        runs.allow()
     result.write(out)
     write_reports(result, out)
     request.node.add_report_section("setup", "bettong report", str(out / "report.html"))

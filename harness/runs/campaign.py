@@ -70,6 +70,7 @@ class Campaign:
         beside: further backends, so that as many runs more go on at a time.
         out: folder for counterexamples and traces.
         messages: the input.
+        expected: the level asked for.
         replay: whether the last batch of each run is forced to be done once more.
         again: whether every node is started again at the end of each run, and what it makes then
             of what it finds is judged too; of runs that have left the same on the disks, of one.
@@ -85,6 +86,7 @@ class Campaign:
     scenario: Scenario
     out: Path
     messages: Messages
+    expected: Guarantee = "effectively-once"
     seed: int = 0
     options: dict[str, Any] = field(default_factory=dict)
     replay: bool = True
@@ -143,6 +145,7 @@ class Campaign:
             if seen.jvms_spared and seen.outcome not in ("good", "not-injected"):
                 killed = self._run_on(backend, schedule, label, trace, order, False)
                 seen = confirmed(seen, killed)
+            seen = _at_level(seen, self.expected)
         finally:
             self._free.put(backend)
         keep = name is not None or seen.outcome != "good"
@@ -233,29 +236,28 @@ class Campaign:
         self.counterexamples.append(found)
         self.on_event(CounterexampleFound(found))
 
-    def shrink(self, seen: RunRecord, expected: Guarantee) -> RunRecord:
-        """The same violation of the level asked for with as few of its faults as will do."""
+    def shrink(self, seen: RunRecord) -> RunRecord:
+        """The same violation with as few of its faults as will do."""
         for fault in seen.schedule.faults:
             fewer = Schedule(tuple(f for f in seen.schedule.faults if f != fault))
             if fewer.faults:
                 again = self.run(fewer)
-                if _falls_short(again, expected):
-                    return self.shrink(again, expected)
+                if again.outcome == "violation":
+                    return self.shrink(again)
         return seen
 
     def result(
         self,
         verdict: Verdict,
         reason: str,
-        expected: Guarantee,
         assumptions: Sequence[str] = (),
         complete: bool = False,
     ) -> Result:
         """The answer, with what it rests on."""
-        broken = [s for s in self.observed if s.outcome == "violation"]
-        worst = [s for s in broken if _falls_short(s, expected)]
-        anomalies = tuple(a for s in (worst or broken)[:1] for a in s.anomalies)
-        left = {a.kind for s in broken if s not in worst[1:] for a in s.anomalies}
+        worst = [s for s in self.observed if s.outcome == "violation"]
+        allowed = [s for s in self.observed if s.outcome == "good" and s.anomalies]
+        anomalies = tuple(a for s in (worst or allowed)[:1] for a in s.anomalies)
+        left = {a.kind for s in (*worst[:1], *allowed) for a in s.anomalies}
         outcomes = Counter(s.outcome for s in self.observed if s.schedule.faults)
         return Result(
             scenario=self.scenario.name,
@@ -270,7 +272,7 @@ class Campaign:
                 not_injected=outcomes["not-injected"],
                 executions=len(self.runs),
                 fault_space=self.planned,
-                violated=len(broken),
+                violated=len(worst),
                 to_first=next(
                     (i for i, s in enumerate(self.observed, 1) if s.outcome == "violation"), None
                 ),
@@ -280,7 +282,7 @@ class Campaign:
             seed=self.seed,
             started_at=self._started,
             duration_s=round(time.monotonic() - self._began, 3),
-            expected=expected,
+            expected=self.expected,
             reason=reason,
             assumptions=(
                 CRASH_MODEL,
@@ -316,7 +318,6 @@ def run_campaign(
     plan: Plan,
     *,
     clean_runs: int,
-    expected: Guarantee = "effectively-once",
     budget: Budget = Budget(),  # noqa: B008 - immutable
     wanted: int | None = None,
     assumptions: Sequence[str] = (),
@@ -333,16 +334,16 @@ def run_campaign(
     budget = budget.begun()
     clean = [campaign.run(Schedule(), f"clean-{i}") for i in range(1, clean_runs + 1)]
     for seen in clean:
-        if not _holds(seen, expected):
+        if seen.outcome != "good":
             if seen.outcome == "violation":
                 campaign.add_counterexample(seen)
-                return campaign.result("invalid", "it is wrong without any fault", expected)
-            return campaign.result("unknown", f"the clean run: {seen.note}", expected)
+                return campaign.result("invalid", "it is wrong without any fault")
+            return campaign.result("unknown", f"the clean run: {seen.note}")
     if any(seen.replay_changed for seen in clean):
         campaign.replay = False  # what it would show, a crash at its place shows
     difference = _difference(clean)
     if difference:
-        return campaign.result("unknown", f"two clean runs differ: {difference}", expected)
+        return campaign.result("unknown", f"two clean runs differ: {difference}")
     schedules = list(plan(clean))
     campaign.planned = len(clean) + (len(schedules) if wanted is None else wanted)
     injected, failed, unjudged = 0, None, None
@@ -352,43 +353,37 @@ def run_campaign(
         if budget.spent(len(campaign.runs)):
             left = len(schedules) - first
             reason = f"the budget ended with {left} schedules not run"
-            return campaign.result("unknown", reason, expected, assumptions)
+            return campaign.result("unknown", reason, assumptions)
         together = campaign.run_all(schedules[first : first + campaign.parallel])
         for seen in together:
-            if _falls_short(seen, expected):
-                campaign.add_counterexample(campaign.shrink(seen, expected))
+            if seen.outcome == "violation":
+                campaign.add_counterexample(campaign.shrink(seen))
                 kinds = ", ".join(sorted({a.kind for a in seen.anomalies}))
                 reason = f"{kinds} under {' and '.join(campaign.counterexamples[-1].faults)}"
-                return campaign.result("invalid", reason, expected, assumptions)
-        held = [seen for seen in together if _holds(seen, expected)]
-        injected += sum(bool(seen.schedule.faults) for seen in held)
-        failed = failed or next((seen for seen in together if seen not in held), None)
+                return campaign.result("invalid", reason, assumptions)
+        injected += sum(seen.outcome == "good" and bool(seen.schedule.faults) for seen in together)
+        failed = failed or next((seen for seen in together if seen.outcome != "good"), None)
         unjudged = unjudged or next(filter(_is_unjudged, together), None)
     short = wanted is not None and injected < wanted
     if unjudged is not None:
-        return campaign.result("unknown", unjudged.note, expected, assumptions)
+        return campaign.result("unknown", unjudged.note, assumptions)
     if failed is not None and (wanted is None or short):
         what = _why_not_fired(failed) if failed.not_fired else failed.note
-        return campaign.result("unknown", what, expected, assumptions)
+        return campaign.result("unknown", what, assumptions)
     reason = f"it holds under {injected} fault schedules" if injected else "it holds without faults"
-    if allowed := sum(seen.outcome == "violation" for seen in campaign.observed):
-        reason += f"; what was wrong in {allowed} of the runs {expected} allows"
-    return campaign.result("valid", reason, expected, assumptions, complete=not short)
+    if allowed := sum(bool(seen.anomalies) for seen in campaign.observed):
+        reason += f"; what was wrong in {allowed} of the runs {campaign.expected} allows"
+    return campaign.result("valid", reason, assumptions, complete=not short)
 
 
-def _falls_short(seen: RunRecord, expected: Guarantee) -> bool:
-    """Whether what was wrong in a run is more than the level asked for allows."""
+def _at_level(seen: RunRecord, expected: Guarantee) -> RunRecord:
+    """A run as the level asked for has it: what that allows is no violation."""
     if seen.outcome != "violation":
-        return False
+        return seen
     judged = judge(seen.anomalies, expect=expected, counts=seen.judgement.counts or None)
-    return judged.verdict == "invalid"
-
-
-def _holds(seen: RunRecord, expected: Guarantee) -> bool:
-    """Whether a run shows that the level asked for holds under its faults."""
-    if seen.outcome == "violation":
-        return not seen.not_fired and not _falls_short(seen, expected)
-    return seen.outcome == "good"
+    if judged.verdict == "invalid":
+        return seen
+    return replace(seen, outcome="not-injected" if seen.not_fired else "good")
 
 
 def _why_not_fired(seen: RunRecord) -> str:

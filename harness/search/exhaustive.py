@@ -32,7 +32,7 @@ from bettong.harness.search.system import system_of
 from bettong.harness.search.trace_lineage import message_batches
 from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import Fault as BoundedFault
-from bettong.lineage.results import Guarantee, Result
+from bettong.lineage.results import Result
 from bettong.lineage.search.loop import Budget
 from bettong.lineage.search.question_log import QuestionLog
 
@@ -272,8 +272,8 @@ def compare(whole: Everything, result: Result) -> Result:
     return replace(result, verdict="unknown", guarantee="none", reason=reason)
 
 
-def unfinished(campaign: Campaign, whole: Everything, expected: Guarantee) -> Result:
+def unfinished(campaign: Campaign, whole: Everything) -> Result:
     """The result when the budget has ended before everything was run."""
     reason = f"the budget ended with {whole.left} schedules of the whole space not run"
-    result = campaign.result("unknown", reason, expected)
+    result = campaign.result("unknown", reason)
     return replace(result, details={**result.details, "exhaustive": whole.to_dict(None)})

@@ -52,7 +52,6 @@ def search_scenario(
     reach: SearchBounds,
     *,
     budget: Budget = Budget(),  # noqa: B008 - immutable
-    expected: Guarantee = "effectively-once",
     likely: Likely = lambda _: (),
 ) -> Result:
     """Search for the smallest fault sets that break a scenario.
@@ -97,7 +96,7 @@ def search_scenario(
         sampled = check_equivalence(executor, findings, reach, campaign.seed)
         _check_start(executor, findings)
         unsteady = {s for s in findings.minimal if _is_unsteady(executor, s)}
-    return _result(campaign, executor, findings, reach, expected, sampled, unsteady)
+    return _result(campaign, executor, findings, reach, sampled, unsteady)
 
 
 def set_ending(campaign: Campaign, reach: SearchBounds) -> None:
@@ -152,7 +151,7 @@ def question(campaign: Campaign, reach: SearchBounds) -> str:
     sent = b"\n".join(b"\n".join([s.encode(), *m]) for s, m in campaign.messages.items())
     digest = blake2b(sent, digest_size=8).hexdigest()
     return (
-        f"{campaign.scenario.name}, input {digest}, {reach.words()}, "
+        f"{campaign.scenario.name}, {campaign.expected}, input {digest}, {reach.words()}, "
         f"options {sorted(campaign.options.items())}, bettong {tool_version()}"
     )
 
@@ -218,7 +217,6 @@ def _result(
     executor: ScenarioExecutor,
     findings: Findings,
     reach: SearchBounds,
-    expected: Guarantee,
     sampled: Sequence[Execution],
     unsteady: Collection[FaultSet],
 ) -> Result:
@@ -277,7 +275,7 @@ def _result(
         ordering=_ordering(findings),
         anomalies=tuple(shown),
         seed=campaign.seed,
-        expected=expected,
+        expected=campaign.expected,
     )
     coverage = replace(
         result.coverage,
@@ -296,7 +294,9 @@ def _not_injected(sampled: Sequence[Execution]) -> str:
 def _guarantee(findings: Findings) -> Guarantee:
     if findings.verdict == "unknown":
         return "none"
-    return guarantee_of({a.kind for s in findings.minimal for a in findings.execution(s).anomalies})
+    broken = [findings.execution(schedule) for schedule in findings.minimal]
+    allowed = (e for e in findings.executions if e.outcome == "good")
+    return guarantee_of({a.kind for e in (*broken, *allowed) for a in e.anomalies})
 
 
 def _ordering(findings: Findings) -> str:
