@@ -137,6 +137,13 @@ class Scenario:
             raise UsageError(f"cannot read the input {self.name}: {e}") from e
         if not any(found.values()):
             raise UsageError(f"the input {path or self.name} is empty: there is nothing to test")
+        sources = {source.name for source in self.load_application().sources}
+        if sources != set(found):
+            raise UsageError(
+                f"scenario {self.name} gives messages of {sorted(found)}, and its application "
+                f"reads {sorted(sources)}: name the source with stream=, or let input give a dict "
+                "of all of them"
+            )
         for stream, messages in found.items():
             if any(b"\n" in message for message in messages):
                 raise UsageError(f"a message of {stream} has a line feed, at which files are cut")

@@ -59,7 +59,10 @@ def level_found(result: Result) -> str:
     """The level that was found, with the order."""
     if result.verdict == "unknown":
         return "not known"
-    return result.guarantee + (", in order per key" if result.ordering == "per-key" else "")
+    if result.ordering == "per-key":
+        return f"{result.guarantee}, in order per key"
+    out_of_order = any(anomaly.kind == "Reorder" for anomaly in result.anomalies)
+    return result.guarantee + (", out of order" if out_of_order else "")
 
 
 def faults_line(faults: tuple[str, ...]) -> str:

@@ -359,7 +359,8 @@ def run_campaign(
             if seen.outcome == "violation":
                 campaign.add_counterexample(campaign.shrink(seen))
                 kinds = ", ".join(sorted({a.kind for a in seen.anomalies}))
-                reason = f"{kinds} under {' and '.join(campaign.counterexamples[-1].faults)}"
+                faults = " and ".join(campaign.counterexamples[-1].faults) or "no fault"
+                reason = f"{kinds} under {faults}"
                 return campaign.result("invalid", reason, assumptions)
         injected += sum(seen.outcome == "good" and bool(seen.schedule.faults) for seen in together)
         failed = failed or next((seen for seen in together if seen.outcome != "good"), None)
@@ -370,7 +371,9 @@ def run_campaign(
     if failed is not None and (wanted is None or short):
         what = _why_not_fired(failed) if failed.not_fired else failed.note
         return campaign.result("unknown", what, assumptions)
-    reason = f"it holds under {injected} fault schedules" if injected else "it holds without faults"
+    reason = "it holds without faults"
+    if injected:
+        reason = f"it holds under {injected} fault schedule{'s' * (injected > 1)}"
     if allowed := sum(bool(seen.anomalies) for seen in campaign.observed):
         reason += f"; what was wrong in {allowed} of the runs {campaign.expected} allows"
     return campaign.result("valid", reason, assumptions, complete=not short)

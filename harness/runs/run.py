@@ -12,7 +12,7 @@ from bettong.engine import Application
 from bettong.engine.interpreter import Interpretation
 from bettong.harness.backends.base import Backend
 from bettong.harness.checkers import Judgement, Record, check_outputs, judge, undecided
-from bettong.harness.checkers.oracle import as_told, expected_outputs
+from bettong.harness.checkers.oracle import as_told, by_number, expected_outputs
 from bettong.harness.checkers.registry import History, check_history, checkers
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.schedule import Schedule
@@ -177,7 +177,8 @@ def _rests_on_functions(judged: Judgement, schedule: Schedule) -> bool:
 
 
 def _if_repeatable(judged: Judgement, scenario: Scenario, messages: Messages) -> Judgement:
-    differs = not_repeatable(scenario.application, messages)
+    ends = by_number(messages, scenario.batch)
+    differs = not_repeatable(scenario.application, messages, ends)
     if not differs:
         return judged
     return undecided(

@@ -125,14 +125,16 @@ def test_what_a_function_remembers_of_other_runs_is_not_expected(module: str) ->
 
 @pytest.mark.parametrize("step", ["right", "remembered"])
 def test_fresh_processes_agree(module: str, step: str) -> None:
-    assert not not_repeatable(f"{module}:{step}_app", MESSAGES)
+    assert not not_repeatable(f"{module}:{step}_app", MESSAGES, ENDS)
 
 
 @pytest.mark.parametrize("step", ["by_chance", "by_set", "by_day"])
 def test_results_by_chance_by_the_order_of_a_set_and_by_the_day_are_not_repeatable(
     module: str, step: str
 ) -> None:
-    assert "in another process on another day" in not_repeatable(f"{module}:{step}_app", MESSAGES)
+    assert "in another process on another day" in not_repeatable(
+        f"{module}:{step}_app", MESSAGES, ENDS
+    )
 
 
 @pytest.mark.parametrize(("step", "said"), [("ends", "status 7"), ("fails", "no such value")])
