@@ -242,7 +242,7 @@ class WireFault(QueryFault):
             run.wake_amid(self.id, later)
 
     def proven(self, evidence: str) -> bool:
-        """A driver that had to wait for the first one could not come to its next batch."""
+        """A driver that had to wait for the first one could not come so far."""
         return self.until is None or WOKEN in evidence or WAITED in evidence
 
     def _hit(self, run: Injection) -> None:

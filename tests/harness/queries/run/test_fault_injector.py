@@ -226,7 +226,36 @@ def test_a_driver_wakes_amid_a_batch_of_its_successor_which_waits_for_its_end(en
     waits.join(60)
     assert not waits.is_alive()
     assert run.end() == ()
-    assert "was amid its next batch; went on" in run.evidence[AMID]
+    assert "was amid a batch; went on" in run.evidence[AMID]
+
+
+def test_a_driver_wakes_amid_its_successors_replay_by_what_that_asks_from_its_start() -> None:
+    proxies = Proxies()
+    fault = "pause(driver, before db/INSERT=1 until db/restarted/BEGIN=3)"
+    run = injector(proxies, fault)
+    run.arm()
+    run.starts()
+    (at,) = proxies.armed
+    assert at.action is not None
+    held = threading.Thread(target=at.action)
+    at.fired = 1
+    held.start()
+    while not proxies.done:
+        assert held.is_alive()
+    run.met(event("batch=2/offsets", "after"))
+    assert proxies.armed == [at]
+    run.starts()
+    _, until = proxies.armed
+    assert until.what == ("omit", "since", "once", False)
+    assert until.action is not None
+    waits = threading.Thread(target=until.action)
+    waits.start()
+    held.join(60)
+    run.ended(1)
+    waits.join(60)
+    assert not waits.is_alive()
+    assert run.end() == ()
+    assert "was amid a batch; went on" in run.evidence[fault]
 
 
 def test_a_driver_that_woke_when_all_was_done_was_not_amid_a_batch() -> None:
@@ -273,7 +302,7 @@ def test_a_driver_held_at_a_file_wakes_amid_the_next_batch_of_another(starts: in
     waits.join(60)
     assert not waits.is_alive()
     assert run.end() == ()
-    assert "was amid its next batch; went on" in run.evidence[AT_FILES]
+    assert "was amid a batch; went on" in run.evidence[AT_FILES]
 
 
 def test_a_driver_held_at_a_file_until_all_was_done_was_not_amid_a_batch() -> None:
