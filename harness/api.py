@@ -73,7 +73,7 @@ def run_scenario(
     if isinstance(faults, SearchBounds):
         resume = (out / LOG).exists() or (out / exhaustive.LOG).exists()
         with _campaign(
-            found, backend, out, input_file, expected, seed, limits, on_event, resume, beside, asked
+            found, backend, out, input_file, seed, limits, on_event, resume, beside, asked, expected
         ) as campaign:
             result = _searched(campaign, faults, asked)
             return _finished(label(result), out, on_event)
@@ -85,16 +85,7 @@ def run_scenario(
     else:
         plan = parse_plan(faults, seed, topology)
     with _campaign(
-        found,
-        backend,
-        out,
-        input_file,
-        expected,
-        seed,
-        limits,
-        on_event,
-        beside=beside,
-        budget=asked,
+        found, backend, out, input_file, seed, limits, on_event, False, beside, asked, expected
     ) as campaign:
         result = run_campaign(
             campaign,
@@ -121,9 +112,7 @@ def replay(
     scenario = load_scenario(found.scenario)
     plan = FaultPlan.of(found.schedule)
     on_event(Started(scenario.name, "scenario"))
-    with _campaign(
-        scenario, backend, out, input_file, "effectively-once", 0, None, on_event
-    ) as campaign:
+    with _campaign(scenario, backend, out, input_file, 0, None, on_event) as campaign:
         campaign.spares_jvm = False
         campaign.replay = found.options.get("replay") is not False
         campaign.again = found.options.get("again") is True
@@ -165,13 +154,13 @@ def _campaign(
     backend: Backend,
     out: Path,
     input_file: Path | None,
-    expected: Guarantee,
     seed: int,
     limits: Limits | None,
     on_event: Handler,
     resume: bool = False,
     beside: Sequence[Backend] = (),
     budget: Budget = Budget(),  # noqa: B008 - immutable
+    expected: Guarantee = "effectively-once",
 ) -> Iterator[Campaign]:
     with own_folder(out):
         begin_answer(out)

@@ -14,8 +14,16 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     Args:
         cutoff: how like, from 0 (any) to 1 (the same).
     """
-    found = difflib.get_close_matches(name, sorted(known), n=1, cutoff=cutoff)
-    return found[0] if found else None
+    return next(iter(most_alike(name, known, 1, cutoff)), None)
+
+
+def most_alike(name: str, known: Iterable[str], most: int, cutoff: float = 0.6) -> list[str]:
+    """So many known names at most, those that are most like this one first.
+
+    Args:
+        cutoff: how like, from 0 (any) to 1 (the same).
+    """
+    return difflib.get_close_matches(name, sorted(known), most, cutoff)
 
 
 def did_you_mean(

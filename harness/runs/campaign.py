@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from itertools import count, pairwise
 from pathlib import Path
 from queue import SimpleQueue
@@ -39,6 +38,7 @@ from bettong.harness.runs.run import run_once
 from bettong.harness.runs.spared_jvm import confirmed, spared_jvms
 from bettong.harness.runs.timeline import timeline
 from bettong.harness.scenario import Messages, Scenario
+from bettong.lineage.nearest import most_alike
 from bettong.lineage.results import (
     Anomaly,
     Counterexample,
@@ -396,7 +396,7 @@ def _why_not_fired(seen: RunRecord) -> str:
     missing = next((p.step for p in fault.points if p.step not in seen.step_ids), None)
     if missing is None:
         return said
-    near = get_close_matches(missing, sorted(seen.step_ids), _STEPS_NAMED, cutoff=0.0)
+    near = most_alike(missing, seen.step_ids, _STEPS_NAMED, cutoff=0.0)
     return f"{said}: the run had no step {missing}; the nearest that it had: {', '.join(near)}"
 
 

@@ -15,7 +15,7 @@ from bettong.engine.interpreter import interpret
 from bettong.lineage.errors import BettongError
 
 
-class Asked(NamedTuple):
+class Question(NamedTuple):
     """Which application is interpreted, and on what: mappings as pairs, so that what was asked
     before is known again."""
 
@@ -24,11 +24,11 @@ class Asked(NamedTuple):
     boundaries: tuple[tuple[tuple[str, int], ...], ...]
 
 
-def _answer(asked: Asked) -> tuple[Any, ...]:
-    app = pkgutil.resolve_name(asked.application)
-    ends = [dict(end) for end in asked.boundaries]
+def _answer(question: Question) -> tuple[Any, ...]:
+    app = pkgutil.resolve_name(question.application)
+    ends = [dict(end) for end in question.boundaries]
     try:
-        found = interpret(app, dict(asked.streams), ends)
+        found = interpret(app, dict(question.streams), ends)
         state = {
             s.name: (list(entities), s.codec.encode(list(entities.values())))
             for s in app.states
@@ -51,9 +51,9 @@ def main() -> None:
     """Write the answer to standard output, which is not that of the application's functions."""
     answer = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    sys.path[:], asked, ahead = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own process
+    sys.path[:], question, ahead = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own process
     with answer, _clock(ahead):
-        pickle.dump(_answer(asked), answer)
+        pickle.dump(_answer(question), answer)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from itertools import zip_longest
 
 from bettong.engine.interpreter import Interpretation, Output
 from bettong.harness.checkers.oracle import OracleError
-from bettong.harness.runs.fresh_interpreter import Asked
+from bettong.harness.runs.fresh_interpreter import Question
 from bettong.harness.scenario import Messages
 
 _KEPT = 64
@@ -39,7 +39,7 @@ def interpreted(
     Raises:
         OracleError: a function failed, or ended the process.
     """
-    return _interpreted(_asked(application, messages, boundaries))
+    return _interpreted(_question(application, messages, boundaries))
 
 
 def not_repeatable(
@@ -47,41 +47,43 @@ def not_repeatable(
 ) -> str:
     """How two processes that are given the same messages differ, one today and one by a clock that
     is ahead; empty where they do not."""
-    return _not_repeatable(_asked(application, messages, boundaries))
+    return _not_repeatable(_question(application, messages, boundaries))
 
 
-def _asked(application: str, messages: Messages, boundaries: Sequence[Mapping[str, int]]) -> Asked:
+def _question(
+    application: str, messages: Messages, boundaries: Sequence[Mapping[str, int]]
+) -> Question:
     streams = tuple((stream, tuple(sent)) for stream, sent in messages.items())
-    return Asked(application, streams, tuple(tuple(end.items()) for end in boundaries))
+    return Question(application, streams, tuple(tuple(end.items()) for end in boundaries))
 
 
 @lru_cache(_KEPT)
-def _not_repeatable(asked: Asked) -> str:
-    return _difference(_interpreted(asked), _fresh(asked, _LATER))
+def _not_repeatable(question: Question) -> str:
+    return _difference(_interpreted(question), _fresh(question, _LATER))
 
 
 @lru_cache(_KEPT)
-def _interpreted(asked: Asked) -> Interpretation:
-    return _fresh(asked)
+def _interpreted(question: Question) -> Interpretation:
+    return _fresh(question)
 
 
-def _fresh(asked: Asked, ahead: timedelta | None = None) -> Interpretation:
+def _fresh(question: Question, ahead: timedelta | None = None) -> Interpretation:
     process = subprocess.run(
         [sys.executable, "-m", "bettong.harness.runs.fresh_interpreter"],
-        input=pickle.dumps((sys.path, asked, ahead)),
+        input=pickle.dumps((sys.path, question, ahead)),
         capture_output=True,
         check=False,
     )
     if process.returncode:
         said = process.stderr.decode(errors="replace").strip().splitlines() or ["nothing"]
         raise OracleError(
-            f"{asked.application}: the process that works out what should be visible ended with "
+            f"{question.application}: the process that works out what should be visible ended with "
             f"status {process.returncode} and said {said[-1]}"
         )
     outputs, state, failed = pickle.loads(process.stdout)  # noqa: S301 - from our own process
     if isinstance(outputs, str):
         raise OracleError(outputs)
-    app = pkgutil.resolve_name(asked.application)
+    app = pkgutil.resolve_name(question.application)
     entities = {
         s.name: dict(zip(keys, s.codec.decode(column, s.codec.version), strict=True))
         for s in app.states

@@ -37,9 +37,8 @@ def amid(
     """
     for own, following in _at_each_endpoint(placed, batch, batch + 1):
         for request, until in _pinned(own, following, _pairs, pinned):
-            number, endpoint = _number(until, following), until.endpoint
-            name = same_in_each_run(until.label)
-            yield request, in_batch("omit", endpoint, until.id, name, number, batch + 1)
+            name, number = _called(until, following)
+            yield request, in_batch("omit", until.endpoint, until.id, name, number, batch + 1)
 
 
 def amid_replay(
@@ -51,8 +50,7 @@ def amid_replay(
     batch the one that takes over begins, after what it asks before any."""
     for ahead, own in _at_each_endpoint(placed, None, batch):
         for request, until in _pinned(own, own, _pairs_of_one, pinned):
-            number = _number(until, [*ahead, *own])
-            yield request, at_request("omit", until.endpoint, same_in_each_run(until.label), number)
+            yield request, at_request("omit", until.endpoint, *_called(until, [*ahead, *own]))
 
 
 _Changes = Callable[[Request], bool]
@@ -81,10 +79,10 @@ def _pinned(
     )
 
 
-def _number(until: Request, among: _Requests) -> int:
-    """Which one of these it is of all that are called like it, from 1."""
+def _called(until: Request, among: _Requests) -> tuple[str, int]:
+    """What a request is called in each run, and which one of these that are called so, from 1."""
     name = same_in_each_run(until.label)
-    return sum(same_in_each_run(r.label) == name for r in among if r.order <= until.order)
+    return name, sum(same_in_each_run(r.label) == name for r in among if r.order <= until.order)
 
 
 def _changes(request: Request) -> bool:
@@ -111,7 +109,7 @@ def _pairs(
     surely = _surely(changes)
     held, wakes = _transactions(own, surely), _transactions(following, surely)
     kinds = list(dict.fromkeys(transaction.kind for transaction in wakes))
-    first, latest = {t.kind: t for t in reversed(held)}, {t.kind: t for t in wakes}
+    first, latest = _first_of_each(held), {t.kind: t for t in wakes}
     pairs = (
         (start, latest[kinds[place]].begin)
         for place in range(len(kinds) - 1, 0, -1)
@@ -131,11 +129,17 @@ def _pairs_of_one(
     if not wakes:
         return []
     until = wakes[-1].begin
-    first: dict[tuple[str, ...], Request] = {}
-    for transaction in _transactions(own, surely):
-        first.setdefault(transaction.kind, transaction.change)
-    pairs = [(change, until) for change in first.values() if change.order < until.order]
-    return pairs[:_MOST_OF_ONE]
+    first = _first_of_each(_transactions(own, surely)).values()
+    pairs = ((t.change, until) for t in first if t.change.order < until.order)
+    return islice(pairs, _MOST_OF_ONE)
+
+
+def _first_of_each(transactions: Sequence[_Transaction]) -> dict[tuple[str, ...], _Transaction]:
+    """The first transaction of each kind, in their order."""
+    first: dict[tuple[str, ...], _Transaction] = {}
+    for transaction in transactions:
+        first.setdefault(transaction.kind, transaction)
+    return first
 
 
 def _surely(changes: _Changes) -> _Changes:

@@ -190,6 +190,19 @@ def test_it_goes_on_when_the_one_that_takes_over_waits_for_what_it_has_locked(
     assert "the one that took over waited for it" in run.evidence[LATE]
 
 
+def held_at_its_request(proxies: Proxies) -> tuple[Armed, threading.Thread]:
+    """The one cut that is armed has been met: what it was, and the driver's thread that stands
+    still there."""
+    (at,) = proxies.armed
+    assert at.action is not None
+    held = threading.Thread(target=at.action)
+    at.fired = 1
+    held.start()
+    while not proxies.done:
+        assert held.is_alive()
+    return at, held
+
+
 AMID = "pause(driver, before db/COMMIT=1 until db/batch=2/INSERT=1)"
 
 
@@ -200,13 +213,7 @@ def test_a_driver_wakes_amid_a_batch_of_its_successor_which_waits_for_its_end(en
     run.arm()
     run.starts()
     run.met(event("batch=2/offsets", "after"))  # nobody stands still yet
-    (at,) = proxies.armed
-    assert at.action is not None
-    held = threading.Thread(target=at.action)
-    at.fired = 1
-    held.start()
-    while not proxies.done:
-        assert held.is_alive()
+    at, held = held_at_its_request(proxies)
     run.starts()
     run.met(event("batch=1/offsets", "after"))
     assert proxies.armed == [at]
@@ -235,13 +242,7 @@ def test_a_driver_wakes_amid_its_successors_replay_by_what_that_asks_from_its_st
     run = injector(proxies, fault)
     run.arm()
     run.starts()
-    (at,) = proxies.armed
-    assert at.action is not None
-    held = threading.Thread(target=at.action)
-    at.fired = 1
-    held.start()
-    while not proxies.done:
-        assert held.is_alive()
+    at, held = held_at_its_request(proxies)
     run.met(event("batch=2/offsets", "after"))
     assert proxies.armed == [at]
     run.starts()
