@@ -20,6 +20,7 @@ from bettong.harness.search import exhaustive
 from bettong.harness.search.bounds import SearchBounds, bounds_of
 from bettong.harness.search.fault_plan import FaultPlan, parse_plan
 from bettong.harness.search.ldfi import LOG, search_scenario
+from bettong.harness.search.system import code_of
 from bettong.lineage.own_folder import own_folder
 from bettong.lineage.results import Guarantee, Result, begin_answer
 from bettong.lineage.search.loop import Budget
@@ -110,15 +111,19 @@ def replay(
     own_input = found.options.get("input")
     input_file = file.parent / own_input if isinstance(own_input, str) else None
     scenario = load_scenario(found.scenario)
-    plan = FaultPlan.of(found.schedule)
+    code, assumptions = code_of(scenario), FaultPlan.of(found.schedule).assumptions
+    if found.options.get("code", code) != code:
+        assumptions += ("the engine or the application has changed since this was found",)
     on_event(Started(scenario.name, "scenario"))
-    with _campaign(scenario, backend, out, input_file, 0, None, on_event) as campaign:
+    with _campaign(
+        scenario, backend, out, input_file, 0, None, on_event, expected=found.expected
+    ) as campaign:
         campaign.spares_jvm = False
         campaign.replay = found.options.get("replay") is not False
         campaign.again = found.options.get("again") is True
         campaign.power_cut = found.options.get("power_cut") is True
         result = run_campaign(
-            campaign, lambda _: [found.schedule], clean_runs=0, assumptions=plan.assumptions
+            campaign, lambda _: [found.schedule], clean_runs=0, assumptions=assumptions
         )
         return _finished(result, out, on_event)
 
@@ -188,6 +193,7 @@ def _campaign(
             expected,
             seed=seed,
             options=options,
+            code=code_of(scenario),
             limits=replace(limits or Limits(), until=budget.ends),
             resume=resume,
             on_event=on_event,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -81,8 +81,8 @@ def command(
     """Judge what was OBSERVED against what was EXPECTED: lost, repeated, reordered, unexpected or
     changed records, each with its witnesses.
 
-    Both are files, or directories of files: .parquet, .arrow, .feather, .jsonl, .ndjson.
-    EXPECTED holds each message once.
+    Both are files, or directories of files: .parquet, .arrow, .feather, .ipc, .arrows, .jsonl,
+    .ndjson, .json (an object a line). EXPECTED holds each message once.
     """
     if out is not None:
         begin_answer(out)
@@ -164,6 +164,14 @@ def _on_spark(check: StoredCheck, master: str) -> Judgement:
     return judge_on_spark(check, master)
 
 
+def _as_stored(check: StoredCheck) -> Iterator[str]:
+    """What the order of the records rests on, where no column gives it."""
+    columns = check.columns
+    for history, column in ((check.expected, columns.order), (check.observed, columns.arrival)):
+        if check.ordering != "none" and column is None and (said := history.by_name()):
+            yield said
+
+
 def _result(
     check: StoredCheck,
     judgement: Judgement,
@@ -192,6 +200,7 @@ def _result(
             f"ids in {', '.join(columns.id)}; {order} was checked",
             f"contents compared: {compared}",
             "records are distinguished by 64-bit hashes of their ids",
+            *_as_stored(check),
         ),
         started_at=started,
         duration_s=seconds,

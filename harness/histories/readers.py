@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -78,13 +81,29 @@ class StoredHistory:
                 )
         return cls(name, files, partitions)
 
+    def by_name(self) -> str | None:
+        """Says in which order its files are read, where there are several; names two whose numbers
+        are not in the order of their names."""
+        if len(self.files) < 2:
+            return None
+        said = f"the {len(self.files)} files of {self.name} are read in the order of their names"
+        for one, other in pairwise(self.files):
+            if _numbered(other) < _numbered(one):
+                return f"{said}, {one.name} before {other.name}"
+        return said
+
     def columns(self) -> list[str]:
         """Names of the columns of all files, and of all lines that were read; none where nothing
         can be read, which whoever reads the records reports."""
         if not self.seen:
             for file in self.files:
                 with contextlib.suppress(MalformedHistoryError):
-                    self.seen.update(dict.fromkeys(self._columns(file)))
+                    names = self._columns(file)
+                    if twice := [name for name, times in Counter(names).items() if times > 1]:
+                        raise UsageError(
+                            f"{file}: several columns are called {twice[0]}: rename all but one"
+                        )
+                    self.seen.update(dict.fromkeys(names))
         return list(self.seen)
 
     def _columns(self, file: Path) -> list[str]:
@@ -178,6 +197,12 @@ class StoredHistory:
             yield
         except (pa.ArrowException, OSError, KeyError, UnicodeDecodeError) as e:
             raise MalformedHistoryError(f"{self.name}: {file} cannot be read: {e}") from e
+
+
+def _numbered(path: Path) -> list[tuple[int, str]]:
+    """A path in the order of the numbers in its name, 9 before 10, as they were given perhaps."""
+    parts = re.split(r"(\d+)", str(path))
+    return [(int(part), "") if n % 2 else (0, part) for n, part in enumerate(parts)]
 
 
 def _hidden(name: str) -> bool:

@@ -55,17 +55,23 @@ def members(session: int) -> list[int]:
     return found
 
 
-def end(session: int, start: str) -> None:
-    """SIGKILL every process of a session, until none is left or two seconds have passed."""
+def end(sessions: dict[int, str]) -> None:
+    """SIGKILL every process of these sessions, until none is left or two seconds have passed.
+
+    All at once: what has ended stays in a session for as long as its parent, in another one, lives.
+    """
+    left = dict(sessions)
     deadline = time.monotonic() + 2
-    while not is_anothers(session, start) and (pids := members(session)):
-        for pid in pids:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue
-        if time.monotonic() > deadline:
-            return
+    while left and time.monotonic() < deadline:
+        for session, start in list(left.items()):
+            pids = [] if is_anothers(session, start) else members(session)
+            if not pids:
+                del left[session]
+            for pid in pids:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except OSError:
+                    continue
         time.sleep(0.02)
 
 
@@ -85,8 +91,7 @@ def main() -> None:
             folders.add(rest)
         elif sign == "<":
             folders.discard(rest)
-    for number, start in sessions.items():
-        end(number, start)
+    end(sessions)
     for folder in folders:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -15,6 +15,7 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.script import Script
 from bettong.lineage.errors import UsageError
 from bettong.lineage.files import read_json
+from bettong.lineage.nearest import one_of
 from bettong.lineage.seals import check, unseal, write_sealed
 from bettong.lineage.secrets import MASK, is_secret, masked
 
@@ -23,6 +24,7 @@ KINDS: Mapping[str, Literal["sink", "job"]] = {
     "bettong-job-counterexample": "job",
 }
 _FIELDS = {"target": str, "options": dict, "endpoints": dict, "faults": list}
+_MORE = ("kind", "version", "expect", "script")
 
 
 def is_one(path: Path) -> bool:
@@ -74,6 +76,8 @@ def read(path: Path, options: Mapping[str, str], endpoints: Mapping[str, str]) -
         raise UsageError(f"{path} is not a counterexample of Bettong")
     if value.get("version") != 1:
         raise UsageError(f"{path} is of version {value.get('version')!r}; this Bettong reads 1")
+    for name in value:
+        one_of(name, [*_FIELDS, *_MORE], f"{path}: the part")
     for name, kind in _FIELDS.items():
         if not isinstance(value.get(name), kind):
             raise UsageError(f"{path}: {name} is missing or of the wrong kind")

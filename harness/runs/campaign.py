@@ -76,6 +76,7 @@ class Campaign:
             of what it finds is judged too; of runs that have left the same on the disks, of one.
         power_cut: whether what is not durable is lost before that, and what is left judged.
         options: how the runs are set up, to be repeated by a replay.
+        code: a digest of the code that runs, by which a replay knows that it has changed.
         spares_jvm: crashes and power cuts of the driver spare its JVM, where the backend can; what
             is not good then is run once more, with the whole node killed.
         resume: keep what earlier runs left in the folder.
@@ -89,6 +90,7 @@ class Campaign:
     expected: Guarantee = "effectively-once"
     seed: int = 0
     options: dict[str, Any] = field(default_factory=dict)
+    code: str = ""
     replay: bool = True
     again: bool = False
     power_cut: bool = False
@@ -222,9 +224,7 @@ class Campaign:
         """Keep a schedule that breaks the scenario, with the file that replays it."""
         number = len(self.counterexamples) + 1
         file = self.out / f"counterexample-{number}.json"
-        ending = {"replay": self.replay, "again": self.again, "power_cut": self.power_cut}
-        options = {**self.options, **ending}
-        CounterexampleFile(self.scenario.name, seen.schedule, options).write(file)
+        self.write_counterexample(file, seen.schedule, self.again)
         found = Counterexample(
             faults=tuple(sorted(seen.schedule.ids)),
             anomalies=of_each_kind(seen.anomalies, _ANOMALIES_SHOWN),
@@ -235,6 +235,13 @@ class Campaign:
         )
         self.counterexamples.append(found)
         self.on_event(CounterexampleFound(found))
+
+    def write_counterexample(self, file: Path, schedule: Schedule, again: bool) -> None:
+        """Write the file that replays a schedule; ``again`` as the attribute was in its run."""
+        ending = {"replay": self.replay, "again": again, "power_cut": self.power_cut}
+        asked = {"expect": self.expected, "code": self.code}
+        options = {**self.options, **ending, **asked}
+        CounterexampleFile(self.scenario.name, schedule, options).write(file)
 
     def shrink(self, seen: RunRecord) -> RunRecord:
         """The same violation with as few of its faults as will do."""

@@ -11,9 +11,15 @@ from bettong.harness.backends.choice import BackendChoice
 from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.errors import UsageError
 from bettong.lineage.files import read_json
+from bettong.lineage.nearest import one_of
+from bettong.lineage.results import GUARANTEES, Guarantee
 from bettong.lineage.seals import check, write_sealed
 
 KIND = "bettong-counterexample"
+_PARTS = ("kind", "version", "scenario", "options", "schedule")
+_WHERE = ("workers", "runner", "backend", "master")
+_ENDING = ("replay", "again", "power_cut")
+_OPTIONS = (*_WHERE, *_ENDING, "input", "expect", "code")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +46,12 @@ class CounterexampleFile:
         """On which backend it was found."""
         return BackendChoice.reported(self.options)
 
+    @property
+    def expected(self) -> Guarantee:
+        """The level that was asked for."""
+        level: Guarantee = self.options.get("expect", "effectively-once")
+        return level
+
     def write(self, path: Path) -> None:
         """Write the file."""
         value = {
@@ -65,6 +77,11 @@ class CounterexampleFile:
         if options.get("workers", 0) not in (0, 1, 2):
             raise UsageError(f"{path}: workers is 0, 1 or 2")
         try:
+            for name in value:
+                one_of(name, _PARTS, "the part")
+            for name in options:
+                one_of(name, _OPTIONS, "the option")
+            one_of(str(options.get("expect", "none")), GUARANTEES, "the level")
             found = cls(scenario, Schedule.from_dict(value.get("schedule")), options)
             found.where.backend(found.workers)
         except UsageError as e:

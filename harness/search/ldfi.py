@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import replace
 from hashlib import blake2b
@@ -17,7 +17,6 @@ from bettong.harness.checkers import guarantee_of
 from bettong.harness.events import CounterexampleFound
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import CRASH_MODEL, Campaign
-from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.harness.runs.spared_jvm import spared_jvms
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.describe import counterexample_words
@@ -334,10 +333,7 @@ def _counterexample(
 ) -> Counterexample:
     schedule = executor.schedule(found.schedule)
     file = _free(campaign.out)
-    again = "again" in found.details
-    ending = {"replay": campaign.replay, "again": again, "power_cut": campaign.power_cut}
-    options: Mapping[str, Any] = {**campaign.options, **ending}
-    CounterexampleFile(campaign.scenario.name, schedule, dict(options)).write(file)
+    campaign.write_counterexample(file, schedule, "again" in found.details)
     return Counterexample(
         faults=tuple(sorted(found.schedule)),
         anomalies=found.anomalies,

@@ -35,6 +35,12 @@ def system_of(scenario: Scenario) -> str:
     return digest_of({*_engine(), *_named(scenario), *files_in_use()}, "".join(defined))
 
 
+def code_of(scenario: Scenario) -> str:
+    """Another digest where the engine or a module that the scenario names is another one; raises
+    UsageError when such a module cannot be found."""
+    return digest_of({*_engine(), *_named(scenario)})
+
+
 def digest_of(files: Set[Path], about: str = "") -> str:
     """Another digest where a file holds something else, or where ``about`` says it."""
     digest = blake2b(about.encode(), digest_size=16)

@@ -86,7 +86,13 @@ class World:
 
 
 def text(goal: Any) -> str:
-    """A goal as text: its values joined by commas."""
+    """A goal as text: its values joined by commas; raises ProtocolError for an answer that is
+    none, such as a truth value: a goal is there, or it is not."""
+    if goal is None or isinstance(goal, bool):
+        raise ProtocolError(
+            f"a condition yields {goal!r}, which names no goal: yield what must hold, such as "
+            "(node, payload), where it holds, and nothing where it does not"
+        )
     return as_text(goal if isinstance(goal, tuple) else (goal,))
 
 
@@ -114,6 +120,10 @@ def condition_calls(
             values = (value for row in chosen for value in row)
             try:
                 goals = condition.function(protocol, world, *values)
+                if isinstance(goals, str | bytes):
+                    raise ProtocolError(
+                        f"@{kind}condition {condition.name} returns text: yield its goals"
+                    )
                 found.append((call, [(text(goal), len(call.reads)) for goal in goals]))
             except BettongError:
                 raise

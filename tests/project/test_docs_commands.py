@@ -107,6 +107,13 @@ QUICK: dict[str, tuple[Prepare, Commands]] = {
             ("bettong report bettong-out/word_count --otlp --openlineage --dot", 0),
         ],
     ),
+    "write-a-protocol.md": (
+        lambda folder: write_files("write-a-protocol.md", folder),
+        [
+            ("bettong protocol handover.py:HandOver", 1),
+            ("bettong protocol handover.py:HandOverAgain", 0),
+        ],
+    ),
     "ci.md": (shards, [("bettong report part-1 part-2 part-3 part-4 --out report", 0)]),
 }
 CRASH = "--faults crash.yaml"

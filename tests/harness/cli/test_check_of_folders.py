@@ -200,3 +200,26 @@ def test_bytes_within_others_are_shown(tmp_path: Path) -> None:
     o = parquet(tmp_path / "o.parquet", [{"id": 1, "v": [{"raw": b"\xfe"}]}])
     found = check(e, o, "--json")
     assert json.loads(found.output)["anomalies"][0]["seen"] == [{"raw": "fe"}]
+
+
+def test_in_which_order_files_are_read_is_said_where_it_counts(tmp_path: Path) -> None:
+    """Names are texts: the tenth part comes before the ninth."""
+    for side in ("e", "o"):
+        for number in (9, 10):
+            lines(tmp_path / side / f"part-{number}.jsonl", [{"id": number, "seq": number}])
+    said = "the 2 files of expected are read in the order of their names, part-10.jsonl before part"
+    total = check(tmp_path / "e", tmp_path / "o", "--ordering", "total", "--json")
+    assert said in total.output, total.output
+    ordered = ("--ordering", "total", "--order", "seq", "--arrival", "seq", "--json")
+    for others in (ordered, ("--json",)):
+        found = check(tmp_path / "e", tmp_path / "o", *others)
+        assert found.exit_code == 0, found.output
+        assert "are read in the order of their names" not in found.output
+
+
+def test_two_columns_of_one_name_are_no_history(tmp_path: Path) -> None:
+    both = pa.table([[1], [2]], names=["id", "id"])
+    pq.write_table(both, tmp_path / "e.parquet")
+    found = check(tmp_path / "e.parquet", tmp_path / "e.parquet")
+    assert found.exit_code == 2, found.output
+    assert "several columns are called id: rename all but one" in found.output

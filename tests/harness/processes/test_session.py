@@ -4,7 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -127,6 +130,25 @@ def test_the_watchdog_ends_the_sessions_that_it_was_told_of(tmp_path: Path, anot
     session.kill()
 
 
+def test_the_watchdog_waits_for_nothing_that_another_session_keeps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is killed belongs to its session until its parent has asked for it, or has ended too."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", NEVER_ASKS], stdout=subprocess.PIPE, start_new_session=True
+    )
+    assert parent.stdout is not None
+    child = int(parent.stdout.readline())
+    sessions = {pid: watchdog.started(pid) for pid in (child, parent.pid)}
+    never_up = SimpleNamespace(monotonic=lambda: 0.0, sleep=time.sleep)
+    monkeypatch.setattr(watchdog, "time", never_up)
+    ending = threading.Thread(target=watchdog.end, args=(sessions,))
+    ending.start()
+    parent.wait()
+    ending.join()
+    wait_gone(child)
+
+
 def test_the_end_of_what_has_ended_is_not_that_of_whoever_has_its_number_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +170,14 @@ def test_the_end_of_what_has_ended_is_not_that_of_whoever_has_its_number_now(
     monkeypatch.undo()
     ProcessSession(stranger).kill()
 
+
+NEVER_ASKS = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"],
+                         start_new_session=True)
+print(child.pid, flush=True)
+time.sleep(600)
+"""
 
 ASKED = """
 import sys

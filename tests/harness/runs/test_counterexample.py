@@ -29,7 +29,7 @@ def test_what_is_written_is_read(folder: Path) -> None:
     path = folder / "a.json"
     FOUND.write(path)
     assert CounterexampleFile.read(path) == FOUND
-    assert FOUND.workers == 2
+    assert (FOUND.workers, FOUND.expected) == (2, "effectively-once")
 
 
 @given(data=st.data())
@@ -59,6 +59,9 @@ def test_a_damaged_file_is_read_as_it_was_or_refused_in_one_line(
         ({"version": 2}, "of version 2"),
         ({"scenario": 3}, "wrong kind"),
         ({"options": {"workers": -1}}, "workers is 0, 1 or 2"),
+        ({"options": {"power_cuts": True}}, "the option 'power_cuts' is not known; .*power_cut"),
+        ({"options": {"expect": "exactly-once"}}, "'exactly-once' is not known; .*effectively-"),
+        ({"schedules": {}}, "the part 'schedules' is not known; did you mean schedule"),
         ({"schedule": {"faults": [{"crash": {"node": "driver"}}]}}, "give one of before and after"),
     ],
 )

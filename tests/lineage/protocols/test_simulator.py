@@ -234,6 +234,20 @@ def test_a_condition_that_yields_nothing_at_all_is_named() -> None:
         Simulation(protocol).play(FailureSpec(("a", "b"), 1), CLEAN)
 
 
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (lambda *_: "done", "precondition asked returns text: yield its goals"),
+        (lambda *_: [True], "a condition yields True, which names no goal"),
+        (lambda *_: [None], "a condition yields None, which names no goal"),
+    ],
+)
+def test_what_names_no_goal_is_none(answer: Any, says: str) -> None:
+    asked = precondition("begin")(lambda *arguments: answer(*arguments))
+    with pytest.raises(ProtocolError, match=says):
+        Simulation(variant(asked=asked)).play(FailureSpec(("a", "b"), 1), CLEAN)
+
+
 def test_a_relation_is_not_called_like_what_every_node_has() -> None:
     def adds(self: Any, me: Any, x: int) -> None:
         me.facts.add(x)
