@@ -1,0 +1,38 @@
+"""What a replay goes by: the level and the code that its counterexample was found with."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from bettong.harness.api import load_scenario, replay, run_scenario
+from bettong.harness.backends.local import LocalBackend
+from bettong.lineage.seals import unseal
+
+CHANGED = "the engine or the application has changed since this was found"
+
+
+def test_a_replay_asks_for_the_level_it_was_found_under_and_tells_of_other_code(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    scenario = load_scenario("sink_drops_torn_row")
+    found = run_scenario(
+        scenario,
+        scenario.shown_by(),
+        backend=backend,
+        out=tmp_path / "found",
+        expected="at-least-once",
+    )
+    assert (found.verdict, found.expected) == ("invalid", "at-least-once")
+    file = tmp_path / "found" / "counterexample-1.json"
+    same = replay(file, backend=backend, out=tmp_path / "same")
+    assert (same.verdict, same.expected) == ("invalid", "at-least-once")
+    assert CHANGED not in same.assumptions
+
+    value = json.loads(file.read_text())
+    value["options"] |= {"expect": "none", "code": "that of another day"}
+    unseal(file)
+    file.write_text(json.dumps(value))
+    other = replay(file, backend=backend, out=tmp_path / "other")
+    assert (other.verdict, other.expected) == ("valid", "none")
+    assert CHANGED in other.assumptions
