@@ -100,6 +100,7 @@ class RecordLog:
         self._segments: list[_Segment] = []
         self._file: AppendFile | None = None
         self._has_rest = False
+        self._half_begun: Path | None = None
         disk.make_directory(directory)
         self._recover(on_head, visit)
 
@@ -173,6 +174,7 @@ class RecordLog:
             raise OSError(f"{self.directory}: the log is closed")
         segment = self._segments[-1]
         self._cut_rest(self._file, segment)
+        self._take_back()
         return self._file, segment
 
     def _cut_rest(self, file: AppendFile, segment: _Segment) -> None:
@@ -182,6 +184,15 @@ class RecordLog:
             file.truncate(segment.size)
             file.sync()
             self._has_rest = False
+
+    def _take_back(self) -> None:
+        """Remove a segment that could not be begun, but may have its name by then: it says where
+        the one before it ends, which goes on. Raises OSError, and then it may be there still."""
+        if self._half_begun is not None:
+            with contextlib.suppress(FileNotFoundError):
+                self._disk.remove(self._half_begun)
+            self._disk.sync_directory(self.directory)
+            self._half_begun = None
 
     def _begin(self, number: int) -> None:
         head = self._head()
@@ -195,8 +206,10 @@ class RecordLog:
         file = self._disk.append_to(unfinished)
         file.write(content)
         file.sync()
-        self._disk.rename(unfinished, segment_path(self.directory, number))
+        self._half_begun = segment_path(self.directory, number)
+        self._disk.rename(unfinished, self._half_begun)
         self._disk.sync_directory(self.directory)
+        self._half_begun = None
         self._file = file
         self._segments.append(_Segment(number, head, len(content)))
 

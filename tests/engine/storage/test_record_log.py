@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -178,3 +179,28 @@ def test_a_segment_is_followed_by_another_once_nothing_is_left_behind_its_last_r
     owner.log.roll_when_full()
     owner.append(1, 1, b"next")
     assert Owner(SimulatedDisk(disk.image())).records == owner.records
+
+
+@pytest.mark.parametrize("operation", ["rename", "remove", "sync_directory"])
+def test_a_segment_that_was_not_begun_is_none(
+    operation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name may be there all the same, and the one before it goes on."""
+
+    def fail(*_: Path) -> None:
+        called(*_)
+        raise OSError(5, "Input/output error")
+
+    disk = SimulatedDisk()
+    owner = Owner(disk, segment_bytes=1)
+    owner.append(1, 0, b"kept")
+    called = getattr(disk, operation)
+    with monkeypatch.context() as patch:
+        patch.setattr(disk, operation, fail)
+        with contextlib.suppress(OSError):
+            owner.log.roll_when_full()
+    owner.log.append(1, 1, b"behind it")
+    wanted = [(1, 0, b"kept"), (1, 1, b"behind it")]
+    assert [Owner(SimulatedDisk(image)).records for image in disk.images()] == [wanted]
+    owner.append(1, 2, b"in the next one")
+    assert Owner(SimulatedDisk(disk.image())).records == [*wanted, (1, 2, b"in the next one")]
