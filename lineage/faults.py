@@ -63,20 +63,35 @@ class Bounds:
             not named is unlimited.
         total: the largest number of faults of all kinds, or None.
         alone: kinds of which a fault is as much as the total: it fires alone.
+        followed: kinds of which a fault fires alone, or with a crash; only where there is one crash
+            at most.
     """
 
     at_most: Mapping[str, int] = field(default_factory=dict)
     total: int | None = None
     alone: AbstractSet[str] = frozenset()
+    followed: AbstractSet[str] = frozenset()
+
+    @property
+    def most(self) -> int | None:
+        """The largest weight of all faults of a schedule, or None."""
+        return None if self.total is None else self.total * (2 if self.followed else 1)
 
     def weight(self, fault: Fault) -> int:
-        """What a fault counts towards the total."""
-        return self.total if self.total is not None and fault.kind in self.alone else 1
+        """What a fault counts towards :attr:`most`. A crash weighs half of others where it may
+        follow a fault beside which there is no room for these."""
+        if self.most is None:
+            return 1
+        if fault.kind in self.alone:
+            return self.most
+        if fault.kind in self.followed:
+            return self.most - 1
+        return 2 if self.followed and fault.kind != CRASH else 1
 
     def allow(self, faults: Iterable[Fault]) -> bool:
         """Whether these faults may happen together."""
         chosen = list(faults)
-        if self.total is not None and sum(map(self.weight, chosen)) > self.total:
+        if self.most is not None and sum(map(self.weight, chosen)) > self.most:
             return False
         kinds = Counter(f.kind for f in chosen)
         groups = Counter(f.group for f in chosen if f.group)
@@ -91,4 +106,6 @@ class Bounds:
             parts.append(f"at most {self.total} faults in all")
         if self.total is not None and self.alone:
             parts.append(f"each {' or '.join(sorted(self.alone))} alone")
+        if self.total is not None and self.followed:
+            parts.append(f"each {' or '.join(sorted(self.followed))} alone or with a crash")
         return ", ".join(parts) or "no bound"

@@ -10,6 +10,7 @@ from bettong.harness.faults import registry
 from bettong.harness.faults.fault import Fault, Premise, TakenSteps
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.search.occurrences import Occurrence
+from bettong.lineage.faults import CRASH
 from bettong.lineage.faults import Fault as BoundedFault
 from bettong.lineage.graph import Lineage
 
@@ -27,6 +28,10 @@ class LeafBuilder:
         kinds: of the faults that are asked for, as bounds count them.
         same: faults, each with the one that stands for it.
         run: all of the run.
+        followed: kinds of faults beside which nothing fires but, behind them, a crash of the node
+            that they have hit and that has lived on.
+        firing: all faults that fire in the run.
+        lived_on: nodes that one of those kinds has hit and that live on.
         injected: the faults that had fired so far.
         faults: the harness's faults that leaves name, by id.
         made: the leaves so far, each with the node whose life it is, if it is one's.
@@ -38,6 +43,9 @@ class LeafBuilder:
     kinds: AbstractSet[str]
     same: Mapping[str, Fault]
     run: TakenSteps
+    followed: AbstractSet[str] = frozenset()
+    firing: Sequence[Fault] = ()
+    lived_on: set[str] = field(default_factory=set)
     injected: list[Fault] = field(default_factory=list)
     faults: dict[str, Fault] = field(default_factory=dict)
     made: list[tuple[str, str]] = field(default_factory=list)
@@ -54,20 +62,23 @@ class LeafBuilder:
 
     def request(self, o: Occurrence) -> str:
         """A request arrives."""
-        found = self._against("arrives", o)
+        found, _ = self._against("arrives", o)
         id = ", no ".join([f"arrives({o.name})", *(fault.id for fault in found)])
         return self._leaf(id, found, o.link or "", o)
 
     def reply(self, o: Occurrence) -> str:
         """Its reply arrives."""
-        return self._leaf(f"answered({o.name})", self._against("answered", o), o.link or "", o)
+        found, _ = self._against("answered", o)
+        return self._leaf(f"answered({o.name})", found, o.link or "", o)
 
     def ended(self, o: Occurrence) -> Iterable[str]:
         """What has to be so for a step to end well besides that, e.g. that the disk takes what it
         writes. Where the fault has fired and the step has ended all the same, it has ended
         because of it, as far as anyone knows."""
         injected = {fault.id for fault in self.injected}
-        for fault in self._against("ends", o):
+        found, beyond = self._against("ends", o)
+        yield from beyond
+        for fault in found:
             if fault.leaves_step and fault.id in injected:
                 yield self.owed(fault)
             else:
@@ -76,24 +87,38 @@ class LeafBuilder:
 
     def stays(self, o: Occurrence) -> Iterable[str]:
         """What a step has written is still there, whatever its node suffers later."""
-        for fault in self._against("stays", o):
+        found, beyond = self._against("stays", o)
+        yield from beyond
+        for fault in found:
             if self.within(fault.points[0].step):
                 yield self._leaf(f"stays({o.name}), no {fault.id}", [fault], o.node, o)
 
-    def lives(self, o: Occurrence, phase: PointPhase) -> str:
+    def lives(self, o: Occurrence, phase: PointPhase) -> list[str]:
         """A node lives at this moment: it is not killed, nor does it stand still until another
         one takes its place."""
-        found = self._against("lives before" if phase == "before" else "lives after", o)
+        found, beyond = self._against("lives before" if phase == "before" else "lives after", o)
         at = Point(o.step, phase, o.number)
         folded = [self._standing_for(fault, o) for fault in found]
         id = f"lives({o.node}, {at})" if not folded else ""
         leaf = self._leaf(id or f"no {', no '.join(f.id for f in folded)}", folded, o.node, o)
         self.made[-1] = leaf, o.node
-        return leaf
+        return [leaf, *beyond]
 
-    def _against(self, premise: Premise, o: Occurrence) -> list[Fault]:
+    def _against(self, premise: Premise, o: Occurrence) -> tuple[list[Fault], list[str]]:
+        """The faults that take a premise away, and where bounds leave some out beside what fires
+        in this run, that this does: without it they might."""
         kinds = self._kinds.get(premise, ())
-        return [fault for kind in kinds for fault in kind.leaves(premise, o, self.run)]
+        found = [fault for kind in kinds for fault in kind.leaves(premise, o, self.run)]
+        followed = next((f for f in self.firing if f.bound in self.followed), None)
+        crash = next((f for f in self.injected if f.bound == CRASH), None)
+        if followed is not None:
+            within = [f for f in found if f.bound != CRASH or o.node in self.lived_on]
+        else:
+            within = [f for f in found if crash is None or f.bound not in self.followed]
+        beside = followed or crash
+        if beside is None or len(within) == len(found):
+            return found, []
+        return within, [self.owed(beside)]
 
     def _standing_for(self, fault: Fault, o: Occurrence) -> Fault:
         stands = self.same.get(fault.id)

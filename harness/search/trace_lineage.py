@@ -36,6 +36,7 @@ from bettong.harness.search.leaves import Batches, LeafBuilder, owed
 from bettong.harness.search.occurrences import (
     Occurrence,
     Reading,
+    hit_by,
     read_occurrences,
 )
 from bettong.harness.search.recovery import CleanRecords, Recoveries
@@ -143,16 +144,20 @@ class _Builder:
     def build(self) -> RunLineage:
         moments = self._moments()
         restarts = {r.position: r for r in self.reading.restarts}
-        begun: dict[int, Fault] = {s.position: s.fault for s in self.reading.injected}
+        begun = {s.position: s.fault for s in self.reading.injected}
         killed: dict[str, Fault] = {}
         injected = self.leaves.injected
         for position in range(len(self.events)):
             if position in begun:
-                injected.append(begun[position])
-                for node in begun[position].takes_away:
-                    killed[node] = begun[position]
+                fault = begun[position]
+                injected.append(fault)
+                for node in fault.takes_away:
+                    killed[node] = fault
+                if fault.bound in self.leaves.followed:
+                    self.leaves.lived_on.add(hit_by(self.reading, fault))
             if position in restarts:
                 restart = restarts[position]
+                self.leaves.lived_on.discard(restart.node)
                 cause = killed.get(restart.node) or next(reversed(injected), None)
                 self.origin[restart.node, restart.incarnation] = [
                     *([self.leaves.owed(cause)] if cause else []),
@@ -226,12 +231,12 @@ class _Builder:
         who = (occurrence.node, occurrence.incarnation)
         point = Point(occurrence.step, phase, occurrence.number)
         disk = self.recoveries.moment(occurrence, point)
-        leaf = self.leaves.lives(occurrence, phase)
+        leaves = self.leaves.lives(occurrence, phase)
         before = self.alive.get(who)
         origin = [] if before else self.origin.get(who, [])
-        premises = [*([before] if before else origin), *disk, leaf]
+        premises = [*([before] if before else origin), *disk, *leaves]
         lived = self.lived.setdefault(who, _Lived())
-        lived.through(*origin, *disk, leaf, str(point))
+        lived.through(*origin, *disk, *leaves, str(point))
         fact = f"alive({occurrence.node}.{occurrence.incarnation}, {point}) {lived.digest:012x}"
         self.lineage.fact(fact, label=f"{occurrence.node} lives, {point}")
         self.lineage.firing(fact, premises, "live on")
@@ -272,6 +277,7 @@ def lineage_of(
     fold: Callable[[Reading], Mapping[str, Fault]] = lambda _: {},
     kinds: AbstractSet[str] = CLASSIC,
     clean: CleanRecords | None = None,
+    followed: AbstractSet[str] = frozenset(),
 ) -> RunLineage:
     """The lineage of a run from its trace.
 
@@ -280,11 +286,19 @@ def lineage_of(
         batches: faults only at steps of the first so many batches.
         fold: gives crashes of a run, each with the one that stands for it.
         kinds: of the faults that are asked for.
+        followed: those of them behind which only a crash fires, of a node that has lived on.
     """
     chosen = tuple(events)
     reading = read_occurrences(chosen)
     leaves = LeafBuilder(
-        Lineage(), message_batches(chosen), batches, kinds, fold(reading), WholeRun(reading)
+        Lineage(),
+        message_batches(chosen),
+        batches,
+        kinds,
+        fold(reading),
+        WholeRun(reading),
+        followed,
+        [faulted.fault for faulted in reading.injected],
     )
     return _Builder(
         reading, chosen, leaves, Recoveries(leaves, clean or CleanRecords.of(reading))

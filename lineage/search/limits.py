@@ -49,7 +49,7 @@ class Limits:
         """Whether no fault, known or not, may happen together with all of these."""
         known, bounds = self._formula.known, self._bounds
         weight = sum(bounds.weight(known[v]) for v in variables)
-        return bounds.total is not None and weight >= bounds.total
+        return bounds.most is not None and weight >= bounds.most
 
     def beside(self, variables: Collection[int]) -> list[int]:
         """The other known faults that may each happen together with these, as far as kinds and
@@ -91,7 +91,7 @@ class Limits:
     def _most(self, limit: _Limit) -> int:
         what, name = limit
         if what == "total":
-            return self._bounds.total or 0
+            return self._bounds.most or 0
         return self._bounds.at_most[name] if what == "kind" else 1
 
     def _count(self, limit: _Limit, variable: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.scenario import Scenario
-from bettong.scenarios.corners import ROLLING_TWO
+from bettong.scenarios.corners import ROLLING, ROLLING_TWO
 from bettong.scenarios.counting import COUNTING
 from bettong.scenarios.mutants.definition import mutant
 
@@ -73,6 +73,14 @@ MUTANTS: Sequence[Scenario] = (
         "gateway",
         "disks:DropsNewestFirst",
         "Remove the oldest first: what is left when that fails has no gap then.",
+    ),
+    mutant(
+        ROLLING,
+        "sink_keeps_half_begun_segment",
+        "the sink goes on in its log although a new segment, not begun, has its name already",
+        "receiver",
+        "disks:KeepsHalfBegun",
+        "Take back what a failed call may have done all the same, before you go on without it.",
     ),
     mutant(
         COUNTING,

@@ -181,6 +181,21 @@ class DropsNewestFirst(Gateway):
     journal_class = _GappedJournal
 
 
+class _KeepsHalfBegun(RecordLog):
+    def _take_back(self) -> None:
+        pass
+
+
+class _TwoEndedLedger(Ledger):
+    log_class = _KeepsHalfBegun
+
+
+class KeepsHalfBegun(Receiver):
+    """Goes on in a segment of its log, although the next one has its name already."""
+
+    ledger_class = _TwoEndedLedger
+
+
 class _TrustsWhatIsThere(RecordLog):
     def _make_durable(self, file: AppendFile) -> None:
         pass

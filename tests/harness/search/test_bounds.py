@@ -24,7 +24,9 @@ def test_each_profile_goes_further_than_the_one_before() -> None:
     pairs = [(a, b) for a in EACH for b in EACH if a.kind < b.kind]
     assert not any(bounds_of("quick").bounds.allow(pair) for pair in pairs)
     allowed = [{f.kind for f in p} for p in pairs if bounds_of("standard").bounds.allow(p)]
-    assert allowed == [{CRASH, LOSS}]
+    assert allowed == [{CRASH, LOSS}, {CRASH, STORAGE}]
+    three = [Fault("crash", CRASH), Fault("storage", STORAGE), Fault("loss", LOSS)]
+    assert not bounds_of("standard").bounds.allow(three)
     assert all(bounds_of("standard", {"together": 2}).bounds.allow(pair) for pair in pairs)
     assert all(bounds_of("thorough").bounds.allow(pair) for pair in pairs)
     twice = [Fault("crash 1", CRASH), Fault("crash 2", CRASH)]
@@ -33,7 +35,10 @@ def test_each_profile_goes_further_than_the_one_before() -> None:
 
 
 def test_what_fires_alone_is_said_in_the_words_of_a_verdict() -> None:
-    assert "each duplicate or partition or pause or storage alone" in bounds_of("standard").words()
+    words = bounds_of("standard").words()
+    assert "each duplicate or partition or pause alone, each storage alone or with a crash" in words
+    twice = bounds_of("standard", {"crashes": 2}).words()
+    assert "each duplicate or partition or pause or storage alone" in twice
     assert "alone" not in bounds_of("standard", {"together": 2}).words()
 
 

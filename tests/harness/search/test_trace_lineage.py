@@ -10,6 +10,7 @@ import pytest
 from bettong.harness.faults.kinds import Crash, Omit, OmitReply, Storage
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.registry import to_entry
+from bettong.harness.search.bounds import bounds_of
 from bettong.harness.search.occurrences import read_occurrences
 from bettong.harness.search.recovery import CleanRecords
 from bettong.harness.search.trace_lineage import RunLineage, lineage_of, make_up
@@ -332,6 +333,47 @@ def test_a_node_that_ends_by_itself_and_comes_back_owes_that_to_the_fault_that_f
         assert search.admits(both)
         assert not search.admits(frozenset({refused}))
         assert search.admits(frozenset({f"crash(driver, before {COMMIT})"}))
+
+
+@pytest.mark.parametrize("lives_on", [True, False])
+def test_behind_a_failed_write_who_has_come_through_it_is_killed_and_nobody_else(
+    lives_on: bool,
+) -> None:
+    refused = f"storage(ENOSPC, before {OFFSETS})"
+    trace = Trace()
+    trace.whole(OPEN)
+    trace.whole(PLAN)
+    trace.begin(OFFSETS, PLAN)
+    trace.injects(refused, "")
+    trace.fail(OFFSETS)
+    if not lives_on:
+        trace.restart()
+        trace.whole("epoch=2/sink.open")
+    trace.whole(OFFSETS, PLAN)
+    trace.committed()
+    trace.whole(COMMITS)
+    reach = bounds_of("standard").bounds
+    kinds, followed = frozenset({STORAGE, CRASH}), frozenset(reach.followed)
+    killed = replayed(f"crash(driver, before {COMMIT})")
+    with Hypotheses(lineage_of(clean().events, kinds=kinds).lineage, reach) as search:
+        for other in (trace, killed):
+            search.extend(lineage_of(other.events, kinds=kinds, followed=followed).lineage)
+        again, early = (frozenset({f"crash(driver, before {at})"}) for at in (f"{OFFSETS}#2", PLAN))
+        other_node = frozenset({f"crash(receiver, before {SERVED})"})
+        assert search.admits(again | {refused}) == lives_on
+        assert not search.admits(early | {refused})
+        assert not search.admits(other_node | {refused})
+        assert all(map(search.admits, (early, other_node))), "alone they are tried"
+        assert not search.admits(frozenset({refused})), "it was run"
+
+
+def test_what_fails_alone_is_not_made_good_by_the_run_of_a_crash() -> None:
+    reach = bounds_of("standard").bounds
+    kinds, followed = frozenset({STORAGE, CRASH}), frozenset(reach.followed)
+    killed = replayed(f"crash(driver, before {COMMIT})")
+    with Hypotheses(lineage_of(clean().events, kinds=kinds).lineage, reach) as search:
+        search.extend(lineage_of(killed.events, kinds=kinds, followed=followed).lineage)
+        assert search.admits(frozenset({f"storage(EIO, after {SERVED})"}))
 
 
 def test_a_step_whose_cause_cannot_be_told_is_named() -> None:
