@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from bettong.engine.steps import DISK_STALL
 from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
-from bettong.harness.faults.fault import Begun, Fault, Go, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.fault import Begun, DiskCall, Fault, Go, Premise, TakenStep, TakenSteps
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.wording import moment, ordinal
 from bettong.lineage.faults import PAUSE
@@ -74,6 +74,10 @@ class Stall(Fault):
         return self.node
 
     @property
+    def variety(self) -> str:
+        return f"call {self.call}"
+
+    @property
     def holds_thread(self) -> bool:
         return True
 
@@ -94,9 +98,25 @@ class Stall(Fault):
 
     @classmethod
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Stall]:
-        """Right before the first ``sync``: something is written, and nobody has been told."""
-        sync = next((c.number for c in step.calls if c.operation.startswith("sync")), None)
-        if sync is not None and (again := run.tried_again(step)) is not None:
+        """Right before the first ``sync``, and before each one of more that is written after it:
+        something is there, and nobody has been told. What one file needs a lock for is not always
+        within the lock of the next."""
+        syncs = _before_syncs(step.calls)
+        if syncs and (again := run.tried_again(step)) is not None:
             at = Point(step.step, "before", step.number)
             third = replace(again, occurrence=again.occurrence + 1)
-            yield cls(step.node, at, sync, third)
+            for sync in syncs:
+                yield cls(step.node, at, sync, third)
+
+
+def _before_syncs(calls: Sequence[DiskCall]) -> list[int]:
+    """The calls by which a step waits for its disk: its first sync of all, and each of a file to
+    which it has written since the one before."""
+    found, written = [], False
+    for call in calls:
+        if call.operation.startswith("sync"):
+            if written or not found:
+                found.append(call.number)
+            written = False
+        written |= call.operation == "append"
+    return found
