@@ -20,7 +20,12 @@ from bettong.engine.net.errors import FrameError
 from bettong.engine.state.manifest import Manifest, current_epoch
 from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Scenario
-from bettong.scenarios.applications import changing_sum, renamed_sum, rescaled_sum
+from bettong.scenarios.applications import (
+    changing_sum,
+    renamed_sum,
+    rescaled_sum,
+    rescaled_totals,
+)
 from bettong.scenarios.counting import COUNTING
 from bettong.scenarios.live import merged
 
@@ -28,8 +33,8 @@ _LARGE = 4_300_000  # more than one answer of the gateway and one part of a prep
 
 
 def amounts() -> bytes:
-    """Six numbers of three keys."""
-    return b"one,5\ntwo,10\nthree,15\none,5\ntwo,10\nthree,15"
+    """Six numbers of three keys, no two of them the same: one that is taken for another shows."""
+    return b"one,5\ntwo,10\nthree,15\none,20\ntwo,25\nthree,30"
 
 
 def _numbers(*values: int) -> str | dict[str, str]:
@@ -194,6 +199,12 @@ class OtherScale(OtherCode):
     versions = rescaled_sum.versions
 
 
+class OtherScaleOfAll(OtherCode):
+    """The same, where a tick meets the state of all keys at once."""
+
+    versions = rescaled_totals.versions
+
+
 ROLLING = replace(
     COUNTING,
     name="counting_rolling",
@@ -303,6 +314,16 @@ RESCALED = replace(
     classes={"protocol": "bettong.scenarios.corners:OtherScale"},
 )
 
+RESCALED_TOTALS = replace(
+    RESCALED,
+    name="totals_rescaled",
+    title="totals of all keys in 2 batches, told by ticks, which are kept in hundredths after the "
+    "first restart",
+    application="bettong.scenarios.applications.rescaled_totals:app",
+    input=lambda: b"one,5\ntwo,10\none,15\none,20",
+    classes={"protocol": "bettong.scenarios.corners:OtherScaleOfAll"},
+)
+
 VISITS = Scenario(
     "visits",
     "sessions, ticks, state that is forgotten and a dead letter: 11 lines in 2 batches, with one "
@@ -390,6 +411,7 @@ SCENARIOS: Sequence[Scenario] = (
     CHANGED,
     RENAMED,
     RESCALED,
+    RESCALED_TOTALS,
     ON_ARRAYS,
     IN_PARTS,
     VISITS,

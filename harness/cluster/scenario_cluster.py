@@ -225,7 +225,9 @@ class RunCluster(Cluster):
         the run has nothing else to do meanwhile: then it is short, but longer than it takes to see
         that nobody goes on; where only a thread stands still nobody has to see that."""
         silent = [fault for fault in self.control.schedule.faults if fault.is_silent]
-        unseen = [fault.holds_thread and not fault.until_idle for fault in silent]
+        unseen = [
+            fault.holds_thread and not (fault.until_idle or fault.until_still) for fault in silent
+        ]
         waits = (patience(_SOONER_S if one else _SOON_S) for one in unseen)
         return max(waits, default=Patience.timeout_s)
 

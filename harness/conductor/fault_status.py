@@ -19,6 +19,7 @@ class Planned:
         since: when it came into force, in seconds of a monotonic clock.
         met: how many requests have met it.
         node: the node that took the step at which it began; empty while it has not.
+        is_met: the moment has come from which on it matters that nobody goes on without it.
     """
 
     fault: Fault
@@ -28,6 +29,13 @@ class Planned:
     since: float = 0.0
     met: int = 0
     node: str = ""
+    is_met: bool = False
+
+    @property
+    def ends_when_still(self) -> bool:
+        """Whether it is to end as soon as nobody goes on."""
+        met = self.is_met or self.fault.still_from is None
+        return self.in_force and self.fault.until_still and met
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +57,15 @@ class PlannedFaults:
         self._all = [Planned(fault) for fault in schedule.faults]
         self._starts: dict[Point, list[Planned]] = {}
         self._ends: dict[Point, list[Planned]] = {}
+        self._met: dict[Point, list[Planned]] = {}
         self._recurring: list[tuple[Planned, tuple[str, int]]] = []
         for planned in self._all:
             start, *end = planned.fault.points
             self._starts.setdefault(start, []).append(planned)
             for until in end:
                 self._ends.setdefault(until, []).append(planned)
+            if planned.fault.still_from is not None:
+                self._met.setdefault(planned.fault.still_from, []).append(planned)
 
     @property
     def reports(self) -> tuple[str, ...]:
@@ -80,6 +91,12 @@ class PlannedFaults:
         return [Injected(p.fault, p.node) for p in self._all if p.in_force or p.done or p.evidence]
 
     @property
+    def held(self) -> frozenset[str]:
+        """Nodes of which a thread stands still until nobody else goes on."""
+        threads = (p for p in self._all if p.fault.holds_thread and p.ends_when_still)
+        return frozenset(node for planned in threads for node in planned.fault.nodes)
+
+    @property
     def unended(self) -> tuple[str, ...]:
         """Ids of those in force that are to end at a moment that has not come."""
         return tuple(p.fault.id for p in self._all if p.in_force and len(p.fault.points) > 1)
@@ -99,9 +116,12 @@ class PlannedFaults:
 
     def due(self, event: TraceEvent, occurrence: int) -> tuple[list[Planned], list[Planned]]:
         """Those that end at this moment, and those that begin."""
-        if event.phase == "failed" or not (self._starts or self._ends or self._recurring):
+        known = self._starts or self._ends or self._met or self._recurring
+        if event.phase == "failed" or not known:
             return [], []
         point = Point(event.step, event.phase, occurrence)
+        for planned in self._met.pop(point, []):
+            planned.is_met = True
         process, starts = (event.node, event.incarnation), self._starts.pop(point, [])
         again = [
             planned

@@ -109,18 +109,18 @@ class Injection:
             for planned in held:
                 self._end(planned, "the process ended within the step")
 
-    def wake(self, drained: bool) -> bool:
+    def wake(self, drained: bool) -> list[Planned]:
         """Let those go on that stand still until everybody else has done their work, or, if that
-        is not ``drained``, until nobody goes on without them; whether there were any."""
+        is not ``drained``, until nobody goes on without them."""
         with self._acting:
             waiting = [
                 p
                 for p in self._planned
-                if p.in_force and (p.fault.until_idle if drained else p.fault.until_still)
+                if (p.in_force and p.fault.until_idle if drained else p.ends_when_still)
             ]
             for planned in waiting:
                 self._end(planned, _DRAINED if len(planned.fault.points) > 1 else "")
-            return bool(waiting)
+            return waiting
 
     def end_unended(self, seen: str, done: bool) -> None:
         """End those whose end is a moment that does not come any more, as has been seen; they are

@@ -135,9 +135,10 @@ class RunControl:
             return self._book.waiting()
 
     def at_work(self) -> frozenset[str]:
-        """The nodes that are within steps and ask nobody in any of them."""
+        """The nodes that are within steps and ask nobody in any of them; but for one of which a
+        thread is held until nobody else goes on."""
         with self._changed:
-            return self._book.at_work()
+            return self._book.at_work() - self._planned.held
 
     def last_steps(self) -> dict[str, str]:
         """What each node has told last."""
@@ -168,7 +169,10 @@ class RunControl:
     def wake(self, drained: bool = True) -> bool:
         """Let those go on that stand still until everybody else has done their work, or, if that
         is not ``drained``, until nobody goes on without them; whether there were any."""
-        return self._injection.wake(drained)
+        woken = self._injection.wake(drained)
+        if drained:  # a thread that has come this late is not to be killed within its step
+            self._let_pass((p.fault for p in woken if p.fault.holds_thread), 1)
+        return bool(woken)
 
     def end_unended(self, seen: str, done: bool) -> None:
         """End those faults whose end is a moment that does not come any more, as has been seen;
@@ -252,10 +256,14 @@ class RunControl:
                 )
             )
 
-    def _let_pass(self, ended: Iterable[Fault]) -> None:
+    def _let_pass(self, ended: Iterable[Fault], least: int = 0) -> None:
         """Wait until the steps are over that are to come first."""
         with self._changed:
-            held = [(*self._began[f.id], f.steps_first) for f in ended if f.id in self._began]
+            held = [
+                (*self._began[f.id], max(f.steps_first, least))
+                for f in ended
+                if f.id in self._began
+            ]
             self._changed.wait_for(
                 lambda: self._gate.ended or all(self._book.are_over(*first) for first in held),
                 DRAIN_TIMEOUT,

@@ -274,6 +274,11 @@ class Fault(ABC):
         """Whether it ends before that, when nobody can go on without it."""
         return False
 
+    @property
+    def still_from(self) -> Point | None:
+        """The moment before which that does not count; None for none."""
+        return None
+
     def crosses(self, link: str | None) -> bool:
         """Whether what travels on a link meets it while it lasts."""
         return False

@@ -4,7 +4,8 @@ output shows it, and a system that runs for long fills its disks with it.
 What a crash has left is often removed only when the next batch is done. So while faults may have
 fired, only what more than one batch has had the occasion to remove counts; in an undisturbed run
 everything does, and where no more than a call to the disk has failed: whoever is told of that
-removes what it has begun.
+removes what it has begun. Where no process was killed, each driver has come to its own end, also
+one that was replaced, and has left nothing that it had begun.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from bettong.engine.state.housekeeping import FOLDER as FILES
 from bettong.engine.state.manifest import read_version, stored
@@ -50,8 +52,13 @@ def left_over(
     found: list[Anomaly] = []
     if versions is not None and not any(fault.bound == PAUSE for fault in faults):
         found += _state(layout, versions)
+    of_drivers = [layout.files, layout.checkpoint / STATE]
     if all(isinstance(fault, Storage) and not fault.lasting for fault in faults):
-        found += _unfinished(layout, set(map(Storage.left_by, evidence)))
+        unfinished = _begun([*of_drivers, layout.gateway, layout.receiver])
+        unfinished |= set(layout.files.glob("*/_staged/*"))
+        found += _unfinished(layout, unfinished, set(map(Storage.left_by, evidence)))
+    elif not any(fault.kills or isinstance(fault, Storage) for fault in faults):
+        found += _unfinished(layout, _begun(of_drivers))
     return tuple(found)
 
 
@@ -94,11 +101,15 @@ def _batch(file: str) -> float:
     return int(found["batch"]) if found else math.inf
 
 
-def _unfinished(layout: Layout, excused: Collection[str | None]) -> Iterator[Anomaly]:
+def _begun(folders: Iterable[Path]) -> set[Path]:
+    """Files that were to have another name."""
+    return {path for top in folders for pattern in _UNFINISHED for path in top.rglob(pattern)}
+
+
+def _unfinished(
+    layout: Layout, found: Iterable[Path], excused: Collection[str | None] = ()
+) -> Iterator[Anomaly]:
     """Files that were to have another name, and outputs that wait to be committed."""
-    folders = [layout.gateway, layout.receiver, layout.files, layout.checkpoint / STATE]
-    found = {path for top in folders for pattern in _UNFINISHED for path in top.rglob(pattern)}
-    found |= set(layout.files.glob("*/_staged/*"))
     names = sorted(
         path.relative_to(layout.folder).as_posix() for path in found if path.name not in excused
     )

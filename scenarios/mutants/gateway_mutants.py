@@ -52,6 +52,14 @@ MUTANTS: Sequence[Scenario] = (
         "Take from a stream's newest connection alone, and only what follows on the last number.",
     ),
     mutant(
+        COUNTING,
+        "gateway_looks_before_taking_over",
+        "the gateway looks how far a stream is before it takes it from its sender's old connection",
+        "gateway",
+        "gateways:LooksBeforeTakingOver",
+        "Take the stream over first: what the old connection has under way is done by then.",
+    ),
+    mutant(
         WORD_COUNT,
         "gateway_forgets_credit",
         "the gateway counts credit from its start: after a restart it is never enough",

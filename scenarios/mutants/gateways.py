@@ -18,6 +18,7 @@ from bettong.engine.ingest.frames import (
     Released,
     Status,
     StatusReply,
+    Welcome,
 )
 from bettong.engine.ingest.gateway import Arrived, Gateway
 from bettong.engine.ingest.journal import Journal
@@ -96,6 +97,25 @@ class TakesStaleFrames(Gateway):
     replaced."""
 
     stream_class = _TakesEverything
+
+
+class _LooksBeforeTakingOver(Stream):
+    found = 0
+
+    def take_over(self, sender: Connection, node: str) -> None:
+        found = self.journal.end
+        super().take_over(sender, node)
+        self.found = found
+
+
+class LooksBeforeTakingOver(Gateway):
+    """Tells a sender how far its stream was before the one that it has replaced came to an end."""
+
+    stream_class = _LooksBeforeTakingOver
+
+    def welcome(self, stream: Stream) -> Welcome:
+        found = stream.found if isinstance(stream, _LooksBeforeTakingOver) else stream.journal.end
+        return replace(super().welcome(stream), next=found)
 
 
 class _CountsCreditFromItsStart(Stream):

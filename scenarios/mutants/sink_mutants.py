@@ -132,6 +132,14 @@ MUTANTS: Sequence[Scenario] = (
         "Have requests about a batch wait for each other, and look then whether it is done.",
     ),
     mutant(
+        COUNTING,
+        "sink_locks_its_log_alone",
+        "the sink adds a batch to its output without the lock under which it notes the commit",
+        "receiver",
+        "receivers:LocksItsLogAlone",
+        "Hold the lock until the rows are in the output and nobody has to add them any more.",
+    ),
+    mutant(
         WORD_COUNT_TO_FILES,
         "sink_records_late",
         "the sink makes rows visible, and records after that that the batch is committed",

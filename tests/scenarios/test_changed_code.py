@@ -14,7 +14,8 @@ from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.run import run_once
-from bettong.scenarios.corners import CHANGED, RENAMED
+from bettong.scenarios.applications.rescaled_sum import STATE
+from bettong.scenarios.corners import CHANGED, RENAMED, RESCALED_TOTALS
 
 
 @pytest.mark.parametrize(
@@ -55,3 +56,15 @@ def test_what_is_renamed_goes_on_with_its_state(
     assert (seen.outcome, seen.not_fired) == ("good", ()), seen.note
     store = LocalStore(Layout(tmp_path / "run").checkpoint / "state")
     assert {open_rows(store, entry).version for entry in version(store).files} == written
+
+
+def test_a_tick_meets_what_both_versions_have_written(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    schedule = Schedule.parse("faults: [{crash: {node: driver, before: batch=1/sink.commit}}]")
+    seen = run_once(backend, RESCALED_TOTALS, schedule, tmp_path / "run", Asked(replay=False))
+    assert (seen.outcome, seen.not_fired) == ("good", ()), seen.note
+    store = LocalStore(Layout(tmp_path / "run").checkpoint / "state")
+    sums = [entry for entry in version(store).files if entry.state == STATE]
+    assert {open_rows(store, entry).version for entry in sums} == {1, 2}
+    assert [value for _, value in seen.outputs] == ["told 5", "told 10", "told 40", "told 10"]

@@ -98,6 +98,15 @@ def test_two_keys_of_a_scenario_have_the_same_hash() -> None:
     assert hash_bytes(one) == hash_bytes(other)
 
 
+def test_no_frame_can_be_taken_for_another() -> None:
+    """A gateway that takes one twice has as many messages as it should, in the end."""
+    shared = [scenario for scenario in SCENARIOS if scenario.input is corners.amounts]
+    assert any(scenario.frame > 1 for scenario in shared)
+    for scenario in shared:
+        (messages,) = scenario.messages().values()
+        assert len(set(messages)) == len(messages)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CORNERS)
 def test_a_scenario_comes_to_its_corner(name: str, tmp_path: Path) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from bettong.engine.steps import DISK_STALL
 from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
-from bettong.harness.faults.fault import Begun, Fault, Go, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.fault import Begun, DiskCall, Fault, Go, Premise, TakenStep, TakenSteps
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.wording import moment, ordinal
 from bettong.lineage.faults import PAUSE
@@ -21,16 +21,20 @@ class Stall(Fault):
     """The thread that takes a step stands still right before its n-th call to the disk there, as on
     a disk that takes its time, and whoever has asked for the step asks again meanwhile. It goes on
     when the node has taken the step once more, or at a given moment: where a lock keeps the second
-    request from being served, that never comes.
+    request from being served, that never comes. Or it goes on when the second request waits for it
+    too, and where none does, last of all.
 
     Attributes:
         call: before which call.
-        until: that moment.
+        until: that moment, or the one at which the second request begins.
+        meets: whether it goes on when, from then on, nobody can go on without it, or all others
+            have done their work.
     """
 
     kind: ClassVar[str] = "stall"
     bound: ClassVar[str] = PAUSE
     needed: ClassVar[tuple[str, ...]] = ("node", "at", "call", "until")
+    optional: ClassVar[tuple[str, ...]] = ("meets",)
     premises: ClassVar[tuple[Premise, ...]] = ("ends",)
     reports: ClassVar[str] = DISK_STALL
 
@@ -38,30 +42,37 @@ class Stall(Fault):
     at: Point
     call: int
     until: Point
+    meets: bool = False
 
     @property
     def id(self) -> str:
-        return f"stall({self.node}, {self.at.place}, call {self.call} until {self.until})"
+        end = f"met by {self.until}" if self.meets else f"until {self.until}"
+        return f"stall({self.node}, {self.at.place}, call {self.call} {end})"
 
     @classmethod
     def parse(cls, entry: Entry) -> Stall:
-        until = entry.point("until")
-        return cls(entry.text("node"), entry.place("at"), entry.count("call"), until)
+        until, meets = entry.point("until"), entry.flag("meets", False)
+        return cls(entry.text("node"), entry.place("at"), entry.count("call"), until, meets)
 
     def to_dict(self) -> dict[str, Any]:
+        meets = {"meets": True} if self.meets else {}
         until = self.until.short
-        return {"node": self.node, "at": self.at.place, "call": self.call, "until": until}
+        return {"node": self.node, "at": self.at.place, "call": self.call, "until": until, **meets}
 
     def describe(self) -> str:
         while_ = moment(self.at).partition(" ")[2]
+        end = f"the step had been taken once more, or {moment(self.until)}"
+        if self.meets:
+            end = "who had asked again was waiting too, or all others had done their work"
         return (
             f"a thread of the {self.node} stood still while {while_}, before its "
-            f"{ordinal(self.call)} call to the disk there, until the step had been taken once "
-            f"more, or {moment(self.until)}"
+            f"{ordinal(self.call)} call to the disk there, until {end}"
         )
 
     @property
     def points(self) -> tuple[Point, ...]:
+        if self.meets:
+            return (self.at,)
         once_more = replace(self.at, phase="after", occurrence=self.at.occurrence + 1)
         return (self.at, self.until, once_more)
 
@@ -72,6 +83,29 @@ class Stall(Fault):
     @property
     def place(self) -> str:
         return self.node
+
+    @property
+    def variety(self) -> str:
+        return f"call {self.call}{', met' * self.meets}"
+
+    @property
+    def is_silent(self) -> bool:
+        return True
+
+    @property
+    def until_idle(self) -> bool:
+        return self.meets
+
+    @property
+    def until_still(self) -> bool:
+        return self.meets
+
+    def lasts(self, met: int) -> bool:
+        return self.meets  # nobody came to the end of their work beside it
+
+    @property
+    def still_from(self) -> Point | None:
+        return self.until if self.meets else None
 
     @property
     def holds_thread(self) -> bool:
@@ -94,9 +128,30 @@ class Stall(Fault):
 
     @classmethod
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Stall]:
-        """Right before the first ``sync``: something is written, and nobody has been told."""
-        sync = next((c.number for c in step.calls if c.operation.startswith("sync")), None)
-        if sync is not None and (again := run.tried_again(step)) is not None:
+        """Right before the first ``sync``, and before each one of more that is written after it:
+        something is there, and nobody has been told. What one file needs a lock for is not always
+        within the lock of the next. Who asks again has given up waiting when it goes on, and what
+        it has asked for is done all the same; or it is answered by somebody who had looked how
+        things were before it had to wait; or it has got all that it wanted, and what comes late
+        meets what was made of that."""
+        syncs = _before_syncs(step.calls)
+        if syncs and (again := run.tried_again(step)) is not None:
             at = Point(step.step, "before", step.number)
             third = replace(again, occurrence=again.occurrence + 1)
-            yield cls(step.node, at, sync, third)
+            for sync in syncs:
+                yield cls(step.node, at, sync, third)
+            yield cls(step.node, at, syncs[0], again, meets=True)
+
+
+def _before_syncs(calls: Sequence[DiskCall]) -> list[int]:
+    """The calls by which a step waits for its disk: its first sync of all, and each of a file to
+    which it has written since the one before."""
+    found: list[int] = []
+    written = False
+    for call in calls:
+        if call.operation.startswith("sync"):
+            if written or not found:
+                found.append(call.number)
+            written = False
+        written |= call.operation == "append"
+    return found

@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import threading
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -148,14 +149,18 @@ def test_what_fails_each_time_fails_for_one_process_and_in_one_batch() -> None:
 STALL = Stall("a", Point("write"), 2, Point("ask", "before", 3))
 
 
+MET = replace(STALL, until=Point("ask", "before", 2), meets=True)
+
+
 @pytest.fixture
-def stalled() -> Iterator[tuple[Run, threading.Thread]]:
+def stalled(request: pytest.FixtureRequest) -> Iterator[tuple[Run, threading.Thread]]:
     """A run in which a thread stands still."""
-    run = Run(STALL)
+    stall = getattr(request, "param", STALL)
+    run = Run(stall)
     assert run.at("write") == Go(hold=2)
     thread = threading.Thread(target=run.call, args=("write", 2, "disk-stall"))
     thread.start()
-    while not any(event.step == f"fault/{STALL.id}" for event in run.control.events):
+    while not any(event.step == f"fault/{stall.id}" for event in run.control.events):
         thread.join(0.001)
     yield run, thread
     run.control.close()
@@ -301,3 +306,47 @@ def test_who_comes_to_a_step_before_which_a_zombie_goes_on_waits_until_its_own_i
     comes.join(60)
     assert not comes.is_alive()
     assert run.fired(pause)
+
+
+@pytest.mark.parametrize("stalled", [MET], indirect=True)
+def test_a_thread_that_is_to_be_met_goes_on_when_who_asks_again_waits_for_it_too(
+    stalled: tuple[Run, threading.Thread],
+) -> None:
+    run, thread = stalled
+    run.take("ask", thread=2)
+    assert not run.control.wake(drained=False)  # who asks for the first time waits already
+    assert run.control.at_work() == {"a"}
+    run.at("ask", "failed", thread=2)
+    run.take("ask", thread=2)
+    assert run.control.at_work() == frozenset()
+    assert thread.is_alive()
+    assert run.control.wake(drained=False)
+    thread.join()
+    assert run.fired(MET)
+
+
+@pytest.mark.parametrize("stalled", [MET], indirect=True)
+def test_a_thread_that_is_to_be_met_and_is_not_goes_on_last_and_ends_its_step(
+    stalled: tuple[Run, threading.Thread],
+) -> None:
+    run, thread = stalled
+    run.at("write", thread=2)
+    run.at("write", "after", thread=2)
+    assert thread.is_alive()
+    woken = threading.Thread(target=run.control.wake)
+    woken.start()
+    thread.join()
+    assert woken.is_alive()
+    run.at("write", "after")
+    woken.join()
+    assert run.fired(MET)
+
+
+@pytest.mark.parametrize("stalled", [MET], indirect=True)
+def test_a_thread_that_is_to_be_met_has_stood_still_where_nobody_comes_to_an_end(
+    stalled: tuple[Run, threading.Thread],
+) -> None:
+    run, thread = stalled
+    run.control.close()
+    thread.join()
+    assert run.fired(MET)

@@ -46,11 +46,11 @@ faults = st.one_of(
         places,
         moments.filter(lambda until: until.phase == "after"),
         st.integers(1, 9),
-    ),
+    ).filter(lambda pause: pause.until is not None and pause.until.may_follow(pause.start)),
     st.builds(f.PowerCut, nodes, places, st.integers(1, 9), keeps),
     st.builds(f.PowerCut, nodes, moments, st.just(0), keeps),
     st.builds(f.CrashWriting, nodes, places, st.integers(1, 9)),
-    st.builds(f.Stall, nodes, places, st.integers(1, 9), moments),
+    st.builds(f.Stall, nodes, places, st.integers(1, 9), moments, st.booleans()),
     st.builds(f.Storage, moments, st.sampled_from(["ENOSPC", "EIO"])),
     st.builds(
         f.Storage,

@@ -106,6 +106,26 @@ def test_what_is_unfinished_is_left_over_unless_a_crash_may_have_left_it(
     assert left_over(layout, faults=FULL_FROM_THEN_ON) == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "is_of_driver"),
+    [
+        ("checkpoint/state/epochs/.tmp-0123", True),
+        ("files/sums/_epochs/epoch-1.new", True),
+        ("files/sums/_staged/e1-b0-p0-a0", False),  # dropped by the next driver only
+        ("receiver/app/output.length.new", False),  # the receiver may be at it still
+    ],
+)
+def test_a_driver_that_was_replaced_and_not_killed_leaves_nothing_unfinished(
+    tmp_path: Path, name: str, is_of_driver: bool
+) -> None:
+    layout = Layout(tmp_path)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_bytes(b"")
+    assert len(left_over(layout, faults=PAUSE)) == is_of_driver
+    assert left_over(layout, faults=[*PAUSE, *CRASH]) == ()
+    assert left_over(layout, faults=[*PAUSE, *FULL]) == ()
+
+
 def test_what_cannot_be_read_is_left_to_who_has_to_read_it(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     state(layout, [0, 5], [])

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from bettong.harness.faults.fault import DiskCall
-from bettong.harness.faults.kinds import Crash, Fault, Omit, Pause, PowerCut, Storage
+from bettong.harness.faults.kinds import Crash, Fault, Omit, Pause, PowerCut, Stall, Storage
 from bettong.harness.faults.point import Point
 from bettong.harness.search.occurrences import Occurrence, Reading
 from bettong.harness.search.turns import in_turn, sort_of
@@ -157,3 +157,33 @@ def test_sorts_differ_by_kind_by_what_they_hit_and_by_the_shape_of_the_step() ->
     omit = Omit("driver->gateway", at("batch=0/source.commit"))
     assert sort_of(omit) == ("omit", ("driver->gateway",), "batch=N/source.commit")
     assert in_turn([crash, Crash("gateway", at(APPENDED[1])), omit])[1] == omit.id
+
+
+COMMITTED = [DiskCall(1, "append"), DiskCall(2, "sync"), DiskCall(3, "append"), DiskCall(4, "sync")]
+NAMED = [*RENAMED, DiskCall(6, "append"), DiskCall(7, "sync"), DiskCall(8, "sync")]
+
+
+@pytest.mark.parametrize(
+    ("calls", "stalls"),
+    [(COMMITTED, [2, 4]), (NAMED, [3, 7]), ([DiskCall(1, "sync directory")], [1]), ([], [])],
+)
+def test_a_thread_stands_still_before_it_waits_for_each_file_that_it_has_written(
+    calls: Sequence[DiskCall], stalls: Sequence[int]
+) -> None:
+    """What one lock guards of the first file, another may have to guard of the next."""
+    step = "receiver.commit/batch=1"
+    taken = SimpleNamespace(step=step, number=1, node="receiver", calls=calls)
+    again = Point("batch=1/sink.commit", "before", 2)
+    run = SimpleNamespace(tried_again=lambda step: again)
+    found = list(Stall.leaves("ends", taken, run))  # type: ignore[arg-type]
+    assert [stall.id for stall in found] == [
+        *(
+            f"stall(receiver, {step}, call {call} until before batch=1/sink.commit#3)"
+            for call in stalls
+        ),
+        *(
+            f"stall(receiver, {step}, call {call} met by before batch=1/sink.commit#2)"
+            for call in stalls[:1]
+        ),
+    ]
+    assert len({stall.variety for stall in found}) == len(found)  # each has a turn of its own
