@@ -98,6 +98,7 @@ class Why:
         self._alone: list[CandidateFault] = []
         self._lines: dict[int, list[Point]] = {}
         self._looks: dict[int, list[Point]] = {}
+        self._lists: dict[int, list[Point]] = {}
         self._many: set[int] = set()
         self._unreported: list[FaultSet] = []
 
@@ -292,7 +293,8 @@ class Why:
 
     def _amid(self, batch: int) -> list[QueryFault]:
         """A driver that stood still wakes amid its successor's work on the next batch's files."""
-        pairs = amid_files(self._seen_ahead(batch), self._seen_ahead(batch + 1))
+        lists = [point.step for point in self._lists.get(batch, ())]
+        pairs = amid_files(self._seen_ahead(batch), self._seen_ahead(batch + 1), lists)
         return [Amid(Point(start), Point(end)) for start, end in pairs]
 
     def _amid_replay(self, batch: int) -> list[QueryFault]:
@@ -405,6 +407,7 @@ class Why:
         self._many = one_of_many(run.crash_points)
         self._lines = {n: lines_of_changes(run.events, n) for n in self._held_in}
         self._looks = {n: looks(run.events, n) for n in self._held_in}
+        self._lists = {n: looks(run.events, n, lists=True) for n in self._in_full}
         for batch in self._in_full:
             for endpoint in endpoints_asked(run.recording, run.events, batch):
                 self.endpoints.setdefault(endpoint, batch)

@@ -12,6 +12,8 @@ CHANGED = "change"
 LOOK = "look"
 """The operation of a moment before a batch's function lists a folder, asks whether a file is there,
 opens one to read it, or asks a database: what it has found out before may no longer hold then."""
+LISTED = "*"
+"""The end of the path of a look at all that is in a folder."""
 WRITE = "write"
 """The operation of a moment before bytes are written to a file."""
 HALF = "half"

@@ -50,6 +50,7 @@ from bettong.harness.queries.sink.file_steps import (
     CHANGING_SQL,
     HALF,
     LINE,
+    LISTED,
     LOOK,
     PRAGMA,
     READING_SQL,
@@ -78,6 +79,9 @@ _CHANGING = {
 """Where each audit event has the path that is changed, and the folder within which it is, if that
 is given by its file descriptor."""
 _LISTING = ("os.scandir", "os.listdir")
+_SOURCE = ".py"
+"""How the names of files end that Python itself looks at: PySpark has it read the stack in each
+call of Spark's."""
 _ASKING = ("stat", "lstat", "access")
 _ASIDE = (CHANGED, HALF, LINE, LOOK)
 """Moments at which the sink's code is not about to change anything by an operation that is seen."""
@@ -215,8 +219,9 @@ class Probe:
 
     def _looks(self, path: Any, lists: bool = False, sql: str = "") -> None:
         if isinstance(path, str | bytes | os.PathLike) and self._lines.reads():
-            path = f"{whole(path)}/*" if lists else path
-            if self._concerns(path):  # others are no sign that it keeps something elsewhere
+            path = f"{whole(path)}/{LISTED}" if lists else path
+            # Others are no sign that it keeps something elsewhere.
+            if self._concerns(path) and not whole(path).endswith(_SOURCE):
                 self._happens(LOOK, path, sql)
 
     def _tie(self) -> None:

@@ -525,6 +525,25 @@ path.write_text("x")
     assert moments(tmp_path, code, "elsewhere") == [*elsewhere, *own]
 
 
+def test_what_python_reads_of_its_own_sources_is_no_look_at_what_is_kept_elsewhere(
+    tmp_path: Path,
+) -> None:
+    """PySpark looks at the stack each time that it calls Spark: of looks the first few count."""
+    place, aim = tmp_path / "place", tmp_path / "aim"
+    for folder in (place, aim):
+        folder.mkdir()
+    users = [
+        "import os, traceback",
+        "def each(folder, batch):",
+        " str(traceback.extract_stack())",
+        f" os.path.exists({str(place / 'marker')!r})",
+        f" os.listdir({str(place)!r})",
+    ]
+    (aim / "users.py").write_text("\n".join(users))
+    at = str(place).strip("/")
+    assert moments(tmp_path, BATCH, "elsewhere") == [f"look {at}/marker", f"look {at}/*"]
+
+
 def test_a_file_is_the_same_however_it_is_named(tmp_path: Path) -> None:
     """From within its folder, by a way round, and by a folder that is open, as shutil.rmtree
     does."""

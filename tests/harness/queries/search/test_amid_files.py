@@ -63,6 +63,24 @@ def test_it_stands_at_each_kind_of_file_and_wakes_at_what_comes_after(
     assert list(amid_files(batch(1, *operations), [])) == []
 
 
+@pytest.mark.parametrize(
+    ("following", "wakes"),
+    [
+        (("open aside", "rename rows"), ["2.rename"]),
+        (("open aside", "rename rows", "open last", "rename last"), ["4.rename", "2.rename"]),
+        (("open rows", "write rows"), []),
+        (("begin db", "commit db"), []),
+    ],
+    ids=["one file", "a file and a marker", "nothing aside", "a transaction"],
+)
+def test_it_stands_where_it_lists_what_it_tidies_up(
+    following: tuple[str, ...], wakes: list[str]
+) -> None:
+    second = batch(2, *following)
+    pairs = list(amid_files([], second, ["1.look", "2.look"]))
+    assert pairs == [(look, f"batch=2/{wake}") for wake in wakes for look in ("1.look", "2.look")]
+
+
 kinds = st.sampled_from((*BEGINS, *SHOWS, "write", "remove"))
 operations = st.lists(st.builds("{} {}".format, kinds, st.sampled_from("ab")), max_size=12)
 
