@@ -7,8 +7,11 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
+from bettong.harness.queries.sink.file_steps import WRITE
+
 BEGINS = ("open", "begin", "connect")
 SHOWS = ("rename", "link", "symlink")
+_WRITES = (WRITE, "truncate")
 _TRANSACTION = "begin"
 _COMMIT = "commit"
 _MOST = 12
@@ -16,6 +19,15 @@ _MOST_OF_ONE = 6
 Operation = tuple[str, str, str]
 """Its step, its kind, and on what kind of file it is."""
 _Kind = tuple[str, str, int]
+
+
+def begun(operations: Iterable[Operation]) -> Iterator[Operation]:
+    """The operations of a batch; the first one on a file that it has not opened, as one that the
+    query has opened once, is the one with which it begins to write."""
+    known = set[str]()
+    for step, kind, on in operations:
+        yield step, BEGINS[0] if kind in _WRITES and on not in known else kind, on
+        known.add(on)
 
 
 def amid_files(

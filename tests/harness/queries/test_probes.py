@@ -367,6 +367,16 @@ def test_duckdb_asks_where_it_connects_to_a_file(
             ["look a", "look a", "begin a"],
         ),
         (
+            [
+                "held = open(a, 'w')",
+                "open(b).close() if os.path.exists(b) else None",
+                "fcntl.flock(held, fcntl.LOCK_EX)",
+                "past_python(b)",
+                "fcntl.flock(held, fcntl.LOCK_UN); fcntl.lockf(held, fcntl.LOCK_EX)",
+            ],
+            ["open a", "change a", "look b", "lock a", "change b", "lock a"],
+        ),
+        (
             ["os.path.exists(a)", "folder.joinpath('b').exists()", "os.access('/', os.R_OK)"],
             ["look a", "look b"],
         ),
@@ -381,7 +391,7 @@ def test_after_each_change_there_is_a_moment_before_the_next_line(
 ) -> None:
     (tmp_path / "aim").mkdir()
     users = [
-        "import ctypes, mmap, os, sqlite3",
+        "import ctypes, fcntl, mmap, os, sqlite3",
         "def past_python(path):",
         " c = ctypes.CDLL(None)",
         " c.close(c.creat(path.encode(), 0o600))",

@@ -12,6 +12,7 @@ from bettong.harness.queries.search.amid_files import (
     Operation,
     amid_files,
     amid_replay,
+    begun,
 )
 
 
@@ -79,6 +80,21 @@ def test_it_stands_where_it_lists_what_it_tidies_up(
     second = batch(2, *following)
     pairs = list(amid_files([], second, ["1.look", "2.look"]))
     assert pairs == [(look, f"batch=2/{wake}") for wake in wakes for look in ("1.look", "2.look")]
+
+
+@pytest.mark.parametrize(
+    ("operations", "kinds"),
+    [
+        (("write rows", "write rows"), ["open", "write"]),
+        (("open aside", "write aside", "rename rows"), ["open", "write", "rename"]),
+        (("truncate rows", "write rows", "write beat"), ["open", "write", "open"]),
+    ],
+    ids=["opened before", "opened in it", "cut first"],
+)
+def test_the_first_write_to_what_was_opened_before_the_batch_begins_it(
+    operations: tuple[str, ...], kinds: list[str]
+) -> None:
+    assert [kind for _, kind, _ in begun(batch(1, *operations))] == kinds
 
 
 kinds = st.sampled_from((*BEGINS, *SHOWS, "write", "remove"))
