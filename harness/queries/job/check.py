@@ -338,7 +338,7 @@ class _Check:
         # What is another with two steps a batch or after a restart is reported, but no fault may
         # change it: a step is a batch, and who is started again has to come to the same.
         strict = {name: found for name, found in rows.items() if name not in _TOLD_ONLY}
-        judging = self._expect(run, facts, strict, rows, found.varying)
+        judging, self._judged = self._expect(run, facts, strict, rows, found.varying)
         self._cut = run.cut
         if judging.by_cut:
             self._cut_otherwise = judging.judged
@@ -368,8 +368,9 @@ class _Check:
         strict: Mapping[str, Sequence[Row]],
         rows: Mapping[str, Sequence[Row]],
         varying: tuple[str, ...],
-    ) -> Expectation:
-        """Hold what follows against what the oracle and these runs say, and tell of it."""
+    ) -> tuple[Expectation, Judged]:
+        """What the oracle and these runs say, of which the answer tells, and what batches that are
+        cut as theirs are held against."""
         runs = list(strict.values())
         kept = envelope(self._job.compare, strict)
         warm = partial(self._warm.ask, deadline=self._deadline)
@@ -381,8 +382,7 @@ class _Check:
             oracle=judging.oracle,
             more=(*self._assumptions(rows, facts), *judging.assumptions),
         )
-        self._judged = judging.judged.settled(runs)
-        return judging
+        return judging, judging.judged.settled(runs)
 
     def _wrong_in_the_second(
         self, run: QueryRun, other: QueryRun, facts: Facts
@@ -392,9 +392,8 @@ class _Check:
         if isinstance(self._job.oracle, Clean):
             return ()
         plain = {PLAIN.name: run.rows}
-        self._expect(run, facts, {**plain, "once more": other.rows}, plain, ())
-        assert self._judged is not None
-        right, wrong = self._judged.run(run), self._judged.run(other)
+        _, judged = self._expect(run, facts, {**plain, "once more": other.rows}, plain, ())
+        right, wrong = judged.run(run), judged.run(other)
         return () if right.anomalies else wrong.anomalies
 
     _runs: int = 0
