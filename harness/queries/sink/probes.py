@@ -225,7 +225,9 @@ class Probe:
             self._happens(event.partition(".")[2], path)
 
     def _looks(self, path: Any, lists: bool = False, sql: str = "") -> None:
-        if isinstance(path, str | bytes | os.PathLike) and self._lines.reads():
+        if not self._lines.reads() and not self._tasks.reads():
+            return
+        if isinstance(path, str | bytes | os.PathLike):
             path = f"{whole(path)}/{LISTED}" if lists else path
             # Others are no sign that it keeps something elsewhere.
             if self._concerns(path) and not whole(path).endswith(_SOURCE):
