@@ -37,6 +37,8 @@ from bettong.lineage.search.findings import Findings
 _ANOMALIES_SHOWN = 50
 _ANOMALIES_OF_A_RUN = 5
 _SOME = 5
+_MOST_ASKED = 3
+"""So many others of one way of failing are shown again, where the first one does not show."""
 _SECOND = (
     "; a second one fires while the first is recovered from, in the first task if in any, at the "
     "last request that changes something if at any"
@@ -110,15 +112,12 @@ class QueryVerdict:
         if self.request.out is not None and self.request.replayed is None:
             counterexample.clear(self.request.out)
         violations = [findings.execution(schedule) for schedule in findings.minimal]
-        chosen = self._ways(executor, violations)
+        ways_of_failing = self._ways(executor, violations)
+        confirm = executor.confirmations.confirm
         with ThreadPoolExecutor(executor.parallel) as pool:
-            confirmed = list(pool.map(executor.confirmations.confirm, chosen))
-        for n, confirmation in enumerate(confirmed):
-            if not confirmation.in_time:
-                chosen[n] = _like_it(chosen[n], executor, violations)
-                confirmed[n] = executor.confirmations.confirm(chosen[n])
-            if not confirmed[n].shown:
-                executor.confirmations.account_for(chosen[n])
+            list(pool.map(confirm, [first for first, *_ in ways_of_failing]))
+        chosen = [_shown_of(way, executor, violations) for way in ways_of_failing]
+        confirmed = [confirm(e) for e in chosen]
         ways = [(e, self._counterexample(executor, e)) for e in chosen]
         shown = [(e, reported) for e, reported in ways if reported is not None]
         kinds = {a.kind for e, _ in shown for a in e.anomalies}
@@ -354,10 +353,12 @@ class QueryVerdict:
     def _of_rows(self) -> str:
         return f" of {self.subject.rows} rows" if self.subject.rows else ""
 
-    def _ways(self, executor: QueryExecutor, violations: Sequence[Execution]) -> list[Execution]:
-        """One violation for each way of failing, the same ones every time: kinds of anomalies, and
-        mechanism; the smallest, then the earliest. Two faults together only show something when
-        none alone shows the same."""
+    def _ways(
+        self, executor: QueryExecutor, violations: Sequence[Execution]
+    ) -> list[list[Execution]]:
+        """The violations of each way of failing, the same ones every time: kinds of anomalies, and
+        mechanism; the smallest first, then the earliest. Two faults together only show something
+        when none alone shows the same."""
         times = executor.why.times
         first = sorted(
             violations,
@@ -367,12 +368,12 @@ class QueryVerdict:
                 sorted(e.schedule),
             ),
         )
-        chosen: dict[tuple[frozenset[str], frozenset[str]], Execution] = {}
+        chosen: dict[tuple[frozenset[str], frozenset[str]], list[Execution]] = {}
         for e in first:
             kinds = frozenset(a.kind for a in e.anomalies)
             how = frozenset(executor.fault(id).mechanism for id in e.schedule)
             if len(e.schedule) < 2 or not any(kinds <= seen for seen, _ in chosen):
-                chosen.setdefault((kinds, how), e)
+                chosen.setdefault((kinds, how), []).append(e)
         return list(chosen.values())
 
     def _counterexample(
@@ -395,6 +396,24 @@ class QueryVerdict:
             advice=advise(faults, kinds, layout, failed),
             trace=execution.trace,
         )
+
+
+def _shown_of(
+    way: Sequence[Execution], executor: QueryExecutor, violations: Sequence[Execution]
+) -> Execution:
+    """The violation that stands for a way of failing: the first one, unless a SIGKILL shows only
+    another one, as where it is chance who of two drivers is the faster one. Raises
+    DisturbedError."""
+    confirmations = executor.confirmations
+    first, *others = way
+    found = confirmations.confirm(first)
+    if found.shown:
+        return first
+    if not found.in_time:
+        return _like_it(first, executor, violations)
+    confirmations.account_for(first)
+    others.sort(key=lambda e: e.schedule not in confirmations.confirmed)
+    return next((e for e in others[:_MOST_ASKED] if confirmations.confirm(e).shown), first)
 
 
 def _like_it(

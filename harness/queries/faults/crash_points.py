@@ -12,7 +12,7 @@ from typing import Any
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import CONCURRENT, StepId
 from bettong.harness.queries.faults.alike import LIST, shape
-from bettong.harness.queries.sink.file_steps import CHANGED, HALF, LINE, LOOK, STEP, is_look
+from bettong.harness.queries.sink.file_steps import CHANGED, HALF, LINE, LISTED, LOOK, STEP, is_look
 from bettong.lineage.trace import TraceEvent
 
 
@@ -117,12 +117,14 @@ def crash_points(events: Iterable[TraceEvent]) -> list[CrashPoint]:
     ]
 
 
-def looks(events: Iterable[TraceEvent], batch: int) -> list[Point]:
-    """Before what a batch's function lists and reads, once for each kind of file, in the order of
-    the run: the first so many."""
+def looks(events: Iterable[TraceEvent], batch: int, lists: bool = False) -> list[Point]:
+    """Before what a batch's function lists and reads, or only before what it lists, once for each
+    kind of file, in the order of the run: the first so many."""
     found: dict[str, Point] = {}
     for event in events:
-        if is_look(event) and StepId.parse(event.step).batch == batch:
+        if not is_look(event) or StepId.parse(event.step).batch != batch:
+            continue
+        if not lists or event.detail["path"].endswith(LISTED):
             found.setdefault(_on(event.detail), Point(event.step))
     return list(found.values())[:_MOST_LOOKS]
 

@@ -21,7 +21,7 @@ from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_p
 from bettong.harness.queries.job.compare import expect_columns
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.envelope import differ, envelope, in_two_runs
-from bettong.harness.queries.job.expectation import expectation
+from bettong.harness.queries.job.expectation import Expectation, expectation
 from bettong.harness.queries.job.facts import Facts
 from bettong.harness.queries.job.host import REREAD
 from bettong.harness.queries.job.inputs import Recorded, StepInput, Topic
@@ -69,7 +69,7 @@ from bettong.harness.spark.driver import DriverError
 from bettong.harness.spark.session import merged
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLEAN
-from bettong.lineage.results import Guarantee, Result
+from bettong.lineage.results import Anomaly, Guarantee, Result
 from bettong.lineage.search.executor import BudgetSpentError, Execution
 from bettong.lineage.search.findings import Findings
 from bettong.lineage.secrets import masked
@@ -323,9 +323,11 @@ class _Check:
             )
         rows: dict[str, Sequence[Row]] = {PLAIN.name: run.rows}
         odd = differ(self._job.compare, run.rows, other.rows)
-        if odd:
-            raise VacuousError(f"{name}: two runs without faults differ: {in_two_runs(odd)}")
         facts = Facts.of(self._facts(run))
+        if odd:
+            if wrong := self._wrong_in_the_second(run, other, facts):
+                return replace(again, outcome="violation", anomalies=wrong)
+            raise VacuousError(f"{name}: two runs without faults differ: {in_two_runs(odd)}")
         self._go_on_side_by_side()
         variants = self._variants(facts)
         varied = executor.side_by_side(partial(self._run_of, variant) for variant in variants)
@@ -333,20 +335,11 @@ class _Check:
             rows[variant.name] = self._varied(variant, each)
         found = envelope(self._job.compare, rows)
         self._runs = len(rows) + 1
-        warm = partial(self._warm.ask, deadline=self._deadline)
         # What is another with two steps a batch or after a restart is reported, but no fault may
         # change it: a step is a batch, and who is started again has to come to the same.
         strict = {name: found for name, found in rows.items() if name not in _TOLD_ONLY}
-        kept = envelope(self._job.compare, strict)
-        judging = expectation(self._job, self._workload, facts, kept, warm, list(strict.values()))
-        self._answer.subject = replace(
-            self._answer.subject,
-            batches=_batches(run),
-            envelope=found.varying,
-            oracle=judging.oracle,
-            more=(*self._assumptions(rows, facts), *judging.assumptions),
-        )
-        self._judged, self._cut = judging.judged.settled(list(strict.values())), run.cut
+        judging, self._judged = self._expect(run, facts, strict, rows, found.varying)
+        self._cut = run.cut
         if judging.by_cut:
             self._cut_otherwise = judging.judged
         if facts.stateful and isinstance(self._job.oracle, Clean | OnePerKey):
@@ -367,6 +360,41 @@ class _Check:
         baseline = executor.prepared(first, run)
         executor.clean = [baseline, again]
         return baseline
+
+    def _expect(
+        self,
+        run: QueryRun,
+        facts: Facts,
+        strict: Mapping[str, Sequence[Row]],
+        rows: Mapping[str, Sequence[Row]],
+        varying: tuple[str, ...],
+    ) -> tuple[Expectation, Judged]:
+        """What the oracle and these runs say, of which the answer tells, and what batches that are
+        cut as theirs are held against."""
+        runs = list(strict.values())
+        kept = envelope(self._job.compare, strict)
+        warm = partial(self._warm.ask, deadline=self._deadline)
+        judging = expectation(self._job, self._workload, facts, kept, warm, runs)
+        self._answer.subject = replace(
+            self._answer.subject,
+            batches=_batches(run),
+            envelope=varying,
+            oracle=judging.oracle,
+            more=(*self._assumptions(rows, facts), *judging.assumptions),
+        )
+        return judging, judging.judged.settled(runs)
+
+    def _wrong_in_the_second(
+        self, run: QueryRun, other: QueryRun, facts: Facts
+    ) -> tuple[Anomaly, ...]:
+        """What is wrong in a second run without faults, where the first one is right by an oracle
+        that does not go by such runs; what it leaves open may be as in either of them."""
+        if isinstance(self._job.oracle, Clean):
+            return ()
+        plain = {PLAIN.name: run.rows}
+        _, judged = self._expect(run, facts, {**plain, "once more": other.rows}, plain, ())
+        right, wrong = judged.run(run), judged.run(other)
+        return () if right.anomalies else wrong.anomalies
 
     _runs: int = 0
     _anew: bool = False

@@ -101,9 +101,13 @@ def expect_columns(name: str, compare: Compare, rows: Sequence[Mapping[str, Any]
     be equal in all of them; when one that is free looks misspelt; and when none is left to be
     judged."""
     seen = _columns_of(rows)
-    latest = (compare.latest,) if isinstance(compare, Table) and compare.latest else ()
-    for column in (*_judged(compare), *latest):
+    for column in _judged(compare):
         one_of(column, seen, f"{name}: the column of compare =")
+    if isinstance(compare, Table) and compare.latest:
+        what = (
+            "latest= tells which update of a key is the last (leave it out where each has one row):"
+        )
+        one_of(compare.latest, seen, f"{name}: {what}")
     for column in compare.free:
         like = nearest(column, seen) if column not in seen else None
         if like is not None and like not in compare.free:

@@ -36,6 +36,7 @@ from bettong.harness.queries.run.host import HostPool
 from bettong.harness.queries.run.incarnations import INCARNATION_S, Incarnations, SinkError
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.run.progress import Progress
 from bettong.harness.queries.run.signals import Signal
 from bettong.harness.queries.run.standing import stands
 from bettong.harness.queries.run.state import Moments, batches_as_cut
@@ -96,6 +97,7 @@ class OneRun:
         self._stages = StageNumbers()
         self._files = FileSteps()
         self._moments = Moments()
+        self._progress = Progress()
         self._result = QueryRun(id=self._id)
         self._ended_at = -1, 0
         self._anew = self._waited = False
@@ -232,12 +234,13 @@ class OneRun:
 
     def _observe(self, event: TraceEvent) -> TraceEvent:
         """Called at each event while its process waits: feed the query, note what is durable."""
-        self._driver.signals.word()
         self._workload.observe(event)
         if not self._faults and (event.phase, StepId.parse(event.step).last) in _CONNECTED:
             self._look_past()
         event = own(event) if self._driver.paused else event
         durable = f"{self._moments.digest(self._state)} {self._proxies.request_digest(self._id)}"
+        if self._progress.comes_on(event, durable):
+            self._driver.signals.word()
         detail = {**event.detail, DURABLE: durable, CLOCK: self._proxies.clock()}
         named = self._stages(self._files(replace(event, detail=detail)))
         if (beside := event.detail.get(CONCURRENT)) is not None:

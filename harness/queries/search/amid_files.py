@@ -5,10 +5,13 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
+
+from bettong.harness.queries.sink.file_steps import WRITE
 
 BEGINS = ("open", "begin", "connect")
 SHOWS = ("rename", "link", "symlink")
+_WRITES = (WRITE, "truncate")
 _TRANSACTION = "begin"
 _COMMIT = "commit"
 _MOST = 12
@@ -18,7 +21,18 @@ Operation = tuple[str, str, str]
 _Kind = tuple[str, str, int]
 
 
-def amid_files(own: Sequence[Operation], following: Sequence[Operation]) -> Iterator[Sequence[str]]:
+def begun(operations: Iterable[Operation]) -> Iterator[Operation]:
+    """The operations of a batch; the first one on a file that it has not opened, as one that the
+    query has opened once, is the one with which it begins to write."""
+    known = set[str]()
+    for step, kind, on in operations:
+        yield step, BEGINS[0] if kind in _WRITES and on not in known else kind, on
+        known.add(on)
+
+
+def amid_files(
+    own: Sequence[Operation], following: Sequence[Operation], lists: Sequence[str] = ()
+) -> Iterator[Sequence[str]]:
     """Pairs of steps: before an operation of a batch a driver stands still, and before one of the
     next batch it wakes.
 
@@ -26,6 +40,9 @@ def amid_files(own: Sequence[Operation], following: Sequence[Operation]) -> Iter
     kind of file; it wakes before the last operation, and before others that make something visible
     or begin a further transaction. Before one that comes earlier in its batch it would find what it
     finds between batches.
+
+    Where it is about to list a folder it stands too: what it tidies up by that list may be what the
+    other one has written and not yet made visible.
     """
     first: dict[_Kind, int] = {}
     for place, (kind, _) in enumerate(_kinds(following)):
@@ -38,7 +55,9 @@ def amid_files(own: Sequence[Operation], following: Sequence[Operation]) -> Iter
         for kind, step in _held(own).items()
         if place >= first.get(kind, 0)
     )
-    return islice(pairs if following else (), _MOST)
+    shows = [step for step, kind, _ in reversed(following) if kind in SHOWS]
+    listed = ((step, show) for show in shows for step in lists)
+    return chain(islice(pairs if following else (), _MOST), islice(listed, _MOST_OF_ONE))
 
 
 def amid_replay(own: Sequence[Operation]) -> Iterator[Sequence[str]]:

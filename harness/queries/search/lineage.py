@@ -39,9 +39,10 @@ from bettong.harness.queries.search.amid_files import (
     Operation,
     amid_files,
     amid_replay,
+    begun,
 )
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
-from bettong.harness.queries.sink.file_steps import CHANGED, STATEMENTS, WRITE
+from bettong.harness.queries.sink.file_steps import CHANGED, LOCK, STATEMENTS, WRITE
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
 
@@ -98,6 +99,7 @@ class Why:
         self._alone: list[CandidateFault] = []
         self._lines: dict[int, list[Point]] = {}
         self._looks: dict[int, list[Point]] = {}
+        self._lists: dict[int, list[Point]] = {}
         self._many: set[int] = set()
         self._unreported: list[FaultSet] = []
 
@@ -267,13 +269,15 @@ class Why:
         """Where a driver stands still within what the sink's own code does, until its successor has
         gone on: at the renames and links by which what was written becomes visible, for a late one
         may take the other's work away; and the first and the last time that it begins to write, and
-        that it changes a database in one statement, for what it has seen before may no longer
-        hold."""
-        files = self._files_of(batch)
+        that it changes a database in one statement, and the first time that it locks a file, for
+        what it has seen before may no longer hold."""
+        files = list(begun(self._files_of(batch)))
         begins = [step for step, kind, _ in files if kind in BEGINS]
         alone = [step for step, kind, _ in files if kind in STATEMENTS]
         shows = (step for step, kind, _ in files if kind in SHOWS)
-        return dict.fromkeys((*begins[:1], *alone[:1], *shows, *begins[-1:], *alone[-1:]))
+        locks = [step for step, kind, _ in files if kind == LOCK]
+        first, last = (*begins[:1], *alone[:1], *locks[:1]), (*begins[-1:], *alone[-1:])
+        return dict.fromkeys((*first, *shows, *last))
 
     def _writes(self, batch: int) -> Iterable[Point]:
         """The first and the last write to each kind of file of a batch: the first so many kinds."""
@@ -292,7 +296,8 @@ class Why:
 
     def _amid(self, batch: int) -> list[QueryFault]:
         """A driver that stood still wakes amid its successor's work on the next batch's files."""
-        pairs = amid_files(self._seen_ahead(batch), self._seen_ahead(batch + 1))
+        lists = [point.step for point in self._lists.get(batch, ())]
+        pairs = amid_files(self._seen_ahead(batch), self._seen_ahead(batch + 1), lists)
         return [Amid(Point(start), Point(end)) for start, end in pairs]
 
     def _amid_replay(self, batch: int) -> list[QueryFault]:
@@ -302,7 +307,7 @@ class Why:
 
     def _seen_ahead(self, batch: int) -> list[Operation]:
         """The file operations of a batch that are known before they are done."""
-        return [operation for operation in self._files_of(batch) if operation[1] != CHANGED]
+        return [x for x in begun(self._files_of(batch)) if x[1] not in (CHANGED, LOCK)]
 
     def _files_of(self, batch: int) -> list[Operation]:
         """The file operations of a batch."""
@@ -405,6 +410,7 @@ class Why:
         self._many = one_of_many(run.crash_points)
         self._lines = {n: lines_of_changes(run.events, n) for n in self._held_in}
         self._looks = {n: looks(run.events, n) for n in self._held_in}
+        self._lists = {n: looks(run.events, n, lists=True) for n in self._in_full}
         for batch in self._in_full:
             for endpoint in endpoints_asked(run.recording, run.events, batch):
                 self.endpoints.setdefault(endpoint, batch)

@@ -12,6 +12,11 @@ CHANGED = "change"
 LOOK = "look"
 """The operation of a moment before a batch's function lists a folder, asks whether a file is there,
 opens one to read it, or asks a database: what it has found out before may no longer hold then."""
+LISTED = "*"
+"""The end of the path of a look at all that is in a folder."""
+LOCK = "lock"
+"""The operation of a moment before a file is locked: what was looked at before may no longer hold
+when whoever has locked it lets go."""
 WRITE = "write"
 """The operation of a moment before bytes are written to a file."""
 HALF = "half"

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import _posixsubprocess
 import builtins
+import fcntl
 import io
 import json
 import os
@@ -50,6 +51,8 @@ from bettong.harness.queries.sink.file_steps import (
     CHANGING_SQL,
     HALF,
     LINE,
+    LISTED,
+    LOCK,
     LOOK,
     PRAGMA,
     READING_SQL,
@@ -78,8 +81,12 @@ _CHANGING = {
 """Where each audit event has the path that is changed, and the folder within which it is, if that
 is given by its file descriptor."""
 _LISTING = ("os.scandir", "os.listdir")
+_LOCKING = ("fcntl.flock", "fcntl.lockf")
+_SOURCE = ".py"
+"""How the names of files end that Python itself looks at: PySpark has it read the stack in each
+call of Spark's."""
 _ASKING = ("stat", "lstat", "access")
-_ASIDE = (CHANGED, HALF, LINE, LOOK)
+_ASIDE = (CHANGED, HALF, LINE, LOCK, LOOK)
 """Moments at which the sink's code is not about to change anything by an operation that is seen."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _BESIDE_SQLITE = ("", "-journal", "-wal", "-shm")
@@ -193,6 +200,10 @@ class Probe:
                     self._looks(path)
         elif event in _LISTING:
             self._looks(arguments[0], lists=True)
+        elif event in _LOCKING:
+            number, how, *_ = arguments
+            if not how & fcntl.LOCK_UN and (path := regular(number)) and self._concerns(path):
+                self._happens(LOCK, path)
         elif event == "mmap.__new__":
             number, _, access, _ = arguments
             if access in _SHARED and (path := regular(number)) and self._concerns(path):
@@ -214,9 +225,12 @@ class Probe:
             self._happens(event.partition(".")[2], path)
 
     def _looks(self, path: Any, lists: bool = False, sql: str = "") -> None:
-        if isinstance(path, str | bytes | os.PathLike) and self._lines.reads():
-            path = f"{whole(path)}/*" if lists else path
-            if self._concerns(path):  # others are no sign that it keeps something elsewhere
+        if not self._lines.reads() and not self._tasks.reads():
+            return
+        if isinstance(path, str | bytes | os.PathLike):
+            path = f"{whole(path)}/{LISTED}" if lists else path
+            # Others are no sign that it keeps something elsewhere.
+            if self._concerns(path) and not whole(path).endswith(_SOURCE):
                 self._happens(LOOK, path, sql)
 
     def _tie(self) -> None:

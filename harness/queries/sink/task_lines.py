@@ -20,9 +20,9 @@ _COMMITS = "/pyspark/sql/worker/python_streaming_sink_runner.py"
 _WRITES = "/pyspark/sql/worker/write_into_data_source.py"
 _READS = "/pyspark/sql/worker/plan_data_source_read.py"
 _KIND = "eval_type"
-_OF_RDDS, _OF_ARROW, _READER = 0, 207, -1
-"""What a task of ``foreachPartition`` or ``foreach`` is for a worker, and that of ``mapInArrow``,
-which one that writes or reads a data source is as well, as its first frame tells."""
+_OF_ARROW, _READER, _COMMIT = 207, -1, -2
+"""What a task of ``mapInArrow`` is for a worker, which one that writes or reads a data source is as
+well, as its first frame tells."""
 _OF_VALUES = frozenset((100, 101, 200, 202, 203, 204, 217, *range(250, 255)))
 """UDFs of columns: they are there for what they return."""
 _GIVE_ROWS = ("pyarrow.", "pandas.", "numpy.")
@@ -57,6 +57,11 @@ class TaskLines:
         self.on = self.traced and self._kind != _OF_ARROW
         if self.traced:
             self._trace()
+
+    @property
+    def commits(self) -> bool:
+        """Whether what is under way is the commit of a data source, which no task does."""
+        return self.traced and self._kind == _COMMIT
 
     def memory_is_a_file(self) -> None:
         """From the next line on each is asked for, in what is under way as well."""
@@ -114,7 +119,7 @@ def _kind() -> int | None:
     while frame is not None:
         file = frame.f_code.co_filename
         if file.endswith(_COMMITS):
-            return _OF_RDDS
+            return _COMMIT
         if file.endswith(_WORKER) and _KIND in frame.f_locals:
             kind: int = frame.f_locals[_KIND]
             return kind

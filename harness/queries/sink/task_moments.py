@@ -67,6 +67,7 @@ class TaskMoments:
         self._waits = threading.local()
         self._mapped = MappedFiles()
         self._lines = TaskLines(self._line, runs)
+        self._looking = False
 
     def around(self, captures: Callable[..., AbstractContextManager[None]]) -> Callable[..., Any]:
         """The context in which workers run what is the user's."""
@@ -126,6 +127,12 @@ class TaskMoments:
             self._mapped.add(path)
             self._lines.memory_is_a_file()
 
+    def reads(self) -> bool:
+        """Whether what this thread is about to read is read by the commit of a data source."""
+        work = self._own()
+        in_commit = work is not None and work.thread == threading.get_ident()
+        return in_commit and self._lines.commits and not self._looking
+
     def elsewhere(self) -> str:
         """Who works, if that is a copy of the worker; empty if it is not."""
         return FORKED if self._work is not None and self._work.pid != os.getpid() else ""
@@ -143,10 +150,20 @@ class TaskMoments:
     def _watch(self, work: _Work) -> None:
         """Watch from now on what changes, if that is not watched yet; what has changed before, no
         process has."""
-        if work.watch is None:
-            work.watch = FolderWatch(work.folder, self._seen_otherwise, _is_sparks)
-        elif not work.processes.any:
-            work.watch.changed()
+        with self._not_the_users():
+            if work.watch is None:
+                work.watch = FolderWatch(work.folder, self._seen_otherwise, _is_sparks)
+            elif not work.processes.any:
+                work.watch.changed()
+
+    @contextlib.contextmanager
+    def _not_the_users(self) -> Iterator[None]:
+        """What is read meanwhile is not read by the user's code."""
+        before, self._looking = self._looking, True
+        try:
+            yield
+        finally:
+            self._looking = before
 
     def _returns(self) -> None:
         """The user's code has done its work. Who has ended by the time that is asked has done what
@@ -178,8 +195,11 @@ class TaskMoments:
 
     def _look(self) -> None:
         work = self._own()
-        if work is None:
-            return
+        if work is not None:
+            with self._not_the_users():
+                self._look_at_all(work)
+
+    def _look_at_all(self, work: _Work) -> None:
         change, who = self._mapped.changed(), ""
         told, work.told = work.told, False
         if work.watch is not None and (work.processes.any or self._lines.on):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sysconfig
 from types import FrameType
 
-_NOT_THE_USERS = ("pyspark.", "py4j.", "bettong.harness.", "bettong.engine.")
+_OURS = ("bettong.engine.", "bettong.harness.", "bettong.lineage.")
+_NOT_THE_USERS = ("pyspark.", "py4j.", *_OURS)
 _LIBRARIES = f"{sysconfig.get_path('stdlib')}/"
 
 

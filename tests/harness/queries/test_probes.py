@@ -367,6 +367,16 @@ def test_duckdb_asks_where_it_connects_to_a_file(
             ["look a", "look a", "begin a"],
         ),
         (
+            [
+                "held = open(a, 'w')",
+                "open(b).close() if os.path.exists(b) else None",
+                "fcntl.flock(held, fcntl.LOCK_EX)",
+                "past_python(b)",
+                "fcntl.flock(held, fcntl.LOCK_UN); fcntl.lockf(held, fcntl.LOCK_EX)",
+            ],
+            ["open a", "change a", "look b", "lock a", "change b", "lock a"],
+        ),
+        (
             ["os.path.exists(a)", "folder.joinpath('b').exists()", "os.access('/', os.R_OK)"],
             ["look a", "look b"],
         ),
@@ -381,7 +391,7 @@ def test_after_each_change_there_is_a_moment_before_the_next_line(
 ) -> None:
     (tmp_path / "aim").mkdir()
     users = [
-        "import ctypes, mmap, os, sqlite3",
+        "import ctypes, fcntl, mmap, os, sqlite3",
         "def past_python(path):",
         " c = ctypes.CDLL(None)",
         " c.close(c.creat(path.encode(), 0o600))",
@@ -523,6 +533,25 @@ path.write_text("x")
     elsewhere = [f"{op} {at}/d" for op in ("create", "begin", "commit")]
     elsewhere += [f"open {at}/a", f"write {at}/a", f"rename {at}/b"]
     assert moments(tmp_path, code, "elsewhere") == [*elsewhere, *own]
+
+
+def test_what_python_reads_of_its_own_sources_is_no_look_at_what_is_kept_elsewhere(
+    tmp_path: Path,
+) -> None:
+    """PySpark looks at the stack each time that it calls Spark: of looks the first few count."""
+    place, aim = tmp_path / "place", tmp_path / "aim"
+    for folder in (place, aim):
+        folder.mkdir()
+    users = [
+        "import os, traceback",
+        "def each(folder, batch):",
+        " str(traceback.extract_stack())",
+        f" os.path.exists({str(place / 'marker')!r})",
+        f" os.listdir({str(place)!r})",
+    ]
+    (aim / "users.py").write_text("\n".join(users))
+    at = str(place).strip("/")
+    assert moments(tmp_path, BATCH, "elsewhere") == [f"look {at}/marker", f"look {at}/*"]
 
 
 def test_a_file_is_the_same_however_it_is_named(tmp_path: Path) -> None:

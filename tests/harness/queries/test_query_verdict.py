@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS
+from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.executor import SinkExecutor
@@ -75,6 +76,35 @@ def test_another_one_that_was_shown_again_in_time_stands_for_it() -> None:
     result = QueryVerdict(Request("s.py:S"), Subject("S", "sink")).conclude(executor, findings)
     assert (result.verdict, result.guarantee) == ("invalid", "at-most-once")
     assert [c.faults for c in result.counterexamples] == [tuple(later.schedule)]
+
+
+class SometimesShows:
+    """Rows are lost under all faults, and where every crash is a SIGKILL only under this one."""
+
+    def __init__(self, shown: str) -> None:
+        self.shown = shown
+
+    def run(self, faults: Sequence[QueryFault], real: bool = False, **how: object) -> QueryRun:
+        shows = not real or self.shown in {fault.id for fault in faults}
+        return LOST if shows else QueryRun(rows=ROWS, drained=True)
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_another_one_that_a_sigkill_shows_stands_for_one_that_is_shown_by_chance(
+    place: int,
+) -> None:
+    """Such as where two drivers are woken at once, and the faster one decides."""
+    ids = [
+        f"pause(driver, from batch=1/sink.file={n}.open until batch=3/commits)" for n in range(4)
+    ]
+    runner: Any = SometimesShows(ids[place])
+    executor = SinkExecutor(runner, SOURCE, False, Why(2, SOURCE.batches, 1))
+    clean = Execution(CLEAN, "good")
+    found = [executor.run(frozenset({id})) for id in ids]
+    findings = Findings(clean, [clean, *found], minimal=[each.schedule for each in found])
+    result = QueryVerdict(Request("s.py:S"), Subject("S", "sink")).conclude(executor, findings)
+    assert (result.verdict, result.guarantee) == ("invalid", "at-most-once"), result.reason
+    assert [c.faults for c in result.counterexamples] == [(ids[place],)]
 
 
 ROWS = [dict(row) for row in SOURCE.all()]

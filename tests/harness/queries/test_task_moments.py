@@ -40,11 +40,20 @@ def main(eval_type, function, *arguments):
 def write(function):
     return lambda *arguments: function(*arguments)
 """,
+    "sql/worker/python_streaming_sink_runner.py": """
+from pyspark.logger.worker_io import capture_outputs
+def main(commit, *arguments):
+    with capture_outputs():
+        commit(*arguments)
+""",
     "sql/worker/plan_data_source_read.py": """
 def read(function):
     return lambda *arguments: function(*arguments)
 """,
 }
+COMMIT = """
+from pyspark.sql.worker.python_streaming_sink_runner import main; main(users.each, folder, 0)
+"""
 RDD = "import pyspark.worker; pyspark.worker.main(0, users.each, folder, 0)"
 SOURCE = """
 from pyspark.sql.worker.write_into_data_source import write
@@ -149,7 +158,7 @@ def test_a_process_that_is_left_at_work_is_told(tmp_path: Path, starts: str, nam
 
 @pytest.mark.parametrize(
     ("task", "seen"),
-    [(RDD, 1), (SOURCE, 1), (ARROW, 1), (PANDAS, 1), (VALUES, 1), (READER, 0)],
+    [(RDD, 1), (SOURCE, 1), (COMMIT, 1), (ARROW, 1), (PANDAS, 1), (VALUES, 1), (READER, 0)],
 )
 def test_after_each_change_there_is_a_moment_before_the_next_line(
     tmp_path: Path, task: str, seen: int
@@ -159,6 +168,15 @@ def test_after_each_change_there_is_a_moment_before_the_next_line(
     change = ["change a"], ["change b"]
     found = told(tmp_path, *lines, task=TASK.partition("with")[0] + task)
     assert found == ["open a", *change[0] * seen, *change[1] * seen, "change a"]
+
+
+@pytest.mark.parametrize(("task", "seen"), [(COMMIT, 1), (RDD, 0), (SOURCE, 0), (READER, 0)])
+def test_where_a_commit_looks_there_is_a_moment(tmp_path: Path, task: str, seen: int) -> None:
+    """What a task finds out is its attempt's."""
+    lines = ("os.listdir(folder)", "Path(a).touch()", "shell(f'mv {a} {b}')", "open(b).close()")
+    found = told(tmp_path, *lines, task=TASK.partition("with")[0] + task)
+    looks = [moment for moment in found if moment.startswith("look")]
+    assert looks == ["look *", "look b"] * seen
 
 
 @pytest.mark.parametrize(("task", "lines"), [(RDD, 3), (PANDAS, 3), (VALUES, 0), (READER, 0)])

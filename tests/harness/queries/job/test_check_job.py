@@ -22,6 +22,7 @@ SHIPPED = "bettong.scenarios.jobs"
 USERS = """
 import json
 import sqlite3
+import sys
 from pathlib import Path
 
 from bettong.harness import Bag, Files, Job, OnePerKey, Recorded
@@ -53,6 +54,18 @@ class Right(Base):
 class Random(Base):
     def transform(self, env):
         return env.input("orders").selectExpr("id", "rand() AS chance")
+
+class NowAndThen(Base):  # the first run without a fault has all rows
+    oracle = "batch"
+
+    def read(self, env):
+        runs = vars(sys).setdefault("runs_that_were_read", [])  # this file is loaded for each
+        if env.workdir not in runs:
+            runs.append(env.workdir)
+        return super().read(env)[runs.index(env.workdir):]
+
+class RandomOfBatch(Random):
+    oracle = "batch"
 
 class Empty(Base):
     def transform(self, env):
@@ -446,6 +459,7 @@ def test_rows_that_setup_leaves_would_hide_a_loss(
     ("name", "reason"),
     [
         ("Random", "two runs without faults differ"),
+        ("RandomOfBatch", "two runs without faults differ"),
         ("Empty", "read() returned nothing"),
         # The same reason as that before, and as of a sink at every change.
         pytest.param("Blind", "read() returned nothing", marks=pytest.mark.slow),
@@ -459,6 +473,15 @@ def test_what_proves_nothing_is_unknown(
     result = check(environments, f"{users}:{name}", REPLAY)
     assert result.verdict == "unknown"
     assert reason in result.reason
+
+
+def test_what_goes_wrong_in_the_second_run_without_faults_is_no_mere_difference(
+    environments: SparkEnvironments, users: str
+) -> None:
+    result = check(environments, f"{users}:NowAndThen", REPLAY)
+    assert (result.verdict, result.guarantee) == ("invalid", "at-most-once"), result.reason
+    assert result.counterexamples[0].faults == ()
+    assert {a.kind for a in result.counterexamples[0].anomalies} == {"Loss"}
 
 
 @pytest.mark.slow

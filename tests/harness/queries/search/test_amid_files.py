@@ -12,6 +12,7 @@ from bettong.harness.queries.search.amid_files import (
     Operation,
     amid_files,
     amid_replay,
+    begun,
 )
 
 
@@ -61,6 +62,39 @@ def test_it_stands_at_each_kind_of_file_and_wakes_at_what_comes_after(
     pairs = amid_files(batch(1, *operations), batch(2, *operations))
     assert [(a.removeprefix("batch=1/"), b.removeprefix("batch=2/")) for a, b in pairs] == found
     assert list(amid_files(batch(1, *operations), [])) == []
+
+
+@pytest.mark.parametrize(
+    ("following", "wakes"),
+    [
+        (("open aside", "rename rows"), ["2.rename"]),
+        (("open aside", "rename rows", "open last", "rename last"), ["4.rename", "2.rename"]),
+        (("open rows", "write rows"), []),
+        (("begin db", "commit db"), []),
+    ],
+    ids=["one file", "a file and a marker", "nothing aside", "a transaction"],
+)
+def test_it_stands_where_it_lists_what_it_tidies_up(
+    following: tuple[str, ...], wakes: list[str]
+) -> None:
+    second = batch(2, *following)
+    pairs = list(amid_files([], second, ["1.look", "2.look"]))
+    assert pairs == [(look, f"batch=2/{wake}") for wake in wakes for look in ("1.look", "2.look")]
+
+
+@pytest.mark.parametrize(
+    ("operations", "kinds"),
+    [
+        (("write rows", "write rows"), ["open", "write"]),
+        (("open aside", "write aside", "rename rows"), ["open", "write", "rename"]),
+        (("truncate rows", "write rows", "write beat"), ["open", "write", "open"]),
+    ],
+    ids=["opened before", "opened in it", "cut first"],
+)
+def test_the_first_write_to_what_was_opened_before_the_batch_begins_it(
+    operations: tuple[str, ...], kinds: list[str]
+) -> None:
+    assert [kind for _, kind, _ in begun(batch(1, *operations))] == kinds
 
 
 kinds = st.sampled_from((*BEGINS, *SHOWS, "write", "remove"))
