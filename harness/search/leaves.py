@@ -110,11 +110,13 @@ class LeafBuilder:
         kinds = self._kinds.get(premise, ())
         found = [fault for kind in kinds for fault in kind.leaves(premise, o, self.run)]
         followed = next((f for f in self.firing if f.bound in self.followed), None)
-        crash = next((f for f in self.injected if f.bound == CRASH), None)
+        crash = next((f for f in self.firing if f.bound == CRASH), None)
         if followed is not None:
             within = [f for f in found if f.bound != CRASH or o.node in self.lived_on]
+        elif crash in self.injected:
+            within = [f for f in found if f.bound not in self.followed]
         else:
-            within = [f for f in found if crash is None or f.bound not in self.followed]
+            within = [f for f in found if f.bound not in self.followed or not f.kills]
         beside = followed or crash
         if beside is None or len(within) == len(found):
             return found, []
