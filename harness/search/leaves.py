@@ -62,23 +62,20 @@ class LeafBuilder:
 
     def request(self, o: Occurrence) -> str:
         """A request arrives."""
-        found, _ = self._against("arrives", o)
+        found = self._against("arrives", o)
         id = ", no ".join([f"arrives({o.name})", *(fault.id for fault in found)])
         return self._leaf(id, found, o.link or "", o)
 
     def reply(self, o: Occurrence) -> str:
         """Its reply arrives."""
-        found, _ = self._against("answered", o)
-        return self._leaf(f"answered({o.name})", found, o.link or "", o)
+        return self._leaf(f"answered({o.name})", self._against("answered", o), o.link or "", o)
 
     def ended(self, o: Occurrence) -> Iterable[str]:
         """What has to be so for a step to end well besides that, e.g. that the disk takes what it
         writes. Where the fault has fired and the step has ended all the same, it has ended
         because of it, as far as anyone knows."""
         injected = {fault.id for fault in self.injected}
-        found, beyond = self._against("ends", o)
-        yield from beyond
-        for fault in found:
+        for fault in self._against("ends", o):
             if fault.leaves_step and fault.id in injected:
                 yield self.owed(fault)
             else:
@@ -87,40 +84,32 @@ class LeafBuilder:
 
     def stays(self, o: Occurrence) -> Iterable[str]:
         """What a step has written is still there, whatever its node suffers later."""
-        found, beyond = self._against("stays", o)
-        yield from beyond
-        for fault in found:
+        for fault in self._against("stays", o):
             if self.within(fault.points[0].step):
                 yield self._leaf(f"stays({o.name}), no {fault.id}", [fault], o.node, o)
 
-    def lives(self, o: Occurrence, phase: PointPhase) -> list[str]:
+    def lives(self, o: Occurrence, phase: PointPhase) -> str:
         """A node lives at this moment: it is not killed, nor does it stand still until another
         one takes its place."""
-        found, beyond = self._against("lives before" if phase == "before" else "lives after", o)
+        found = self._against("lives before" if phase == "before" else "lives after", o)
         at = Point(o.step, phase, o.number)
         folded = [self._standing_for(fault, o) for fault in found]
         id = f"lives({o.node}, {at})" if not folded else ""
         leaf = self._leaf(id or f"no {', no '.join(f.id for f in folded)}", folded, o.node, o)
         self.made[-1] = leaf, o.node
-        return [leaf, *beyond]
+        return leaf
 
-    def _against(self, premise: Premise, o: Occurrence) -> tuple[list[Fault], list[str]]:
-        """The faults that take a premise away, and where bounds leave some out beside what fires
-        in this run, that this does: without it they might."""
+    def _against(self, premise: Premise, o: Occurrence) -> list[Fault]:
+        """The faults that take a premise away and may fire beside those of the run."""
         kinds = self._kinds.get(premise, ())
         found = [fault for kind in kinds for fault in kind.leaves(premise, o, self.run)]
-        followed = next((f for f in self.firing if f.bound in self.followed), None)
-        crash = next((f for f in self.firing if f.bound == CRASH), None)
-        if followed is not None:
-            within = [f for f in found if f.bound != CRASH or o.node in self.lived_on]
-        elif crash in self.injected:
-            within = [f for f in found if f.bound not in self.followed]
-        else:
-            within = [f for f in found if f.bound not in self.followed or not f.kills]
-        beside = followed or crash
-        if beside is None or len(within) == len(found):
-            return found, []
-        return within, [self.owed(beside)]
+        beside = left_out_beside(self.followed, self.firing)
+        if beside is None:
+            return found
+        if beside.bound in self.followed:
+            return [f for f in found if f.bound != CRASH or o.node in self.lived_on]
+        late = beside in self.injected
+        return [f for f in found if f.bound not in self.followed or not (late or f.kills)]
 
     def _standing_for(self, fault: Fault, o: Occurrence) -> Fault:
         stands = self.same.get(fault.id)
@@ -143,6 +132,25 @@ class LeafBuilder:
         self.faults |= {fault.id: fault for fault in found}
         named = [BoundedFault(f.id, f.bound, place=place, time=at.begun) for f in found]
         return self.lineage.leaf(id, named)
+
+
+@dataclass(slots=True)
+class WhileItFires(Lineage):
+    """The lineage of a run beside whose fault some others are left out: for sets without it, it
+    says nothing, for there these may fire."""
+
+    fault: Fault | None = None
+
+    def firing(self, head: str, premises: Iterable[str], rule: str, *, label: str = "") -> str:
+        assert self.fault is not None
+        rests_on = [*premises, owed(self, self.fault)]
+        return Lineage.firing(self, head, rests_on, rule, label=label)
+
+
+def left_out_beside(followed: AbstractSet[str], firing: Sequence[Fault]) -> Fault | None:
+    """The fault of a run beside which some others are left out; None where none are."""
+    of_kinds = ([f for f in firing if f.bound in kinds] for kinds in (followed, {CRASH}))
+    return next((f for found in of_kinds for f in found), None) if followed else None
 
 
 def owed(lineage: Lineage, fault: Fault) -> str:

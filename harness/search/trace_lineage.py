@@ -32,7 +32,7 @@ from hashlib import blake2b
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.search.leaves import Batches, LeafBuilder, owed
+from bettong.harness.search.leaves import Batches, LeafBuilder, WhileItFires, left_out_beside, owed
 from bettong.harness.search.occurrences import (
     Occurrence,
     Reading,
@@ -231,12 +231,12 @@ class _Builder:
         who = (occurrence.node, occurrence.incarnation)
         point = Point(occurrence.step, phase, occurrence.number)
         disk = self.recoveries.moment(occurrence, point)
-        leaves = self.leaves.lives(occurrence, phase)
+        leaf = self.leaves.lives(occurrence, phase)
         before = self.alive.get(who)
         origin = [] if before else self.origin.get(who, [])
-        premises = [*([before] if before else origin), *disk, *leaves]
+        premises = [*([before] if before else origin), *disk, leaf]
         lived = self.lived.setdefault(who, _Lived())
-        lived.through(*origin, *disk, *leaves, str(point))
+        lived.through(*origin, *disk, leaf, str(point))
         fact = f"alive({occurrence.node}.{occurrence.incarnation}, {point}) {lived.digest:012x}"
         self.lineage.fact(fact, label=f"{occurrence.node} lives, {point}")
         self.lineage.firing(fact, premises, "live on")
@@ -290,15 +290,17 @@ def lineage_of(
     """
     chosen = tuple(events)
     reading = read_occurrences(chosen)
+    firing = [faulted.fault for faulted in reading.injected]
+    beside = left_out_beside(followed, firing)
     leaves = LeafBuilder(
-        Lineage(),
+        Lineage() if beside is None else WhileItFires(fault=beside),
         message_batches(chosen),
         batches,
         kinds,
         fold(reading),
         WholeRun(reading),
         followed,
-        [faulted.fault for faulted in reading.injected],
+        firing,
     )
     return _Builder(
         reading, chosen, leaves, Recoveries(leaves, clean or CleanRecords.of(reading))

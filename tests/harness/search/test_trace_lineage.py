@@ -246,14 +246,19 @@ def test_a_sender_that_stands_still_is_not_waited_for_until_it_asks_again_itself
     assert not [id for id in pauses if id.startswith("pause(sender") and "until" in id]
 
 
-def with_calls(calls: Sequence[Sequence[object]]) -> RunLineage:
-    """The clean run, of which the commit at the receiver made these calls to its disk."""
+def with_calls_to_disk(
+    events: Sequence[TraceEvent], calls: Sequence[Sequence[object]]
+) -> list[TraceEvent]:
+    """A run of which the commit at the receiver made these calls to its disk."""
     reported = {"disk": {"after": f"before {SERVED}", "calls": calls, "more": 0}}
-    events = [
-        replace(e, detail=reported) if (e.step, e.phase) == (SERVED, "after") else e
-        for e in clean().events
+    return [
+        replace(e, detail=reported) if (e.step, e.phase) == (SERVED, "after") else e for e in events
     ]
-    return lineage_of(events, kinds={STORAGE})
+
+
+def with_calls(calls: Sequence[Sequence[object]]) -> RunLineage:
+    """The clean run with these calls."""
+    return lineage_of(with_calls_to_disk(clean().events, calls), kinds={STORAGE})
 
 
 def proposed(run: RunLineage) -> set[str]:
@@ -367,13 +372,27 @@ def test_behind_a_failed_write_who_has_come_through_it_is_killed_and_nobody_else
         assert not search.admits(frozenset({refused})), "it was run"
 
 
-def test_what_fails_alone_is_not_made_good_by_the_run_of_a_crash() -> None:
+def test_the_run_of_a_crash_makes_nothing_good_that_fires_without_it() -> None:
+    """What is left out there, beside the crash, is a hypothesis of its own as it was before."""
     reach = bounds_of("standard").bounds
     kinds, followed = frozenset({STORAGE, CRASH}), frozenset(reach.followed)
-    killed = replayed(f"crash(driver, before {COMMIT})")
-    with Hypotheses(lineage_of(clean().events, kinds=kinds).lineage, reach) as search:
-        search.extend(lineage_of(killed.events, kinds=kinds, followed=followed).lineage)
-        assert search.admits(frozenset({f"storage(EIO, after {SERVED})"}))
+    whole = lineage_of(with_calls_to_disk(clean().events, SYNCED[:1]), kinds=kinds)
+    records = CleanRecords.of(whole.reading)
+    lost = Trace()
+    lost.injects(f"omit({LINK}, {PLAN})", "driver")
+    lost.events += clean().events  # without that write, so that no power cut takes it away
+    killed = with_calls_to_disk(replayed(f"crash(driver, before {COMMIT})").events, SYNCED[:1])
+    others = [
+        lineage_of(events, kinds=kinds, clean=records, followed=followed).lineage
+        for events in (lost.events, killed)
+    ]
+    with Hypotheses(whole.lineage, reach) as search:
+        search.extend(others[0])
+        alone = [frozenset({id}) for id in whole.faults if id.startswith("power-cut(")]
+        assert alone
+        assert all(map(search.admits, alone))
+        search.extend(others[1])
+        assert all(map(search.admits, alone))
 
 
 def test_a_step_whose_cause_cannot_be_told_is_named() -> None:
