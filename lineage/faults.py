@@ -18,6 +18,7 @@ DUPLICATE = "duplicate"
 DELAY = "delay"
 PAUSE = "pause"
 STORAGE = "storage"
+WRITE = "failed write"
 PARTITION = "partition"
 MOMENT = "moment"
 CLASSIC = frozenset({CRASH, LOSS})

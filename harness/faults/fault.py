@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol, Self
 
@@ -164,6 +165,10 @@ class Fault(ABC):
     @abstractmethod
     def describe(self) -> str:
         """What happened, as a clause for someone who has never seen the system."""
+
+    def counts_as(self, kinds: AbstractSet[str]) -> str:
+        """What bounds count it as that distinguish these kinds."""
+        return self.bound
 
     # --- what it hits
 

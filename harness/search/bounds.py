@@ -16,6 +16,7 @@ from bettong.lineage.faults import (
     PARTITION,
     PAUSE,
     STORAGE,
+    WRITE,
     Bounds,
 )
 from bettong.lineage.nearest import one_of
@@ -53,8 +54,8 @@ class SearchBounds:
         together: how many faults of all kinds may fire in one run; None for as many as the
             counts allow.
         alone: of these kinds a fault fires alone, however many fire together of the others.
-        followed: of these kinds a fault fires alone, or before a crash of the node that it has hit,
-            if that has lived on.
+        writes_followed: what the disk of a server has refused, which it lives through, fires alone
+            or with a crash.
         batches: they fire in the first so many batches; None for as many as the scenario says.
         find_all: go on after the first counterexample until all minimal ones are known.
         exhaustive: run every single fault at every step as well, or every pair, and compare.
@@ -72,16 +73,16 @@ class SearchBounds:
     moments: int = 0
     together: int | None = None
     alone: frozenset[str] = frozenset()
-    followed: frozenset[str] = frozenset()
+    writes_followed: bool = False
 
     @property
     def bounds(self) -> Bounds:
         """As the search counts: crashes and losses always, the others where they are asked for."""
         counts = {kind: getattr(self, name) for name, kind in COUNTS.items()}
         asked = {k: most for k, most in counts.items() if most or k in (CRASH, LOSS)}
-        followed = self.followed & asked.keys() if self.crashes == 1 else frozenset()
-        alone = (self.alone | (self.followed - followed)) & asked.keys()
-        return Bounds(asked, self.together, alone, followed)
+        if self.writes_followed and self.storage and self.crashes == 1:
+            asked[WRITE] = self.storage
+        return Bounds(asked, self.together, self.alone & asked.keys(), {WRITE} & asked.keys())
 
     def over(self, scenario: Scenario) -> SearchBounds:
         """The same with as many batches as there are to be in this scenario."""
@@ -94,17 +95,16 @@ class SearchBounds:
 
 
 _EACH = SearchBounds(pauses=1, storage=1, duplicates=1, partitions=1, moments=1)
-_ALONE = frozenset({PAUSE, DUPLICATE, PARTITION})
+_ALONE = frozenset({PAUSE, STORAGE, DUPLICATE, PARTITION})
 PROFILES: Mapping[str, SearchBounds] = MappingProxyType(
     {
         "quick": replace(_EACH, together=1),
-        "standard": replace(_EACH, together=2, alone=_ALONE, followed=frozenset({STORAGE})),
+        "standard": replace(_EACH, together=2, alone=_ALONE, writes_followed=True),
         "thorough": replace(_EACH, crashes=2, losses=2, together=3, batches=3),
     }
 )
-"""``quick``: one fault of any kind. ``standard``: one, or a crash and a loss, or a storage fault
-and a crash of the node that has come through it. ``thorough``: up to three, also in a third
-batch."""
+"""``quick``: one fault of any kind. ``standard``: one, or a crash and a loss, or a crash and a
+write that a server's disk has refused. ``thorough``: up to three, also in a third batch."""
 PROFILE_NAMES = tuple(PROFILES)
 
 
@@ -126,5 +126,5 @@ def bounds_of(
     if profile is None and own.keys() & COUNTS.keys():
         return SearchBounds(**own)
     if "together" in own:
-        own["alone"] = own["followed"] = frozenset()
+        own |= {"alone": frozenset(), "writes_followed": False}
     return replace(PROFILES[one_of(profile or DEFAULT, PROFILE_NAMES, "bounds")], **own)

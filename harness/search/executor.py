@@ -111,8 +111,7 @@ class ScenarioExecutor:
     _came: dict[FaultSet, _Came] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        kinds, followed = frozenset(self.bounds.at_most), frozenset(self.bounds.followed)
-        self._reader = RunReader(self.batches, kinds, followed=followed)
+        self._reader = RunReader(self.batches, frozenset(self.bounds.at_most))
         self._repairs = RepairTurns(self.equivalence.faults, self.bounds)
 
     def close(self) -> None:

@@ -26,12 +26,11 @@ from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.enumeration import each_step, faults_at
 from bettong.harness.search.executor import impossible
 from bettong.harness.search.ldfi import question, set_ending
-from bettong.harness.search.occurrences import Reading, hit_by, read_occurrences
+from bettong.harness.search.occurrences import Reading, read_occurrences
 from bettong.harness.search.read_run import moments
 from bettong.harness.search.system import system_of
 from bettong.harness.search.trace_lineage import message_batches
 from bettong.lineage.errors import UsageError
-from bettong.lineage.faults import CRASH
 from bettong.lineage.faults import Fault as BoundedFault
 from bettong.lineage.results import Result
 from bettong.lineage.search.loop import Budget
@@ -162,7 +161,7 @@ class _Space:
             (id,) = reported.ids
             for fault in reported.then:
                 both = (first[id], fault)
-                bounded = [BoundedFault(f.id, f.bound) for f in both]
+                bounded = [BoundedFault(f.id, f.counts_as(self._kinds)) for f in both]
                 if fault.id != id and self._reach.bounds.allow(bounded):
                     pairs.setdefault(frozenset(f.id for f in both), Schedule(both))
         return list(pairs.values())
@@ -191,22 +190,8 @@ class _Space:
             for fault in faults_at(event, self._topology, self._kinds, o.number):
                 point = fault.points[0]
                 at = o.begun if point.phase == "before" else o.ended
-                if at is None or (at <= fired_at and point != start):
-                    continue
-                if self._may_follow(own, fault, reading, (fired_at, at)):
+                if at is not None and (at > fired_at or point == start):
                     yield fault
-
-    def _may_follow(
-        self, first: Fault, second: Fault, reading: Reading, span: tuple[int, int]
-    ) -> bool:
-        """Whether bounds let a fault fire behind another one, as far as they go by what the first
-        one has hit; ``span``: where the one has fired, and the other would."""
-        followed = self._reach.bounds.followed
-        if first.bound not in followed or second.bound != CRASH:
-            return first.bound != CRASH or second.bound not in followed
-        fired, at = span
-        ended = {r.node for r in reading.restarts if fired < r.position <= at}
-        return second.nodes == (hit_by(reading, first),) and ended.isdisjoint(second.nodes)
 
 
 def left_nothing(seen: RunRecord, reading: Reading) -> bool:

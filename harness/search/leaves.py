@@ -10,7 +10,6 @@ from bettong.harness.faults import registry
 from bettong.harness.faults.fault import Fault, Premise, TakenSteps
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.search.occurrences import Occurrence
-from bettong.lineage.faults import CRASH
 from bettong.lineage.faults import Fault as BoundedFault
 from bettong.lineage.graph import Lineage
 
@@ -28,10 +27,6 @@ class LeafBuilder:
         kinds: of the faults that are asked for, as bounds count them.
         same: faults, each with the one that stands for it.
         run: all of the run.
-        followed: kinds of faults beside which nothing fires but, behind them, a crash of the node
-            that they have hit and that has lived on.
-        firing: all faults that fire in the run.
-        lived_on: nodes that one of those kinds has hit and that live on.
         injected: the faults that had fired so far.
         faults: the harness's faults that leaves name, by id.
         made: the leaves so far, each with the node whose life it is, if it is one's.
@@ -43,9 +38,6 @@ class LeafBuilder:
     kinds: AbstractSet[str]
     same: Mapping[str, Fault]
     run: TakenSteps
-    followed: AbstractSet[str] = frozenset()
-    firing: Sequence[Fault] = ()
-    lived_on: set[str] = field(default_factory=set)
     injected: list[Fault] = field(default_factory=list)
     faults: dict[str, Fault] = field(default_factory=dict)
     made: list[tuple[str, str]] = field(default_factory=list)
@@ -100,16 +92,8 @@ class LeafBuilder:
         return leaf
 
     def _against(self, premise: Premise, o: Occurrence) -> list[Fault]:
-        """The faults that take a premise away and may fire beside those of the run."""
         kinds = self._kinds.get(premise, ())
-        found = [fault for kind in kinds for fault in kind.leaves(premise, o, self.run)]
-        beside = left_out_beside(self.followed, self.firing)
-        if beside is None:
-            return found
-        if beside.bound in self.followed:
-            return [f for f in found if f.bound != CRASH or o.node in self.lived_on]
-        late = beside in self.injected
-        return [f for f in found if f.bound not in self.followed or not (late or f.kills)]
+        return [fault for kind in kinds for fault in kind.leaves(premise, o, self.run)]
 
     def _standing_for(self, fault: Fault, o: Occurrence) -> Fault:
         stands = self.same.get(fault.id)
@@ -130,27 +114,10 @@ class LeafBuilder:
         if not self.within(at.step):
             return self.lineage.leaf(id)
         self.faults |= {fault.id: fault for fault in found}
-        named = [BoundedFault(f.id, f.bound, place=place, time=at.begun) for f in found]
+        named = [
+            BoundedFault(f.id, f.counts_as(self.kinds), place=place, time=at.begun) for f in found
+        ]
         return self.lineage.leaf(id, named)
-
-
-@dataclass(slots=True)
-class WhileItFires(Lineage):
-    """The lineage of a run beside whose fault some others are left out: for sets without it, it
-    says nothing, for there these may fire."""
-
-    fault: Fault | None = None
-
-    def firing(self, head: str, premises: Iterable[str], rule: str, *, label: str = "") -> str:
-        assert self.fault is not None
-        rests_on = [*premises, owed(self, self.fault)]
-        return Lineage.firing(self, head, rests_on, rule, label=label)
-
-
-def left_out_beside(followed: AbstractSet[str], firing: Sequence[Fault]) -> Fault | None:
-    """The fault of a run beside which some others are left out; None where none are."""
-    of_kinds = ([f for f in firing if f.bound in kinds] for kinds in (followed, {CRASH}))
-    return next((f for found in of_kinds for f in found), None) if followed else None
 
 
 def owed(lineage: Lineage, fault: Fault) -> str:

@@ -157,15 +157,6 @@ def read_occurrences(events: Iterable[TraceEvent]) -> Reading:
     return _Reader().read(events)
 
 
-def hit_by(reading: Reading, fault: Fault) -> str:
-    """The node that a fault has hit: the one that it names, or who has taken its step; empty where
-    nobody has."""
-    at = fault.points[0]
-    place = at.step, at.occurrence
-    takers = (o.node for o in reading.occurrences if (o.step, o.number) == place)
-    return next(iter(fault.nodes), None) or next(takers, "")
-
-
 class _Reader:
     def __init__(self) -> None:
         self._reading = Reading()

@@ -85,22 +85,18 @@ class RunReader:
         batches: faults are placed in the first so many batches; None for all of them.
         kinds: of the faults that are asked for.
         clean: the clean run, once it is known.
-        followed: kinds behind which only a crash fires, of a node that has lived on.
     """
 
     batches: int | None
     kinds: AbstractSet[str]
     clean: CleanRun | None = None
-    followed: AbstractSet[str] = frozenset()
 
     def read(self, events: Sequence[TraceEvent], schedule: Schedule, outcome: Outcome) -> ReadRun:
         """What a run with these faults and this outcome shows."""
         began = time.monotonic()
         clean, faults = self.clean, schedule.faults
         records = clean.records if clean is not None and faults else None
-        run = lineage_of(
-            events, self.batches, self._standing_for, self.kinds, records, self.followed
-        )
+        run = lineage_of(events, self.batches, self._standing_for, self.kinds, records)
         if clean is not None and faults and outcome == "good":
             make_up(run.lineage, clean.lineage, faults)
         known = clean.faults if clean is not None else frozenset()

@@ -40,8 +40,9 @@ class RepairTurns:
     def learn(self, id: str, recovery: Recovery, clean: Collection[str]) -> None:
         """Take in what the run of a fault alone showed, beside the faults of the clean run."""
         first = self.faults[id]
-        kinds = {fault.bound for fault in self.faults.values()}
-        beside = {kind for kind in kinds if self._may_fire(first.bound, kind)}
+        known = self.bounds.at_most.keys()
+        kinds = {fault.counts_as(known) for fault in self.faults.values()}
+        beside = {kind for kind in kinds if self._may_fire(first.counts_as(known), kind)}
         if not beside:
             return
         later = [fault for fault in self.faults.values() if _comes_after(fault, recovery)]
@@ -49,7 +50,7 @@ class RepairTurns:
         at_work = {node for fault in fresh if fault.kills for node in fault.nodes}
         for second in later:
             kills = second.kills and not at_work.isdisjoint(second.nodes)
-            if second.bound in beside and (kills or second.id not in clean):
+            if second.counts_as(known) in beside and (kills or second.id not in clean):
                 self._add(first, second)
 
     def in_turn(self) -> Iterator[FaultSet]:

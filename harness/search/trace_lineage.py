@@ -32,11 +32,10 @@ from hashlib import blake2b
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.search.leaves import Batches, LeafBuilder, WhileItFires, left_out_beside, owed
+from bettong.harness.search.leaves import Batches, LeafBuilder, owed
 from bettong.harness.search.occurrences import (
     Occurrence,
     Reading,
-    hit_by,
     read_occurrences,
 )
 from bettong.harness.search.recovery import CleanRecords, Recoveries
@@ -144,20 +143,16 @@ class _Builder:
     def build(self) -> RunLineage:
         moments = self._moments()
         restarts = {r.position: r for r in self.reading.restarts}
-        begun = {s.position: s.fault for s in self.reading.injected}
+        begun: dict[int, Fault] = {s.position: s.fault for s in self.reading.injected}
         killed: dict[str, Fault] = {}
         injected = self.leaves.injected
         for position in range(len(self.events)):
             if position in begun:
-                fault = begun[position]
-                injected.append(fault)
-                for node in fault.takes_away:
-                    killed[node] = fault
-                if fault.bound in self.leaves.followed:
-                    self.leaves.lived_on.add(hit_by(self.reading, fault))
+                injected.append(begun[position])
+                for node in begun[position].takes_away:
+                    killed[node] = begun[position]
             if position in restarts:
                 restart = restarts[position]
-                self.leaves.lived_on.discard(restart.node)
                 cause = killed.get(restart.node) or next(reversed(injected), None)
                 self.origin[restart.node, restart.incarnation] = [
                     *([self.leaves.owed(cause)] if cause else []),
@@ -277,7 +272,6 @@ def lineage_of(
     fold: Callable[[Reading], Mapping[str, Fault]] = lambda _: {},
     kinds: AbstractSet[str] = CLASSIC,
     clean: CleanRecords | None = None,
-    followed: AbstractSet[str] = frozenset(),
 ) -> RunLineage:
     """The lineage of a run from its trace.
 
@@ -286,21 +280,11 @@ def lineage_of(
         batches: faults only at steps of the first so many batches.
         fold: gives crashes of a run, each with the one that stands for it.
         kinds: of the faults that are asked for.
-        followed: those of them behind which only a crash fires, of a node that has lived on.
     """
     chosen = tuple(events)
     reading = read_occurrences(chosen)
-    firing = [faulted.fault for faulted in reading.injected]
-    beside = left_out_beside(followed, firing)
     leaves = LeafBuilder(
-        Lineage() if beside is None else WhileItFires(fault=beside),
-        message_batches(chosen),
-        batches,
-        kinds,
-        fold(reading),
-        WholeRun(reading),
-        followed,
-        firing,
+        Lineage(), message_batches(chosen), batches, kinds, fold(reading), WholeRun(reading)
     )
     return _Builder(
         reading, chosen, leaves, Recoveries(leaves, clean or CleanRecords.of(reading))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno as errno_codes
 import re
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -15,10 +16,11 @@ from bettong.harness.faults.fault import Begun, DiskCall, Fault, Go, Premise, Ta
 from bettong.harness.faults.point import Point, Topology
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.faults.wording import moment, ordinal
-from bettong.lineage.faults import STORAGE
+from bettong.lineage.faults import STORAGE, WRITE
 from bettong.lineage.trace import Phase, TraceEvent
 
 SHORT = "SHORT"
+_SERVERS = ("gateway.", "receiver.")
 _NOT_REMOVED = re.compile(r"call \d+, remove of (.+): \w+$")
 
 
@@ -64,6 +66,11 @@ class Storage(Fault):
         which = f", call {self.call}" if self.call else ""
         on = "" if not self.lasting else " and on" if self.call else ", each time"
         return f"storage({self.errno}, {where}{self.at}{which}{on})"
+
+    def counts_as(self, kinds: AbstractSet[str]) -> str:
+        """A server answers that it has failed, and goes on; a driver or a sender ends by that."""
+        of_server = self.at.step.startswith(_SERVERS)
+        return WRITE if of_server and WRITE in kinds else self.bound
 
     @property
     def variety(self) -> str:

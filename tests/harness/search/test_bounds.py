@@ -8,10 +8,10 @@ import pytest
 
 from bettong.harness.search.bounds import PROFILES, SearchBounds, bounds_of
 from bettong.lineage.errors import UsageError
-from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE, Fault
+from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE, WRITE, Fault
 from bettong.scenarios.counting import COUNTING
 
-EACH = [Fault(kind, kind) for kind in (CRASH, LOSS, PAUSE, STORAGE, DUPLICATE, PARTITION)]
+EACH = [Fault(k, k) for k in (CRASH, LOSS, PAUSE, STORAGE, WRITE, DUPLICATE, PARTITION)]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -24,8 +24,8 @@ def test_each_profile_goes_further_than_the_one_before() -> None:
     pairs = [(a, b) for a in EACH for b in EACH if a.kind < b.kind]
     assert not any(bounds_of("quick").bounds.allow(pair) for pair in pairs)
     allowed = [{f.kind for f in p} for p in pairs if bounds_of("standard").bounds.allow(p)]
-    assert allowed == [{CRASH, LOSS}, {CRASH, STORAGE}]
-    three = [Fault("crash", CRASH), Fault("storage", STORAGE), Fault("loss", LOSS)]
+    assert allowed == [{CRASH, LOSS}, {CRASH, WRITE}]
+    three = [Fault(kind, kind) for kind in (CRASH, WRITE, LOSS)]
     assert not bounds_of("standard").bounds.allow(three)
     assert all(bounds_of("standard", {"together": 2}).bounds.allow(pair) for pair in pairs)
     assert all(bounds_of("thorough").bounds.allow(pair) for pair in pairs)
@@ -36,9 +36,10 @@ def test_each_profile_goes_further_than_the_one_before() -> None:
 
 def test_what_fires_alone_is_said_in_the_words_of_a_verdict() -> None:
     words = bounds_of("standard").words()
-    assert "each duplicate or partition or pause alone, each storage alone or with a crash" in words
-    twice = bounds_of("standard", {"crashes": 2}).words()
-    assert "each duplicate or partition or pause or storage alone" in twice
+    assert "each duplicate or partition or pause or storage alone" in words
+    assert words.endswith("each failed write alone or with a crash, in the first batches")
+    for other in ({"crashes": 2}, {"storage": 0}, {"together": 2}):
+        assert "failed write" not in bounds_of("standard", other).words()
     assert "alone" not in bounds_of("standard", {"together": 2}).words()
 
 

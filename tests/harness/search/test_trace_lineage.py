@@ -10,7 +10,6 @@ import pytest
 from bettong.harness.faults.kinds import Crash, Omit, OmitReply, Storage
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.registry import to_entry
-from bettong.harness.search.bounds import bounds_of
 from bettong.harness.search.occurrences import read_occurrences
 from bettong.harness.search.recovery import CleanRecords
 from bettong.harness.search.trace_lineage import RunLineage, lineage_of, make_up
@@ -20,6 +19,7 @@ from bettong.lineage.faults import (
     PARTITION,
     PAUSE,
     STORAGE,
+    WRITE,
     Bounds,
     FaultSet,
 )
@@ -317,6 +317,15 @@ def test_each_call_to_the_disk_can_fail() -> None:
     }
 
 
+def test_what_a_server_lives_through_is_counted_by_itself_where_bounds_ask_for_it() -> None:
+    events = with_calls_to_disk(clean().events, SYNCED)
+    for kinds, counted in (({STORAGE}, {STORAGE}), ({STORAGE, WRITE}, {STORAGE, WRITE})):
+        faults = lineage_of(events, kinds=kinds).lineage.faults.values()
+        assert {fault.kind for fault in faults} == counted
+    refused = {fault.id for fault in faults if fault.kind == WRITE}
+    assert refused == {f.id for f in faults if f.id.startswith("storage(") and SERVED in f.id}
+
+
 def test_a_node_that_ends_by_itself_and_comes_back_owes_that_to_the_fault_that_fired() -> None:
     refused = f"storage(ENOSPC, before {OFFSETS})"
     trace = Trace()
@@ -338,61 +347,6 @@ def test_a_node_that_ends_by_itself_and_comes_back_owes_that_to_the_fault_that_f
         assert search.admits(both)
         assert not search.admits(frozenset({refused}))
         assert search.admits(frozenset({f"crash(driver, before {COMMIT})"}))
-
-
-@pytest.mark.parametrize("lives_on", [True, False])
-def test_behind_a_failed_write_who_has_come_through_it_is_killed_and_nobody_else(
-    lives_on: bool,
-) -> None:
-    refused = f"storage(ENOSPC, before {OFFSETS})"
-    trace = Trace()
-    trace.whole(OPEN)
-    trace.whole(PLAN)
-    trace.begin(OFFSETS, PLAN)
-    trace.injects(refused, "")
-    trace.fail(OFFSETS)
-    if not lives_on:
-        trace.restart()
-        trace.whole("epoch=2/sink.open")
-    trace.whole(OFFSETS, PLAN)
-    trace.committed()
-    trace.whole(COMMITS)
-    reach = bounds_of("standard").bounds
-    kinds, followed = frozenset({STORAGE, CRASH}), frozenset(reach.followed)
-    killed = replayed(f"crash(driver, before {COMMIT})")
-    with Hypotheses(lineage_of(clean().events, kinds=kinds).lineage, reach) as search:
-        for other in (trace, killed):
-            search.extend(lineage_of(other.events, kinds=kinds, followed=followed).lineage)
-        again, early = (frozenset({f"crash(driver, before {at})"}) for at in (f"{OFFSETS}#2", PLAN))
-        other_node = frozenset({f"crash(receiver, before {SERVED})"})
-        assert search.admits(again | {refused}) == lives_on
-        assert not search.admits(early | {refused})
-        assert not search.admits(other_node | {refused})
-        assert all(map(search.admits, (early, other_node))), "alone they are tried"
-        assert not search.admits(frozenset({refused})), "it was run"
-
-
-def test_the_run_of_a_crash_makes_nothing_good_that_fires_without_it() -> None:
-    """What is left out there, beside the crash, is a hypothesis of its own as it was before."""
-    reach = bounds_of("standard").bounds
-    kinds, followed = frozenset({STORAGE, CRASH}), frozenset(reach.followed)
-    whole = lineage_of(with_calls_to_disk(clean().events, SYNCED[:1]), kinds=kinds)
-    records = CleanRecords.of(whole.reading)
-    lost = Trace()
-    lost.injects(f"omit({LINK}, {PLAN})", "driver")
-    lost.events += clean().events  # without that write, so that no power cut takes it away
-    killed = with_calls_to_disk(replayed(f"crash(driver, before {COMMIT})").events, SYNCED[:1])
-    others = [
-        lineage_of(events, kinds=kinds, clean=records, followed=followed).lineage
-        for events in (lost.events, killed)
-    ]
-    with Hypotheses(whole.lineage, reach) as search:
-        search.extend(others[0])
-        alone = [frozenset({id}) for id in whole.faults if id.startswith("power-cut(")]
-        assert alone
-        assert all(map(search.admits, alone))
-        search.extend(others[1])
-        assert all(map(search.admits, alone))
 
 
 def test_a_step_whose_cause_cannot_be_told_is_named() -> None:
