@@ -96,15 +96,18 @@ class SearchBounds:
 
 _EACH = SearchBounds(pauses=1, storage=1, duplicates=1, partitions=1, moments=1)
 _ALONE = frozenset({PAUSE, STORAGE, DUPLICATE, PARTITION})
+_STANDARD = replace(_EACH, together=2, alone=_ALONE)
 PROFILES: Mapping[str, SearchBounds] = MappingProxyType(
     {
         "quick": replace(_EACH, together=1),
-        "standard": replace(_EACH, together=2, alone=_ALONE, writes_followed=True),
+        "standard": _STANDARD,
+        "disks": replace(_STANDARD, writes_followed=True),
         "thorough": replace(_EACH, crashes=2, losses=2, together=3, batches=3),
     }
 )
-"""``quick``: one fault of any kind. ``standard``: one, or a crash and a loss, or a crash and a
-write that a server's disk has refused. ``thorough``: up to three, also in a third batch."""
+"""``quick``: one fault of any kind. ``standard``: one, or a crash and a loss. ``disks``: also a
+crash and a write that a server's disk has refused. ``thorough``: up to three, also in a third
+batch."""
 PROFILE_NAMES = tuple(PROFILES)
 
 
