@@ -111,9 +111,7 @@ def replay(
     own_input = found.options.get("input")
     input_file = file.parent / own_input if isinstance(own_input, str) else None
     scenario = load_scenario(found.scenario)
-    code, assumptions = code_of(scenario), FaultPlan.of(found.schedule).assumptions
-    if found.options.get("code", code) != code:
-        assumptions += ("the engine or the application has changed since this was found",)
+    assumptions = FaultPlan.of(found.schedule).assumptions
     on_event(Started(scenario.name, "scenario"))
     with _campaign(
         scenario, backend, out, input_file, 0, None, on_event, expected=found.expected
@@ -122,6 +120,8 @@ def replay(
         campaign.replay = found.options.get("replay") is not False
         campaign.again = found.options.get("again") is True
         campaign.power_cut = found.options.get("power_cut") is True
+        if found.options.get("code", campaign.code) != campaign.code:
+            assumptions += ("the engine or the application has changed since this was found",)
         result = run_campaign(
             campaign, lambda _: [found.schedule], clean_runs=0, assumptions=assumptions
         )

@@ -11,7 +11,7 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.faults import CRASH, DUPLICATE, LOSS, PARTITION, PAUSE, STORAGE, WRITE, Fault
 from bettong.scenarios.counting import COUNTING
 
-EACH = [Fault(k, k) for k in (CRASH, LOSS, PAUSE, STORAGE, WRITE, DUPLICATE, PARTITION)]
+EACH = [Fault(kind, kind) for kind in (CRASH, LOSS, PAUSE, STORAGE, DUPLICATE, PARTITION)]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -24,11 +24,13 @@ def test_each_profile_goes_further_than_the_one_before() -> None:
     pairs = [(a, b) for a in EACH for b in EACH if a.kind < b.kind]
     assert not any(bounds_of("quick").bounds.allow(pair) for pair in pairs)
     allowed = [{f.kind for f in p} for p in pairs if bounds_of("standard").bounds.allow(p)]
-    assert allowed[:1] == [{CRASH, LOSS}]
-    allowed = [{f.kind for f in p} for p in pairs if bounds_of("disks").bounds.allow(p)]
-    assert allowed == [{CRASH, LOSS}, {CRASH, WRITE}]
-    three = [Fault(kind, kind) for kind in (CRASH, WRITE, LOSS)]
-    assert not bounds_of("disks").bounds.allow(three)
+    assert allowed == [{CRASH, LOSS}]
+    refused = Fault(WRITE, WRITE)
+    disks = bounds_of("disks").bounds
+    beside = [{f.kind, WRITE} for f in EACH if disks.allow((f, refused))]
+    allowed = [{f.kind for f in p} for p in pairs if disks.allow(p)]
+    assert [*allowed, *beside] == [{CRASH, LOSS}, {CRASH, WRITE}]
+    assert not disks.allow([Fault(CRASH, CRASH), Fault(LOSS, LOSS), refused])
     assert all(bounds_of("standard", {"together": 2}).bounds.allow(pair) for pair in pairs)
     assert all(bounds_of("thorough").bounds.allow(pair) for pair in pairs)
     twice = [Fault("crash 1", CRASH), Fault("crash 2", CRASH)]

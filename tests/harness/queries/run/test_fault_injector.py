@@ -153,20 +153,27 @@ def test_a_fault_on_the_wire_is_in_force_from_the_beginning(
 LATE = "pause(driver, before db/COMMIT=1)"
 
 
+def held_at_its_request(proxies: Proxies) -> tuple[Armed, threading.Thread]:
+    """The one cut that is armed has been met: what it was, and the driver's thread that stands
+    still there."""
+    (at,) = proxies.armed
+    assert at.action is not None
+    held = threading.Thread(target=at.action)
+    at.fired = 1
+    held.start()
+    while not proxies.done:
+        assert held.is_alive()
+    return at, held
+
+
 @pytest.mark.parametrize("end", ["third", "run", "released"])
 def test_a_driver_stands_still_until_the_one_that_takes_over_is_done(end: str) -> None:
     proxies = Proxies()
     run = injector(proxies, LATE)
     run.arm()
     run.starts()
-    (armed,) = proxies.armed
+    armed, held = held_at_its_request(proxies)
     assert armed.what == ("omit", "nth", "once", False)
-    assert armed.action is not None
-    held = threading.Thread(target=armed.action)
-    armed.fired = 1
-    held.start()
-    while not proxies.done:
-        assert held.is_alive()
     run.starts()  # the one that takes over
     assert proxies.done == ["driver stops"]
     {"third": run.starts, "run": run.let_go, "released": run.release}[end]()
@@ -188,19 +195,6 @@ def test_it_goes_on_when_the_one_that_takes_over_waits_for_what_it_has_locked(
     proxies.armed[0].fired = 1
     assert run.end() == ()
     assert "the one that took over waited for it" in run.evidence[LATE]
-
-
-def held_at_its_request(proxies: Proxies) -> tuple[Armed, threading.Thread]:
-    """The one cut that is armed has been met: what it was, and the driver's thread that stands
-    still there."""
-    (at,) = proxies.armed
-    assert at.action is not None
-    held = threading.Thread(target=at.action)
-    at.fired = 1
-    held.start()
-    while not proxies.done:
-        assert held.is_alive()
-    return at, held
 
 
 AMID = "pause(driver, before db/COMMIT=1 until db/batch=2/INSERT=1)"
